@@ -1,0 +1,34 @@
+# Two commands: `make run` serves a sample catalog, `make test` checks everything.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+DATA ?= catalog-data
+
+.PHONY: run test bench install
+
+install: $(VENV)/installed
+
+# pip 25.1 is the first that installs dependency groups.
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check "pip>=25.1"
+	$(BIN)/pip install --quiet --editable . --group dev
+	touch $@
+
+run: install
+	@test -e $(DATA)/events.db || { $(BIN)/python -m benchmarks.generate 500 > $(VENV)/sample.jsonl \
+	  && $(BIN)/catalog import --data $(DATA) $(VENV)/sample.jsonl; }
+	@echo; echo "A token for one day, and a request to try:"
+	@echo "  export TOKEN=$$($(BIN)/catalog token --subject me --role admin --data $(DATA))"
+	@echo "  curl -s -H \"Authorization: Bearer \$$TOKEN\" 'http://127.0.0.1:8585/v1/dataContracts?limit=2'"; echo
+	$(BIN)/catalog serve --data $(DATA)
+
+test: install
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -n 2
+
+bench: install
+	$(BIN)/python -m benchmarks

@@ -1,0 +1,1 @@
+"""The payload of each kind: the keys a caller may write, as OpenMetadata names them."""

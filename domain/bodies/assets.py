@@ -1,0 +1,170 @@
+"""Topics, dashboards, pipelines, containers and search indexes."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, field
+
+from domain.bodies.base import Asset
+from domain.bodies.columns import Column, IndexField, Named, SchemaField, name_parts, part_tags
+from domain.bodies.parts import (
+    NestedReference,
+    Part,
+    Ref,
+    Reference,
+    TagLabel,
+    UsageSummary,
+    outside,
+    refers_to,
+    to_people,
+)
+from domain.bodies.values import ContainerFileFormat
+from domain.names import child, join, split
+
+
+class MessageSchema(Part, kw_only=True):
+    """The form of a topic's messages."""
+
+    schema_type: Literal["Avro", "Protobuf", "JSON", "Other", "None"] | None = None
+    schema_text: str | None = None
+    schema_fields: list[SchemaField] | None = None
+
+
+class Topic(Asset, kw_only=True):
+    """A stream of messages."""
+
+    service: Annotated[Ref, refers_to("messagingService")]
+    partitions: Annotated[int, Meta(ge=1)]
+    message_schema: MessageSchema | None = None
+    cleanup_policies: list[Literal["delete", "compact"]] | None = None
+    replication_factor: int | None = None
+    retention_time: float | None = None
+    retention_size: float | None = None
+    maximum_message_size: int | None = None
+    minimum_in_sync_replicas: int | None = None
+    topic_config: dict[str, Any] | None = None
+    source_url: str | None = None
+
+    def tag_labels(self) -> Iterator[TagLabel]:
+        yield from super().tag_labels()
+        if self.message_schema is not None:
+            yield from part_tags(self.message_schema.schema_fields)
+
+    def complete(self, fqn: str) -> None:
+        super().complete(fqn)
+        if self.message_schema is not None:
+            name_parts(self.message_schema.schema_fields, fqn)
+
+
+class Dashboard(Asset, kw_only=True):
+    """A page of charts, which are references only: charts are not kept here."""
+
+    service: Annotated[Ref, refers_to("dashboardService")]
+    dashboard_type: Literal["Dashboard", "Report"] | None = None
+    project: str | None = None
+    charts: Annotated[list[Ref] | None, outside("chart")] = None
+    data_models: Annotated[list[Ref] | None, outside("dashboardDataModel")] = None
+    source_url: str | None = None
+    usage_summary: UsageSummary | None = None
+
+    def complete(self, fqn: str) -> None:
+        service = join(split(fqn)[:-1])
+        for chart in self.charts or ():
+            if isinstance(chart, Reference) and chart.name and not chart.fully_qualified_name:
+                chart.fully_qualified_name = child(service, chart.name)
+        super().complete(fqn)
+
+
+class Task(Named, kw_only=True):
+    """One step of a pipeline."""
+
+    noun = "task"
+
+    display_name: str | None = None
+    source_url: str | None = None
+    downstream_tasks: list[str] | None = None
+    task_type: str | None = None
+    task_sql: str | None = field(default=None, name="taskSQL")
+    start_date: str | None = None
+    end_date: str | None = None
+    owners: list[Reference] | None = None
+
+
+class Pipeline(Asset, kw_only=True):
+    """Tasks that run one after another."""
+
+    service: Annotated[Ref, refers_to("pipelineService")]
+    tasks: list[Task] | None = None
+    concurrency: int | None = None
+    pipeline_location: str | None = None
+    start_date: datetime | None = None
+    schedule_interval: str | None = None
+    state: Literal["Active", "Inactive"] | None = None
+    source_url: str | None = None
+    usage_summary: UsageSummary | None = None
+
+    def tag_labels(self) -> Iterator[TagLabel]:
+        yield from super().tag_labels()
+        yield from part_tags(self.tasks)
+
+    def nested_references(self) -> Iterator[NestedReference]:
+        yield from super().nested_references()
+        for task in self.tasks or ():
+            yield from to_people(task.owners)
+
+    def complete(self, fqn: str) -> None:
+        super().complete(fqn)
+        name_parts(self.tasks, fqn)
+
+
+class ContainerDataModel(Part, kw_only=True):
+    """The columns of the files in a container."""
+
+    columns: list[Column]
+    is_partitioned: bool | None = None
+
+
+class Container(Asset, kw_only=True):
+    """A bucket of files, or a folder in one."""
+
+    service: Annotated[Ref | None, refers_to("storageService")] = None
+    parent: Annotated[Ref | None, refers_to("container")] = None
+    data_model: ContainerDataModel | None = None
+    prefix: str | None = None
+    full_path: str | None = None
+    number_of_objects: float | None = None
+    size: float | None = None
+    file_formats: list[ContainerFileFormat] | None = None
+    source_url: str | None = None
+
+    def tag_labels(self) -> Iterator[TagLabel]:
+        yield from super().tag_labels()
+        if self.data_model is not None:
+            yield from part_tags(self.data_model.columns)
+
+    def complete(self, fqn: str) -> None:
+        super().complete(fqn)
+        if self.data_model is not None:
+            name_parts(self.data_model.columns, fqn)
+
+
+class SearchIndex(Asset, kw_only=True):
+    """An index of a search engine."""
+
+    service: Annotated[Ref, refers_to("searchService")]
+    fields: list[IndexField] | None = None
+    index_type: Literal["Index", "IndexTemplate"] | None = None
+    search_index_settings: dict[str, Any] | None = None
+
+    @classmethod
+    def stand_ins(cls, name: str) -> Mapping[str, Any]:
+        return {"fields": []}
+
+    def tag_labels(self) -> Iterator[TagLabel]:
+        yield from super().tag_labels()
+        yield from part_tags(self.fields)
+
+    def complete(self, fqn: str) -> None:
+        super().complete(fqn)
+        name_parts(self.fields, fqn)

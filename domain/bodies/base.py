@@ -1,0 +1,147 @@
+"""The payload every kind starts from, and what is known of its fields by their marks."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, get_type_hints
+
+from msgspec import Meta
+
+from domain.bodies.parts import (
+    Certification,
+    Extension,
+    LifeCycle,
+    NestedReference,
+    Part,
+    Ref,
+    TagLabel,
+    Votes,
+    outsider,
+    refers_to,
+)
+from domain.errors import InvalidInput
+
+Owners = Annotated[list[Ref] | None, refers_to("user", "team")]
+Users = Annotated[list[Ref] | None, refers_to("user")]
+Domains = Annotated[list[Ref] | None, refers_to("domain")]
+DataProducts = Annotated[list[Ref] | None, refers_to("dataProduct")]
+
+REQUEST_ALIASES: Mapping[str, str] = MappingProxyType({"domain": "domains", "owner": "owners"})
+"""Keys of older requests that hold the one element of what is now a list: alias -> key."""
+
+
+def unalias(values: dict[str, Any]) -> dict[str, Any]:
+    """A decoded payload with its aliases replaced; the argument stays as it is.
+
+    Raises InvalidInput when an alias stands beside the key it is short for.
+    """
+    given = [alias for alias in REQUEST_ALIASES if alias in values]
+    if not given:
+        return values
+    plain = {key: value for key, value in values.items() if key not in given}
+    for alias in given:
+        key = REQUEST_ALIASES[alias]
+        if key in values:
+            raise InvalidInput(f"{alias} and {key} say the same thing: give one of them")
+        if values[alias] is not None:
+            plain[key] = [values[alias]]
+    return plain
+
+
+class EntityBody(Part, kw_only=True):
+    """The keys that every kind has."""
+
+    unkept: ClassVar[tuple[str, ...]] = ()
+    """Attributes that OpenMetadata's client sends and that are not recorded, such as secrets."""
+    described: ClassVar[bool] = False
+    """Whether that client cannot read the entity without a description."""
+
+    name: str
+    display_name: str | None = None
+    description: str | None = None
+
+    def tag_labels(self) -> Iterator[TagLabel]:
+        """Every tag label in the payload, at whatever depth the kind holds them."""
+        yield from getattr(self, "tags", None) or ()
+        certification: Certification | None = getattr(self, "certification", None)
+        if certification is not None:
+            yield certification.tag_label
+
+    def nested_references(self) -> Iterator[NestedReference]:
+        """The references below the top level, for the catalog to resolve in place."""
+        votes: Votes | None = getattr(self, "votes", None)
+        if votes is not None:
+            yield from votes.references()
+        life_cycle: LifeCycle | None = getattr(self, "life_cycle", None)
+        if life_cycle is not None:
+            yield from life_cycle.references()
+
+    @classmethod
+    def stand_ins(cls, name: str) -> Mapping[str, Any]:
+        """Keys without which that client cannot read an entity -> what is shown in their place.
+
+        Shown where nothing was recorded; never recorded themselves.
+        """
+        return {"description": ""} if cls.described else {}
+
+    def complete(self, fqn: str) -> None:
+        """Bring the payload into the form that is recorded and shown; again changes nothing.
+
+        `fqn` is the entity's own qualified name, from which those of its parts follow.
+        """
+        for attribute in self.unkept:
+            setattr(self, attribute, None)
+        for attribute, kind in outside_fields(type(self)).items():
+            given = getattr(self, attribute)
+            if isinstance(given, list):
+                setattr(self, attribute, [outsider(each, kind) for each in given])
+            elif given is not None:
+                setattr(self, attribute, outsider(given, kind))
+
+
+class Owned(EntityBody, kw_only=True):
+    """The keys of what has owners and lies in domains."""
+
+    owners: Owners = None
+    domains: Domains = None
+
+
+class Tagged(Owned, kw_only=True):
+    """The keys of what also has tags and belongs to data products."""
+
+    tags: list[TagLabel] | None = None
+    data_products: DataProducts = None
+
+
+class Asset(Tagged, kw_only=True):
+    """The keys of everything that a service holds."""
+
+    service_type: str | None = None
+    followers: Users = None
+    votes: Votes | None = None
+    extension: Extension | None = None
+    life_cycle: LifeCycle | None = None
+    certification: Certification | None = None
+    source_hash: Annotated[str, Meta(min_length=1, max_length=32)] | None = None
+
+
+@cache
+def reference_fields(body: type[EntityBody]) -> Mapping[str, tuple[str, ...]]:
+    """Attribute -> the kinds it may refer to (empty: any), for each marked field of `body`."""
+    return MappingProxyType(_marked(body, "refers_to"))
+
+
+@cache
+def outside_fields(body: type[EntityBody]) -> Mapping[str, str]:
+    """Attribute -> the kind, not kept here, that it refers to."""
+    return MappingProxyType(_marked(body, "outside"))
+
+
+def _marked(body: type[EntityBody], mark: str) -> dict[str, Any]:
+    """Attribute -> what its mark says, for the fields of `body` that carry it."""
+    return {
+        attribute: meta.extra[mark]
+        for attribute, hint in get_type_hints(body, include_extras=True).items()
+        for meta in getattr(hint, "__metadata__", ())
+        if isinstance(meta, Meta) and meta.extra and mark in meta.extra
+    }

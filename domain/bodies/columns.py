@@ -1,0 +1,123 @@
+"""Columns of tables, and whatever else is a named part of an entity, at every depth."""
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from domain.bodies.parts import Extension, Part, TagLabel
+from domain.bodies.values import (
+    WAREHOUSE_TYPES,
+    ColumnType,
+    Constraint,
+    IndexFieldType,
+    SchemaFieldType,
+    WarehouseType,
+)
+from domain.errors import InvalidInput
+from domain.names import MAX_NAME_LENGTH, check_name, child
+
+
+class Named(Part, kw_only=True):
+    """A part of an entity with a qualified name and tags of its own."""
+
+    noun: ClassVar[str] = "part"
+    """What a message calls it."""
+
+    name: str
+    fully_qualified_name: str | None = None
+    description: str | None = None
+    tags: list[TagLabel] | None = None
+
+    def parts(self) -> "Sequence[Named]":
+        """The named parts that it consists of in turn."""
+        children: Sequence[Named] | None = getattr(self, "children", None)
+        return children or ()
+
+
+class Column(Named, kw_only=True):
+    """One column; a STRUCT has its fields as `children`.
+
+    A type in a warehouse's own spelling is recorded in OpenMetadata's, and the spelling that
+    was given is kept for display.
+    """
+
+    noun = "column"
+
+    data_type: ColumnType | WarehouseType
+    display_name: str | None = None
+    array_data_type: ColumnType | WarehouseType | None = None
+    data_length: int | None = None
+    precision: int | None = None
+    scale: int | None = None
+    data_type_display: str | None = None
+    constraint: Constraint | None = None
+    ordinal_position: int | None = None
+    json_schema: str | None = None
+    children: "list[Column] | None" = None
+    extension: Extension | None = None
+
+    def __post_init__(self) -> None:
+        if self.data_type in WAREHOUSE_TYPES:
+            self.data_type_display = self.data_type_display or self.data_type
+            self.data_type = WAREHOUSE_TYPES[self.data_type]
+        if self.array_data_type is not None:
+            self.array_data_type = WAREHOUSE_TYPES.get(self.array_data_type, self.array_data_type)
+
+
+class SchemaField(Named, kw_only=True):
+    """One field of a message; a RECORD has fields as `children`."""
+
+    noun = "field"
+
+    data_type: SchemaFieldType
+    display_name: str | None = None
+    data_type_display: str | None = None
+    children: "list[SchemaField] | None" = None
+
+
+class IndexField(Named, kw_only=True):
+    """One field of a search index; an OBJECT has fields as `children`."""
+
+    noun = "field"
+
+    data_type: IndexFieldType
+    display_name: str | None = None
+    data_type_display: str | None = None
+    children: "list[IndexField] | None" = None
+
+
+def check_level(parts: Sequence[Named] | None, where: str) -> None:
+    """Raise InvalidInput when a part's name is unfit, or another part of `where` has it too."""
+    seen: set[str] = set()
+    for part in parts or ():
+        name = part.name
+        if not (1 <= len(name) <= MAX_NAME_LENGTH and name.isprintable()):
+            check_name(name, f"the name of a {part.noun} of {where}")
+        if name in seen:
+            raise InvalidInput(f"{where} has two {part.noun}s with the name {name!r}")
+        seen.add(name)
+
+
+def check_parts(parts: Sequence[Named] | None, where: str) -> None:
+    """The checks of `check_level` at every depth, for parts without names of their own."""
+    check_level(parts, where)
+    for part in parts or ():
+        if children := part.parts():
+            check_parts(children, f"{part.noun} {part.name!r} of {where}")
+
+
+def name_parts(parts: Sequence[Named] | None, parent_fqn: str) -> None:
+    """Give each part its qualified name under `parent_fqn`, depth first; checks them as well."""
+    check_level(parts, parent_fqn)
+    for part in parts or ():
+        part.fully_qualified_name = child(parent_fqn, part.name)
+        if children := part.parts():
+            name_parts(children, part.fully_qualified_name)
+
+
+def part_tags(parts: Sequence[Named] | None) -> Iterator[TagLabel]:
+    """Every tag label on the parts and what they consist of."""
+    for part in parts or ():
+        if part.tags:
+            yield from part.tags
+        if children := part.parts():
+            yield from part_tags(children)

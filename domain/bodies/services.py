@@ -1,0 +1,75 @@
+"""The systems that hold databases, topics, dashboards and the rest."""
+
+from typing import Annotated, Any, ClassVar
+
+from domain.bodies.base import Tagged, Users
+from domain.bodies.parts import LifeCycle, Ref, Style, outside
+from domain.bodies.values import (
+    DashboardServiceType,
+    DatabaseServiceType,
+    MessagingServiceType,
+    MlModelServiceType,
+    PipelineServiceType,
+    SearchServiceType,
+    StorageServiceType,
+)
+
+
+class Service(Tagged, kw_only=True):
+    """The keys of all services.
+
+    A connection is accepted and not recorded: it holds credentials, and a log never forgets.
+    """
+
+    unkept: ClassVar[tuple[str, ...]] = ("connection",)
+
+    connection: dict[str, Any] | None = None
+    followers: Users = None
+    ingestion_runner: Annotated[Ref | None, outside("ingestionRunner")] = None
+    style: Style | None = None
+
+
+class DatabaseService(Service, kw_only=True):
+    """Holds databases."""
+
+    service_type: DatabaseServiceType
+
+
+class MessagingService(Service, kw_only=True):
+    """Holds topics."""
+
+    service_type: MessagingServiceType
+
+
+class DashboardService(Service, kw_only=True):
+    """Holds dashboards."""
+
+    service_type: DashboardServiceType
+
+
+class PipelineService(Service, kw_only=True):
+    """Runs pipelines."""
+
+    unkept: ClassVar[tuple[str, ...]] = (*Service.unkept, "schedule_interval", "life_cycle")
+
+    service_type: PipelineServiceType
+    schedule_interval: str | None = None
+    life_cycle: LifeCycle | None = None
+
+
+class MlmodelService(Service, kw_only=True):
+    """Holds models."""
+
+    service_type: MlModelServiceType
+
+
+class StorageService(Service, kw_only=True):
+    """Holds containers."""
+
+    service_type: StorageServiceType
+
+
+class SearchService(Service, kw_only=True):
+    """Holds search indexes."""
+
+    service_type: SearchServiceType

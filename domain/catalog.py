@@ -1,0 +1,352 @@
+"""The only writer: takes a request, decides on the state in the log, appends the events."""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from domain import commands, document, json_patch, payloads
+from domain.entity import STATUS, Entity, decide, evolve, fold
+from domain.errors import (
+    AlreadyExists,
+    ConcurrentChange,
+    Conflict,
+    InvalidInput,
+    KeyReused,
+    NotEmpty,
+    NotFound,
+    StaleVersion,
+)
+from domain.event_store.port import Claim, EventStore, RecordedEvent, RememberedAnswer
+from domain.events import Body, Event
+from domain.ids import new_id
+from domain.kinds import EntityKind
+
+_ATTEMPTS = 5
+_CACHED_ENTITIES = 4_096
+
+
+class Change(StrEnum):
+    """What a write did, in the words of OpenMetadata's X-OpenMetadata-Change header."""
+
+    CREATED = "entityCreated"
+    UPDATED = "entityUpdated"
+    NO_CHANGE = "entityNoChange"
+    SOFT_DELETED = "entitySoftDeleted"
+    DELETED = "entityDeleted"
+    RESTORED = "entityRestored"
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks for a write, and under which conditions."""
+
+    actor: str
+    request_id: str
+    expected_version: int | None = None
+    """Tenths; the write is refused unless the entity is at this version."""
+    idempotency_key: str | None = None
+    digest: bytes = b""
+    """Of the whole request, to tell a repetition from another request under the same key."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The entity as the write left it."""
+
+    entity: Entity
+    change: Change
+    position: int
+    """Position in the log that includes the write."""
+
+
+class _Plan(msgspec.Struct, frozen=True):
+    """Events to append, and what they amount to for the entity that was asked about."""
+
+    entity_id: str
+    change: Change
+    steps: list[tuple[str, Entity | None, list[Event]]]
+    """(entity id, state before, events) of every entity concerned."""
+
+
+class Catalog:
+    """Create, change, delete and restore entities; safe to share between threads."""
+
+    def __init__(
+        self,
+        store: EventStore,
+        *,
+        now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        make_id: Callable[[], str] = new_id,
+    ) -> None:
+        """`now` gives milliseconds since the epoch."""
+        self.store = store
+        self._now = now
+        self._make_id = make_id
+        self._lock = threading.Lock()
+        self._states: OrderedDict[str, Entity] = OrderedDict()
+
+    def create(self, kind: EntityKind, values: Mapping[str, Any], caller: Caller) -> Outcome:
+        """Create an entity; raises AlreadyExists when its name is taken, even by a deleted one."""
+
+        def plan() -> _Plan:
+            payload = payloads.read(kind, values, self.store, self._body)
+            taken = self.store.claim(kind.name, payload.fqn)
+            if taken is not None:
+                state = "a soft-deleted" if taken.deleted else "a"
+                raise AlreadyExists(f"{state} {kind.name} named {payload.fqn!r} exists already")
+            return self._creation(kind, payload, caller)
+
+        return self._write(plan, caller)
+
+    def put(self, kind: EntityKind, values: Mapping[str, Any], caller: Caller) -> Outcome:
+        """Create the entity, or change the keys given; keys given as null or empty are removed.
+
+        A soft-deleted entity is restored first.
+        """
+
+        def plan() -> _Plan:
+            fqn = payloads.qualified_name(kind, values, self.store)
+            claim = self.store.claim(kind.name, fqn)
+            state = self._state(claim.id) if claim else None
+            payload = payloads.read(kind, values, self.store, self._body, state)
+            if state is None:
+                return self._creation(kind, payload, caller)
+            return self._change(state, payload.onto(state), caller)
+
+        return self._write(plan, caller)
+
+    def patch(
+        self, kind: EntityKind, entity_id: str, patch: Sequence[Mapping[str, Any]], caller: Caller
+    ) -> Outcome:
+        """Apply an RFC 6902 patch to the entity's document, with absent arrays shown as []."""
+        json_patch.measure(list(patch))
+
+        def plan() -> _Plan:
+            state = self._existing(kind, entity_id)
+            if state.deleted:
+                raise NotFound(f"{kind.name} instance for {entity_id} not found: it is deleted")
+            shown = {key: msgspec.json.decode(raw) for key, raw in document.fields(state).items()}
+            before = {key: shown.pop(key, None) for key in document.SERVER_KEYS}
+            arrays: dict[str, Any] = {key: [] for key in sorted(kind.arrays)}
+            # A copy: applying changes the values of a patch, and the plan may be made again.
+            patched = json_patch.apply({**before, **arrays, **shown}, deepcopy(patch))
+            if not isinstance(patched, dict):
+                raise InvalidInput("a patch cannot replace the entity by something else")
+            for key, value in before.items():
+                if not json_patch.same(patched.pop(key, None), value):
+                    raise InvalidInput(f"{key} is set by the catalog and cannot be patched")
+            patched["name"] = state.name
+            for key, raw in document.stand_ins(state).items():
+                if json_patch.same(patched.get(key), msgspec.json.decode(raw)):
+                    patched.pop(key, None)
+            payload = payloads.read(kind, patched, self.store, self._body, state)
+            body = payload.body
+            if STATUS in state.body and STATUS not in body:
+                raise InvalidInput(f"{STATUS} cannot be removed")
+            return self._change(state, body, caller)
+
+        return self._write(plan, caller)
+
+    def delete(
+        self, kind: EntityKind, entity_id: str, caller: Caller, *, hard: bool, recursive: bool
+    ) -> Outcome:
+        """Soft-delete the entity, or purge it when `hard`; with its children when `recursive`.
+
+        Raises NotEmpty when there are children and `recursive` is false.
+        """
+
+        def plan() -> _Plan:
+            state = self._existing(kind, entity_id)
+            doomed = [claim for claim in self._descendants(entity_id) if hard or not claim.deleted]
+            if doomed and not recursive and (hard or not state.deleted):
+                raise NotEmpty(
+                    f"{kind.name} {state.fqn!r} is not empty: it has {len(doomed)} below it,"
+                    f" {doomed[0].kind} {doomed[0].fqn!r} among them; recursive=true deletes all"
+                )
+            command_type = commands.PurgeEntity if hard else commands.SoftDeleteEntity
+            at = self._now()
+            steps = [
+                self._step(command_type, self._known(claim.id), caller, at)
+                for claim in reversed(doomed)
+            ]
+            own = self._step(command_type, state, caller, at, checked=True)
+            change = Change.DELETED if hard else Change.SOFT_DELETED
+            return _Plan(entity_id, change if own[2] else Change.NO_CHANGE, [*steps, own])
+
+        return self._write(plan, caller)
+
+    def restore(self, kind: EntityKind, entity_id: str, caller: Caller) -> Outcome:
+        """Make a soft-deleted entity live again, with the children deleted by the same request."""
+
+        def plan() -> _Plan:
+            state = self._existing(kind, entity_id)
+            if not state.deleted:
+                raise NotFound(f"{kind.name} instance for {entity_id} is not deleted")
+            self._check_parent_lives(state)
+            below = [self._known(claim.id) for claim in self._descendants(entity_id)]
+            # Callers choose request ids, so one may come twice; the time tells them apart.
+            cause = state.deleted_by, state.updated_at
+            together = [
+                entity for entity in below if (entity.deleted_by, entity.updated_at) == cause
+            ]
+            at = self._now()
+            own = self._step(commands.RestoreEntity, state, caller, at, checked=True)
+            steps = [self._step(commands.RestoreEntity, entity, caller, at) for entity in together]
+            return _Plan(entity_id, Change.RESTORED, [own, *steps])
+
+        return self._write(plan, caller)
+
+    def _creation(self, kind: EntityKind, payload: payloads.Payload, caller: Caller) -> _Plan:
+        if caller.expected_version is not None:
+            raise StaleVersion(f"{kind.name} {payload.fqn!r} does not exist, so has no version")
+        entity_id = self._make_id()
+        command = creation(kind, payload, caller, self._now())
+        return _Plan(entity_id, Change.CREATED, [(entity_id, None, decide(command, None))])
+
+    def _change(self, state: Entity, body: Body, caller: Caller) -> _Plan:
+        if state.deleted:
+            self._check_parent_lives(state)
+        at = self._now()
+        step = self._step(commands.ChangeEntity, state, caller, at, checked=True, body=body)
+        return _Plan(state.id, Change.UPDATED if step[2] else Change.NO_CHANGE, [step])
+
+    def _step(
+        self,
+        command_type: type[commands.Command],
+        state: Entity,
+        caller: Caller,
+        at: int,
+        *,
+        checked: bool = False,
+        **fields: Any,
+    ) -> tuple[str, Entity, list[Event]]:
+        """What a command means for one entity; `checked` holds it to the caller's version."""
+        command = command_type(
+            actor=caller.actor,
+            at=at,
+            request_id=caller.request_id,
+            expected_version=caller.expected_version if checked else None,
+            **fields,
+        )
+        return state.id, state, decide(command, state)
+
+    def _write(self, plan: Callable[[], _Plan], caller: Caller) -> Outcome:
+        """Carry out a plan, made again when another writer was first."""
+        with self._lock:
+            for attempt in range(_ATTEMPTS):
+                if caller.idempotency_key is not None:
+                    remembered = self.store.answer(caller.actor, caller.idempotency_key)
+                    if remembered is not None:
+                        return self._repeat(remembered, caller)
+                planned = plan()
+                try:
+                    return self._append(planned, caller)
+                except (ConcurrentChange, AlreadyExists):
+                    if attempt == _ATTEMPTS - 1:
+                        raise
+        raise AssertionError("unreachable")
+
+    def _append(self, planned: _Plan, caller: Caller) -> Outcome:
+        recorded: list[RecordedEvent] = []
+        after: dict[str, Entity | None] = {}
+        for entity_id, state, decided in planned.steps:
+            for event in decided:
+                state = evolve(state, event, entity_id)
+                recorded.append(RecordedEvent(entity_id, state.stream_version, event))
+            after[entity_id] = state
+        entity = after[planned.entity_id]
+        assert entity is not None
+        answer = None
+        if caller.idempotency_key is not None:
+            answer = RememberedAnswer(
+                actor=caller.actor,
+                key=caller.idempotency_key,
+                digest=caller.digest,
+                entity_id=entity.id,
+                stream_version=entity.stream_version,
+                outcome=planned.change.value,
+                at=self._now(),
+            )
+        if recorded or answer is not None:
+            position = self.store.append(recorded, answer)
+        else:
+            position = self.store.head()
+        for changed in after.values():
+            if changed is not None:
+                self._cache(changed)
+        return Outcome(entity, planned.change, position)
+
+    def _repeat(self, remembered: RememberedAnswer, caller: Caller) -> Outcome:
+        """The outcome of the first write under an idempotency key."""
+        if remembered.digest != caller.digest:
+            raise KeyReused("this Idempotency-Key was used before for another request")
+        history = self.store.stream(remembered.entity_id, upto=remembered.stream_version)
+        entity = fold(remembered.entity_id, (r.event for r in history))
+        assert entity is not None
+        return Outcome(entity, Change(remembered.outcome), self.store.head())
+
+    def _existing(self, kind: EntityKind, entity_id: str) -> Entity:
+        """The entity of this kind and id, live or soft-deleted; raises NotFound."""
+        state = self._state(entity_id)
+        if state is None or state.purged or state.kind != kind.name:
+            raise NotFound(f"{kind.name} instance for {entity_id} not found")
+        return state
+
+    def _known(self, entity_id: str) -> Entity:
+        """The state of an entity that holds a claim."""
+        state = self._state(entity_id)
+        assert state is not None
+        return state
+
+    def _state(self, entity_id: str) -> Entity | None:
+        """The newest state in the log, from the cache and whatever was appended since."""
+        state = self._states.get(entity_id)
+        newer = self.store.stream(entity_id, after=state.stream_version if state else 0)
+        state = fold(entity_id, (recorded.event for recorded in newer), state)
+        if state is not None:
+            self._cache(state)
+        return state
+
+    def _cache(self, state: Entity) -> None:
+        self._states[state.id] = state
+        self._states.move_to_end(state.id)
+        if len(self._states) > _CACHED_ENTITIES:
+            self._states.popitem(last=False)
+
+    def _body(self, entity_id: str) -> Body:
+        """The body of a parent; what children inherit of it never changes, so a cached one does."""
+        cached = self._states.get(entity_id)
+        return (cached or self._known(entity_id)).body
+
+    def _descendants(self, entity_id: str) -> list[Claim]:
+        """Everything below an entity, parents before their children."""
+        found = self.store.children(entity_id)
+        for claim in found:
+            found.extend(self.store.children(claim.id))
+        return found
+
+    def _check_parent_lives(self, state: Entity) -> None:
+        parent = self.store.claim_by_id(state.parent_id) if state.parent_id else None
+        if state.parent_id is not None and (parent is None or parent.deleted):
+            name = parent.fqn if parent else state.parent_id
+            raise Conflict(f"{state.kind} {state.fqn!r} stands under {name!r}, which is deleted")
+
+
+def creation(
+    kind: EntityKind, payload: payloads.Payload, caller: Caller, at: int
+) -> commands.CreateEntity:
+    """The command that creates what a payload describes."""
+    return commands.CreateEntity(
+        actor=caller.actor,
+        at=at,
+        request_id=caller.request_id,
+        kind=kind.name,
+        name=payload.name,
+        fqn=payload.fqn,
+        parent_id=payload.parent_id,
+        body=payload.body,
+    )

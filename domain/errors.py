@@ -1,0 +1,64 @@
+"""What can go wrong with a request to the catalog, in one tree.
+
+CatalogError
+├── InvalidInput            the request itself is wrong
+│   └── NotEmpty            an entity with children was to be deleted without `recursive`
+├── NotFound                no such entity, or it is soft-deleted where a live one is needed
+├── Conflict                the request is right, the state of the catalog does not allow it
+│   ├── AlreadyExists       the qualified name (or the id) is taken
+│   ├── InvalidTransition   the contract's state machine has no such step
+│   └── KeyReused           an idempotency key came back with another request
+├── StaleVersion            `If-Match` names a version that is no longer current
+├── ConcurrentChange        another writer was first; the caller may try again
+└── StoreUnavailable        the log or a read model cannot be read or written now
+
+Raised in domain and projections, rendered only at the edges (HTTP, commands).
+"""
+
+
+class CatalogError(Exception):
+    """Base of every error that a caller of the catalog is told about."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class InvalidInput(CatalogError):
+    """The request is malformed; the message names what, where and what is allowed."""
+
+
+class NotEmpty(InvalidInput):
+    """The entity still has children and `recursive` was not asked for."""
+
+
+class NotFound(CatalogError):
+    """No such entity, or it is soft-deleted where a live one is needed."""
+
+
+class Conflict(CatalogError):
+    """The catalog's state does not allow the request."""
+
+
+class AlreadyExists(Conflict):
+    """The qualified name or the id is taken."""
+
+
+class InvalidTransition(Conflict):
+    """The status machine has no such step; the message names the allowed targets."""
+
+
+class KeyReused(Conflict):
+    """An idempotency key was used before for another request."""
+
+
+class StaleVersion(CatalogError):
+    """The caller's `If-Match` version is not the current one."""
+
+
+class ConcurrentChange(CatalogError):
+    """Another writer changed the entity between reading and appending."""
+
+
+class StoreUnavailable(CatalogError):
+    """The log or a read model cannot be read or written now."""

@@ -1,0 +1,1 @@
+"""The log of events, on the library eventsourcing; the only room that touches its database."""

@@ -1,0 +1,59 @@
+"""Between events and what the library stores of them: a fixed type name and JSON bytes."""
+
+from typing import Any
+
+import msgspec
+from eventsourcing.persistence import JSONTranscoder, Mapper, StoredEvent
+
+from domain.event_store.port import RecordedEvent
+from domain.events import EVENT_TYPES, Event
+from domain.upcasters import UPCASTERS, Upcasters, current_schema, upcast
+
+_TYPE_NAMES = {event_type: name for name, event_type in EVENT_TYPES.items()}
+
+
+class _Header(msgspec.Struct):
+    schema: int = 1
+
+
+class EventMapper(Mapper[str]):
+    """Maps RecordedEvent to StoredEvent and back; the library's own needs a `__dict__`."""
+
+    def __init__(self, upcasters: Upcasters = UPCASTERS) -> None:
+        super().__init__(transcoder=JSONTranscoder())
+        self._upcasters = upcasters
+        self._schemas = {name: current_schema(name, upcasters) for name in EVENT_TYPES}
+        self._encoder = msgspec.json.Encoder()
+        self._decoders = {
+            name: msgspec.json.Decoder(event_type) for name, event_type in EVENT_TYPES.items()
+        }
+        self._header = msgspec.json.Decoder(_Header)
+
+    def to_stored_event(self, domain_event: Any) -> StoredEvent:
+        """The stored form of a RecordedEvent."""
+        recorded: RecordedEvent = domain_event
+        topic = _TYPE_NAMES[type(recorded.event)]
+        state = self._encoder.encode(recorded.event)
+        if (schema := self._schemas[topic]) > 1:
+            state = b'{"schema":%d,' % schema + state[1:]
+        return StoredEvent(recorded.entity_id, recorded.stream_version, topic, state)
+
+    def to_domain_event(self, stored_event: StoredEvent) -> Any:
+        """The RecordedEvent of a stored one; its position is 0 unless it is a Notification."""
+        return RecordedEvent(
+            str(stored_event.originator_id),
+            stored_event.originator_version,
+            self.decode(stored_event.topic, stored_event.state),
+            getattr(stored_event, "id", 0),
+        )
+
+    def decode(self, topic: str, state: bytes) -> Event:
+        """The event of a type name and its payload, lifted to the current schema.
+
+        Raises msgspec.DecodeError when the payload is damaged, KeyError for an unknown type.
+        """
+        schema = self._schemas[topic]
+        if schema > 1 and self._header.decode(state).schema < schema:
+            payload = upcast(topic, msgspec.json.decode(state), self._upcasters)
+            state = self._encoder.encode(payload)
+        return self._decoders[topic].decode(state)

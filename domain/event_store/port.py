@@ -1,0 +1,90 @@
+"""What the log promises to its readers and to the catalog, whatever database holds it."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from domain.events import Event
+
+
+class RecordedEvent(msgspec.Struct, frozen=True):
+    """An event with its place in its entity's stream and in the whole log."""
+
+    entity_id: str
+    stream_version: int
+    """From 1, without gaps."""
+    event: Event
+    position: int = 0
+    """Ascending over the whole log, gaps allowed; 0 while it is not yet recorded."""
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """An entity's hold on its qualified name, kept by the log in step with its events."""
+
+    kind: str
+    fqn: str
+    id: str
+    name: str
+    parent_id: str | None
+    deleted: bool
+
+
+class RememberedAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a write with an idempotency key led to, so that its repetition answers the same."""
+
+    actor: str
+    key: str
+    digest: bytes
+    """Of the request; another request under the same key is refused."""
+    entity_id: str
+    stream_version: int
+    """The entity as answered is its stream up to here."""
+    outcome: str
+    at: int
+    """Milliseconds since the Unix epoch."""
+
+
+class EventStore(Protocol):
+    """An append-only log of entity streams with a claim on each qualified name."""
+
+    def append(
+        self, recorded: Sequence[RecordedEvent], answer: RememberedAnswer | None = None
+    ) -> int:
+        """Store all events, the claims that follow from them and the answer, or nothing.
+
+        Returns the position of the last event (the head when there are none), once it will
+        survive power loss. Raises AlreadyExists when a name is claimed, ConcurrentChange when
+        another writer was first (to a stream version, to an id, to the key of the answer, or
+        by deleting a parent or adding a child), StoreUnavailable when nothing can be written
+        now.
+        """
+
+    def stream(
+        self, entity_id: str, *, after: int = 0, upto: int | None = None
+    ) -> list[RecordedEvent]:
+        """The entity's events with stream versions in (after, upto], in order."""
+
+    def read(self, after: int, limit: int, upto: int | None = None) -> list[RecordedEvent]:
+        """At most `limit` events with positions in (after, upto], in log order."""
+
+    def head(self) -> int:
+        """Position of the newest event, 0 when there is none."""
+
+    def claim(self, kind: str, fqn: str) -> Claim | None:
+        """Who holds a qualified name."""
+
+    def claim_by_id(self, entity_id: str) -> Claim | None:
+        """What name an entity holds."""
+
+    def claims(self, keys: Sequence[tuple[str, str]]) -> list[Claim]:
+        """Who holds each of these pairs of kind and qualified name, for those that are held."""
+
+    def children(self, entity_id: str) -> list[Claim]:
+        """The claims whose parent it is, in order of kind and qualified name."""
+
+    def answer(self, actor: str, key: str) -> RememberedAnswer | None:
+        """What a write under this key led to, if it is still remembered."""
+
+    def close(self) -> None:
+        """Release the database."""

@@ -1,0 +1,69 @@
+"""The six events that every kind shares: a fact, who caused it, when, and by which request.
+
+They are a public, stored format: type names are fixed strings, fields are only ever added
+with defaults, and older payloads are lifted by `domain.upcasters`.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+Body = dict[str, Raw]
+"""A kind's payload: top-level key -> its value as JSON bytes."""
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What all events carry."""
+
+    kind: str
+    actor: str
+    at: int
+    """Milliseconds since the Unix epoch."""
+    version: int
+    """The entity's decimal version after the event, in tenths: 1 is 0.1, 10 is 1.0."""
+    request_id: str
+
+
+class EntityCreated(Event, frozen=True, kw_only=True):
+    """An entity came to be."""
+
+    name: str
+    fqn: str
+    parent_id: str | None = None
+    body: Body
+
+
+class EntityChanged(Event, frozen=True, kw_only=True):
+    """Parts of the body changed: an RFC 6902 patch of add, remove and replace operations."""
+
+    patch: list[dict[str, Any]]
+
+
+class EntityStatusChanged(Event, frozen=True, kw_only=True):
+    """The entity moved to another status of its kind."""
+
+    status: str
+
+
+class EntitySoftDeleted(Event, frozen=True, kw_only=True):
+    """The entity was marked deleted; its name stays claimed."""
+
+
+class EntityRestored(Event, frozen=True, kw_only=True):
+    """A soft-deleted entity is live again."""
+
+
+class EntityPurged(Event, frozen=True, kw_only=True):
+    """The entity was hard-deleted; its name is free again, its history stays in the log."""
+
+
+EVENT_TYPES: dict[str, type[Event]] = {
+    "entity.created": EntityCreated,
+    "entity.changed": EntityChanged,
+    "entity.status-changed": EntityStatusChanged,
+    "entity.soft-deleted": EntitySoftDeleted,
+    "entity.restored": EntityRestored,
+    "entity.purged": EntityPurged,
+}
+"""Stored type name -> event class."""

@@ -1,0 +1,32 @@
+"""Entity ids: UUIDv7, so that ids made later sort later and index inserts stay local."""
+
+import os
+import time
+from uuid import UUID
+
+from domain.errors import InvalidInput
+
+_VERSION_7 = 0x7 << 76
+_VARIANT = 0b10 << 62
+_RANDOM_MASK = ~((0xF << 76) | (0b11 << 62)) & ((1 << 80) - 1)
+
+
+def new_id() -> str:
+    """A fresh UUIDv7 (RFC 9562, section 5.7) in canonical text form."""
+    milliseconds = time.time_ns() // 1_000_000
+    random = int.from_bytes(os.urandom(10), "big") & _RANDOM_MASK
+    return str(UUID(int=milliseconds << 80 | _VERSION_7 | _VARIANT | random))
+
+
+def parse_id(text: str, where: str) -> str:
+    """Canonical text of a UUID written in any case; `where` names it in the error.
+
+    Raises InvalidInput when `text` is not a UUID of 36 characters.
+    """
+    try:
+        canonical = str(UUID(text))
+    except ValueError:
+        canonical = ""
+    if canonical != text.lower():
+        raise InvalidInput(f"{where} must be a UUID such as {UUID(int=0)}, got {text[:64]!r}")
+    return canonical

@@ -1,0 +1,245 @@
+"""RFC 6902 JSON Patch: apply any patch, and make the small ones that events store.
+
+`diff` emits add, remove and replace only. It aligns arrays of named objects (columns, tasks,
+tags, references) by their identity, so that one changed description among thousands of columns
+is one operation, not a rewritten array.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+from domain.errors import InvalidInput
+
+Operation = dict[str, Any]
+
+_REQUIRED_MEMBERS = {
+    "add": ("value",),
+    "remove": (),
+    "replace": ("value",),
+    "move": ("from",),
+    "copy": ("from",),
+    "test": ("value",),
+}
+MAX_DEPTH = 64
+"""Levels of arrays and objects inside each other, so that no recursion over them runs away."""
+_MAX_COPIED = 100_000
+"""Values that the copies of one patch may make: each copy can double what is there."""
+_IDENTITIES = ("id", "tagFQN", "name")
+
+
+def apply(document: Any, patch: Iterable[Mapping[str, Any]]) -> Any:
+    """The document after the patch, applied in order; `document` may be changed in place.
+
+    Raises InvalidInput naming the operation (counted from 0) that cannot be applied.
+    """
+    copied = 0
+    for number, operation in enumerate(patch):
+        try:
+            name, path = _check(operation)
+            if name == "copy":
+                value = _resolve(document, pointer(operation["from"]))
+                copied += measure(value)
+                if copied > _MAX_COPIED:
+                    raise InvalidInput(f"the patch copies more than {_MAX_COPIED} values")
+                document = _add(document, path, deepcopy(value))
+            else:
+                document = _apply_one(document, name, path, operation)
+        except InvalidInput as error:
+            raise InvalidInput(f"JSON Patch operation {number}: {error.message}") from None
+    return document
+
+
+def _check(operation: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Name and path of an operation that has all its members."""
+    if not isinstance(operation, Mapping):
+        raise InvalidInput("an operation is an object")
+    name = operation.get("op")
+    if not isinstance(name, str) or name not in _REQUIRED_MEMBERS:
+        raise InvalidInput(f"'op' must be one of {', '.join(_REQUIRED_MEMBERS)}, got {name!r}")
+    for member in ("path", *_REQUIRED_MEMBERS[name]):
+        if member not in operation:
+            raise InvalidInput(f"'{name}' needs a '{member}'")
+    return name, pointer(operation["path"])
+
+
+def _apply_one(document: Any, name: str, path: list[str], operation: Mapping[str, Any]) -> Any:
+    if name == "add":
+        return _add(document, path, operation["value"])
+    if name == "remove":
+        return _remove(document, path)
+    if name == "replace":
+        return _replace(document, path, operation["value"])
+    if name == "test":
+        if not same(_resolve(document, path), operation["value"]):
+            raise InvalidInput(f"the value at {operation['path']!r} is not the one tested for")
+        return document
+    source = pointer(operation["from"])
+    value = _resolve(document, source)
+    if path[: len(source)] == source and len(path) > len(source):
+        raise InvalidInput("a value cannot be moved into itself")
+    return _add(_remove(document, source), path, value)
+
+
+def measure(value: Any) -> int:
+    """How many values are in `value`, at any depth; raises InvalidInput when that is too great."""
+    count, depth, level = 0, 0, [value]
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise InvalidInput(f"values are nested more than {MAX_DEPTH} levels deep")
+        count += len(level)
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, dict | list)
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+    return count
+
+
+def pointer(text: Any) -> list[str]:
+    """The reference tokens of an RFC 6901 JSON Pointer; raises InvalidInput."""
+    if not isinstance(text, str) or (text and not text.startswith("/")):
+        raise InvalidInput(f"a path is empty or starts with '/', got {text!r}")
+    tokens = text.split("/")[1:]
+    for token in tokens:
+        if "~" in token.replace("~0", "").replace("~1", ""):
+            raise InvalidInput(f"'~' is written ~0 and '/' ~1 in a path, got {text!r}")
+    return [token.replace("~1", "/").replace("~0", "~") for token in tokens]
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality of JSON values: unlike Python's, `true` is not 1 and `false` is not 0."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
+
+
+def _index(array: Sequence[Any], token: str, *, end: bool) -> int:
+    """The place `token` names in `array`; `end` allows the place after the last element."""
+    if end and token == "-":
+        return len(array)
+    plain = token.isascii() and token.isdigit() and (token == "0" or token[0] != "0")
+    if not plain or len(token) > 9 or int(token) >= len(array) + end:
+        raise InvalidInput(f"{token!r} is no place in an array of {len(array)}")
+    return int(token)
+
+
+def _resolve(document: Any, path: Sequence[str]) -> Any:
+    for token in path:
+        if isinstance(document, dict):
+            if token not in document:
+                raise InvalidInput(f"there is no {token!r}")
+            document = document[token]
+        elif isinstance(document, list):
+            document = document[_index(document, token, end=False)]
+        else:
+            raise InvalidInput(f"{token!r} looks into a value that holds nothing")
+    return document
+
+
+def _add(document: Any, path: Sequence[str], value: Any) -> Any:
+    if not path:
+        return value
+    parent = _resolve(document, path[:-1])
+    if isinstance(parent, dict):
+        parent[path[-1]] = value
+    elif isinstance(parent, list):
+        parent.insert(_index(parent, path[-1], end=True), value)
+    else:
+        raise InvalidInput(f"{path[-1]!r} cannot be added to a value that holds nothing")
+    return document
+
+
+def _remove(document: Any, path: Sequence[str]) -> Any:
+    if not path:
+        raise InvalidInput("the whole document cannot be removed")
+    _resolve(document, path)
+    parent = _resolve(document, path[:-1])
+    if isinstance(parent, dict):
+        del parent[path[-1]]
+    else:
+        del parent[int(path[-1])]
+    return document
+
+
+def _replace(document: Any, path: Sequence[str], value: Any) -> Any:
+    if not path:
+        return value
+    _resolve(document, path)
+    parent = _resolve(document, path[:-1])
+    parent[path[-1] if isinstance(parent, dict) else int(path[-1])] = value
+    return document
+
+
+def diff(old: Any, new: Any, path: str = "") -> list[Operation]:
+    """Operations that turn `old` into `new`; none when they are the same."""
+    if same(old, new):
+        return []
+    if isinstance(old, dict) and isinstance(new, dict):
+        return _diff_objects(old, new, path)
+    if isinstance(old, list) and isinstance(new, list):
+        aligned = _diff_named(old, new, path)
+        if aligned is not None:
+            return aligned
+    return [{"op": "replace", "path": path, "value": new}]
+
+
+def _diff_objects(old: dict[str, Any], new: dict[str, Any], path: str) -> list[Operation]:
+    operations: list[Operation] = []
+    for key, value in old.items():
+        where = f"{path}/{escape(key)}"
+        if key not in new:
+            operations.append({"op": "remove", "path": where})
+        else:
+            operations += diff(value, new[key], where)
+    for key, value in new.items():
+        if key not in old:
+            operations.append({"op": "add", "path": f"{path}/{escape(key)}", "value": value})
+    return operations
+
+
+def _diff_named(old: list[Any], new: list[Any], path: str) -> list[Operation] | None:
+    """The difference of two arrays of named objects whose common part keeps its order.
+
+    None when the elements have no unique identity or were reordered: then the array is
+    replaced as a whole.
+    """
+    old_ids, new_ids = _identities(old), _identities(new)
+    if old_ids is None or new_ids is None:
+        return None
+    kept = set(old_ids) & set(new_ids)
+    if [i for i in old_ids if i in kept] != [i for i in new_ids if i in kept]:
+        return None
+    operations: list[Operation] = [
+        {"op": "remove", "path": f"{path}/{place}"}
+        for place in range(len(old) - 1, -1, -1)
+        if old_ids[place] not in kept
+    ]
+    before = dict(zip(old_ids, old, strict=True))
+    for place, (identity, value) in enumerate(zip(new_ids, new, strict=True)):
+        where = f"{path}/{place}"
+        if identity in kept:
+            operations += diff(before[identity], value, where)
+        else:
+            operations.append({"op": "add", "path": where, "value": value})
+    return operations
+
+
+def _identities(array: list[Any]) -> list[str] | None:
+    """What identifies each element, or None when any has none or two are alike."""
+    for key in _IDENTITIES:
+        found = [element.get(key) if isinstance(element, dict) else None for element in array]
+        if all(isinstance(identity, str) for identity in found):
+            return found if len(set(found)) == len(found) else None  # type: ignore[return-value]
+    return None
+
+
+def escape(key: str) -> str:
+    """One reference token of a JSON Pointer as it is written in a path."""
+    return key.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,126 @@
+"""What distinguishes one kind of entity from the others; `domain.registry` has a row for each."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import get_args, get_origin, get_type_hints
+
+import msgspec
+
+from domain.bodies.base import EntityBody, reference_fields
+
+RELATIONS = (
+    "owners",
+    "reviewers",
+    "experts",
+    "tags",
+    "followers",
+    "votes",
+    "domains",
+    "dataProducts",
+    "extension",
+    "lifeCycle",
+    "certification",
+)
+"""Keys that every kind which has them leaves out of lists unless asked."""
+
+_NAMES = {"name": 10.0, "displayName": 10.0, "fullyQualifiedName": 5.0, "description": 2.0}
+_TAGS = {"tags.tagFQN": 0.5}
+
+
+class SearchField(msgspec.Struct, frozen=True):
+    """A path of the search document that plain text is matched against, and its weight."""
+
+    path: str
+    boost: float
+
+
+class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """All that distinguishes one kind from the others."""
+
+    name: str
+    """As it stands in references and events: `databaseSchema`."""
+    collection: str
+    """Path of its routes below /v1: `services/databaseServices`."""
+    body: type[EntityBody]
+    """The keys a caller may write."""
+    index: str
+    """Its search index."""
+    parents: tuple[str, ...] = ()
+    """Keys that may hold the parent, in order of preference; the first present one counts.
+
+    Of a key that holds a list, its first element is the parent.
+    """
+    root: bool = False
+    """Whether it may stand without a parent."""
+    inherits: tuple[str, ...] = ()
+    """Keys taken from the parent's body where it has them; a caller may repeat them."""
+    name_prefix: str = ""
+    """Put before the name in the last part of the qualified name."""
+    statuses: tuple[str, ...] = ()
+    """Values of `entityStatus`, the default first; empty when the kind has none."""
+    large: tuple[str, ...] = ()
+    """Optional keys that reading a single entity gives without being asked."""
+    field_aliases: Mapping[str, str] = MappingProxyType({})
+    """Other spellings accepted in `fields`: alias -> key."""
+    filters: Mapping[str, str] = MappingProxyType({})
+    """List parameters that select by an entity referred to: parameter -> key of the body."""
+    filters_by_id: bool = False
+    """Whether the filters take ids rather than qualified names."""
+    list_limit: int = 1_000
+    """The largest `limit` of its list."""
+    columns: str | None = None
+    """Key of the columns whose removal or narrowing breaks readers (a major version)."""
+    searched: Mapping[str, float] = MappingProxyType({})
+    """Paths that plain text is matched against beside names, description and tags -> weight."""
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The keys of the body that are recorded."""
+        return frozenset(
+            key for attribute, key in self.key_of.items() if attribute not in self.body.unkept
+        )
+
+    @cached_property
+    def optional(self) -> tuple[str, ...]:
+        """Keys absent from lists unless `fields` names them."""
+        return (*(key for key in RELATIONS if key in self.keys), *self.large)
+
+    @cached_property
+    def search(self) -> tuple[SearchField, ...]:
+        """Paths that plain text is matched against, with weights."""
+        tags = _TAGS if "tags" in self.keys else {}
+        weights = {**_NAMES, **self.searched, **tags}
+        return tuple(SearchField(path, weight) for path, weight in weights.items())
+
+    @cached_property
+    def references(self) -> Mapping[str, tuple[str, ...]]:
+        """Attribute of the body -> kinds it may refer to (empty: any)."""
+        return reference_fields(self.body)
+
+    @cached_property
+    def key_of(self) -> Mapping[str, str]:
+        """Attribute of the body -> its key in JSON."""
+        info = msgspec.structs.fields(self.body)
+        return {field.name: field.encode_name for field in info}
+
+    @cached_property
+    def attribute_of(self) -> Mapping[str, str]:
+        """Key of the body -> its attribute."""
+        return {key: attribute for attribute, key in self.key_of.items()}
+
+    @cached_property
+    def arrays(self) -> frozenset[str]:
+        """Keys of the body that hold arrays, shown as [] when asked for and empty."""
+        hints = get_type_hints(self.body)
+        return frozenset(
+            self.key_of[attribute]
+            for attribute, hint in hints.items()
+            if attribute in self.key_of
+            and any(get_origin(choice) is list for choice in (hint, *get_args(hint)))
+        )
+
+    @cached_property
+    def fixed(self) -> frozenset[str]:
+        """Keys that cannot change once written, because the qualified name stands on them."""
+        return frozenset((*self.parents, *self.inherits))

@@ -1,0 +1,170 @@
+"""Turns what a caller sent into a checked body with its name, parent and references."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from domain import names
+from domain.bodies.base import EntityBody, unalias
+from domain.bodies.parts import Reference
+from domain.entity import STATUS, Entity
+from domain.errors import InvalidInput
+from domain.event_store.port import Claim
+from domain.events import Body
+from domain.json_patch import measure
+from domain.kinds import EntityKind
+from domain.references import Claims, check_tags, find, resolve
+
+_EMPTY = frozenset((b"null", b"[]", b"{}"))
+_encode = msgspec.json.Encoder().encode
+
+_to_keys = msgspec.json.Decoder(Body)
+
+
+ParentBodies = Callable[[str], Body]
+"""The body of an entity by id."""
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True):
+    """A request body, checked and resolved."""
+
+    name: str
+    fqn: str
+    parent_id: str | None
+    body: Body
+    """The keys that were given and hold something."""
+    emptied: frozenset[str]
+    """The keys that were given as null, [] or {}."""
+
+    def onto(self, state: Entity) -> Body:
+        """The body after a create-or-update: given keys replace, others stay."""
+        kept = {key: raw for key, raw in state.body.items() if key not in self.emptied}
+        return {**kept, **self.body}
+
+
+def read(
+    kind: EntityKind,
+    values: Mapping[str, Any],
+    claims: Claims,
+    parent_bodies: ParentBodies,
+    state: Entity | None = None,
+) -> Payload:
+    """Check a decoded request body against its kind and resolve what it refers to.
+
+    `state` is the entity that it changes, if any: references and tags which that one has
+    already are not looked up again. Raises InvalidInput or NotFound naming the key.
+    """
+    values = unalias(dict(values))
+    struct, parent, fqn = _identify(kind, values, claims)
+    known_references, known_tags = _known(kind, state)
+    if parent is not None and kind.inherits:
+        known_references |= _inherit(kind, struct, parent_bodies(parent.id))
+    resolve(claims, kind, struct, known_references)
+    check_tags(claims, struct.tag_labels(), known_tags)
+    struct.complete(fqn)
+    body = _to_keys.decode(_encode(struct))
+    del body["name"]
+    given = {key for key, raw in body.items() if bytes(raw) not in _EMPTY}
+    return Payload(
+        name=struct.name,
+        fqn=fqn,
+        parent_id=parent.id if parent else None,
+        body={key: body[key] for key in body if key in given},
+        emptied=frozenset(values.keys() - given - {"name"}),
+    )
+
+
+def qualified_name(kind: EntityKind, values: Mapping[str, Any], claims: Claims) -> str:
+    """The qualified name of the entity that a body describes; raises as `read` does."""
+    return _identify(kind, unalias(dict(values)), claims)[2]
+
+
+def _identify(
+    kind: EntityKind, values: Mapping[str, Any], claims: Claims
+) -> tuple[EntityBody, Claim | None, str]:
+    """The Struct of a body, its parent and its qualified name."""
+    struct = convert(kind, values)
+    names.check_name(struct.name)
+    parent = _parent(kind, struct, claims)
+    fqn = names.child(parent.fqn if parent else None, kind.name_prefix + struct.name)
+    return struct, parent, fqn
+
+
+def convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
+    """The Struct of a decoded body; raises InvalidInput naming the key that does not fit."""
+    measure(values)
+    try:
+        struct = msgspec.convert(values, type=kind.body)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{kind.name}: {error}") from None
+    status = values.get(STATUS)
+    if kind.statuses and status is not None and status not in kind.statuses:
+        raise InvalidInput(
+            f"{STATUS} must be one of {', '.join(kind.statuses)}, got {str(status)[:64]!r}"
+        )
+    return struct
+
+
+def _parent(kind: EntityKind, struct: EntityBody, claims: Claims) -> Claim | None:
+    """The entity under whose name this one stands; of several in a list, the first."""
+    for key in kind.parents:
+        attribute = kind.attribute_of[key]
+        value = getattr(struct, attribute)
+        ref = next(iter(value), None) if isinstance(value, list) else value
+        if ref is not None:
+            return find(claims, ref, kind.references[attribute], key)
+    if kind.parents and not kind.root:
+        raise InvalidInput(f"{kind.name}: needs its parent in {' or '.join(kind.parents)}")
+    return None
+
+
+def _inherit(kind: EntityKind, struct: EntityBody, parent_body: Body) -> dict[str, Reference]:
+    """Set the keys that come from the parent; returns the references among them by id.
+
+    Raises InvalidInput when the caller gave another value.
+    """
+    inherited: dict[str, Reference] = {}
+    for key in kind.inherits:
+        if key not in parent_body:
+            continue
+        attribute = kind.attribute_of[key]
+        given = getattr(struct, attribute)
+        if attribute in kind.references:
+            value: Any = msgspec.json.decode(parent_body[key], type=Reference)
+            inherited[value.id] = value
+            agrees = given is None or _means(given, value)
+        else:
+            value = msgspec.json.decode(parent_body[key])
+            agrees = given in (None, value)
+        if not agrees:
+            shown = getattr(value, "fully_qualified_name", value)
+            raise InvalidInput(f"{key} follows from the parent and is {shown!r}; leave it out")
+        setattr(struct, attribute, value)
+    return inherited
+
+
+def _means(given: Reference | str, value: Reference) -> bool:
+    """Whether a caller's reference names the entity that `value` refers to."""
+    if isinstance(given, str):
+        return given == value.fully_qualified_name
+    if given.id is not None:
+        return given.id == value.id
+    return given.fully_qualified_name == value.fully_qualified_name
+
+
+def _known(kind: EntityKind, state: Entity | None) -> tuple[dict[str, Reference], frozenset[str]]:
+    """The references, by id, and the tags that an entity has already."""
+    if state is None:
+        return {}, frozenset()
+    body = {**state.body, "name": Raw(msgspec.json.encode(state.name))}
+    struct = msgspec.json.decode(msgspec.json.encode(body), type=kind.body)
+    references: dict[str, Reference] = {}
+    for attribute in kind.references:
+        value = getattr(struct, attribute) or ()
+        for reference in value if isinstance(value, list) else (value,):
+            if isinstance(reference, Reference) and reference.id:
+                references[reference.id] = reference
+    references.update((nested.id, nested) for nested, _ in struct.nested_references() if nested.id)
+    return references, frozenset(label.tag_fqn for label in struct.tag_labels())

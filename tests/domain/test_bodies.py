@@ -1,0 +1,348 @@
+"""What a payload may hold, and the form in which it is recorded."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import ValidationError
+
+from domain.bodies.base import EntityBody, unalias
+from domain.bodies.parts import Reference, TagLabel, outsider
+from domain.errors import InvalidInput
+from domain.registry import KINDS
+
+DATA = Path(__file__).parents[2].parent / "shared" / "data"
+SERVICE = {"type": "dashboardService", "fullyQualifiedName": "s"}
+
+
+def read(kind: str, **values: Any) -> Any:
+    return msgspec.convert(unalias({"name": "n", **values}), KINDS[kind].body)
+
+
+def recorded(body: EntityBody, fqn: str) -> Any:
+    body.complete(fqn)
+    return json.loads(msgspec.json.encode(body))
+
+
+def lines(path: Path) -> Iterator[str]:
+    data = path.read_bytes()
+    yield from (gzip.decompress(data) if path.suffix == ".gz" else data).decode().splitlines()
+
+
+@pytest.mark.parametrize("name", ["ecommerce.jsonl", "mozilla.jsonl.gz"])
+def test_catalog_lines_convert_and_stay_once_completed(name: str) -> None:
+    if not (DATA / name).exists():
+        pytest.skip(f"the catalog {name} is not beside this repository")
+    for number, line in enumerate(lines(DATA / name), start=1):
+        values = json.loads(line)
+        kind = KINDS[values.pop("entityType")]
+        fqn = values.pop("fullyQualifiedName")
+        body = msgspec.convert(unalias(values), kind.body)
+        body.complete(fqn)
+        once = msgspec.json.encode(body)
+        body.complete(fqn)
+        assert msgspec.json.encode(body) == once, number
+        again = msgspec.json.decode(once, type=kind.body)
+        assert msgspec.json.encode(again) == once, number
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_body_unknown_key_is_named(kind: str) -> None:
+    with pytest.raises(ValidationError, match="unknown field `colour`"):
+        msgspec.convert({"colour": "red"}, KINDS[kind].body)
+
+
+def test_column_unknown_key_is_named_with_its_place() -> None:
+    column = {"name": "a", "dataType": "STRUCT", "children": [{"name": "b", "colour": 1}]}
+    with pytest.raises(ValidationError) as caught:
+        read("table", databaseSchema="s", columns=[column])
+    assert str(caught.value) == (
+        "Object contains unknown field `colour` - at `$.columns[0].children[0]`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "place"),
+    [
+        ("table", {"databaseSchema": "s", "columns": [{"name": "a", "dataType": "int"}]},
+         "'int' - at `$.columns[0].dataType`"),
+        ("table", {"databaseSchema": "s", "tableType": "Heap"}, "'Heap' - at `$.tableType`"),
+        ("databaseService", {"serviceType": "mysql"}, "'mysql' - at `$.serviceType`"),
+        ("team", {"teamType": "Squad"}, "'Squad' - at `$.teamType`"),
+        ("domain", {"domainType": "Source"}, "'Source' - at `$.domainType`"),
+        ("topic", {"service": "s", "partitions": 1, "messageSchema": {"schemaType": "XML"}},
+         "'XML' - at `$.messageSchema.schemaType`"),
+    ],
+)  # fmt: skip
+def test_closed_values_are_refused_with_their_place(
+    kind: str, values: dict[str, Any], place: str
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        read(kind, **values)
+    assert str(caught.value) == f"Invalid enum value {place}"
+
+
+def test_column_names_are_qualified_at_every_depth() -> None:
+    column = {
+        "name": "a.b",
+        "dataType": "STRUCT",
+        "children": [
+            {"name": "c", "dataType": "STRUCT", "children": [{"name": "d", "dataType": "INT"}]}
+        ],
+    }
+    table = recorded(read("table", databaseSchema="s", columns=[column]), "s.t")
+    top = table["columns"][0]
+    assert top["fullyQualifiedName"] == 's.t."a.b"'
+    assert top["children"][0]["fullyQualifiedName"] == 's.t."a.b".c'
+    assert top["children"][0]["children"][0]["fullyQualifiedName"] == 's.t."a.b".c.d'
+
+
+PART = {"name": "p"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "path"),
+    [
+        ("topic", {"service": "s", "partitions": 1, "messageSchema": {
+            "schemaFields": [{"name": "p", "dataType": "INT"}]}},
+         ("messageSchema", "schemaFields")),
+        ("pipeline", {"service": "s", "tasks": [PART]}, ("tasks",)),
+        ("mlmodel", {"service": "s", "mlFeatures": [PART]}, ("mlFeatures",)),
+        ("searchIndex", {"service": "s", "fields": [{"name": "p", "dataType": "TEXT"}]},
+         ("fields",)),
+        ("container", {"service": "s", "dataModel": {
+            "columns": [{"name": "p", "dataType": "INT"}]}}, ("dataModel", "columns")),
+        ("table", {"databaseSchema": "s", "dataModel": {"modelType": "DBT",
+            "columns": [{"name": "p", "dataType": "INT"}]}}, ("dataModel", "columns")),
+    ],
+)  # fmt: skip
+def test_parts_are_qualified(kind: str, values: dict[str, Any], path: tuple[str, ...]) -> None:
+    found = recorded(read(kind, **values), "s.n")
+    for key in path:
+        found = found[key]
+    assert found[0]["fullyQualifiedName"] == "s.n.p"
+
+
+def test_feature_source_is_qualified_by_its_data() -> None:
+    sources = [{"name": "p", "dataSource": "s.d.t"}, {"name": "q"}]
+    model = read("mlmodel", service="s", mlFeatures=[{"name": "f", "featureSources": sources}])
+    assert [(ref.type, kinds) for ref, kinds in model.nested_references()] == [("table", ())]
+    shown = recorded(model, "s.n")["mlFeatures"][0]["featureSources"]
+    assert [source["fullyQualifiedName"] for source in shown] == ["s.d.t.p", "q"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ([{"name": "a", "dataType": "INT"}] * 2, "s.t has two columns with the name 'a'"),
+        (
+            [{"name": "a", "dataType": "STRUCT",
+              "children": [{"name": "b", "dataType": "INT"}] * 2}],
+            "s.t.a has two columns with the name 'b'",
+        ),
+        ([{"name": "", "dataType": "INT"}],
+         "the name of a column of s.t must have 1 to 256 characters, got 0"),
+        ([{"name": "x" * 257, "dataType": "INT"}],
+         "the name of a column of s.t must have 1 to 256 characters, got 257"),
+    ],
+)  # fmt: skip
+def test_column_names_are_checked(columns: list[Any], message: str) -> None:
+    table = read("table", databaseSchema="s", columns=columns)
+    with pytest.raises(InvalidInput) as caught:
+        table.complete("s.t")
+    assert caught.value.message == message
+
+
+def test_contract_schema_duplicates_are_refused_at_every_depth() -> None:
+    inner = [{"name": "b", "dataType": "INT"}] * 2
+    contract = read(
+        "dataContract",
+        entity={"id": "e"},
+        schema=[{"name": "a", "dataType": "STRUCT", "children": inner}],
+    )
+    with pytest.raises(InvalidInput) as caught:
+        contract.complete("t.dataContract_n")
+    assert caught.value.message == (
+        "column 'a' of t.dataContract_n has two columns with the name 'b'"
+    )
+
+
+def test_warehouse_types_are_recorded_in_the_common_spelling() -> None:
+    columns = [
+        {"name": "a", "dataType": "INTEGER"},
+        {"name": "b", "dataType": "BOOL", "dataTypeDisplay": "bool"},
+        {"name": "c", "dataType": "ARRAY", "arrayDataType": "INT64"},
+    ]
+    shown = recorded(read("table", databaseSchema="s", columns=columns), "s.t")["columns"]
+    assert [
+        (column["dataType"], column.get("arrayDataType"), column.get("dataTypeDisplay"))
+        for column in shown
+    ] == [("INT", None, "INTEGER"), ("BOOLEAN", None, "bool"), ("ARRAY", "BIGINT", None)]
+
+
+def test_tag_label_defaults_are_recorded() -> None:
+    table = read("table", databaseSchema="s", tags=[{"tagFQN": "Tier.Tier1"}])
+    assert recorded(table, "s.t")["tags"] == [
+        {
+            "tagFQN": "Tier.Tier1",
+            "source": "Classification",
+            "labelType": "Manual",
+            "state": "Confirmed",
+        }
+    ]
+
+
+def label(name: str) -> dict[str, str]:
+    return {"tagFQN": name}
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("table", {"databaseSchema": "s", "columns": [{"name": "a", "dataType": "STRUCT",
+            "tags": [label("b")], "children": [
+                {"name": "c", "dataType": "INT", "tags": [label("c")]}]}]}),
+        ("topic", {"service": "s", "partitions": 1, "messageSchema": {"schemaFields": [
+            {"name": "a", "dataType": "INT", "tags": [label("b"), label("c")]}]}}),
+        ("pipeline", {"service": "s", "tasks": [{"name": "a", "tags": [label("b"), label("c")]}]}),
+        ("searchIndex", {"service": "s", "fields": [
+            {"name": "a", "dataType": "TEXT", "tags": [label("b"), label("c")]}]}),
+        ("container", {"service": "s", "dataModel": {"columns": [
+            {"name": "a", "dataType": "INT", "tags": [label("b"), label("c")]}]}}),
+        ("mlmodel", {"service": "s", "mlFeatures": [{"name": "a", "tags": [label("b")],
+            "featureSources": [{"name": "d", "tags": [label("c")]}]}]}),
+    ],
+)  # fmt: skip
+def test_tag_labels_are_found_at_every_depth(kind: str, values: dict[str, Any]) -> None:
+    body = read(kind, tags=[label("a")], **values)
+    found: list[TagLabel] = list(body.tag_labels())
+    assert [found_label.tag_fqn for found_label in found] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        ({"domain": "d"}, {"domains": ["d"]}),
+        ({"owner": {"id": "x"}}, {"owners": [{"id": "x"}]}),
+        ({"owner": None, "tags": []}, {"tags": []}),
+        ({"domains": ["d"]}, {"domains": ["d"]}),
+    ],
+)
+def test_alias_is_replaced(given: dict[str, Any], plain: dict[str, Any]) -> None:
+    before = dict(given)
+    assert unalias(given) == plain
+    assert given == before
+
+
+@pytest.mark.parametrize(
+    "values", [{"owner": "a", "owners": []}, {"domain": "a", "domains": ["a"]}]
+)
+def test_alias_beside_its_key_is_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match="say the same thing: give one of them"):
+        unalias(values)
+
+
+def test_charts_become_references_that_stay_the_same() -> None:
+    charts = [{"name": "1.2", "displayName": "Orders"}, "s.3"]
+    first = recorded(read("dashboard", service=SERVICE, charts=charts), "s.n")["charts"]
+    other = recorded(read("dashboard", service=SERVICE, charts=charts), "s.m")["charts"]
+    assert first == other
+    assert first == [
+        {
+            "type": "chart",
+            "id": "1b256499-c816-5ee7-85d8-450b61880c37",
+            "fullyQualifiedName": 's."1.2"',
+            "name": "1.2",
+            "displayName": "Orders",
+        },
+        {
+            "type": "chart",
+            "id": "7918e3f9-8804-593e-9050-3d66327673d5",
+            "fullyQualifiedName": "s.3",
+            "name": "3",
+        },
+    ]
+
+
+def test_outsider_keeps_an_id_and_refuses_what_it_cannot_name() -> None:
+    given = "0191AB00-0000-7000-8000-000000000001"
+    assert outsider(given, "role") == Reference(type="role", id=given.lower())
+    with pytest.raises(InvalidInput, match="needs an id, a fullyQualifiedName or a name"):
+        outsider(Reference(), "role")
+    with pytest.raises(InvalidInput, match="a reference to a role has the type 'team'"):
+        outsider(Reference(type="team", name="x"), "role")
+
+
+def test_contract_short_forms_are_recorded_in_full() -> None:
+    contract = read(
+        "dataContract",
+        entity={"id": "e", "type": "table"},
+        termsOfUse="Ask first.",
+        qualityExpectations=["s.d.t.row_count"],
+    )
+    shown = recorded(contract, "t.dataContract_n")
+    assert shown["termsOfUse"] == {"content": "Ask first."}
+    (expectation,) = shown["qualityExpectations"]
+    assert (expectation["type"], expectation["name"]) == ("testCase", "row_count")
+
+
+def test_related_terms_may_be_written_as_names() -> None:
+    term = read("glossaryTerm", glossary="g", relatedTerms=["g.other"])
+    assert [(ref.fully_qualified_name, kinds) for ref, kinds in term.nested_references()] == [
+        ("g.other", ("glossaryTerm",))
+    ]
+    assert recorded(term, "g.n")["relatedTerms"] == [
+        {
+            "term": {"type": "glossaryTerm", "fullyQualifiedName": "g.other"},
+            "relationType": "relatedTo",
+        }
+    ]
+
+
+def test_teams_of_a_user_may_be_given_by_id() -> None:
+    given = "0191ab00-0000-7000-8000-000000000001"
+    user = read("user", teams=[given, "Sales"])
+    assert user.teams == [
+        Reference(type="team", id=given),
+        Reference(type="team", fully_qualified_name="Sales"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("databaseService", {"serviceType": "Mysql", "connection": {"config": {"password": "x"}}}),
+        ("pipelineService", {"serviceType": "Airflow", "lifeCycle": {}, "scheduleInterval": "x"}),
+        ("user", {"password": "x", "confirmPassword": "x", "createPasswordType": "ADMIN_CREATE",
+            "botName": "x", "authenticationMechanism": {"config": {"JWTToken": "x"}}}),
+        ("tag", {"classification": "c", "associatedTags": ["x"]}),
+    ],
+)  # fmt: skip
+def test_secrets_and_request_only_keys_are_not_recorded(kind: str, values: dict[str, Any]) -> None:
+    row = KINDS[kind]
+    shown = recorded(read(kind, **values), "n")
+    assert shown.keys() & {row.key_of[attribute] for attribute in row.body.unkept} == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "stand_ins"),
+    [
+        ("tag", {"classification": "c"}, {"description": ""}),
+        ("table", {"databaseSchema": "s"}, {"columns": []}),
+        ("mlmodel", {"service": "s"}, {"algorithm": "mlmodel"}),
+        ("searchIndex", {"service": "s"}, {"fields": []}),
+        ("user", {"name": "ada.l"}, {"email": "ada.l@example.org"}),
+        ("user", {"name": "Ада Л"}, {"email": "unknown@example.org"}),
+        ("team", {"teamType": "Group"}, {}),
+    ],
+)
+def test_stand_ins_are_what_clients_cannot_do_without(
+    kind: str, values: dict[str, Any], stand_ins: dict[str, Any]
+) -> None:
+    body = read(kind, **values)
+
+    assert body.stand_ins(body.name) == stand_ins

@@ -1,0 +1,247 @@
+"""Importing JSON lines: good lines are kept, bad ones named, repetitions store nothing."""
+
+import gzip
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.bulk_import import BadLine, Batch, BulkImport, batches
+from domain.history import versions
+from domain.registry import KINDS
+
+ID = "01890a5d-ac96-774b-bcce-b302099a8057"
+SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
+
+
+def line(entity_type: str, name: str, fqn: str | None = None, **values: Any) -> dict[str, Any]:
+    """A line; the qualified name is the name unless given."""
+    return {
+        "entityType": entity_type,
+        "name": name,
+        "fullyQualifiedName": name if fqn is None else fqn,
+        **values,
+    }
+
+
+def service(name: str = "s", **values: Any) -> dict[str, Any]:
+    return line("databaseService", name, **{"serviceType": "Mysql"} | values)
+
+
+def database(name: str = "d", parent: str = "s", **values: Any) -> dict[str, Any]:
+    parent_reference = {"type": "databaseService", "fullyQualifiedName": parent}
+    return line("database", name, f"{parent}.{name}", service=parent_reference, **values)
+
+
+def importer(world: Any) -> BulkImport:
+    return BulkImport(world.log, world.caller(), now=world.now)
+
+
+def load(world: Any, *lines: dict[str, Any] | bytes) -> Batch:
+    encoded = [each if isinstance(each, bytes) else json.dumps(each).encode() for each in lines]
+    return importer(world).load(list(enumerate(encoded, start=1)))
+
+
+def outcome(batch: Batch) -> tuple[int, int, int, int, int, list[BadLine]]:
+    """(lines, events, created, changed, unchanged, bad)."""
+    return (
+        batch.lines,
+        batch.events,
+        batch.created,
+        batch.changed,
+        batch.unchanged,
+        sorted(batch.bad, key=lambda bad: bad.number),
+    )
+
+
+def test_parents_come_before_children(world: Any) -> None:
+    assert outcome(load(world, service(), database())) == (2, 2, 2, 0, 0, [])
+    assert world.lives() == {"s": True, "s.d": True}
+    child = world.log.claim("database", "s.d")
+    assert child.parent_id == world.log.claim("databaseService", "s").id
+
+
+def test_child_before_its_parent_is_a_bad_line(world: Any) -> None:
+    said = "service: databaseService instance for 's' not found"
+    assert outcome(load(world, database(), service())) == (2, 1, 1, 0, 0, [BadLine(1, said)])
+
+
+def test_children_inherit_from_parents_of_an_earlier_batch(world: Any) -> None:
+    load(world, service())
+    load(world, database())
+    (made,) = versions(world.log, KINDS["database"], world.log.claim("database", "s.d").id)
+    assert made.value("serviceType") == "Mysql"
+
+
+KINDS_SAID = f"entityType must be one of {', '.join(KINDS)}, got "
+BAD: dict[str, tuple[dict[str, Any] | bytes, str]] = {
+    "not an object": (b"[1]", "not a JSON object: Expected `object`, got `array`"),
+    "no kind": ({"name": "x"}, f"{KINDS_SAID}None"),
+    "unknown kind": (line("planet", "x"), f"{KINDS_SAID}'planet'"),
+    "kind of another type": ({"entityType": ["team"]}, f"{KINDS_SAID}['team']"),
+    "unknown key": (
+        service("x", bogus=1),
+        "databaseService: Object contains unknown field `bogus`",
+    ),
+    "wrong qualified name": (
+        line("databaseService", "x", "y", serviceType="Mysql"),
+        "fullyQualifiedName is 'y', but name and parent make it 'x'",
+    ),
+    "qualified name of another entity": (
+        line("databaseService", "x", "s", serviceType="Mysql"),
+        "fullyQualifiedName is 's', but name and parent make it 'x'",
+    ),
+    "qualified name of another type": (
+        line("databaseService", "x") | {"fullyQualifiedName": 1},
+        "fullyQualifiedName must be a string, got 1",
+    ),
+    "unfit id": (
+        service("x", id="7"),
+        "id must be a UUID such as 00000000-0000-0000-0000-000000000000, got '7'",
+    ),
+    "missing reference": (
+        service("x", owners=[{"type": "user", "fullyQualifiedName": "nobody"}]),
+        "owners[0]: user or team instance for 'nobody' not found",
+    ),
+}
+
+
+@pytest.mark.parametrize(("bad", "reason"), BAD.values(), ids=BAD)
+def test_bad_line_is_named_and_the_others_are_kept(world: Any, bad: Any, reason: str) -> None:
+    batch = load(world, service(), bad, database())
+    assert outcome(batch) == (3, 2, 2, 0, 0, [BadLine(2, reason)])
+    assert world.lives() == {"s": True, "s.d": True}
+
+
+@pytest.mark.parametrize("bad", [b"{", b"", b"\xff", b'{"entityType":"team"} x', b'{"a":"\xff"}'])
+def test_line_that_is_not_json_is_bad(world: Any, bad: bytes) -> None:
+    batch = load(world, service(), bad)
+    assert outcome(batch)[:5] == (2, 1, 1, 0, 0)
+    assert [(each.number, each.reason[:19]) for each in batch.bad] == [(2, "not a JSON object: ")]
+
+
+def test_second_import_stores_no_event(world: Any) -> None:
+    lines = [service(), database(description="x")]
+    load(world, *lines)
+    head = world.log.head()
+    assert outcome(load(world, *lines)) == (2, 0, 0, 0, 2, [])
+    assert world.log.head() == head
+
+
+def test_changed_line_stores_one_event(world: Any) -> None:
+    load(world, service(), database())
+    batch = load(world, service(), database(description="new"))
+    assert outcome(batch) == (2, 1, 0, 1, 1, [])
+    assert world.events(after=2) == [("entity.changed", "d")]
+
+
+def test_id_of_a_new_entity_is_kept(world: Any) -> None:
+    load(world, service(id=ID.upper()))
+    assert world.log.claim("databaseService", "s").id == ID
+    other = ID[:-1] + "8"
+    assert outcome(load(world, service(id=other))) == (1, 0, 0, 0, 1, [])
+    assert world.log.claim("databaseService", "s").id == ID
+
+
+def test_id_of_another_entity_is_refused(world: Any) -> None:
+    said = f"id {ID} is the id of another entity"
+    batch = load(world, service(id=ID), service("t", id=ID))
+    assert outcome(batch) == (2, 1, 1, 0, 0, [BadLine(2, said)])
+    assert outcome(load(world, service("u", id=ID))) == (1, 0, 0, 0, 0, [BadLine(1, said)])
+
+
+def test_id_of_a_purged_entity_is_refused(world: Any) -> None:
+    load(world, service(id=ID))
+    (made,) = versions(world.log, KINDS["databaseService"], ID)
+    world.delete(made, hard=True)
+    said = f"id {ID} is the id of another entity"
+    assert outcome(load(world, service(id=ID), service("t"))) == (2, 1, 1, 0, 0, [BadLine(1, said)])
+    assert outcome(load(world, service())) == (1, 1, 1, 0, 0, [])
+
+
+def test_entity_twice_in_a_batch_is_created_and_changed(world: Any) -> None:
+    batch = load(
+        world,
+        service(),
+        service(description="x"),
+        service(description="x"),
+        service(displayName="S"),
+    )
+    assert outcome(batch) == (4, 3, 1, 2, 1, [])
+    entity_id = world.log.claim("databaseService", "s").id
+    newest = versions(world.log, KINDS["databaseService"], entity_id)[0]
+    assert (newest.version, newest.value("description"), newest.value("displayName")) == (
+        3,
+        "x",
+        "S",
+    )
+
+
+def test_deleted_entities_are_restored_with_what_is_below(world: Any) -> None:
+    lines = [service(), database()]
+    load(world, *lines)
+    world.delete(world.put("databaseService", "s", serviceType="Mysql").entity, recursive=True)
+    assert world.lives() == {"s": False, "s.d": False}
+    assert outcome(load(world, *lines)) == (2, 2, 0, 2, 0, [])
+    assert world.lives() == {"s": True, "s.d": True}
+
+
+def test_batch_after_a_purge_by_another_writer(world: Any) -> None:
+    running = importer(world)
+    lines = [(1, json.dumps(service()).encode()), (2, json.dumps(database()).encode())]
+    assert outcome(running.load(lines)) == (2, 2, 2, 0, 0, [])
+    (made,) = versions(
+        world.log, KINDS["databaseService"], world.log.claim("databaseService", "s").id
+    )
+    world.delete(made, hard=True, recursive=True)
+    assert outcome(running.load(lines)) == (2, 2, 2, 0, 0, [])
+    assert world.lives() == {"s": True, "s.d": True}
+
+
+def test_two_importers_at_once(open_world: Callable[[], Any]) -> None:
+    worlds = [open_world(), open_world()]
+    lines = [service(f"s{number}") for number in range(20)]
+    lines += [database(f"d{number}", f"s{number}") for number in range(20)]
+    encoded = [json.dumps(each).encode() for each in lines]
+    bad: list[object] = []
+
+    def run(world: Any) -> None:
+        try:
+            running = importer(world)
+            for group in batches(encoded, 8):
+                bad.extend(running.load(group).bad)
+        except Exception as error:
+            bad.append(error)
+
+    threads = [threading.Thread(target=run, args=(world,)) for world in worlds]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert bad == []
+    assert sorted(worlds[0].events()) == sorted(("entity.created", each["name"]) for each in lines)
+
+
+def test_batches_number_lines_and_skip_blank_ones() -> None:
+    lines = [b"a\n", b"\n", b"b\n", b"  \n", b"c\n"]
+    assert list(batches(lines, 2)) == [[(1, b"a\n"), (3, b"b\n")], [(5, b"c\n")]]
+    assert list(batches([b"\n"], 2)) == []
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the shared catalogs are not here")
+@pytest.mark.parametrize(("name", "count"), [("ecommerce.jsonl", 267), ("mozilla.jsonl.gz", 4_307)])
+def test_real_catalog_is_imported_whole(world: Any, name: str, count: int) -> None:
+    path = SHARED / name
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    lines = data.splitlines(keepends=True)
+    for expected in ((count, count, count, 0, 0, []), (count, 0, 0, 0, count, [])):
+        running, total = importer(world), Batch()
+        for group in batches(lines):
+            batch = running.load(group)
+            for field in ("lines", "events", "created", "changed", "unchanged", "bad"):
+                setattr(total, field, getattr(total, field) + getattr(batch, field))
+        assert outcome(total) == expected
+    assert world.log.head() == count

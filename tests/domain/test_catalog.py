@@ -1,0 +1,297 @@
+"""Creating and changing entities through the catalog, over a real file."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from domain import document
+from domain.catalog import Change
+from domain.errors import AlreadyExists, InvalidInput, InvalidTransition, NotFound, StaleVersion
+from domain.registry import KINDS
+
+
+def values(entity: Any) -> dict[str, Any]:
+    return {key: msgspec.json.decode(raw) for key, raw in entity.body.items()}
+
+
+def message(call: Any, error: type[Exception], *args: Any, **kwargs: Any) -> str:
+    with pytest.raises(error) as caught:
+        call(*args, **kwargs)
+    assert type(caught.value) is error
+    return str(caught.value)
+
+
+@pytest.fixture
+def service(world: Any) -> Any:
+    return world.create("databaseService", "s", serviceType="Mysql", description="old")
+
+
+def test_create_gives_the_entity_as_recorded(world: Any) -> None:
+    outcome = world.catalog.create(
+        KINDS["databaseService"],
+        {"name": "a.b", "serviceType": "Mysql", "description": None, "tags": []},
+        world.caller(actor="bob"),
+    )
+    entity = outcome.entity
+    assert (outcome.change, outcome.position) == (Change.CREATED, 1)
+    assert (entity.name, entity.fqn, entity.version, entity.stream_version) == (
+        "a.b",
+        '"a.b"',
+        1,
+        1,
+    )
+    assert values(entity) == {"serviceType": "Mysql"}
+    assert msgspec.json.decode(document.encode(document.fields(entity))) == {
+        "id": entity.id,
+        "name": "a.b",
+        "fullyQualifiedName": '"a.b"',
+        "serviceType": "Mysql",
+        "version": 0.1,
+        "updatedAt": 1_000,
+        "updatedBy": "bob",
+    }
+
+
+def test_create_of_a_taken_name(world: Any, service: Any) -> None:
+    say = "databaseService named 's' exists already"
+    assert message(world.create, AlreadyExists, "databaseService", "s", serviceType="Mysql") == (
+        f"a {say}"
+    )
+    world.delete(service)
+    assert message(world.create, AlreadyExists, "databaseService", "s", serviceType="Mysql") == (
+        f"a soft-deleted {say}"
+    )
+    world.delete(service, hard=True)
+    assert world.create("databaseService", "s", serviceType="Mysql").id != service.id
+
+
+def test_same_name_in_another_kind_is_free(world: Any, service: Any) -> None:
+    assert world.create("messagingService", "s", serviceType="Kafka").fqn == service.fqn
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "said"),
+    [
+        ("team", {"name": "t"}, "team: Object missing required field `teamType`"),
+        (
+            "team",
+            {"name": "t", "teamType": "Group", "bogus": 1},
+            "team: Object contains unknown field `bogus`",
+        ),
+        ("team", {"teamType": "Group"}, "team: Object missing required field `name`"),
+        ("team", {"name": 1, "teamType": "Group"}, "team: Expected `str`, got `int` - at `$.name`"),
+        (
+            "team",
+            {"name": "t", "teamType": "Gang"},
+            "team: Invalid enum value 'Gang' - at `$.teamType`",
+        ),
+        ("team", {"name": "", "teamType": "Group"}, "name must have 1 to 256 characters, got 0"),
+        ("database", {"name": "d"}, "database: Object missing required field `service`"),
+        (
+            "dataContract",
+            {"name": "c", "entity": {"type": "table", "id": "x"}, "entityStatus": "Retired"},
+            "entityStatus must be one of Draft, Active, Deprecated, got 'Retired'",
+        ),
+    ],
+)
+def test_create_says_what_is_wrong(world: Any, kind: str, given: Any, said: str) -> None:
+    assert message(world.catalog.create, InvalidInput, KINDS[kind], given, world.caller()) == said
+    assert world.events() == []
+
+
+def test_put_creates_what_is_not_there(world: Any) -> None:
+    outcome = world.put("databaseService", "s", serviceType="Mysql")
+    assert (outcome.change, outcome.entity.version) == (Change.CREATED, 1)
+
+
+def test_put_keeps_absent_keys_and_removes_nulls(world: Any, service: Any) -> None:
+    world.create("user", "ann", email="ann@example.org")
+    world.put(
+        "databaseService",
+        "s",
+        serviceType="Mysql",
+        displayName="S",
+        owners=[{"type": "user", "fullyQualifiedName": "ann"}],
+    )
+    outcome = world.put(
+        "databaseService",
+        "s",
+        serviceType="Postgres",
+        displayName=None,
+        owners=[],
+        description="new",
+    )
+    assert (outcome.change, outcome.entity.version) == (Change.UPDATED, 3)
+    assert values(outcome.entity) == {"serviceType": "Postgres", "description": "new"}
+    outcome = world.put("databaseService", "s", serviceType="Postgres")
+    assert values(outcome.entity) == {"serviceType": "Postgres", "description": "new"}
+
+
+def test_put_of_the_same_stores_no_event(world: Any, service: Any) -> None:
+    head = world.log.head()
+    outcome = world.put("databaseService", "s", serviceType="Mysql", description="old", tags=[])
+    assert (outcome.change, outcome.position) == (Change.NO_CHANGE, head)
+    assert (outcome.entity, world.log.head()) == (service, head)
+
+
+def test_put_restores_a_deleted_entity(world: Any, service: Any) -> None:
+    world.delete(service)
+    outcome = world.put("databaseService", "s", serviceType="Mysql", description="new")
+    assert (outcome.change, outcome.entity.deleted) == (Change.UPDATED, False)
+    assert (outcome.entity.id, outcome.entity.version) == (service.id, 3)
+    assert world.events(after=1) == [
+        ("entity.soft-deleted", "s"),
+        ("entity.restored", "s"),
+        ("entity.changed", "s"),
+    ]
+
+
+def test_put_keeps_the_status_that_it_leaves_out(world: Any) -> None:
+    world.schema()
+    table = world.table("t")
+    world.contract("c", table, entityStatus="Active")
+    reference = {"id": table.id, "type": "table"}
+    assert (
+        world.put("dataContract", "c", entity=reference, description="x").entity.status == "Active"
+    )
+    assert world.put("dataContract", "c", entity=reference, entityStatus=None).entity.status == (
+        "Active"
+    )
+    assert (
+        message(
+            world.put,
+            InvalidTransition,
+            "dataContract",
+            "c",
+            entity=reference,
+            entityStatus="Draft",
+        )
+        == "a contract cannot go from Active to Draft; from Active it may go to Deprecated"
+    )
+
+
+def test_patch_replaces_exactly(world: Any, service: Any) -> None:
+    outcome = world.patch(
+        service,
+        {"op": "test", "path": "/version", "value": 0.1},
+        {"op": "remove", "path": "/description"},
+        {"op": "add", "path": "/displayName", "value": "S"},
+    )
+    assert (outcome.change, outcome.entity.version) == (Change.UPDATED, 2)
+    assert values(outcome.entity) == {"serviceType": "Mysql", "displayName": "S"}
+
+
+def test_patch_finds_absent_arrays_empty(world: Any, service: Any) -> None:
+    world.create("user", "ann", email="ann@example.org")
+    owner = {"type": "user", "fullyQualifiedName": "ann"}
+    outcome = world.patch(
+        service,
+        {"op": "test", "path": "/tags", "value": []},
+        {"op": "add", "path": "/owners/0", "value": owner},
+    )
+    assert [ref["name"] for ref in outcome.entity.value("owners")] == ["ann"]
+    outcome = world.patch(service, {"op": "remove", "path": "/owners/0"})
+    assert values(outcome.entity) == {"serviceType": "Mysql", "description": "old"}
+
+
+def test_patch_that_changes_nothing_stores_no_event(world: Any, service: Any) -> None:
+    outcome = world.patch(service, {"op": "replace", "path": "/description", "value": "old"})
+    assert (outcome.change, outcome.entity) == (Change.NO_CHANGE, service)
+    assert world.events() == [("entity.created", "s")]
+
+
+@pytest.mark.parametrize("key", document.SERVER_KEYS)
+def test_patch_cannot_set_what_the_catalog_sets(world: Any, service: Any, key: str) -> None:
+    said = f"{key} is set by the catalog and cannot be patched"
+    add = {"op": "add", "path": f"/{key}", "value": "x"}
+    assert message(world.patch, InvalidInput, service, add) == said
+
+
+@pytest.mark.parametrize(
+    ("operation", "said"),
+    [
+        (
+            {"op": "remove", "path": "/tags/0"},
+            "JSON Patch operation 0: '0' is no place in an array of 0",
+        ),
+        (
+            {"op": "replace", "path": "", "value": []},
+            "a patch cannot replace the entity by something else",
+        ),
+        (
+            {"op": "add", "path": "/bogus", "value": 1},
+            "databaseService: Object contains unknown field `bogus`",
+        ),
+        (
+            {"op": "remove", "path": "/serviceType"},
+            "databaseService: Object missing required field `serviceType`",
+        ),
+    ],
+)
+def test_patch_says_what_is_wrong(world: Any, service: Any, operation: Any, said: str) -> None:
+    assert message(world.patch, InvalidInput, service, operation) == said
+    assert world.log.head() == 1
+
+
+def test_patch_cannot_remove_a_status(world: Any) -> None:
+    world.schema()
+    contract = world.contract("c", world.table("t"))
+    remove = {"op": "remove", "path": "/entityStatus"}
+    assert message(world.patch, InvalidInput, contract, remove) == "entityStatus cannot be removed"
+
+
+def test_patch_of_what_is_not_there(world: Any, service: Any) -> None:
+    world.delete(service)
+    add = {"op": "add", "path": "/displayName", "value": "S"}
+    assert message(world.patch, NotFound, service, add) == (
+        f"databaseService instance for {service.id} not found: it is deleted"
+    )
+    assert message(
+        world.catalog.patch, NotFound, KINDS["team"], service.id, [add], world.caller()
+    ) == (f"team instance for {service.id} not found")
+
+
+def test_stale_version_is_refused(world: Any, service: Any) -> None:
+    world.put("databaseService", "s", serviceType="Postgres")
+    stale, current = world.caller(expected_version=1), world.caller(expected_version=2)
+    say = "databaseService 's' is at version 0.2, not 0.1"
+    add = {"op": "add", "path": "/displayName", "value": "S"}
+    assert message(world.patch, StaleVersion, service, add, caller=stale) == say
+    assert (
+        message(world.put, StaleVersion, "databaseService", "s", stale, serviceType="Mysql") == say
+    )
+    assert message(world.delete, StaleVersion, service, caller=stale) == say
+    assert world.patch(service, add, caller=current).entity.version == 3
+    assert message(
+        world.put, StaleVersion, "databaseService", "n", current, serviceType="Mysql"
+    ) == ("databaseService 'n' does not exist, so has no version")
+
+
+@pytest.mark.parametrize("levels", [60, 500, 100_000])
+def test_deep_values_are_kept_or_refused(world: Any, service: Any, levels: int) -> None:
+    world.create("database", "d", service="s")
+
+    def nested(leaf: int) -> dict[str, Any]:
+        value: Any = leaf
+        for _ in range(levels):
+            value = {"a": value}
+        return {"extension": value}
+
+    def patch(leaf: int) -> Any:
+        database = world.put("database", "d", service="s").entity
+        return world.patch(database, {"op": "add", "path": "/extension", "value": nested(leaf)})
+
+    for write in (lambda leaf: world.put("database", "d", service="s", **nested(leaf)), patch):
+        if levels == 60:
+            assert [write(leaf).change for leaf in (1, 2)] == [Change.UPDATED] * 2
+        else:
+            said = "values are nested more than 64 levels deep"
+            assert message(write, InvalidInput, 1) == said
+
+
+def test_names_that_look_alike_are_different(world: Any) -> None:
+    names = ["A", "a", "\u00e9", "e\u0301", "a ", "n" * 256]
+    made = [world.create("team", name, teamType="Group") for name in names]
+    assert [entity.fqn for entity in made] == names
+    assert [world.log.claim("team", name).id for name in names] == [entity.id for entity in made]

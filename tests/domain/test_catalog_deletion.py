@@ -1,0 +1,150 @@
+"""Soft deletes, restores and purges through the catalog."""
+
+from typing import Any
+
+import pytest
+
+from domain.catalog import Change
+from domain.errors import NotEmpty, NotFound
+
+SCHEMA = "service.database.schema"
+
+
+class Family:
+    """A schema with two tables, one of which has a contract."""
+
+    def __init__(self, world: Any) -> None:
+        self.schema = world.schema()
+        self.one, self.two = world.table("one"), world.table("two")
+        self.contract = world.contract("c", self.one)
+
+
+@pytest.fixture
+def family(world: Any) -> Family:
+    return Family(world)
+
+
+def below(world: Any) -> dict[str, bool]:
+    """Last part of the name -> whether it is live, from the schema down."""
+    lives = world.lives()
+    return {fqn.rsplit(".", 1)[-1]: live for fqn, live in lives.items() if fqn.startswith(SCHEMA)}
+
+
+ALL_LIVE = {"schema": True, "one": True, "dataContract_c": True, "two": True}
+ALL_DELETED = dict.fromkeys(ALL_LIVE, False)
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_delete_of_a_leaf(world: Any, family: Family, hard: bool) -> None:
+    outcome = world.delete(family.two, hard=hard)
+    assert outcome.change == (Change.DELETED if hard else Change.SOFT_DELETED)
+    assert (outcome.entity.deleted, outcome.entity.purged) == (not hard, hard)
+    assert outcome.entity.version == (1 if hard else 2)
+    assert (
+        below(world) == ALL_LIVE | ({} if hard else {"two": False})
+        if not hard
+        else {name: True for name in ALL_LIVE if name != "two"}
+    )
+
+
+@pytest.mark.parametrize("hard", [False, True])
+def test_delete_of_a_parent_needs_recursive(world: Any, family: Family, hard: bool) -> None:
+    with pytest.raises(NotEmpty) as caught:
+        world.delete(family.schema, hard=hard)
+    assert caught.value.message == (
+        f"databaseSchema '{SCHEMA}' is not empty: it has 3 below it,"
+        f" table '{SCHEMA}.one' among them; recursive=true deletes all"
+    )
+    assert below(world) == ALL_LIVE
+
+
+def test_recursive_soft_delete_takes_everything_below_children_first(
+    world: Any, family: Family
+) -> None:
+    head = world.log.head()
+    outcome = world.delete(family.schema, recursive=True)
+    assert (outcome.change, outcome.entity.id) == (Change.SOFT_DELETED, family.schema.id)
+    assert below(world) == ALL_DELETED
+    assert world.events(after=head) == [
+        ("entity.soft-deleted", name) for name in ("c", "two", "one", "schema")
+    ]
+
+
+def test_recursive_purge_frees_all_names(world: Any, family: Family) -> None:
+    world.delete(family.schema, hard=True, recursive=True)
+    assert below(world) == {}
+    again = world.create("databaseSchema", "schema", database="service.database")
+    assert (again.fqn, again.id == family.schema.id) == (SCHEMA, False)
+
+
+def test_purge_of_a_soft_deleted_parent_needs_recursive(world: Any, family: Family) -> None:
+    world.delete(family.schema, recursive=True)
+    with pytest.raises(NotEmpty):
+        world.delete(family.schema, hard=True)
+    world.delete(family.schema, hard=True, recursive=True)
+    assert below(world) == {}
+
+
+def test_second_soft_delete_changes_nothing(world: Any, family: Family) -> None:
+    world.delete(family.schema, recursive=True)
+    head = world.log.head()
+    outcome = world.delete(family.schema)
+    assert (outcome.change, outcome.entity.version, world.log.head()) == (Change.NO_CHANGE, 2, head)
+
+
+def test_soft_delete_goes_past_children_deleted_before(world: Any, family: Family) -> None:
+    world.delete(family.one, recursive=True)
+    world.delete(family.two)
+    world.delete(family.schema)
+    assert below(world) == ALL_DELETED
+
+
+def test_restore_brings_back_what_was_deleted_together(world: Any, family: Family) -> None:
+    world.delete(family.schema, recursive=True)
+    head = world.log.head()
+    outcome = world.restore(family.schema)
+    assert (outcome.change, outcome.entity.version) == (Change.RESTORED, 3)
+    assert below(world) == ALL_LIVE
+    assert world.events(after=head)[0] == ("entity.restored", "schema")
+
+
+def test_restore_leaves_what_was_deleted_before(world: Any, family: Family) -> None:
+    world.delete(family.contract)
+    world.delete(family.two)
+    world.delete(family.schema, recursive=True)
+    world.restore(family.schema)
+    assert below(world) == {"schema": True, "one": True, "dataContract_c": False, "two": False}
+    world.restore(family.two)
+    assert below(world) == ALL_LIVE | {"dataContract_c": False}
+
+
+def test_restore_of_a_subtree_deleted_before_its_parent(world: Any, family: Family) -> None:
+    world.delete(family.one, recursive=True)
+    world.delete(family.schema, recursive=True)
+    world.restore(family.schema)
+    assert below(world) == {"schema": True, "one": False, "dataContract_c": False, "two": True}
+    world.restore(family.one)
+    assert below(world) == ALL_LIVE
+
+
+def test_two_deletes_of_one_request_id_are_told_apart(world: Any, family: Family) -> None:
+    same = world.caller(request_id="chosen by the client")
+    world.delete(family.two, caller=same)
+    world.delete(family.schema, recursive=True, caller=same)
+    world.restore(family.schema)
+    assert below(world) == ALL_LIVE | {"two": False}
+
+
+def test_restore_of_what_is_not_deleted(world: Any, family: Family) -> None:
+    with pytest.raises(NotFound) as caught:
+        world.restore(family.schema)
+    assert caught.value.message == f"databaseSchema instance for {family.schema.id} is not deleted"
+
+
+def test_purged_entity_is_gone(world: Any, family: Family) -> None:
+    table = family.two
+    world.delete(table, hard=True)
+    for call in (world.delete, world.restore, world.patch):
+        with pytest.raises(NotFound) as caught:
+            call(table)
+        assert caught.value.message == f"table instance for {table.id} not found"

@@ -1,0 +1,223 @@
+"""What entities refer to: parents, owners, tags, and what they take over from a parent."""
+
+from typing import Any
+
+import pytest
+
+from domain.errors import Conflict, InvalidInput, NotFound
+
+NOBODY = "00000000-0000-0000-0000-000000000000"
+
+
+def message(call: Any, error: type[Exception], *args: Any, **kwargs: Any) -> str:
+    with pytest.raises(error) as caught:
+        call(*args, **kwargs)
+    assert type(caught.value) is error
+    return str(caught.value)
+
+
+def reference(entity: Any) -> dict[str, Any]:
+    """As it is recorded and shown."""
+    return {
+        "type": entity.kind,
+        "id": entity.id,
+        "fullyQualifiedName": entity.fqn,
+        "name": entity.name,
+    }
+
+
+@pytest.fixture
+def ann(world: Any) -> Any:
+    return world.create("user", "ann", email="ann@example.org")
+
+
+@pytest.fixture
+def tag(world: Any) -> Any:
+    world.create("classification", "PII", description="x")
+    return world.create("tag", "Sensitive", classification="PII", description="x")
+
+
+def test_references_by_id_and_by_name_are_recorded_alike(world: Any, ann: Any) -> None:
+    for name, given in {
+        "by id": {"type": "user", "id": ann.id},
+        "by name": {"type": "user", "fullyQualifiedName": "ann"},
+        "in capitals": {"type": "user", "id": ann.id.upper()},
+        "read back": reference(ann) | {"displayName": "Old", "deleted": False},
+    }.items():
+        made = world.create("team", name, teamType="Group", owners=[given])
+        assert made.value("owners") == [reference(ann)]
+
+
+def test_same_entity_twice_is_one_reference(world: Any, ann: Any) -> None:
+    owners = [{"type": "user", "id": ann.id}, {"type": "user", "fullyQualifiedName": "ann"}]
+    assert world.create("team", "t", teamType="Group", owners=owners).value("owners") == [
+        reference(ann)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"type": "user", "id": NOBODY}, NotFound, f"user or team instance for {NOBODY} not found"),
+        (
+            {"type": "user", "fullyQualifiedName": "bob"},
+            NotFound,
+            "user or team instance for 'bob' not found",
+        ),
+        (
+            {"type": "team", "fullyQualifiedName": "ann"},
+            NotFound,
+            "user or team instance for 'ann' not found",
+        ),
+    ],
+)
+def test_missing_reference_is_not_found(
+    world: Any, ann: Any, given: Any, error: type[Exception], said: str
+) -> None:
+    owners = [{"type": "user", "id": ann.id}, given]
+    call = message(world.create, error, "team", "t", teamType="Group", owners=owners)
+    assert call == f"owners[1]: {said}"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"type": "table", "id": NOBODY}, "owners[0].type must be user or team, got 'table'"),
+        ({"type": "user"}, "owners[0]: a reference needs `id` or `fullyQualifiedName`"),
+        ({"type": "user", "id": "7"}, f"owners[0].id must be a UUID such as {NOBODY}, got '7'"),
+    ],
+)
+def test_malformed_reference_is_invalid(world: Any, given: Any, said: str) -> None:
+    assert (
+        message(world.create, InvalidInput, "team", "t", teamType="Group", owners=[given]) == said
+    )
+
+
+def test_reference_of_any_kind_by_name_needs_its_type(world: Any) -> None:
+    world.schema()
+    table = world.table("t")
+    assert message(world.create, InvalidInput, "dataContract", "c", entity=table.fqn) == (
+        "entity: a reference by name needs its `type` here"
+    )
+    made = world.create(
+        "dataContract", "c", entity={"type": "table", "fullyQualifiedName": table.fqn}
+    )
+    assert (made.value("entity"), made.parent_id) == (reference(table), table.id)
+    assert made.fqn == "service.database.schema.t.dataContract_c"
+
+
+def test_deleted_entity_cannot_be_referred_to(world: Any, ann: Any) -> None:
+    world.delete(ann)
+    owners = [{"type": "user", "id": ann.id}]
+    assert message(world.create, NotFound, "team", "t", teamType="Group", owners=owners) == (
+        f"owners[0]: user or team instance for {ann.id} not found"
+    )
+
+
+def test_reference_that_is_there_already_stays_when_its_target_goes(world: Any, ann: Any) -> None:
+    team = world.create("team", "t", teamType="Group", owners=[{"type": "user", "id": ann.id}])
+    world.delete(ann, hard=True)
+    changed = world.patch(team, {"op": "add", "path": "/displayName", "value": "T"}).entity
+    assert changed.value("owners") == [reference(ann)]
+    outcome = world.put("team", "t", teamType="Group", owners=[reference(ann)])
+    assert outcome.entity.value("owners") == [reference(ann)]
+
+
+def test_parent_must_be_there(world: Any) -> None:
+    assert message(world.create, NotFound, "database", "d", service="nowhere") == (
+        "service: databaseService instance for 'nowhere' not found"
+    )
+    service = world.create("databaseService", "s", serviceType="Mysql")
+    world.delete(service)
+    assert message(world.create, NotFound, "database", "d", service="s") == (
+        "service: databaseService instance for 's' not found"
+    )
+    assert message(world.create, InvalidInput, "glossaryTerm", "g", description="x") == (
+        "glossaryTerm: needs its parent in parent or glossary"
+    )
+
+
+def test_child_of_a_deleted_parent_cannot_be_changed_or_restored(world: Any) -> None:
+    schema = world.schema()
+    table = world.table("t")
+    world.delete(schema, recursive=True)
+    said = (
+        "table 'service.database.schema.t' stands under 'service.database.schema', which is deleted"
+    )
+    assert message(world.restore, Conflict, table) == said
+    call = message(world.put, NotFound, "table", "t", databaseSchema=schema.fqn, columns=[])
+    assert call == (
+        "databaseSchema: databaseSchema instance for 'service.database.schema' not found"
+    )
+
+
+def test_qualified_names_quote_their_parts(world: Any) -> None:
+    world.create("databaseService", "my.service", serviceType="Mysql")
+    database = world.create("database", 'say "hi"', service='"my.service"')
+    assert database.fqn == '"my.service"."say ""hi"""'
+
+
+def test_children_inherit_from_their_parent(world: Any) -> None:
+    schema = world.schema()
+    service, database = (
+        world.log.claim("databaseService", "service"),
+        world.log.claim("database", "service.database"),
+    )
+    table = world.table("t")
+    assert (table.parent_id, table.fqn) == (schema.id, "service.database.schema.t")
+    assert table.value("serviceType") == "Mysql"
+    assert table.value("databaseSchema") == reference(schema)
+    assert table.value("database")["id"] == database.id
+    assert table.value("service")["id"] == service.id
+
+
+def test_inherited_keys_may_be_repeated_but_not_contradicted(world: Any) -> None:
+    world.schema()
+    other = world.create("databaseService", "other", serviceType="Mysql")
+    table = world.table("t", serviceType="Mysql", database="service.database")
+    assert table.value("database")["fullyQualifiedName"] == "service.database"
+    assert message(world.table, InvalidInput, "u", serviceType="Postgres") == (
+        "serviceType follows from the parent and is 'Mysql'; leave it out"
+    )
+    assert message(
+        world.table, InvalidInput, "u", service={"id": other.id, "type": "databaseService"}
+    ) == ("service follows from the parent and is 'service'; leave it out")
+
+
+def test_parent_cannot_be_changed(world: Any) -> None:
+    schema = world.schema()
+    table = world.table("t")
+    other = world.create("databaseSchema", "other", database="service.database")
+    move = {"op": "replace", "path": "/databaseSchema", "value": reference(other)}
+    assert message(world.patch, InvalidInput, table, move) == (
+        "databaseSchema of a table cannot be changed: its qualified name stands on it"
+    )
+    assert [claim.fqn for claim in world.log.children(schema.id)] == [table.fqn]
+
+
+def test_tags_must_exist(world: Any, tag: Any) -> None:
+    world.schema()
+    label = {"tagFQN": tag.fqn, "source": "Classification"}
+    column = {"name": "a", "dataType": "INT", "tags": [label]}
+    table = world.table("t", tags=[label], columns=[column])
+    assert [made["tagFQN"] for made in table.value("tags")] == ["PII.Sensitive"]
+    assert [made["tagFQN"] for made in table.value("columns")[0]["tags"]] == ["PII.Sensitive"]
+    missing = {"tagFQN": "PII.None", "source": "Classification"}
+    said = "tags: tag instance for 'PII.None' not found"
+    assert message(world.table, NotFound, "u", tags=[missing]) == said
+    assert message(world.table, NotFound, "u", columns=[column | {"tags": [missing]}]) == said
+    term = {"tagFQN": tag.fqn, "source": "Glossary"}
+    assert message(world.table, NotFound, "u", tags=[term]) == (
+        "tags: glossaryTerm instance for 'PII.Sensitive' not found"
+    )
+
+
+def test_tag_that_is_there_already_stays_when_it_goes(world: Any, tag: Any) -> None:
+    world.schema()
+    table = world.table("t", tags=[{"tagFQN": tag.fqn}])
+    world.delete(tag)
+    changed = world.patch(table, {"op": "add", "path": "/description", "value": "x"}).entity
+    assert changed.value("tags") == table.value("tags")
+    assert message(world.table, NotFound, "u", tags=[{"tagFQN": tag.fqn}]) == (
+        "tags: tag instance for 'PII.Sensitive' not found"
+    )

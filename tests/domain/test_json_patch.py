@@ -1,0 +1,270 @@
+"""RFC 6902 patches: the standard's own examples, and the small patches that events store."""
+
+from contextlib import suppress
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain import json_patch
+from domain.errors import InvalidInput
+
+scalars = st.none() | st.booleans() | st.integers(-9, 9) | st.floats(-9, 9) | st.text(max_size=3)
+keys = st.sampled_from(["", "a", "b/c", "~", "~1", "0", "id", "name", "tagFQN"]) | st.text(
+    max_size=2
+)
+values = st.recursive(
+    scalars,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(keys, inner, max_size=4)
+        | st.lists(
+            st.fixed_dictionaries({"name": st.sampled_from("abcd")}, optional={"x": inner}),
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+APPENDIX_A = {
+    "A.1 adding a member": (
+        {"foo": "bar"},
+        [{"op": "add", "path": "/baz", "value": "qux"}],
+        {"baz": "qux", "foo": "bar"},
+    ),
+    "A.2 adding an element": (
+        {"foo": ["bar", "baz"]},
+        [{"op": "add", "path": "/foo/1", "value": "qux"}],
+        {"foo": ["bar", "qux", "baz"]},
+    ),
+    "A.3 removing a member": (
+        {"baz": "qux", "foo": "bar"},
+        [{"op": "remove", "path": "/baz"}],
+        {"foo": "bar"},
+    ),
+    "A.4 removing an element": (
+        {"foo": ["bar", "qux", "baz"]},
+        [{"op": "remove", "path": "/foo/1"}],
+        {"foo": ["bar", "baz"]},
+    ),
+    "A.5 replacing a value": (
+        {"baz": "qux", "foo": "bar"},
+        [{"op": "replace", "path": "/baz", "value": "boo"}],
+        {"baz": "boo", "foo": "bar"},
+    ),
+    "A.6 moving a value": (
+        {"foo": {"bar": "baz", "waldo": "fred"}, "qux": {"corge": "grault"}},
+        [{"op": "move", "from": "/foo/waldo", "path": "/qux/thud"}],
+        {"foo": {"bar": "baz"}, "qux": {"corge": "grault", "thud": "fred"}},
+    ),
+    "A.7 moving an element": (
+        {"foo": ["all", "grass", "cows", "eat"]},
+        [{"op": "move", "from": "/foo/1", "path": "/foo/3"}],
+        {"foo": ["all", "cows", "eat", "grass"]},
+    ),
+    "A.8 testing a value": (
+        {"baz": "qux", "foo": ["a", 2, "c"]},
+        [
+            {"op": "test", "path": "/baz", "value": "qux"},
+            {"op": "test", "path": "/foo/1", "value": 2},
+        ],
+        {"baz": "qux", "foo": ["a", 2, "c"]},
+    ),
+    "A.10 adding a nested member": (
+        {"foo": "bar"},
+        [{"op": "add", "path": "/child", "value": {"grandchild": {}}}],
+        {"foo": "bar", "child": {"grandchild": {}}},
+    ),
+    "A.11 ignoring unrecognised members": (
+        {"foo": "bar"},
+        [{"op": "add", "path": "/baz", "value": "qux", "xyz": 123}],
+        {"foo": "bar", "baz": "qux"},
+    ),
+    "A.14 escaping order": (
+        {"/": 9, "~1": 10},
+        [{"op": "test", "path": "/~01", "value": 10}],
+        {"/": 9, "~1": 10},
+    ),
+    "A.16 adding an array value": (
+        {"foo": ["bar"]},
+        [{"op": "add", "path": "/foo/-", "value": ["abc", "def"]}],
+        {"foo": ["bar", ["abc", "def"]]},
+    ),
+    "copying leaves the copies independent": (
+        {"a": {"x": 1}},
+        [
+            {"op": "copy", "from": "/a", "path": "/b"},
+            {"op": "replace", "path": "/b/x", "value": 2},
+        ],
+        {"a": {"x": 1}, "b": {"x": 2}},
+    ),
+    "adding replaces an existing member": (
+        {"a": 1},
+        [{"op": "add", "path": "/a", "value": 2}],
+        {"a": 2},
+    ),
+    "replacing the whole document": ({"a": 1}, [{"op": "replace", "path": "", "value": []}], []),
+}
+
+
+@pytest.mark.parametrize(("document", "patch", "expected"), APPENDIX_A.values(), ids=APPENDIX_A)
+def test_apply_follows_the_standard(document: Any, patch: Any, expected: Any) -> None:
+    assert json_patch.apply(document, patch) == expected
+
+
+@pytest.mark.parametrize(
+    ("operation", "why"),
+    [
+        ({"op": "add", "path": "/baz/bat", "value": 1}, "there is no 'baz'"),  # A.12
+        ({"op": "test", "path": "/foo/1", "value": "2"}, "the value at '/foo/1' is not the one"),
+        ({"op": "test", "path": "/one", "value": True}, "the value at '/one' is not the one"),
+        ({"op": "add", "path": "/foo/3", "value": 1}, "'3' is no place in an array of 2"),
+        ({"op": "add", "path": "/foo/01", "value": 1}, "'01' is no place in an array of 2"),
+        ({"op": "add", "path": "/foo/-1", "value": 1}, "'-1' is no place in an array of 2"),
+        ({"op": "add", "path": "/foo/\u0660", "value": 1}, "'\u0660' is no place in an array of 2"),
+        ({"op": "replace", "path": "/foo/2", "value": 1}, "'2' is no place in an array of 2"),
+        ({"op": "remove", "path": "/foo/-"}, "'-' is no place in an array of 2"),
+        ({"op": "remove", "path": "/nothing"}, "there is no 'nothing'"),
+        ({"op": "remove", "path": ""}, "the whole document cannot be removed"),
+        ({"op": "remove", "path": "/one/x"}, "'x' looks into a value that holds nothing"),
+        ({"op": "add", "path": "/one/x", "value": 1}, "'x' cannot be added to a value that holds"),
+        ({"op": "move", "from": "/foo", "path": "/foo/0"}, "a value cannot be moved into itself"),
+        ({"op": "copy", "from": "/nothing", "path": "/a"}, "there is no 'nothing'"),
+        ({"op": "add", "path": "foo", "value": 1}, "a path is empty or starts with '/', got 'foo'"),
+        ({"op": "add", "path": 7, "value": 1}, "a path is empty or starts with '/', got 7"),
+        ({"op": "add", "path": "/~2", "value": 1}, "'~' is written ~0 and '/' ~1 in a path"),
+        ({"op": "add", "path": "/a"}, "'add' needs a 'value'"),
+        ({"op": "move", "path": "/a"}, "'move' needs a 'from'"),
+        ({"op": "remove"}, "'remove' needs a 'path'"),
+        ({"op": "spam", "path": ""}, "'op' must be one of add, remove, replace, move, copy, test"),
+        ({"op": ["add"], "path": ""}, "'op' must be one of add, remove, replace, move, copy, test"),
+        ({"path": "/a"}, "'op' must be one of add, remove, replace, move, copy, test, got None"),
+        ("add", "an operation is an object"),
+    ],
+)
+def test_apply_names_the_operation_that_fails(operation: Any, why: str) -> None:
+    document = {"foo": ["a", 2], "one": 1}
+    with pytest.raises(InvalidInput) as caught:
+        json_patch.apply(document, [{"op": "test", "path": "/one", "value": 1}, operation])
+    assert caught.value.message[: len(why) + 24] == f"JSON Patch operation 1: {why}"
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "value"),
+    [
+        ("/foo", ["foo"], ["bar", "baz"]),
+        ("/foo/0", ["foo", "0"], "bar"),
+        ("/", [""], 0),
+        ("/a~1b", ["a/b"], 1),
+        ("/c%d", ["c%d"], 2),
+        ("/i\\j", ["i\\j"], 5),
+        ('/k"l', ['k"l'], 6),
+        ("/ ", [" "], 7),
+        ("/m~0n", ["m~n"], 8),
+    ],
+)
+def test_pointer_follows_rfc_6901(text: str, tokens: list[str], value: Any) -> None:
+    document = {"foo": ["bar", "baz"], "": 0, "a/b": 1, "c%d": 2, "i\\j": 5, 'k"l': 6}
+    document |= {" ": 7, "m~n": 8}
+    assert json_patch.pointer(text) == tokens
+    assert json_patch.pointer("/" + "/".join(map(json_patch.escape, tokens))) == tokens
+    assert json_patch.apply(document, [{"op": "test", "path": text, "value": value}]) is document
+
+
+@given(values, values)
+def test_applying_the_difference_gives_the_other_value(old: Any, new: Any) -> None:
+    patch = json_patch.diff(old, new)
+    assert {operation["op"] for operation in patch} <= {"add", "remove", "replace"}
+    assert json_patch.same(json_patch.apply(deepcopy(old), deepcopy(patch)), new)
+    assert (patch == []) == json_patch.same(old, new)
+
+
+names = st.sampled_from(["add", "remove", "replace", "move", "copy", "test"])
+paths = st.lists(keys | st.sampled_from(["1", "-"]), max_size=3).map(
+    lambda tokens: "".join("/" + json_patch.escape(token) for token in tokens)
+)
+operations = st.fixed_dictionaries(
+    {"op": names | values, "path": paths | values},
+    optional={"from": paths | values, "value": values},
+)
+
+
+@given(values, st.lists(operations | values, max_size=6))
+def test_apply_of_anything_gives_a_value_or_invalid_input(document: Any, patch: Any) -> None:
+    with suppress(InvalidInput):
+        json_patch.apply(document, patch)
+
+
+def test_true_and_one_are_different_values() -> None:
+    assert json_patch.diff({"a": 1, "b": False}, {"a": True, "b": 0}) == [
+        {"op": "replace", "path": "/a", "value": True},
+        {"op": "replace", "path": "/b", "value": 0},
+    ]
+
+
+def columns(count: int) -> list[dict[str, Any]]:
+    return [
+        {"name": f"c{i}", "dataType": "INT", "description": f"column {i}"} for i in range(count)
+    ]
+
+
+def test_one_changed_description_among_13_000_columns_is_one_operation() -> None:
+    old, new = {"columns": columns(13_000)}, {"columns": columns(13_000)}
+    new["columns"][6_500]["description"] = "changed"
+    assert json_patch.diff(old, new) == [
+        {"op": "replace", "path": "/columns/6500/description", "value": "changed"}
+    ]
+
+
+def test_inserted_column_is_one_addition() -> None:
+    old, new = columns(100), columns(100)
+    new.insert(40, {"name": "new", "dataType": "INT"})
+    assert json_patch.diff(old, new, "/columns") == [
+        {"op": "add", "path": "/columns/40", "value": {"name": "new", "dataType": "INT"}}
+    ]
+
+
+def test_removed_column_is_one_removal() -> None:
+    old, new = columns(100), columns(100)
+    del new[40]
+    assert json_patch.diff(old, new, "/columns") == [{"op": "remove", "path": "/columns/40"}]
+
+
+def test_reordered_columns_are_replaced_as_a_whole() -> None:
+    old, new = columns(3), columns(3)[::-1]
+    assert json_patch.diff(old, new, "/columns") == [
+        {"op": "replace", "path": "/columns", "value": new}
+    ]
+
+
+def test_arrays_without_unique_names_are_replaced_as_a_whole() -> None:
+    twins = [{"name": "a", "x": 1}, {"name": "a", "x": 2}]
+    assert json_patch.diff(twins, twins[:1]) == [{"op": "replace", "path": "", "value": twins[:1]}]
+    assert json_patch.diff(["a", "b"], ["a"]) == [{"op": "replace", "path": "", "value": ["a"]}]
+
+
+def test_copies_cannot_double_a_value_for_ever() -> None:
+    patch = [{"op": "copy", "from": "/a", "path": f"/a/{number}"} for number in range(40)]
+    with pytest.raises(InvalidInput) as caught:
+        json_patch.apply({"a": {"x": 1}}, patch)
+    assert caught.value.message == (
+        "JSON Patch operation 15: the patch copies more than 100000 values"
+    )
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels - 1):
+        value = [value]
+    return value
+
+
+def test_measure_counts_values_at_every_depth() -> None:
+    assert json_patch.measure({"a": [1, {"b": None}], "c": {}}) == 6
+    assert json_patch.measure(nested(64)) == 64
+    for levels in (65, 100_000):
+        with pytest.raises(InvalidInput) as caught:
+            json_patch.measure(nested(levels))
+        assert caught.value.message == "values are nested more than 64 levels deep"
