@@ -1,0 +1,71 @@
+"""Page cursors: an opaque place in the order of one list, good for that list only."""
+
+import binascii
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from enum import IntFlag
+from hashlib import blake2b
+from uuid import UUID
+
+import msgspec
+
+from domain.errors import InvalidInput
+from domain.names import MAX_NAME_LENGTH
+
+_DIGEST_BYTES = 8
+_ID_BYTES = 16
+_HEAD_BYTES = 1 + _DIGEST_BYTES + _ID_BYTES
+_MAX_CHARACTERS = (_HEAD_BYTES + 4 * MAX_NAME_LENGTH) * 4 // 3 + 4
+
+
+class _Flags(IntFlag):
+    BACKWARD = 1
+    INCLUSIVE = 2
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a page ends: it holds what comes strictly after (or before) this name and id."""
+
+    name: str
+    id: str
+    inclusive: bool = False
+    """Whether the item at the place itself belongs to the page."""
+
+
+def encode(place: Place, listing: str, *, backward: bool) -> str:
+    """The cursor of a place in the list that `listing` identifies (kind and filters)."""
+    flags = _Flags.BACKWARD * backward | _Flags.INCLUSIVE * place.inclusive
+    body = bytes([flags]) + bytes.fromhex(place.id.replace("-", "")) + place.name.encode()
+    return urlsafe_b64encode(_digest(body, listing) + body).decode().rstrip("=")
+
+
+def decode(text: str, listing: str, *, backward: bool) -> Place:
+    """The place of a cursor that came in as `before` (backward) or `after`.
+
+    Raises InvalidInput when it is damaged, or from another list, filter or direction.
+    """
+    parameter = "before" if backward else "after"
+    try:
+        if len(text) > _MAX_CHARACTERS:
+            raise ValueError("too long")
+        raw = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
+        if urlsafe_b64encode(raw).decode().rstrip("=") != text.rstrip("="):
+            raise ValueError("not canonical")
+        digest, body = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
+        if len(raw) < _HEAD_BYTES or digest != _digest(body, listing):
+            raise ValueError("not ours")
+        flags = _Flags(body[0])
+        name = body[1 + _ID_BYTES :].decode()
+    except (ValueError, binascii.Error):
+        raise InvalidInput(
+            f"{parameter} is not a cursor of this list: take it unchanged from `paging` of the"
+            " previous response, with the same filters"
+        ) from None
+    if bool(flags & _Flags.BACKWARD) != backward:
+        given_as = "before" if flags & _Flags.BACKWARD else "after"
+        raise InvalidInput(f"{parameter} holds a cursor that goes into {given_as}")
+    place_id = str(UUID(bytes=body[1 : 1 + _ID_BYTES]))
+    return Place(name, place_id, bool(flags & _Flags.INCLUSIVE))
+
+
+def _digest(body: bytes, listing: str) -> bytes:
+    return blake2b(body + b"\0" + listing.encode(), digest_size=_DIGEST_BYTES).digest()

@@ -1,0 +1,190 @@
+"""`GET /v1/search/query`: a request checked, carried out by an engine, answered as JSON bytes."""
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from domain.errors import InvalidInput
+from domain.registry import KINDS
+from projections.search import filter_json, text
+from projections.search.documents import SORTABLE, SortValue
+from projections.search.engine import SCORE, EngineHits, EngineQuery, SearchEngine, Sort
+from projections.search.sources import ReadSources, ancestors, narrow, source
+
+MAX_SIZE = 1_000
+MAX_WINDOW = 10_000
+ALL = "all"
+_MAX_PATHS = 256
+
+
+class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The parameters of a search, typed but not yet checked."""
+
+    q: str
+    index: str = ALL
+    """The name of a search index, several with commas, or `all`."""
+    from_: int = 0
+    size: int = 10
+    deleted: bool = False
+    """Whether soft-deleted entities are found too."""
+    sort_field: str | None = None
+    sort_order: str | None = None
+    """`asc` or `desc`; without one `desc` for `_score` and `asc` for all else."""
+    track_total_hits: bool = True
+    get_hierarchy: bool = False
+    fetch_source: bool = True
+    include_source_fields: tuple[str, ...] = ()
+    exclude_source_fields: tuple[str, ...] = ()
+    query_filter: bytes | None = None
+    post_filter: bytes | None = None
+    search_after: tuple[SortValue, ...] | None = None
+
+
+def search(
+    request: SearchRequest,
+    engine: SearchEngine,
+    read_sources: ReadSources,
+    visible_kinds: Iterable[str] | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> bytes:
+    """The response of the specification; a hit whose entity is gone meanwhile is left out.
+
+    `visible_kinds` are the kinds that the caller may see, None for all. Raises InvalidInput that
+    names the parameter, the value and what is allowed.
+    """
+    started = clock()
+    found = engine.search(_engine_query(request, visible_kinds))
+    hits = _hits(request, found, read_sources)
+    response = {
+        "took": int((clock() - started) * 1000),
+        "timed_out": found.timed_out,
+        "_shards": {"total": 1, "successful": 1, "failed": 0, "skipped": 0},
+        "hits": {
+            "total": {"value": found.total, "relation": found.relation},
+            "max_score": found.max_score,
+            "hits": hits,
+        },
+    }
+    return msgspec.json.encode(response)
+
+
+def index_names() -> dict[str, str]:
+    """Search index -> its kind."""
+    return {kind.index: kind.name for kind in KINDS.values()}
+
+
+def _engine_query(request: SearchRequest, visible_kinds: Iterable[str] | None) -> EngineQuery:
+    _check_window(request)
+    sort = _sort(request)
+    for name in ("include_source_fields", "exclude_source_fields"):
+        _check_paths(name, getattr(request, name))
+    kinds = _kinds(request.index)
+    if visible_kinds is not None:
+        visible = frozenset(visible_kinds)
+        kinds = visible if kinds is None else kinds & visible
+    query_filter, post_filter = (
+        None if data is None else filter_json.parse(data, where=where)
+        for data, where in (
+            (request.query_filter, "queryFilter"),
+            (request.post_filter, "postFilter"),
+        )
+    )
+    return EngineQuery(
+        tree=text.parse(request.q),
+        filter=query_filter,
+        post_filter=post_filter,
+        kinds=kinds,
+        include_deleted=request.deleted,
+        sort=sort,
+        offset=request.from_,
+        size=request.size,
+        search_after=request.search_after,
+        exact_total=request.track_total_hits,
+    )
+
+
+def _check_window(request: SearchRequest) -> None:
+    if not 0 <= request.size <= MAX_SIZE:
+        raise InvalidInput(f"size must be from 0 to {MAX_SIZE}, got {request.size}")
+    if request.from_ < 0:
+        raise InvalidInput(f"from must not be negative, got {request.from_}")
+    if request.from_ + request.size > MAX_WINDOW:
+        raise InvalidInput(
+            f"from + size must not exceed {MAX_WINDOW}, got {request.from_} + {request.size}:"
+            " the lists, such as /v1/tables, page through everything with their cursors"
+        )
+    if request.search_after is not None and request.sort_field is None:
+        raise InvalidInput("search_after needs the sortField that its values come from")
+    if request.search_after is not None and request.from_:
+        raise InvalidInput(f"from must be 0 beside search_after, got {request.from_}")
+
+
+def _sort(request: SearchRequest) -> Sort | None:
+    order = request.sort_order
+    if order not in (None, "asc", "desc"):
+        raise InvalidInput(f"sortOrder must be asc or desc, got {order[:40]!r}")
+    if request.sort_field is None:
+        return None if order in (None, "desc") else Sort(SCORE)
+    field = request.sort_field.removesuffix(".keyword")
+    if field != SCORE and field not in SORTABLE:
+        raise InvalidInput(
+            f"sortField must be one of {', '.join((*SORTABLE, SCORE))},"
+            f" got {request.sort_field[:80]!r}"
+        )
+    return Sort(field, order == "desc" or (order is None and field == SCORE))
+
+
+def _kinds(index: str) -> frozenset[str] | None:
+    """The kinds of the named indexes; None for all."""
+    known = index_names()
+    names = [name.strip() for name in index.split(",")]
+    for name in names:
+        if name != ALL and name not in known:
+            raise InvalidInput(
+                f"index must be {ALL} or one of {', '.join(sorted(known))}, got {name[:80]!r}"
+            )
+    return None if ALL in names else frozenset(known[name] for name in names)
+
+
+def _check_paths(name: str, paths: tuple[str, ...]) -> None:
+    first, *others = name.split("_")
+    shown = first + "".join(map(str.capitalize, others))
+    if len(paths) > _MAX_PATHS:
+        raise InvalidInput(f"{shown} may name {_MAX_PATHS} fields, got {len(paths)}")
+    for path in paths:
+        if not all(path.split(".")) or len(path) > 256:
+            raise InvalidInput(f"{shown} must be dotted field names, got {path[:80]!r}")
+
+
+def _hits(
+    request: SearchRequest, found: EngineHits, read_sources: ReadSources
+) -> list[dict[str, Any]]:
+    wanted = request.fetch_source or request.get_hierarchy
+    stored = read_sources([hit.id for hit in found.hits]) if wanted and found.hits else {}
+    chains = {}
+    if request.get_hierarchy:
+        kept = {hit.id: (hit.kind, stored[hit.id]) for hit in found.hits if hit.id in stored}
+        chains = ancestors(kept, read_sources)
+    hits: list[dict[str, Any]] = []
+    for hit in found.hits:
+        if wanted and hit.id not in stored:
+            continue
+        shown: dict[str, Any] = {
+            "_index": KINDS[hit.kind].index,
+            "_id": hit.id,
+            "_score": hit.score,
+        }
+        if request.fetch_source:
+            whole = source(hit.kind, stored[hit.id])
+            shown["_source"] = Raw(
+                narrow(whole, request.include_source_fields, request.exclude_source_fields)
+            )
+        if request.sort_field is not None:
+            shown["sort"] = hit.sort
+        if request.get_hierarchy:
+            shown["hierarchy"] = chains[hit.id]
+        hits.append(shown)
+    return hits

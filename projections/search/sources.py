@@ -1,0 +1,139 @@
+"""`_source` of a hit: the entity's own JSON with its kind, narrowed to the fields asked for."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from domain.registry import KINDS
+
+MAX_ANCESTORS = 20
+
+ReadSources = Callable[[Sequence[str]], Mapping[str, bytes]]
+"""Ids -> the full JSON of those entities that are still there."""
+
+_REFERENCE_KEYS = ("name", "displayName", "fullyQualifiedName", "deleted")
+
+
+def source(kind: str, entity_json: bytes) -> bytes:
+    """The entity's finished JSON object with `entityType` added, without decoding it."""
+    head = entity_json.rstrip()[:-1].rstrip()
+    comma = b"" if head == b"{" else b","
+    return b"".join((head, comma, b'"entityType":', msgspec.json.encode(kind), b"}"))
+
+
+def narrow(source: bytes, include: Sequence[str], exclude: Sequence[str] = ()) -> bytes:
+    """The source with only the included dotted paths (all, when none is named), less the excluded.
+
+    A path names a value and all below it; arrays are narrowed element by element.
+    """
+    if not include and not exclude:
+        return source
+    value = msgspec.json.decode(source)
+    if include:
+        value = _kept(value, _branches(include))
+    if exclude:
+        value = _without(value, _branches(exclude))
+    return msgspec.json.encode({} if value is None else value)
+
+
+Branches = Mapping[str, "Branches | None"]
+
+
+def _branches(paths: Sequence[str]) -> Branches:
+    """Dotted paths as a tree; None stands for everything below."""
+    root: dict[str, Any] = {}
+    for path in paths:
+        here = root
+        *steps, last = path.split(".")
+        for step in steps:
+            inner = here.setdefault(step, {})
+            if inner is None:
+                break
+            here = inner
+        else:
+            here[last] = None
+    return root
+
+
+def _kept(value: Any, branches: Branches) -> Any:
+    """What the branches leave of the value; None when that is nothing."""
+    if isinstance(value, list):
+        kept = [_kept(item, branches) for item in value]
+        return [item for item in kept if item is not None] or None
+    if not isinstance(value, dict):
+        return None
+    found: dict[str, Any] = {}
+    for key, below in branches.items():
+        if key in value:
+            inner = value[key] if below is None else _kept(value[key], below)
+            if below is None or inner is not None:
+                found[key] = inner
+    return found or None
+
+
+def _without(value: Any, branches: Branches) -> Any:
+    if isinstance(value, list):
+        return [_without(item, branches) for item in value]
+    if not isinstance(value, dict):
+        return value
+    left: dict[str, Any] = {}
+    for key, inner in value.items():
+        if key not in branches:
+            left[key] = inner
+        elif (below := branches[key]) is not None:
+            left[key] = _without(inner, below)
+    return left
+
+
+def ancestors(
+    hits: Mapping[str, tuple[str, bytes]], read_sources: ReadSources
+) -> dict[str, list[dict[str, Any]]]:
+    """Id -> references of its ancestors, from the root down; `hits` maps ids to kind and JSON.
+
+    Parents are read level by level, one call for all hits.
+    """
+    chains: dict[str, list[dict[str, Any]]] = {entity_id: [] for entity_id in hits}
+    known: dict[str, bytes] = {}
+    level = {entity_id: _parent(*hit) for entity_id, hit in hits.items()}
+    for _ in range(MAX_ANCESTORS):
+        level = {
+            entity_id: parent
+            for entity_id, parent in level.items()
+            if parent and all(parent["id"] != seen["id"] for seen in chains[entity_id])
+        }
+        wanted = {parent["id"] for parent in level.values() if parent} - known.keys()
+        if not level:
+            break
+        known.update(read_sources(sorted(wanted)))
+        after: dict[str, dict[str, Any] | None] = {}
+        for entity_id, parent in level.items():
+            if parent is None or parent["id"] not in known:
+                continue
+            parent_json = known[parent["id"]]
+            chains[entity_id].insert(0, _reference(parent, parent_json))
+            after[entity_id] = _parent(parent["type"], parent_json)
+        level = after
+    return chains
+
+
+def _parent(kind: str, entity_json: bytes) -> dict[str, Any] | None:
+    """The reference to the parent, from the first of the kind's parent keys that is present."""
+    row = KINDS.get(kind)
+    if row is None or not row.parents:
+        return None
+    value = msgspec.json.decode(entity_json, type=dict[str, msgspec.Raw])
+    for key in row.parents:
+        if key in value:
+            found = msgspec.json.decode(value[key])
+            if isinstance(found, list):
+                found = found[0] if found else None
+            if isinstance(found, dict) and isinstance(found.get("id"), str) and "type" in found:
+                return found
+    return None
+
+
+def _reference(parent: Mapping[str, Any], parent_json: bytes) -> dict[str, Any]:
+    value = msgspec.json.decode(parent_json, type=dict[str, msgspec.Raw])
+    shown = {key: value[key] for key in _REFERENCE_KEYS if key in value}
+    return {"id": parent["id"], "type": parent["type"], **shown}

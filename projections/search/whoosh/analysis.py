@@ -1,0 +1,108 @@
+"""Texts to tokens: names split into their parts with the whole kept, sentences lightly stemmed.
+
+A name is split at everything that is no letter or digit, at case changes and between letters and
+digits; its parts take successive positions. The whole name, and each of its dotted or slashed
+segments, is a further token at the position of its first part. All tokens are lower-cased.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+import msgspec
+
+_CHUNK = re.compile(r"\S+")
+_SEGMENT = re.compile(r"[\w-]+")
+_WORD = re.compile(r"[^\W_]+")
+_ASCII_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_OUTER = ".,;:!?\"'()[]{}<>`*"
+_CONTROL = {code: " " for code in (*range(32), 127)}
+_MAX_TOKEN = 256
+
+
+class Tokens(msgspec.Struct, frozen=True):
+    """The tokens of one text."""
+
+    parts: tuple[str, ...]
+    """The part at each position."""
+    wholes: tuple[tuple[str, int], ...]
+    """Longer tokens, with the position of their first part."""
+
+
+def fold(text: str) -> str:
+    """Lower case in composed Unicode, control characters as spaces."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+        return text.translate(_CONTROL)
+    return text.lower() if text.isprintable() else text.lower().translate(_CONTROL)
+
+
+@lru_cache(16_384)
+def keyword(text: str) -> str:
+    """The whole text as it is compared: folded, runs of spaces as one."""
+    return " ".join(fold(text).split())
+
+
+@lru_cache(16_384)
+def tokens(text: str, prose: bool = False) -> Tokens:
+    """The tokens of a text; in prose only segments, not everything between spaces, stay whole."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    parts: list[str] = []
+    wholes: list[tuple[str, int]] = []
+    for chunk in _CHUNK.findall(text):
+        first = len(parts)
+        if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.istitle()):
+            parts.append(chunk.lower())
+            continue
+        parts.extend(_parts(chunk))
+        if len(parts) == first:
+            continue
+        if not prose and len(parts) - first > 1:
+            wholes.append((fold(chunk.strip(_OUTER))[:_MAX_TOKEN], first))
+        at = first
+        for segment in _SEGMENT.findall(chunk):
+            size = sum(1 for _ in _parts(segment))
+            if size > 1:
+                _longer(segment, at, wholes)
+            at += size
+    if not parts:
+        parts = [fold(chunk)[:_MAX_TOKEN] for chunk in _CHUNK.findall(text)]
+    return Tokens(tuple(parts), tuple(dict.fromkeys(wholes)))
+
+
+def _longer(segment: str, at: int, wholes: list[tuple[str, int]]) -> None:
+    """Add the segment, and each word in it that case or digits split."""
+    wholes.append((fold(segment)[:_MAX_TOKEN], at))
+    for word in _WORD.findall(segment):
+        size = sum(1 for _ in _parts(word))
+        if size > 1:
+            wholes.append((fold(word)[:_MAX_TOKEN], at))
+        at += size
+
+
+def _parts(text: str) -> Iterator[str]:
+    for word in _WORD.findall(text):
+        if word.isascii():
+            for part in _ASCII_PART.findall(word):
+                yield part.lower()
+        else:
+            start = 0
+            for at in range(1, len(word)):
+                before, here = word[at - 1], word[at]
+                if (before.isdigit() != here.isdigit()) or (before.islower() and here.isupper()):
+                    yield fold(word[start:at])
+                    start = at
+            yield fold(word[start:])
+
+
+def stem(word: str) -> str:
+    """The word without a plural ending; only English plurals are known."""
+    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "shes", "ches", "xes", "zes")):
+        return word[:-2]
+    return word[:-1]

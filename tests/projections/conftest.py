@@ -1,0 +1,63 @@
+"""A catalog with its sorted read model, over real files."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.catalog import Caller, Catalog, Outcome
+from domain.event_store.log import EventLog, open_event_log
+from domain.registry import KINDS
+from projections.entities.projection import EntityProjection
+from projections.entities.store import EntityStore, open_entity_store
+from projections.projector import Projector
+
+ME = Caller(actor="me", request_id="request")
+
+
+class Fixture:
+    """Writes through the catalog; `project` brings the read model up to date."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.log: EventLog = open_event_log(directory / "events.db")
+        self.catalog = Catalog(self.log)
+        self.entities: EntityStore = open_entity_store(directory / "entities.db")
+        self.projector = Projector(EntityProjection(self.entities), self.log, batch_size=100)
+
+    def create(self, kind: str, name: str, **values: Any) -> Outcome:
+        return self.catalog.create(KINDS[kind], {"name": name, **values}, ME)
+
+    def delete(self, outcome: Outcome, *, hard: bool = False) -> Outcome:
+        kind = KINDS[outcome.entity.kind]
+        return self.catalog.delete(kind, outcome.entity.id, ME, hard=hard, recursive=True)
+
+    def schema(self) -> str:
+        """A database service, database and schema; returns the schema's qualified name."""
+        self.create("databaseService", "service", serviceType="Mysql")
+        self.create("database", "database", service="service")
+        return self.create("databaseSchema", "schema", database="service.database").entity.fqn
+
+    def table(self, name: str, schema: str = "service.database.schema", **values: Any) -> Outcome:
+        columns = values.pop("columns", [{"name": "id", "dataType": "INT"}])
+        return self.create("table", name, databaseSchema=schema, columns=columns, **values)
+
+    def contract(self, name: str, table: Outcome, status: str = "Draft") -> Outcome:
+        entity = {"id": table.entity.id, "type": "table"}
+        return self.create("dataContract", name, entity=entity, entityStatus=status)
+
+    def project(self) -> None:
+        while self.projector.step():
+            pass
+
+    def close(self) -> None:
+        self.entities.close()
+        self.log.close()
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Fixture]:
+    fixture = Fixture(tmp_path)
+    yield fixture
+    fixture.close()

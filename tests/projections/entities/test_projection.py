@@ -1,0 +1,159 @@
+"""The sorted read model equals a replay of the log, whatever the batches were."""
+
+import json
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.registry import KINDS
+from projections.entities.projection import EntityProjection
+from projections.entities.queries import Include, ListRequest, list_page
+from projections.entities.store import EntityStore, open_entity_store
+from projections.projector import Projector
+from tests.projections.conftest import ME, Fixture
+
+operations = st.lists(
+    st.tuples(
+        st.sampled_from(["create", "describe", "delete", "restore", "purge", "status"]),
+        st.integers(0, 7),
+    ),
+    max_size=40,
+)
+
+
+def perform(fixture: Fixture, changes: list[tuple[str, int]]) -> None:
+    """Random life of eight contracts on one table; what is impossible at the time is left out."""
+    table = fixture.table("t")
+    kind = KINDS["dataContract"]
+    for action, number in changes:
+        name = f"c{number}"
+        claim = fixture.log.claim(kind.name, f"service.database.schema.t.dataContract_{name}")
+        if action == "create" and claim is None:
+            fixture.contract(name, table)
+        elif claim is None:
+            continue
+        elif action in ("delete", "purge"):
+            hard = action == "purge"
+            fixture.catalog.delete(kind, claim.id, ME, hard=hard, recursive=False)
+        elif action == "restore" and claim.deleted:
+            fixture.catalog.restore(kind, claim.id, ME)
+        elif action == "describe" and not claim.deleted:
+            patch = [{"op": "add", "path": "/description", "value": f"{fixture.log.head()}"}]
+            fixture.catalog.patch(kind, claim.id, patch, ME)
+        elif action == "status" and not claim.deleted:
+            status = {"Draft": "Active", "Active": "Deprecated", "Deprecated": "Active"}
+            now = fixture.catalog._existing(kind, claim.id).status or ""
+            patch = [{"op": "replace", "path": "/entityStatus", "value": status[now]}]
+            fixture.catalog.patch(kind, claim.id, patch, ME)
+
+
+def dump(store: EntityStore) -> dict[str, list[Any]]:
+    """Every row of every table."""
+    tables = ("entities", "scopes", "counters", "checkpoint")
+    return {
+        table: [row for row in store.connection.execute(f"SELECT * FROM {table}") if row[-1] != 0]
+        for table in tables
+    }
+
+
+@settings(max_examples=25, deadline=None)
+@given(changes=operations)
+def test_projection_is_the_same_for_every_batch_size(changes: list[tuple[str, int]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        fixture = Fixture(Path(folder))
+        fixture.schema()
+        perform(fixture, changes)
+        dumps = []
+        for size in (1, 3, 1_000):
+            store = open_entity_store(Path(folder) / f"{size}.db")
+            projector = Projector(EntityProjection(store), fixture.log, batch_size=size)
+            while projector.step():
+                pass
+            dumps.append(dump(store))
+            assert_counters_are_true(store)
+            store.close()
+        fixture.close()
+        assert dumps[0] == dumps[1] == dumps[2]
+
+
+def assert_counters_are_true(store: EntityStore) -> None:
+    """Each counter equals a count of the rows."""
+    counted: Counter[tuple[str, str, int, str]] = Counter()
+    rows = "SELECT kind, '', deleted, coalesce(status, '') FROM entities"
+    rows += " UNION ALL SELECT kind, scope, deleted, coalesce(status, '') FROM scopes"
+    counted.update(tuple(row) for row in store.connection.execute(rows))
+    kept = store.connection.execute("SELECT kind, scope, deleted, status, n FROM counters")
+    assert {tuple(row[:4]): row[4] for row in kept if row[4]} == dict(counted)
+
+
+def test_projection_reset_and_replay_gives_the_same(catalog: Fixture) -> None:
+    catalog.schema()
+    perform(catalog, [("create", n) for n in range(4)] + [("delete", 1), ("purge", 2)])
+    catalog.project()
+    live = dump(catalog.entities)
+
+    catalog.projector.reset()
+    assert catalog.projector.projection.checkpoint() == 0
+    catalog.project()
+
+    assert dump(catalog.entities) == live
+
+
+def test_projection_rolls_back_a_batch_that_fails(
+    catalog: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.schema()
+    catalog.project()
+    before = dump(catalog.entities)
+    catalog.table("t")
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("projections.entities.projection._row", broken)
+        with pytest.raises(RuntimeError):
+            catalog.project()
+    assert dump(catalog.entities) == before
+
+    catalog.project()
+    assert catalog.entities.checkpoint() == catalog.log.head()
+
+
+def test_walks_see_what_existed_throughout_once_while_others_change(catalog: Fixture) -> None:
+    catalog.schema()
+    steady = {catalog.table(f"t{n:02}").entity.id for n in range(30)}
+    passing = [catalog.table(f"t{n:02}x") for n in range(0, 30, 3)]
+    catalog.project()
+    seen: list[str] = []
+    cursor: str | None = None
+    round_number = 0
+    while True:
+        request = ListRequest(
+            kind=KINDS["table"], limit=4, after=cursor, include=Include.NON_DELETED
+        )
+        answer = list_page(catalog.entities, request)
+        ids, cursor = read_page(b"".join(answer.chunks))
+        seen += ids
+        if cursor is None:
+            break
+        if passing:
+            catalog.delete(passing.pop(), hard=round_number % 2 == 0)
+        catalog.table(f"t{round_number:02}new")
+        round_number += 1
+        catalog.project()
+
+    assert {entity_id for entity_id in seen if entity_id in steady} == steady
+    assert len(seen) == len(set(seen))
+    assert round_number > 5
+
+
+def read_page(body: bytes) -> tuple[list[str], str | None]:
+
+    answer = json.loads(body)
+    return [item["id"] for item in answer["data"]], answer["paging"].get("after")

@@ -1,0 +1,269 @@
+"""Pages of the sorted read model: order, filters, totals, fields and cursors."""
+
+import json
+import sqlite3
+from typing import Any
+
+import pytest
+
+from domain.errors import InvalidInput, NotFound
+from domain.ids import new_id
+from domain.registry import KINDS
+from projections.entities import queries
+from projections.entities.queries import Include, ListRequest, list_page, read_documents, read_one
+from tests.projections.conftest import ME, Fixture
+
+
+def page(fixture: Fixture, kind: str, limit: int = 10, **options: Any) -> dict[str, Any]:
+    request = ListRequest(kind=KINDS[kind], limit=limit, **options)
+    result: dict[str, Any] = json.loads(b"".join(list_page(fixture.entities, request).chunks))
+    return result
+
+
+def names(answer: dict[str, Any]) -> list[str]:
+    return [item["name"] for item in answer["data"]]
+
+
+@pytest.fixture
+def tables(catalog: Fixture) -> Fixture:
+    """Tables a to e."""
+    catalog.schema()
+    for name in "caebd":
+        catalog.table(name)
+    catalog.project()
+    return catalog
+
+
+def test_list_is_in_code_point_order_of_names(catalog: Fixture) -> None:
+    catalog.schema()
+    given = ["b", "B", "a", "é", "e\u0301", "Я", "10", "9", "a.b", 'q"q', "\U0001f600", "\uffee"]
+    for name in given:
+        catalog.table(name)
+    catalog.project()
+
+    assert names(page(catalog, "table", 100)) == sorted(given)
+
+
+def test_list_pages_forward_then_backward_give_the_same(tables: Fixture) -> None:
+    first = page(tables, "table", 2)
+    second = page(tables, "table", 2, after=first["paging"]["after"])
+    third = page(tables, "table", 2, after=second["paging"]["after"])
+    back = page(tables, "table", 2, before=third["paging"]["before"])
+    start = page(tables, "table", 2, before=back["paging"]["before"])
+
+    assert [names(p) for p in (first, second, third)] == [["a", "b"], ["c", "d"], ["e"]]
+    assert (names(back), names(start)) == (["c", "d"], ["a", "b"])
+    assert sorted(first["paging"]) == ["after", "total"]
+    assert sorted(third["paging"]) == ["before", "total"]
+    assert sorted(start["paging"]) == ["after", "total"]
+
+
+def test_list_of_exactly_the_limit_has_no_cursor(tables: Fixture) -> None:
+    assert page(tables, "table", 5)["paging"] == {"total": 5}
+
+
+def test_list_with_limit_zero_gives_only_the_total(tables: Fixture) -> None:
+    assert page(tables, "table", 0) == {"data": [], "paging": {"total": 5}}
+
+
+def test_list_page_emptied_by_deletes_leads_back(tables: Fixture) -> None:
+    cursor = page(tables, "table", 3)["paging"]["after"]
+    for claim in tables.log.children(
+        tables.log.claim("databaseSchema", "service.database.schema").id
+    ):  # type: ignore[union-attr]
+        if claim.name in "de":
+            tables.catalog.delete(KINDS["table"], claim.id, ME, hard=True, recursive=False)
+    tables.project()
+
+    empty = page(tables, "table", 3, after=cursor)
+    back = page(tables, "table", 3, before=empty["paging"]["before"])
+
+    assert (empty["data"], empty["paging"]["total"]) == ([], 3)
+    assert names(back) == ["a", "b", "c"]
+
+
+def test_list_refuses_both_cursors(tables: Fixture) -> None:
+    cursor = page(tables, "table", 2)["paging"]["after"]
+
+    with pytest.raises(InvalidInput, match="only one of before and after"):
+        page(tables, "table", 2, after=cursor, before=cursor)
+
+
+def test_list_refuses_a_cursor_of_another_filter(tables: Fixture) -> None:
+    cursor = page(tables, "table", 2)["paging"]["after"]
+
+    with pytest.raises(InvalidInput, match="not a cursor of this list"):
+        page(tables, "table", 2, after=cursor, include=Include.ALL)
+
+
+def test_list_include_selects_by_deletion_state(tables: Fixture) -> None:
+    tables.delete(tables.table("bb"))
+    tables.delete(tables.table("gone"), hard=True)
+    tables.project()
+
+    assert names(page(tables, "table", include=Include.DELETED)) == ["bb"]
+    assert names(page(tables, "table", include=Include.ALL)) == ["a", "b", "bb", "c", "d", "e"]
+    assert names(page(tables, "table")) == ["a", "b", "c", "d", "e"]
+    assert page(tables, "table", 3, include=Include.ALL)["paging"]["total"] == 6
+
+
+def test_list_include_all_walks_both_ways(tables: Fixture) -> None:
+    tables.delete(tables.table("bb"))
+    tables.project()
+    first = page(tables, "table", 3, include=Include.ALL)
+    second = page(tables, "table", 3, include=Include.ALL, after=first["paging"]["after"])
+    back = page(tables, "table", 3, include=Include.ALL, before=second["paging"]["before"])
+
+    assert names(first) + names(second) == ["a", "b", "bb", "c", "d", "e"]
+    assert names(back) == names(first)
+
+
+def test_list_filters_contracts_by_status_and_entity(catalog: Fixture) -> None:
+    catalog.schema()
+    one, two = catalog.table("one"), catalog.table("two")
+    catalog.contract("c1", one, "Active")
+    catalog.contract("c2", one, "Draft")
+    catalog.contract("c3", two, "Active")
+    catalog.project()
+    entity = {"entity": one.entity.id}
+
+    assert names(page(catalog, "dataContract", status="Active")) == ["c1", "c3"]
+    assert names(page(catalog, "dataContract", filters=entity)) == ["c1", "c2"]
+    assert names(page(catalog, "dataContract", filters=entity, status="Active")) == ["c1"]
+    assert page(catalog, "dataContract", 1, filters=entity)["paging"]["total"] == 2
+    assert page(catalog, "dataContract", filters={"entity": new_id()})["paging"] == {"total": 0}
+
+
+def test_list_filters_tables_by_each_ancestor(tables: Fixture) -> None:
+    tables.create("databaseSchema", "other", database="service.database")
+    tables.table("f", "service.database.other")
+    tables.project()
+    schema = {"databaseSchema": "service.database.other"}
+
+    assert names(page(tables, "table", filters=schema)) == ["f"]
+    assert page(tables, "table", 0, filters={"service": "service"})["paging"]["total"] == 6
+    assert names(page(tables, "table", filters={**schema, "service": "service"})) == ["f"]
+    assert (
+        page(tables, "table", 0, filters={**schema, "service": "service"})["paging"]["total"] == 1
+    )
+    assert names(page(tables, "table", filters={"database": "nowhere"})) == []
+
+
+def test_list_shows_optional_fields_only_when_asked(tables: Fixture) -> None:
+    plain = page(tables, "table", 1)["data"][0]
+    asked = page(tables, "table", 1, fields=("columns", "owners"))["data"][0]
+
+    assert "columns" not in plain
+    assert asked == {
+        **plain,
+        "owners": [],
+        "columns": [
+            {
+                "name": "id",
+                "dataType": "INT",
+                "fullyQualifiedName": "service.database.schema.a.id",
+            }
+        ],
+    }
+
+
+def test_list_follows_a_changed_status(catalog: Fixture) -> None:
+    catalog.schema()
+    contract = catalog.contract("c", catalog.table("t"))
+    patch = [{"op": "replace", "path": "/entityStatus", "value": "Active"}]
+    catalog.catalog.patch(KINDS["dataContract"], contract.entity.id, patch, ME)
+    catalog.project()
+
+    assert page(catalog, "dataContract", 0, status="Draft")["paging"]["total"] == 0
+    assert [item["version"] for item in page(catalog, "dataContract", status="Active")["data"]] == [
+        0.2
+    ]
+
+
+@pytest.mark.parametrize("backward", [False, True])
+def test_list_streamed_equals_list_in_memory(
+    tables: Fixture, monkeypatch: pytest.MonkeyPatch, backward: bool
+) -> None:
+    cursor = page(tables, "table", 3)["paging"]["after"]
+    options = {"after": cursor}
+    if backward:
+        options = {"before": page(tables, "table", 3, after=cursor)["paging"]["before"]}
+    for limit in (2, 3, 4):
+        whole = page(tables, "table", limit, **options)
+        monkeypatch.setattr(queries, "STREAM_FROM", 1)
+        monkeypatch.setattr(queries, "_CHUNK_BYTES", 1)
+        assert page(tables, "table", limit, **options) == whole
+        monkeypatch.undo()
+
+
+def test_list_closed_stream_lets_go_of_its_connection(
+    tables: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queries, "STREAM_FROM", 1)
+    opened: list[sqlite3.Connection] = []
+    connect = tables.entities.connect
+
+    def connecting() -> sqlite3.Connection:
+        opened.append(connect())
+        return opened[-1]
+
+    monkeypatch.setattr(tables.entities, "connect", connecting)
+    streamed = list_page(tables.entities, ListRequest(kind=KINDS["table"], limit=100))
+    monkeypatch.setattr(queries, "_CHUNK_BYTES", 1)
+    next(streamed.chunks)
+
+    streamed.close()
+
+    with pytest.raises(sqlite3.ProgrammingError):
+        opened[0].execute("SELECT 1")
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_list_runs_a_fixed_number_of_statements(
+    catalog: Fixture, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.schema()
+    for number in range(rows):
+        catalog.table(f"t{number}")
+    catalog.project()
+    statements: list[str] = []
+    catalog.entities.connection.set_trace_callback(statements.append)
+
+    page(catalog, "table", 3, fields=("columns", "tags"))
+
+    catalog.entities.connection.set_trace_callback(None)
+    assert len(statements) == 4, statements
+
+
+def test_read_one_gives_large_fields_and_those_asked_for(tables: Fixture) -> None:
+    body, _ = read_one(tables.entities, KINDS["table"], fqn="service.database.schema.a")
+    asked, _ = read_one(
+        tables.entities, KINDS["table"], fqn="service.database.schema.a", fields=("tags",)
+    )
+
+    assert "tags" not in json.loads(body)
+    assert json.loads(asked)["tags"] == []
+    assert [column["name"] for column in json.loads(body)["columns"]] == ["id"]
+
+
+def test_read_one_minds_kind_and_deletion_state(tables: Fixture) -> None:
+    gone = tables.delete(tables.table("gone")).entity.id
+    tables.project()
+
+    with pytest.raises(NotFound):
+        read_one(tables.entities, KINDS["table"], entity_id=gone)
+    with pytest.raises(NotFound):
+        read_one(tables.entities, KINDS["database"], entity_id=gone, include=Include.ALL)
+    body, position = read_one(tables.entities, KINDS["table"], entity_id=gone, include=Include.ALL)
+    assert json.loads(body)["deleted"] is True
+    assert position == tables.log.head()
+
+
+def test_read_documents_leaves_out_what_is_not_there(tables: Fixture) -> None:
+    claim = tables.log.claim("table", "service.database.schema.a")
+    assert claim is not None
+
+    found = read_documents(tables.entities, [claim.id, new_id()])
+
+    assert list(found) == [claim.id]
+    assert json.loads(found[claim.id])["columns"][0]["name"] == "id"

@@ -1,0 +1,161 @@
+"""Entities as search documents, and what `_source` shows of them."""
+
+import json
+
+import pytest
+
+from projections.search.documents import SORTABLE, document, indexed_path, is_prose, is_whole
+from projections.search.sources import ancestors, narrow, source
+
+
+def test_document_holds_every_scalar_under_its_path(entity):
+    made = document(
+        entity(
+            "orders",
+            description="Lines",
+            owners=[{"type": "user", "fullyQualifiedName": '"a.b"'}],
+            columns=[{"name": "id", "dataLength": 8, "children": [{"name": "sub"}]}],
+            extension={"cost": 1.5, "live": True, "empty": "", "none": None, "list": []},
+            version=12,
+            votes={"upVotes": 3, "downVotes": 1},
+        )
+    )
+    assert made.fields == {
+        "id": (made.id,),
+        "name": ("orders",),
+        "displayName": ("orders",),
+        "fullyQualifiedName": ("shop.db.public.orders",),
+        "entityType": ("table",),
+        "version": (1.2,),
+        "updatedAt": (1_700_000_000_000,),
+        "updatedBy": ("tester",),
+        "deleted": (False,),
+        "totalVotes": (2,),
+        "description": ("Lines",),
+        "owners.type": ("user",),
+        "owners.fullyQualifiedName": ('"a.b"',),
+        "owners.name": ("a.b",),
+        "columns.name": ("id", "sub"),
+        "columns.dataLength": (8,),
+        "extension.cost": (1.5,),
+        "extension.live": (True,),
+        "votes.upVotes": (3,),
+        "votes.downVotes": (1,),
+    }
+
+
+def test_document_has_tags_of_columns_under_both_paths(entity):
+    columns = [{"name": "c", "tags": [{"tagFQN": "PII.Sensitive"}]}]
+    made = document(entity(tags=[{"tagFQN": "Tier.Tier1"}], columns=columns))
+    assert made.fields["tags.tagFQN"] == ("Tier.Tier1", "PII.Sensitive")
+    assert made.fields["columns.tags.tagFQN"] == ("PII.Sensitive",)
+
+
+def test_document_sorts_by_lower_case(entity):
+    made = document(entity("Orders", serviceType="BigQuery"))
+    assert set(made.sort) == set(SORTABLE)
+    assert made.sort["name"] == "orders"
+    assert made.sort["serviceType"] == "bigquery"
+    assert made.sort["entityStatus"] is None
+
+
+def test_document_keeps_the_beginning_of_a_long_text(entity):
+    made = document(entity(description="x" * 20_000))
+    assert made.fields["description"] == ("x" * 10_000,)
+
+
+def test_document_of_deep_values_ends(entity):
+    deep = "leaf"
+    for _ in range(200):
+        deep = {"a": deep}
+    assert not [p for p in document(entity(extension=deep)).fields if p.startswith("extension")]
+
+
+@pytest.mark.parametrize(
+    ("field", "path"),
+    [
+        ("name.keyword", "name"),
+        ("columns.children.name", "columns.name"),
+        ("children.name", "children.name"),
+        ("columnNames", "columns.name"),
+        ("tier.tagFQN.keyword", "tags.tagFQN"),
+    ],
+)
+def test_indexed_path_of_a_field(field, path):
+    assert indexed_path(field) == path
+
+
+def test_paths_are_prose_or_whole_by_their_last_step():
+    assert is_prose("columns.description")
+    assert not is_prose("descriptionStatus")
+    assert is_whole("service.id")
+    assert is_whole("columns.fullyQualifiedName")
+    assert not is_whole("fullyQualifiedName")
+
+
+def test_source_is_the_entity_with_its_kind():
+    assert source("table", b'{"id":"x"} ') == b'{"id":"x","entityType":"table"}'
+    assert source("table", b"{ }") == b'{"entityType":"table"}'
+
+
+whole = json.dumps(
+    {"id": "x", "columns": [{"name": "a", "type": "t", "tags": []}, {"name": "b"}], "n": None}
+).encode()
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "left"),
+    [
+        ([], [], json.loads(whole)),
+        (["id"], [], {"id": "x"}),
+        (["n"], [], {"n": None}),
+        (
+            ["columns.name", "columns.type"],
+            [],
+            {"columns": [{"name": "a", "type": "t"}, {"name": "b"}]},
+        ),
+        (["columns", "columns.name"], [], {"columns": json.loads(whole)["columns"]}),
+        (["columns.name", "columns"], [], {"columns": json.loads(whole)["columns"]}),
+        (["columns.type"], [], {"columns": [{"type": "t"}]}),
+        (["id.deeper", "nothing"], [], {}),
+        ([], ["columns", "n"], {"id": "x"}),
+        (["id", "columns.name"], ["columns.name"], {"id": "x", "columns": [{}, {}]}),
+    ],
+)
+def test_narrow_leaves_the_named_fields(include, exclude, left):
+    assert json.loads(narrow(whole, include, exclude)) == left
+
+
+def test_narrow_of_no_fields_is_the_same_bytes():
+    assert narrow(whole, ()) is whole
+
+
+def test_ancestors_are_read_level_by_level():
+    entities = {
+        "t": {"id": "t", "databaseSchema": {"id": "s", "type": "databaseSchema"}},
+        "s": {"id": "s", "name": "public", "database": {"id": "d", "type": "database"}},
+        "d": {"id": "d", "name": "db", "service": {"id": "gone", "type": "databaseService"}},
+    }
+    stored = {key: json.dumps(value).encode() for key, value in entities.items()}
+    calls = []
+
+    def read(ids):
+        calls.append(list(ids))
+        return {i: stored[i] for i in ids if i in stored}
+
+    chains = ancestors({"t": ("table", stored["t"]), "u": ("user", b"{}")}, read)
+    shown = [(step["id"], step["type"]) for step in chains["t"]]
+    assert shown == [("d", "database"), ("s", "databaseSchema")]
+    assert chains["u"] == []
+    assert calls == [["s"], ["d"], ["gone"]]
+
+
+def test_ancestors_of_a_circle_end():
+    stored = {"a": b'{"id":"a","parent":{"id":"b","type":"domain"}}'}
+    stored["b"] = b'{"id":"b","parent":{"id":"a","type":"domain"}}'
+
+    def read(ids):
+        return {i: stored[i] for i in ids}
+
+    chains = ancestors({"a": ("domain", stored["a"])}, read)
+    assert [step["id"] for step in chains["a"]] == ["a", "b"]

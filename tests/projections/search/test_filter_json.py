@@ -1,0 +1,209 @@
+"""Filter JSON: what each clause means, and what is refused where."""
+
+import contextlib
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.errors import InvalidInput
+from projections.search import tree
+from projections.search.filter_json import parse
+from projections.search.tree import Bool, Constant, Exact, Fuzzy, Phrase, Range, Term, Wildcard
+
+
+def read(clause):
+    return parse(json.dumps(clause).encode())
+
+
+@pytest.mark.parametrize("data", [b"", b" ", b"{}", b'{"query": {}}', b'{"match_all": {}}'])
+def test_parse_of_an_empty_filter_is_everything(data):
+    assert parse(data) == tree.MatchAll()
+
+
+t = {"term": {"f": "a"}}
+is_a = Exact("f", "a")
+
+
+@pytest.mark.parametrize(
+    ("clause", "expected"),
+    [
+        ({"query": t}, is_a),
+        ({"match_none": {}}, tree.MatchNone()),
+        ({"term": {"f": {"value": True, "boost": 2}}}, tree.Boosted(Exact("f", "true"), 2.0)),
+        ({"term": {"version": 0.1}}, Exact("version", "0.1")),
+        ({"terms": {"f": ["a", 1]}}, Constant(Bool(should=(is_a, Exact("f", "1"))))),
+        ({"match": {"f": "a b"}}, Bool(should=(Term("f", "a"), Term("f", "b")))),
+        (
+            {"match": {"f": {"query": "a b", "operator": "AND"}}},
+            Bool(must=(Term("f", "a"), Term("f", "b"))),
+        ),
+        (
+            {"match": {"f": {"query": "a b c", "minimum_should_match": "67%"}}},
+            Bool(
+                should=(Term("f", "a"), Term("f", "b"), Term("f", "c")),
+                minimum_should_match="67%",
+            ),
+        ),
+        ({"match": {"f": {"query": "abcdef", "fuzziness": "AUTO"}}}, Fuzzy("f", "abcdef", 2)),
+        ({"match_phrase": {"f": {"query": "a b", "slop": 2}}}, Phrase("f", "a b", 2)),
+        (
+            {"multi_match": {"query": "a", "fields": ["f^2", "g"]}},
+            tree.DisMax((tree.Boosted(Term("f", "a"), 2.0), Term("g", "a"))),
+        ),
+        (
+            {"multi_match": {"query": "a", "fields": ["f", "g"], "type": "most_fields"}},
+            Bool(should=(Term("f", "a"), Term("g", "a"))),
+        ),
+        ({"prefix": {"f": "a*b"}}, Wildcard("f", r"a\*b*")),
+        ({"wildcard": {"f": {"value": "a*"}}}, Wildcard("f", "a*")),
+        ({"wildcard": {"f": {"wildcard": "a*"}}}, Wildcard("f", "a*")),
+        ({"regexp": {"f": "a.*"}}, tree.Regex("f", "a.*")),
+        ({"fuzzy": {"f": {"value": "abc", "prefix_length": 0}}}, Fuzzy("f", "abc", 1, 0)),
+        ({"exists": {"field": "f"}}, tree.Exists("f")),
+        ({"ids": {"values": ["x"]}}, tree.Ids(("x",))),
+        ({"range": {"f": {"gt": 1, "lte": "2024-01-01"}}}, Range("f", gt="1", lte="2024-01-01")),
+        ({"query_string": {"query": "f:a"}}, Term("f", "a")),
+        (
+            {"query_string": {"query": "a b", "default_operator": "AND", "fields": ["f"]}},
+            Bool(must=(Term("f", "a"), Term("f", "b"))),
+        ),
+        (
+            {"simple_query_string": {"query": 'a -"b c" (d*'}},
+            Bool(
+                should=(Term(None, "a"), Wildcard(None, "d*")),
+                must_not=(Phrase(None, "b c"),),
+            ),
+        ),
+        (
+            {"bool": {"must": t, "should": [t], "must_not": [t], "filter": t}},
+            Bool((is_a,), (is_a,), (is_a,), (is_a,)),
+        ),
+        ({"constant_score": {"filter": t, "boost": 3}}, tree.Boosted(Constant(is_a), 3.0)),
+        ({"dis_max": {"queries": [t], "tie_breaker": 0.5}}, tree.DisMax((is_a,), 0.5)),
+        ({"nested": {"path": "columns", "query": t}}, tree.Nested("columns", is_a)),
+    ],
+)
+def test_parse_of_a_clause(clause, expected):
+    assert read(clause) == expected
+
+
+@pytest.mark.parametrize(
+    ("clause", "message"),
+    [
+        ({"script": {}}, "queryFilter: unknown clause 'script'; known are bool, "),
+        ({"bool": {"must": [t, {"geo": 1}]}}, " at $.bool.must[1]"),
+        ({"bool": {"most": []}}, "queryFilter: unknown key 'most'; known are must, "),
+        ({"bool": {"must": "x"}}, "expected a clause or a list of clauses at $.bool.must"),
+        ({"term": {"f": {"value": "a", "x": 1}}}, "unknown key 'x'"),
+        ({"term": {"f": []}}, "expected a text, a number or a boolean at $.term.f"),
+        ({"term": {"f": {"value": "a", "case_insensitive": False}}}, "only true is supported"),
+        ({"terms": {"f": list(range(1_025))}}, "expected a list of at most 1024 values"),
+        ({"range": {"f": {"gte": "now-1d"}}}, "date arithmetic such as 'now-1d' is not supported"),
+        ({"range": {"f": {"format": "x"}}}, "unknown key 'format'"),
+        ({"regexp": {"f": "a("}}, "unbalanced '(' at character 2 at $.regexp"),
+        ({"query_string": {"query": "a AND"}}, "at column 6 at $.query_string"),
+        ({"match": {"f": {"query": "a", "fuzziness": 9}}}, "from 0 to 2 at $.match.f.fuzziness"),
+        ({"bool": {"should": [t], "minimum_should_match": "x"}}, "minimum_should_match must be"),
+        (
+            {"nested": {"path": "c", "query": {"bool": {"must": [t, t]}}}},
+            "on one nested object are not supported at $.nested.query",
+        ),
+        ({"match_all": {"x": 1}}, "unknown key 'x'"),
+        ({"query": t, "size": 1}, "expected an object holding exactly one clause at $"),
+        ([], "queryFilter must be a JSON object"),
+    ],
+)
+def test_parse_names_the_clause_and_its_place(clause, message):
+    with pytest.raises(InvalidInput) as raised:
+        read(clause)
+    assert message in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"{", "queryFilter is not valid JSON: "),
+        (b'{"term": {"f": "a", "f": "b"}}', "has the key 'f' twice"),
+        (b'{"term": {"f": NaN}}', "NaN is no JSON value"),
+        (b'{"term": {"f": ' + b"9" * 5_000 + b"}}", "holds a number that is too long"),
+        (b'{"term": {"f": "\\ud800"}}', "is not valid Unicode"),
+        (b"\xff\xfe", "is not valid Unicode"),
+        (b'{"bool":' * 100_000, "may have 65536 bytes"),
+        (b"[" * 60_000, "is nested too deeply at byte 81"),
+        (b'{"a":"' + b"x" * 65_536 + b'"}', "may have 65536 bytes"),
+    ],
+)
+def test_parse_refuses_hostile_json_quickly(data, message):
+    started = time.perf_counter()
+    with pytest.raises(InvalidInput) as raised:
+        parse(data)
+    assert message in raised.value.message
+    assert time.perf_counter() - started < 0.05
+
+
+def test_parse_refuses_clauses_nested_too_deeply():
+    clause = t
+    for _ in range(10):
+        clause = {"bool": {"must": clause}}
+    assert read(clause)
+    with pytest.raises(InvalidInput, match="20 clauses inside each other"):
+        read({"dis_max": {"queries": [_constant(clause, 10)]}})
+
+
+def _constant(clause, times):
+    for _ in range(times):
+        clause = {"constant_score": {"filter": clause}}
+    return clause
+
+
+_KEYS = (
+    "bool",
+    "must",
+    "term",
+    "terms",
+    "match",
+    "f",
+    "value",
+    "query",
+    "range",
+    "gt",
+    "wildcard",
+    "regexp",
+    "fuzzy",
+    "boost",
+    "nested",
+    "path",
+    "ids",
+    "values",
+    "query_string",
+    "simple_query_string",
+    "exists",
+    "field",
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(_KEYS),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=400)
+@given(st.binary(max_size=80) | json_values.map(lambda v: json.dumps(v).encode()))
+def test_parse_of_any_bytes_gives_a_tree_or_an_error(data):
+    with contextlib.suppress(InvalidInput):
+        parse(data)
+
+
+@given(st.text(max_size=80))
+def test_simple_query_string_is_never_an_error(text):
+    assert read({"simple_query_string": {"query": text}})

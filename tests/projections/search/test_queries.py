@@ -1,0 +1,167 @@
+"""The search response, parameter by parameter."""
+
+import json
+
+import pytest
+
+from domain.errors import InvalidInput
+from domain.registry import KINDS
+from projections.search.queries import SearchRequest, search
+
+
+def test_search_answers_as_specified(shop):
+    response = shop.respond("fact_orders")
+    found = next(e for e in shop.entities.values() if e.name == "fact_orders")
+    took = response.pop("took")
+    hit = response["hits"]["hits"][0]
+    score = hit["_score"]
+    response["hits"]["hits"] = [hit]
+    assert isinstance(took, int)
+    assert response == {
+        "timed_out": False,
+        "_shards": {"total": 1, "successful": 1, "failed": 0, "skipped": 0},
+        "hits": {
+            "total": {"value": response["hits"]["total"]["value"], "relation": "eq"},
+            "max_score": score,
+            "hits": [
+                {
+                    "_index": "table_search_index",
+                    "_id": found.id,
+                    "_score": score,
+                    "_source": {
+                        "id": found.id,
+                        "name": "fact_orders",
+                        "fullyQualifiedName": "shop.db.public.fact_orders",
+                        "description": "Fact order lines",
+                        "votes": {"upVotes": 5},
+                        "entityType": "table",
+                    },
+                }
+            ],
+        },
+    }
+
+
+@pytest.mark.parametrize("empty", ["", "*"])
+def test_search_for_nothing_finds_everything(shop, empty):
+    assert len(shop.names(empty)) == 5
+
+
+def test_index_selects_kinds(shop):
+    assert shop.names(index="topic_search_index") == ["orders"]
+    both = "topic_search_index, table_search_index"
+    assert shop.found(index=both) == shop.found(index="all") == shop.found()
+    assert shop.names(index="user_search_index") == []
+
+
+def test_visible_kinds_limit_what_is_found(shop):
+    request = SearchRequest(q="")
+
+    def total(kinds):
+        found = json.loads(search(request, shop.engine, shop.read_sources, kinds))
+        return found["hits"]["total"]["value"]
+
+    assert total({"topic"}) == 1
+    assert total(set()) == 0
+    assert total(KINDS) == 5
+
+
+def test_from_and_size_page_through_the_hits(shop):
+    pages = [shop.names(size=2, from_=start) for start in (0, 2, 4)]
+    assert [name for page in pages for name in page] == shop.names()
+    assert shop.respond(size=0)["hits"]["hits"] == []
+    assert shop.respond(size=0)["hits"]["total"]["value"] == 5
+
+
+def test_track_total_hits_may_stop_counting(shop, monkeypatch):
+    monkeypatch.setattr("projections.search.whoosh.ranking.TOTAL_CAP", 3)
+    exact = shop.respond()["hits"]["total"]
+    capped = shop.respond(track_total_hits=False)["hits"]["total"]
+    assert (exact, capped) == ({"value": 5, "relation": "eq"}, {"value": 3, "relation": "gte"})
+
+
+def test_sort_field_orders_and_shows_sort_values(shop):
+    response = shop.respond(sort_field="name", sort_order="desc", size=1)
+    hit = response["hits"]["hits"][0]
+    assert hit["sort"] == ["stg.raw_v2", "stg.raw_v2", hit["_id"]]
+    assert hit["_score"] is None
+    assert response["hits"]["max_score"] is None
+    second = shop.respond(
+        sort_field="name", sort_order="desc", size=1, search_after=tuple(hit["sort"])
+    )
+    assert second["hits"]["hits"][0]["sort"][0] == "orders"
+
+
+def test_fetch_source_false_shows_metadata_only(shop):
+    hit = shop.respond("fact_orders", fetch_source=False)["hits"]["hits"][0]
+    assert set(hit) == {"_index", "_id", "_score"}
+
+
+def test_source_fields_are_chosen(shop):
+    chosen = ("name", "columns.name")
+    hit = shop.respond("dim_customer", include_source_fields=chosen)["hits"]["hits"][0]
+    assert hit["_source"] == {
+        "name": "dim_customer",
+        "columns": [{"name": "customer_id"}, {"name": "address"}],
+    }
+    left = shop.respond("fact_orders", exclude_source_fields=("votes", "id", "entityType"))
+    assert set(left["hits"]["hits"][0]["_source"]) == {"name", "fullyQualifiedName", "description"}
+
+
+def test_get_hierarchy_shows_ancestors_from_the_root_down(small_catalog, entity):
+    service = entity("shop", "databaseService", fqn="shop")
+    database = entity("db", "database", fqn="shop.db", service=_ref(service))
+    schema = entity("public", "databaseSchema", fqn="shop.db.public", database=_ref(database))
+    small_catalog.add(service, database, schema, entity("t", databaseSchema=_ref(schema)))
+    response = small_catalog.respond("name.keyword:t", get_hierarchy=True)
+    (hit,) = response["hits"]["hits"]
+    assert [(step["type"], step["fullyQualifiedName"]) for step in hit["hierarchy"]] == [
+        ("databaseService", "shop"),
+        ("database", "shop.db"),
+        ("databaseSchema", "shop.db.public"),
+    ]
+    assert (
+        small_catalog.respond("name.keyword:shop", get_hierarchy=True)["hits"]["hits"][0][
+            "hierarchy"
+        ]
+        == []
+    )
+
+
+def _ref(entity):
+    return {"id": entity.id, "type": entity.kind, "fullyQualifiedName": entity.fqn}
+
+
+def test_hit_whose_entity_is_gone_is_left_out(shop):
+    gone = next(e for e in shop.entities.values() if e.name == "orders")
+    del shop.entities[gone.id]
+    assert "orders" not in shop.names("orders")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"q": "a AND"}, "q: something is expected after AND at column 6"),
+        ({"index": "tables"}, "index must be all or one of "),
+        ({"index": "all,"}, "index must be all or one of "),
+        ({"size": -1}, "size must be from 0 to 1000, got -1"),
+        ({"size": 1_001}, "size must be from 0 to 1000, got 1001"),
+        ({"from_": -1}, "from must not be negative, got -1"),
+        ({"from_": 9_991}, "from + size must not exceed 10000, got 9991 + 10: the lists"),
+        ({"from_": 2**31}, "from + size must not exceed 10000"),
+        ({"sort_field": "columns"}, "sortField must be one of name, "),
+        ({"sort_order": "up"}, "sortOrder must be asc or desc, got 'up'"),
+        ({"include_source_fields": ("a..b",)}, "includeSourceFields must be dotted field names"),
+        ({"query_filter": b'{"script": {}}'}, "queryFilter: unknown clause 'script'"),
+        ({"post_filter": b"nonsense"}, "postFilter is not valid JSON"),
+        ({"search_after": ("a", "b", "c")}, "search_after needs the sortField"),
+        (
+            {"search_after": ("a", "b", "c"), "sort_field": "name", "from_": 1},
+            "from must be 0 beside search_after",
+        ),
+    ],
+)
+def test_search_refuses_wrong_parameters_by_name(shop, parameters, message):
+    with pytest.raises(InvalidInput) as raised:
+        shop.respond(**parameters)
+    assert message in raised.value.message

@@ -1,0 +1,145 @@
+"""Query text: what each form of SEARCH means, and where mistakes are found."""
+
+import contextlib
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from domain.errors import InvalidInput
+from projections.search import tree
+from projections.search.fields import Fields
+from projections.search.relevance import relevance
+from projections.search.text import parse
+from projections.search.tree import Bool, Exact, Fuzzy, Phrase, Range, Regex, Term, Wildcard
+
+a, b, c = (Term(None, word) for word in "abc")
+
+
+@pytest.mark.parametrize("text", ["", "  ", "*", "*:*", "**"])
+def test_parse_of_nothing_is_everything(text):
+    assert parse(text) == tree.MatchAll()
+
+
+@pytest.mark.parametrize("text", ["customer", "fact orders", "a.b-c_d", "[x] {y} a/b", "C++ & co"])
+def test_parse_of_plain_text_is_a_relevance_search(text):
+    assert parse(text) == relevance(text.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a AND b", Bool(must=(a, b))),
+        ("a && b", Bool(must=(a, b))),
+        ("a OR b", Bool(should=(a, b))),
+        ("a || b", Bool(should=(a, b))),
+        ("NOT a", Bool(must_not=(a,))),
+        ("!a", Bool(must_not=(a,))),
+        ("NOT NOT a", a),
+        ("+a -b", Bool(must=(a,), must_not=(b,))),
+        ("a OR +b", Bool(must=(b,), should=(a,))),
+        ("a OR b OR -c", Bool(should=(a, b), must_not=(c,))),
+        ("a AND b OR c", Bool(should=(Bool(must=(a, b)), c))),
+        ("a b OR c", Bool(should=(Bool(must=(a, b)), c))),
+        ("a AND (b OR c)", Bool(must=(a, Bool(should=(b, c))))),
+        ("a AND & b", Bool(must=(a, b))),
+        ("(a)", a),
+        ("name:a", Term("name", "a")),
+        ("name: a", Term("name", "a")),
+        ("columns.name:*_id", Wildcard("columns.name", "*_id")),
+        ("name:(a OR b)", Bool(should=(Term("name", "a"), Term("name", "b")))),
+        ('tags.tagFQN:"PII.Sensitive"', Phrase("tags.tagFQN", "PII.Sensitive")),
+        ('"fact order"~2', Phrase(None, "fact order", 2)),
+        (r'"a \" b"', Phrase(None, 'a " b')),
+        ("c?st", Wildcard(None, "c?st")),
+        (r"c\*st*", Wildcard(None, r"c\*st*")),
+        ("custmer~", Fuzzy(None, "custmer", 2)),
+        ("custmer~1", Fuzzy(None, "custmer", 1)),
+        ("custmer~0", Term(None, "custmer")),
+        ("name:orders^4", tree.Boosted(Term("name", "orders"), 4.0)),
+        ("(a OR b)^2", tree.Boosted(Bool(should=(a, b)), 2.0)),
+        ("version:[0.2 TO 1.0}", Range("version", gte="0.2", lt="1.0")),
+        ("updatedAt:{2024-01-01 TO *]", Range("updatedAt", gt="2024-01-01")),
+        ("updatedAt:>=1700000000000", Range("updatedAt", gte="1700000000000")),
+        ('name:["a b" TO "c"]', Range("name", gte="a b", lte="c")),
+        ("name:[* TO *]", tree.Exists("name")),
+        ("_exists_:description", tree.Exists("description")),
+        ("name:*", tree.Exists("name")),
+        ("/stg_.*_v[0-9]/", Regex(None, "stg_.*_v[0-9]")),
+        (r"name:a\:b", Term("name", "a:b")),
+        ("*:a", a),
+        ('a "', None),
+    ],
+)
+def test_parse_of_an_operator(text, expected):
+    if expected is None:
+        with pytest.raises(InvalidInput):
+            parse(text)
+    else:
+        assert parse(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('a "b', "q: unbalanced '\"' at column 3"),
+        ("(a", "q: unbalanced '(' at column 1"),
+        ("a)", "q: unbalanced ')' at column 2"),
+        ("AND", "q: AND needs something on its left at column 1"),
+        ("a AND", "q: something is expected after AND at column 6"),
+        ("a OR )", "q: something is expected after OR at column 6"),
+        ("NOT", "q: something is expected after NOT at column 4"),
+        ("name:", "q: a value is expected after 'name:' at column 6"),
+        (":a", "q: a field is expected before ':' at column 1"),
+        ("a:b:c", "q: a ':' inside a value is written '\\:', or the value in quotes at column 4"),
+        ("a^x", "q: a boost is a number above 0 and at most 100 at column 2"),
+        ("a^1e308", "q: a boost is a number above 0 and at most 100 at column 2"),
+        ("a^nan", "q: a boost is a number above 0 and at most 100 at column 2"),
+        ("a~100", "q: the slips of ~ is a whole number from 0 to 2 at column 2"),
+        ('"a b"~1000000', "q: a phrase's slop is a whole number from 0 to 100 at column 6"),
+        ("x:[1 TO", "q: a range is [low TO high], with { or } to leave a bound out at column 3"),
+        ("x:>now-1d", "q: date arithmetic such as 'now-1d' is not supported at column 3"),
+        ("a\\", "q: nothing after the backslash at column 2"),
+        ("f.*:a", "q: a field's name cannot have wildcards at column 1"),
+        ("cu*t~1", "q: a word with wildcards cannot be fuzzy at column 5"),
+        ("a " * 65 + "*", "q: more than 64 clauses at column 129"),
+        ("(" * 9 + "a" + ")" * 9, "q: groups are nested more than 8 deep at column 9"),
+        ("x" * 1_025, "q may have 1024 characters, got 1025"),
+        ("\ud800", "q is not valid Unicode at column 1"),
+    ],
+)
+def test_parse_names_the_mistake_and_its_column(text, message):
+    with pytest.raises(InvalidInput) as raised:
+        parse(text)
+    assert raised.value.message == message
+
+
+def test_parse_with_or_as_default_operator_takes_any_word():
+    assert parse("a b", either=True) == Bool(should=(a, b))
+    assert parse("a b AND c", either=True) == Bool(should=(a, Bool(must=(b, c))))
+
+
+def test_parse_with_fields_looks_in_each_of_them():
+    fields = Fields((("name", 2.0), ("description", 1.0)))
+    spread = tree.DisMax((tree.Boosted(Term("name", "a"), 2.0), Term("description", "a")))
+    assert parse("a AND id:x", fields=fields) == Bool(must=(spread, Term("id", "x")))
+
+
+def test_relevance_puts_the_exact_name_first():
+    node = relevance(["raw", "orders"])
+    assert isinstance(node, Bool)
+    exact = node.should[0]
+    assert isinstance(exact, tree.Constant)
+    assert Exact("name.keyword", "raw orders") in exact.node.nodes
+
+
+@settings(max_examples=400)
+@given(
+    st.text(max_size=60) | st.text(alphabet='ab *?"()[]{}:/\\~^+-!&|<>=.0ANDORTO_ ', max_size=40)
+)
+@example("/(a+)+$/")
+@example("a:/(/")
+@example("https://a/b")
+def test_parse_of_any_text_gives_a_tree_or_an_error(text):
+    with contextlib.suppress(InvalidInput):
+        parse(text)

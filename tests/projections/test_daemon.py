@@ -1,0 +1,111 @@
+"""Projectors in threads: they follow the log, retry what may pass, stop at what may not."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from domain.errors import StoreUnavailable
+from projections.daemon import Daemon, State, is_projected, read_states, wait_for
+from projections.port import Folded
+from projections.projector import Projector
+from tests.projections.conftest import Fixture
+
+
+class Recording:
+    """A projection in memory that fails as told."""
+
+    name = "recording"
+
+    def __init__(self, failures: list[Exception] | None = None) -> None:
+        self.failures = failures or []
+        self.position = 0
+        self.names: dict[str, str] = {}
+
+    def checkpoint(self) -> int:
+        return self.position
+
+    def apply(self, entities: Mapping[str, Folded], position: int) -> None:
+        if self.failures:
+            raise self.failures.pop(0)
+        self.names |= {key: folded.entity.name for key, folded in entities.items()}
+        self.position = position
+
+    def reset(self) -> None:
+        self.position = 0
+
+    def close(self) -> None:
+        pass
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition, at most 10 seconds."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, "never happened"
+        time.sleep(0.005)
+
+
+def run(fixture: Fixture, projection: Recording) -> Daemon:
+    daemon = Daemon(
+        [Projector(projection, fixture.log, batch_size=2)], fixture.directory, pauses={}
+    )
+    daemon.start()
+    return daemon
+
+
+def test_daemon_follows_the_log_of_other_writers(catalog: Fixture) -> None:
+    projection = Recording()
+    daemon = run(catalog, projection)
+    catalog.schema()
+    until(lambda: projection.position == catalog.log.head())
+    daemon.stop()
+
+    assert list(projection.names.values()) == ["service", "database", "schema"]
+    assert not [t for t in threading.enumerate() if t.name.startswith("projector")]
+
+
+def test_daemon_retries_what_may_pass(catalog: Fixture) -> None:
+    catalog.schema()
+    projection = Recording([StoreUnavailable("disk full"), StoreUnavailable("disk full")])
+    daemon = run(catalog, projection)
+    until(lambda: projection.position == catalog.log.head())
+    until(lambda: read_states(catalog.directory)["recording"].state is State.RUNNING)
+    daemon.stop()
+
+    assert read_states(catalog.directory)["recording"].error is None
+
+
+def test_daemon_stops_a_projection_at_a_poison_event_and_says_so(catalog: Fixture) -> None:
+    catalog.schema()
+    projection = Recording([ValueError("poison")])
+    daemon = run(catalog, projection)
+    until(lambda: read_states(catalog.directory)["recording"].state is State.STOPPED)
+    daemon.stop()
+
+    assert read_states(catalog.directory)["recording"].error == "ValueError: poison"
+    assert projection.position == 0
+
+
+def test_daemon_is_the_only_one_for_its_directory(catalog: Fixture) -> None:
+    daemon = run(catalog, Recording())
+    assert is_projected(catalog.directory)
+
+    with pytest.raises(StoreUnavailable, match="another process keeps the projections"):
+        run(catalog, Recording())
+
+    daemon.stop()
+    assert not is_projected(catalog.directory)
+
+
+def test_states_of_a_directory_without_a_daemon_are_empty(tmp_path: Path) -> None:
+    assert read_states(tmp_path) == {}
+
+
+def test_wait_for_says_whether_the_position_was_passed() -> None:
+    positions = iter([1, 2, 3, 4])
+
+    assert wait_for(lambda: next(positions), 3, timeout=5)
+    assert not wait_for(lambda: 0, 1, timeout=0.01)
