@@ -1,0 +1,131 @@
+"""The one place where an error becomes a response: `{"code", "errorType", "message"}`."""
+
+from collections.abc import Iterable
+from enum import Enum
+from http import HTTPStatus
+from typing import Any, Literal, get_args, get_origin
+
+import msgspec
+import structlog
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, ValidationException
+
+from domain import errors
+
+log = structlog.get_logger("catalog.http")
+
+
+class Unauthorized(Exception):
+    """No token, or none that is good; the response does not say which."""
+
+
+class Forbidden(Exception):
+    """The caller is known and lacks the permission."""
+
+
+class ErrorBody(msgspec.Struct):
+    """What every error looks like."""
+
+    code: int
+    error_type: str = msgspec.field(name="errorType")
+    message: str
+
+
+ERROR_TYPES = {
+    400: "BAD_REQUEST",
+    401: "UNAUTHORIZED",
+    403: "FORBIDDEN",
+    404: "NOT_FOUND",
+    405: "METHOD_NOT_ALLOWED",
+    409: "CONFLICT",
+    412: "PRECONDITION_FAILED",
+    413: "PAYLOAD_TOO_LARGE",
+    415: "UNSUPPORTED_MEDIA_TYPE",
+    429: "LIMITS_EXCEPTION",
+    500: "INTERNAL_ERROR",
+    503: "SERVICE_UNAVAILABLE",
+}
+"""Status -> error type, for errors that have none of their own."""
+
+CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
+    (errors.InvalidInput, 400, "BAD_REQUEST"),
+    (errors.NotFound, 404, "ENTITY_NOT_FOUND"),
+    (errors.AlreadyExists, 409, "ENTITY_ALREADY_EXISTS"),
+    (errors.InvalidTransition, 409, "INVALID_TRANSITION"),
+    (errors.Conflict, 409, "CONFLICT"),
+    (errors.ConcurrentChange, 409, "CONFLICT"),
+    (errors.StaleVersion, 412, "PRECONDITION_FAILED"),
+    (errors.StoreUnavailable, 503, "SERVICE_UNAVAILABLE"),
+)
+"""Errors of the catalog, the narrower before the wider, with status and error type."""
+
+_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="catalog"'}
+
+
+def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    """The response to any exception; only the unforeseen is logged, and never shown."""
+    if isinstance(error, errors.CatalogError):
+        for error_class, status, error_type in CATALOG_ERRORS:
+            if isinstance(error, error_class):
+                return respond(status, error_type, error.message)
+    if isinstance(error, Unauthorized):
+        return respond(401, "UNAUTHORIZED", "a valid bearer token is needed", _CHALLENGE)
+    if isinstance(error, Forbidden):
+        return respond(403, "FORBIDDEN", str(error))
+    if isinstance(error, ValidationException):
+        return respond(400, "BAD_REQUEST", _explain(request, error))
+    if isinstance(error, HTTPException) and error.status_code < 500:
+        status = error.status_code
+        phrase = HTTPStatus(status).phrase
+        error_type = ERROR_TYPES.get(status, phrase.upper().replace(" ", "_"))
+        method, path = request.method, request.url.path
+        message = f"{phrase}: {method} {path}" if status in (404, 405) else error.detail
+        return respond(status, error_type, message or phrase, dict(error.headers or {}))
+    log.error("request failed", path=request.url.path, exc_info=error)
+    return respond(500, "INTERNAL_ERROR", "the catalog failed to answer; the log says why")
+
+
+def respond(
+    status: int, error_type: str, message: str, headers: dict[str, str] | None = None
+) -> Response[bytes]:
+    """A response with the error body."""
+    return Response(
+        msgspec.json.encode(ErrorBody(status, error_type, message)),
+        status_code=status,
+        media_type="application/json",
+        headers=headers,
+    )
+
+
+def _explain(request: Request[Any, Any, Any], error: ValidationException) -> str:
+    """Which parameters are wrong, their values, and what is allowed."""
+    problems = error.extra if isinstance(error.extra, list) else []
+    explained = [
+        _explain_one(request, problem) for problem in problems if isinstance(problem, dict)
+    ]
+    return "; ".join(explained) or error.detail
+
+
+def _explain_one(request: Request[Any, Any, Any], problem: dict[str, Any]) -> str:
+    argument = str(problem.get("key", ""))
+    field = request.route_handler.parsed_fn_signature.parameters.get(argument)
+    name = argument
+    for meta in field.metadata if field else ():
+        name = getattr(meta, "query", None) or getattr(meta, "name", None) or name
+    given = request.query_params.getall(name, None) or [request.path_params.get(name)]
+    message = str(problem.get("message", "not valid")).replace("`", "")
+    values = ", ".join(repr(str(value)[:64]) for value in given)
+    choices = list(_choices(field.annotation)) if field else []
+    allowed = f"; allowed are {', '.join(choices)}" if choices else ""
+    return f"{name}: {message}, got {values}{allowed}"
+
+
+def _choices(annotation: Any) -> Iterable[str]:
+    """The values of the enumerations inside an annotation."""
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        yield from (str(member.value) for member in annotation)
+    elif get_origin(annotation) is Literal:
+        yield from map(str, get_args(annotation))
+    else:
+        for part in get_args(annotation):
+            yield from _choices(part)

@@ -1,0 +1,91 @@
+"""Prometheus metrics: requests by route, and how far the projections are."""
+
+import time
+from typing import ClassVar
+
+from litestar.middleware import ASGIMiddleware
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from api.errors import Forbidden, Unauthorized
+from projections.inspection import Inspection
+
+_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+
+class Metrics:
+    """The counters of this process."""
+
+    MEDIA_TYPE: ClassVar[str] = CONTENT_TYPE_LATEST
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Histogram(
+            "catalog_request_seconds",
+            "Time to answer, by route and status",
+            ("method", "route", "status"),
+            registry=self._registry,
+            buckets=_BUCKETS,
+        )
+        self._children: dict[tuple[str, str, int], Histogram] = {}
+        self._head = Gauge("catalog_log_head", "Newest position", registry=self._registry)
+        self._checkpoint, self._lag, self._lag_seconds = (
+            Gauge(name, text, ("projection",), registry=self._registry)
+            for name, text in (
+                ("catalog_projection_checkpoint", "Position that is committed"),
+                ("catalog_projection_lag_events", "Events not yet applied"),
+                ("catalog_projection_lag_seconds", "Age of the oldest event not yet applied"),
+            )
+        )
+
+    def observe(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one request."""
+        key = (method, route, status)
+        child = self._children.get(key)
+        if child is None:
+            child = self._children[key] = self._requests.labels(*key)
+        child.observe(seconds)
+
+    def render(self, inspection: Inspection) -> bytes:
+        """The metrics in Prometheus' text format."""
+        self._head.set(inspection.head)
+        for projection in inspection.projections:
+            self._checkpoint.labels(projection.name).set(projection.checkpoint)
+            self._lag.labels(projection.name).set(projection.lag)
+            self._lag_seconds.labels(projection.name).set(projection.lag_seconds)
+        return generate_latest(self._registry)
+
+
+class MetricsMiddleware(ASGIMiddleware):
+    """Observes every routed request by its path template, so that ids make no labels.
+
+    Litestar's own plugin does the same at five times the cost per request.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
+        """Time the request until its last byte is sent."""
+        status = 500
+
+        async def watch(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        started = time.perf_counter()
+        try:
+            await next_app(scope, receive, watch)
+        except Unauthorized:
+            status = 401
+            raise
+        except Forbidden:
+            status = 403
+            raise
+        finally:
+            seconds = time.perf_counter() - started
+            route = scope.get("path_template", "")
+            self._metrics.observe(scope["method"], route, status, seconds)  # type: ignore[typeddict-item]

@@ -1,0 +1,1 @@
+"""The routes, built from the registry of kinds."""

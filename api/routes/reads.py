@@ -1,0 +1,182 @@
+"""Lists and single entities of one kind, from the sorted read model."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from anyio import to_thread
+from litestar import Request
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import PathParameter, QueryParameter
+from litestar.response import Stream
+from litestar.response.base import ASGIResponse
+
+from api.permissions import Action, Permission
+from api.routes.signatures import ENTITY_ID, FQN, REQUEST, Parameters, name_in_path, route
+from api.services import Services
+from domain import document, history
+from domain.errors import InvalidInput, NotFound
+from domain.ids import parse_id
+from domain.kinds import EntityKind
+from domain.lifecycle import format_version
+from projections.entities.queries import Include, ListRequest, Page, list_page, read_one
+
+DEFAULT_LIMIT = 10
+JSON = "application/json"
+
+
+def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
+    """The GET routes of a kind."""
+    path = f"/{kind.collection}"
+    stores = services.stores
+
+    def list_entities(
+        limit: int,
+        fields: str | None,
+        before: str | None,
+        after: str | None,
+        include: Include,
+        status: str | None = None,
+        **filters: Any,
+    ) -> Any:
+        request = ListRequest(
+            kind=kind,
+            limit=limit,
+            fields=parse_fields(kind, fields),
+            before=before,
+            after=after,
+            include=include,
+            status=status,
+            filters={name: str(value) for name, value in filters.items() if value is not None},
+        )
+        page = list_page(stores.entities, request)
+        if page.streamed:
+            return Stream(_sent(page), media_type=JSON)
+        return ASGIResponse(body=b"".join(page.chunks), media_type=JSON)
+
+    def by_id(entity_id: str, fields: str | None, include: Include) -> ASGIResponse:
+        return one(fields, include, entity_id=parse_id(entity_id, "id"))
+
+    def by_name(
+        request: Request[Any, Any, Any], fqn: str, fields: str | None, include: Include
+    ) -> ASGIResponse:
+        return one(fields, include, fqn=name_in_path(request))
+
+    def one(fields: str | None, include: Include, **which: str) -> ASGIResponse:
+        wanted = parse_fields(kind, fields)
+        body, position = read_one(stores.entities, kind, fields=wanted, include=include, **which)
+        version = msgspec.json.decode(body, type=_Versioned).version
+        headers = {"ETag": etag(bytes(version).decode()), "X-Catalog-Position": str(position)}
+        return ASGIResponse(body=body, media_type=JSON, headers=headers)
+
+    def versions(entity_id: str) -> ASGIResponse:
+        states = history.versions(stores.log, kind, parse_id(entity_id, "id"))
+        shown = [document.encode(document.fields(state)).decode() for state in states]
+        body = msgspec.json.encode({"entityType": kind.name, "versions": shown})
+        return ASGIResponse(body=body, media_type=JSON)
+
+    def version(entity_id: str, version: str) -> ASGIResponse:
+        for state in history.versions(stores.log, kind, parse_id(entity_id, "id")):
+            if format_version(state.version) == version:
+                return ASGIResponse(body=document.encode(document.fields(state)), media_type=JSON)
+        raise NotFound(f"{kind.name} instance for {entity_id} and version {version} not found")
+
+    listing, viewing = (Permission(action, kind.name) for action in (Action.LIST, Action.VIEW))
+    single = _single_parameters(kind)
+    item, named = f"{path}/{{entity_id:str}}", f"{path}/name/{{fqn:path}}"
+    return [
+        route("GET", path, listing, list_entities, list_parameters(kind)),
+        route("GET", item, viewing, by_id, {**ENTITY_ID, **single}),
+        route("GET", named, viewing, by_name, {**REQUEST, **FQN, **single}),
+        route("GET", f"{item}/versions", viewing, versions, ENTITY_ID),
+        route(
+            "GET",
+            f"{item}/versions/{{version:str}}",
+            viewing,
+            version,
+            {**ENTITY_ID, **_VERSION},
+        ),
+    ]
+
+
+_VERSION: Parameters = {
+    "version": (Annotated[str, PathParameter(description="Decimal version, as 0.2.")], ...)
+}
+
+
+class _Versioned(msgspec.Struct):
+    version: msgspec.Raw
+
+
+def etag(version: str) -> str:
+    """The entity tag of a decimal version, as OpenMetadata's client sends it in If-Match."""
+    return f'W/"{version}"'
+
+
+async def _sent(page: Page) -> AsyncIterator[bytes]:
+    """The chunks of a page, made in a thread; closes its snapshot however the response ends."""
+    try:
+        while chunk := await to_thread.run_sync(next, page.chunks, b""):
+            yield chunk
+    finally:
+        page.close()
+
+
+def parse_fields(kind: EntityKind, text: str | None) -> tuple[str, ...]:
+    """The optional fields named in a comma-separated list; `*` names all of them.
+
+    Raises InvalidInput naming the first that the kind does not have.
+    """
+    if not text:
+        return ()
+    fields: dict[str, None] = {}
+    for given in text.split(","):
+        name = given.strip()
+        field = kind.field_aliases.get(name, name)
+        if name == "*":
+            fields.update(dict.fromkeys(kind.optional))
+        elif field in kind.optional:
+            fields[field] = None
+        else:
+            allowed = ", ".join((*kind.optional, *kind.field_aliases))
+            raise InvalidInput(f"fields: Invalid field name {name[:64]}; allowed are {allowed}")
+    return tuple(fields)
+
+
+def list_parameters(kind: EntityKind) -> Parameters:
+    """The query parameters of a kind's list, from its row."""
+    limit = QueryParameter(
+        ge=0, le=kind.list_limit, description="The most items on the page; 0 gives only the total."
+    )
+    parameters: dict[str, tuple[Any, Any]] = {
+        "limit": (Annotated[int, limit], DEFAULT_LIMIT),
+        "before": (_query(str, "Cursor from `paging.before`: the page before it."), None),
+        "after": (_query(str, "Cursor from `paging.after`: the page after it."), None),
+        **_single_parameters(kind),
+    }
+    if kind.statuses:
+        choices = Literal.__getitem__(kind.statuses)
+        parameters["status"] = (_query(choices, "Only those in this status."), None)
+    for name, key in kind.filters.items():
+        hint: Any = UUID if kind.filters_by_id else str
+        value = "id" if kind.filters_by_id else "qualified name"
+        parameters[name] = (_query(hint, f"Only those whose `{key}` has this {value}."), None)
+    return parameters
+
+
+def _single_parameters(kind: EntityKind) -> Parameters:
+    """The query parameters of reading one entity."""
+    names = ", ".join((*kind.optional, *kind.field_aliases))
+    return {
+        "fields": (_query(str, f"Comma-separated optional fields: {names}."), None),
+        "include": (
+            Annotated[Include, QueryParameter(description="By deletion state.")],
+            Include.NON_DELETED,
+        ),
+    }
+
+
+def _query(hint: Any, description: str) -> Any:
+    """An optional query parameter."""
+    return Annotated[hint | None, QueryParameter(description=description)]

@@ -1,0 +1,94 @@
+"""Full-text search over the kinds that the caller may search."""
+
+from typing import Annotated, Any, Literal
+
+from litestar import Request
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import QueryParameter
+from litestar.response.base import ASGIResponse
+
+from api.permissions import Action, Permission
+from api.routes.reads import JSON
+from api.routes.signatures import REQUEST, Parameters, route
+from api.services import Services
+from domain.errors import InvalidInput
+from domain.registry import KINDS
+from projections.entities.queries import read_documents
+from projections.search.queries import SearchRequest, search
+
+_INDEXES = ", ".join(sorted(kind.index for kind in KINDS.values()))
+
+PARAMETERS: tuple[tuple[str, Any, Any, str], ...] = (
+    ("q", str, ..., "Query text; empty or `*` is everything."),
+    ("index", str, "all", f"`all`, or a comma-separated list of {_INDEXES}."),
+    ("from", int, 0, "Offset of the first hit."),
+    ("size", int, 10, "Number of hits, 0 to 1,000; from + size at most 10,000."),
+    ("deleted", bool, False, "Include soft-deleted entities."),
+    ("sortField", str | None, None, "Field to sort by instead of relevance."),
+    ("sortOrder", Literal["asc", "desc"] | None, None, "Direction of sortField."),
+    ("trackTotalHits", bool, True, "Count exactly; false stops at 10,000 and says `gte`."),
+    ("getHierarchy", bool, False, "Give each hit its ancestors, from the root down."),
+    ("fetchSource", bool, True, "Give each hit its document."),
+    ("includeSourceFields", list[str] | None, None, "Fields of the documents to give."),
+    ("excludeSourceFields", list[str] | None, None, "Fields of the documents to leave out."),
+    ("queryFilter", str | None, None, "JSON filter in the query DSL, applied before scoring."),
+    ("postFilter", str | None, None, "JSON filter in the query DSL, applied after scoring."),
+    ("searchAfter", list[str] | None, None, "`sort` of the last hit seen, one value each."),
+)
+"""(name, type, default, meaning) of each parameter; its snake_case spelling is accepted too."""
+
+
+def search_routes(services: Services) -> list[HTTPRouteHandler]:
+    """The search endpoint."""
+    stores = services.stores
+
+    async def query(request: Request[Any, Any, Any], **given: Any) -> ASGIResponse:
+        values = _values(given)
+        visible = frozenset(
+            kind for kind in KINDS if request.user.may(Permission(Action.SEARCH, kind))
+        )
+        sought = SearchRequest(**values)
+        body = await services.search(
+            lambda: search(
+                sought, stores.engine, lambda ids: read_documents(stores.entities, ids), visible
+            )
+        )
+        return ASGIResponse(body=body, media_type=JSON)
+
+    return [route("GET", "/search/query", Permission(Action.SEARCH), query, _parameters())]
+
+
+def snake(name: str) -> str:
+    """The snake_case spelling of a camelCase parameter."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
+def _parameters() -> Parameters:
+    """Every parameter in both spellings; handlers cannot have an argument named `from`."""
+    parameters = dict(REQUEST)
+    for name, hint, default, meaning in PARAMETERS:
+        required = default is ...
+        for spelling in dict.fromkeys((name, snake(name))):
+            about = QueryParameter(name=spelling, description=meaning)
+            annotation: Any = hint if required else hint | None
+            parameters[f"{spelling}_"] = (Annotated[annotation, about], ... if required else None)
+    return parameters
+
+
+def _values(given: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of SearchRequest, from whichever spelling was used, or the defaults."""
+    values: dict[str, Any] = {}
+    for name, _, default, _ in PARAMETERS:
+        spellings = dict.fromkeys((name, snake(name)))
+        found = [given[f"{s}_"] for s in spellings if given[f"{s}_"] is not None]
+        if len(found) > 1:
+            raise InvalidInput(f"{name} and {snake(name)} are one parameter; give it once")
+        value = found[0] if found else default
+        if name.endswith("SourceFields"):
+            value = tuple(part for item in value or () for part in item.split(",") if part)
+        if name == "searchAfter" and value is not None:
+            value = tuple(value)
+        if name in ("queryFilter", "postFilter") and value is not None:
+            value = value.encode()
+        values["from_" if name == "from" else snake(name)] = value
+    return values

@@ -1,0 +1,81 @@
+"""Route handlers whose parameters follow from data: the registry's rows, not written out."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+from urllib.parse import unquote_to_bytes
+
+from litestar import HttpMethod, Request
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import PathParameter
+from litestar.response.base import ASGIResponse
+from litestar.types import HTTPScope
+
+from api.permissions import Permission
+from domain.errors import InvalidInput
+
+Parameters = Mapping[str, tuple[Any, Any]]
+"""Name -> (annotation, default); `...` for a required one."""
+
+REQUEST: Parameters = {"request": (Request[Any, Any, Any], ...)}
+ENTITY_ID: Parameters = {
+    "entity_id": (Annotated[str, PathParameter(description="UUID of the entity.")], ...)
+}
+FQN: Parameters = {
+    "fqn": (
+        Annotated[str, PathParameter(description="Qualified name, percent-encoded.")],
+        ...,
+    )
+}
+
+
+def route(
+    method: str,
+    path: str,
+    permission: Permission | str,
+    function: Callable[..., Any],
+    parameters: Parameters,
+    *,
+    status: int = 200,
+) -> HTTPRouteHandler:
+    """A handler that calls `function` with the declared parameters by keyword.
+
+    `permission` is what the access middleware demands; see api.permissions.
+    """
+    function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=annotation,
+                default=inspect.Parameter.empty if default is ... else default,
+            )
+            for name, (annotation, default) in parameters.items()
+        ],
+        return_annotation=ASGIResponse,
+    )
+    function.__annotations__ = {
+        **{name: annotation for name, (annotation, _) in parameters.items()},
+        "return": ASGIResponse,
+    }
+    return HTTPRouteHandler(
+        path,
+        http_method=HttpMethod(method),
+        status_code=status,
+        opt={"permission": permission},
+        media_type="application/json",
+        sync_to_thread=None if inspect.iscoroutinefunction(function) else False,
+    )(function)
+
+
+def name_in_path(request: Request[Any, Any, Any]) -> str:
+    """The qualified name after `/name/`, as the client percent-encoded it.
+
+    Taken from the raw path, because routing merges slashes that belong to the name.
+    """
+    scope: HTTPScope = request.scope
+    raw = scope["raw_path"].partition(b"?")[0]
+    try:
+        return unquote_to_bytes(raw.partition(b"/name/")[2]).decode()
+    except UnicodeDecodeError:
+        raise InvalidInput("the name in the path is not UTF-8") from None

@@ -1,0 +1,81 @@
+"""Version, health, readiness, metrics and the state of the projections."""
+
+import time
+from typing import Any
+
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
+
+from api.metrics import Metrics
+from api.permissions import PUBLIC, Action, Permission
+from api.routes.reads import JSON
+from api.routes.signatures import route
+from api.services import Services
+from projections.inspection import Inspection, inspect
+
+OPERATING = Permission(Action.OPERATE)
+
+
+class Version(msgspec.Struct):
+    """What OpenMetadata's client checks before it talks to a server."""
+
+    version: str
+    revision: str
+    timestamp: int
+
+
+class Readiness(msgspec.Struct):
+    """Whether requests can be answered with fresh data, and what is in the way."""
+
+    ready: bool
+    problems: list[str]
+
+
+def system_routes(services: Services, metrics: Metrics) -> list[HTTPRouteHandler]:
+    """The routes that concern the service, not entities; paths from the root."""
+    started = time.time_ns() // 1_000_000
+    settings = services.settings
+
+    def version() -> ASGIResponse:
+        return _json(Version(settings.version, "metadata-catalog", started))
+
+    def healthz() -> ASGIResponse:
+        return _json({"status": "alive"})
+
+    def readyz() -> ASGIResponse:
+        problems = find_problems(inspect(services.stores), settings.ready_lag)
+        return _json(Readiness(not problems, problems), 503 if problems else 200)
+
+    def projections() -> ASGIResponse:
+        return _json(inspect(services.stores))
+
+    def show_metrics() -> ASGIResponse:
+        body = metrics.render(inspect(services.stores))
+        return ASGIResponse(body=body, media_type=metrics.MEDIA_TYPE)
+
+    return [
+        route("GET", "/v1/system/version", PUBLIC, version, {}),
+        route("GET", "/healthz", PUBLIC, healthz, {}),
+        route("GET", "/readyz", PUBLIC, readyz, {}),
+        route("GET", "/v1/system/projections", OPERATING, projections, {}),
+        route("GET", "/metrics", OPERATING, show_metrics, {}),
+    ]
+
+
+def find_problems(inspection: Inspection, lag_limit: float) -> list[str]:
+    """Why the service is not ready, one sentence each."""
+    problems = [] if inspection.projected else ["no process runs the projectors"]
+    for projection in inspection.projections:
+        if projection.state != "running":
+            problems.append(f"projection {projection.name} is {projection.state}")
+        elif projection.lag_seconds > lag_limit:
+            problems.append(
+                f"projection {projection.name} lies {projection.lag_seconds:.0f} s behind"
+                f" ({projection.lag} events)"
+            )
+    return problems
+
+
+def _json(value: Any, status: int = 200) -> ASGIResponse:
+    return ASGIResponse(body=msgspec.json.encode(value), media_type=JSON, status_code=status)

@@ -1,0 +1,191 @@
+"""Create, change, delete and restore entities of one kind."""
+
+import re
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Annotated, Any
+from uuid import uuid4
+
+import msgspec
+from litestar import Request
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import QueryParameter
+from litestar.response.base import ASGIResponse
+
+from api.permissions import Action, Permission
+from api.routes.reads import JSON, etag
+from api.routes.signatures import ENTITY_ID, FQN, REQUEST, Parameters, name_in_path, route
+from api.services import Services
+from domain import document
+from domain.catalog import Caller, Change, Outcome
+from domain.errors import InvalidInput, NotFound
+from domain.ids import parse_id
+from domain.kinds import EntityKind
+from domain.lifecycle import format_version
+
+MAX_KEY_LENGTH = 255
+_ETAG = re.compile(r'^(?:W/)?"?(\d{1,9})\.(\d)"?$')
+_STATUS = {Change.CREATED: 201}
+
+AnyRequest = Request[Any, Any, Any]
+
+
+def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
+    """The POST, PUT, PATCH and DELETE routes of a kind."""
+    path = f"/{kind.collection}"
+    catalog = services.catalog
+
+    async def create(request: AnyRequest) -> ASGIResponse:
+        body, caller = await _read(request)
+        values = _decode(body, dict[str, Any], "the body")
+        return await _answer(services, kind, lambda: catalog.create(kind, values, caller))
+
+    async def put(request: AnyRequest) -> ASGIResponse:
+        body, caller = await _read(request)
+        values = _decode(body, dict[str, Any], "the body")
+        return await _answer(services, kind, lambda: catalog.put(kind, values, caller))
+
+    async def patch(request: AnyRequest, entity_id: str) -> ASGIResponse:
+        entity_id = parse_id(entity_id, "id")
+        return await patch_entity(request, entity_id)
+
+    async def patch_by_name(request: AnyRequest, fqn: str) -> ASGIResponse:
+        return await patch_entity(request, claimed(name_in_path(request)))
+
+    async def patch_entity(request: AnyRequest, entity_id: str) -> ASGIResponse:
+        body, caller = await _read(request)
+        operations = _decode(body, list[dict[str, Any]], "a JSON Patch")
+        return await _answer(
+            services, kind, lambda: catalog.patch(kind, entity_id, operations, caller)
+        )
+
+    async def delete(
+        request: AnyRequest, entity_id: str, hard_delete: bool, recursive: bool
+    ) -> ASGIResponse:
+        return await delete_entity(request, parse_id(entity_id, "id"), hard_delete, recursive)
+
+    async def delete_by_name(
+        request: AnyRequest, fqn: str, hard_delete: bool, recursive: bool
+    ) -> ASGIResponse:
+        entity_id = claimed(name_in_path(request))
+        return await delete_entity(request, entity_id, hard_delete, recursive)
+
+    async def delete_entity(
+        request: AnyRequest, entity_id: str, hard: bool, recursive: bool
+    ) -> ASGIResponse:
+        _, caller = await _read(request)
+        return await _answer(
+            services,
+            kind,
+            lambda: catalog.delete(kind, entity_id, caller, hard=hard, recursive=recursive),
+        )
+
+    async def restore(request: AnyRequest) -> ASGIResponse:
+        body, caller = await _read(request)
+        entity_id = parse_id(_decode(body, _Restore, "the body").id, "id")
+        return await _answer(services, kind, lambda: catalog.restore(kind, entity_id, caller))
+
+    def claimed(fqn: str) -> str:
+        claim = services.stores.log.claim(kind.name, fqn)
+        if claim is None:
+            raise NotFound(f"{kind.name} instance for {fqn} not found")
+        return claim.id
+
+    creating, editing, deleting = (
+        Permission(action, kind.name) for action in (Action.CREATE, Action.EDIT, Action.DELETE)
+    )
+    named = f"{path}/name/{{fqn:path}}"
+    name: Parameters = {**REQUEST, **FQN}
+    item = f"{path}/{{entity_id:str}}"
+    one: Parameters = {**REQUEST, **ENTITY_ID}
+    return [
+        route("POST", path, creating, create, REQUEST, status=201),
+        route("PUT", path, editing, put, REQUEST),
+        route("PATCH", item, editing, patch, one),
+        route("PATCH", named, editing, patch_by_name, name),
+        route("DELETE", item, deleting, delete, {**one, **_DELETE}),
+        route("DELETE", named, deleting, delete_by_name, {**name, **_DELETE}),
+        route("PUT", f"{path}/restore", editing, restore, REQUEST),
+    ]
+
+
+_DELETE: Parameters = {
+    "hard_delete": (
+        Annotated[
+            bool,
+            QueryParameter(name="hardDelete", description="Delete for good, freeing the name."),
+        ],
+        False,
+    ),
+    "recursive": (
+        Annotated[bool, QueryParameter(description="With everything below it.")],
+        False,
+    ),
+}
+
+
+class _Restore(msgspec.Struct, forbid_unknown_fields=True):
+    id: str
+
+
+def _decode(body: bytes, expected: Any, what: str) -> Any:
+    """The JSON of a request body; raises InvalidInput saying where it is wrong."""
+    try:
+        return msgspec.json.decode(body, type=expected)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInput(f"{what} is not as expected: {error}") from None
+
+
+async def _read(request: AnyRequest) -> tuple[bytes, Caller]:
+    """The body, and who asks under which conditions."""
+    body = await request.body()
+    key = request.headers.get("idempotency-key")
+    if key is not None and not 1 <= len(key) <= MAX_KEY_LENGTH:
+        raise InvalidInput(f"Idempotency-Key must have 1 to {MAX_KEY_LENGTH} characters")
+    condition = request.headers.get("if-match")
+    target = b"%b %b?%b" % (
+        request.method.encode(),
+        request.scope["raw_path"],
+        request.scope["query_string"],
+    )
+    caller = Caller(
+        actor=request.user.name,
+        request_id=request.headers.get("x-request-id") or str(uuid4()),
+        expected_version=_expected_version(condition),
+        idempotency_key=key,
+        digest=sha256(target + b"\0" + (condition or "").encode() + b"\0" + body).digest(),
+    )
+    return body, caller
+
+
+def _expected_version(condition: str | None) -> int | None:
+    """Tenths of the version in an If-Match header; None when there is none, or `*`."""
+    if condition is None or condition.strip() == "*":
+        return None
+    match = _ETAG.match(condition.strip())
+    if match is None:
+        raise InvalidInput(
+            f'If-Match must be * or the ETag of one version such as W/"0.2", got {condition[:64]!r}'
+        )
+    return int(match[1]) * 10 + int(match[2])
+
+
+async def _answer(
+    services: Services, kind: EntityKind, work: Callable[[], Outcome]
+) -> ASGIResponse:
+    """Do a write and show the entity as it left it."""
+    outcome = await services.write(work)
+    entity = outcome.entity
+    headers = {
+        "ETag": etag(format_version(entity.version)),
+        "X-OpenMetadata-Change": outcome.change.value,
+        "X-Catalog-Position": str(outcome.position),
+    }
+    if outcome.change is Change.CREATED:
+        headers["Location"] = f"/v1/{kind.collection}/{entity.id}"
+    return ASGIResponse(
+        body=document.encode(document.fields(entity)),
+        media_type=JSON,
+        status_code=_STATUS.get(outcome.change, 200),
+        headers=headers,
+    )

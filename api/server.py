@@ -1,0 +1,101 @@
+"""Serves the application, projects, or does both in one process."""
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+
+import uvicorn
+
+from api.app import create_app
+from api.auth import read_secret
+from api.services import make_services
+from api.settings import Settings
+from projections.daemon import Daemon
+from projections.stores import Stores, open_stores
+
+_BACKLOG = 2_048
+_GRACE_SECONDS = 10
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes a free one. Raises OSError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((host, port))
+    listener.listen(_BACKLOG)
+    return listener
+
+
+def make_daemon(stores: Stores, settings: Settings) -> Daemon:
+    """The projectors of a data directory, searching gathering writes for a while."""
+    return Daemon(stores.projectors(), stores.directory, pauses={"search": settings.search_refresh})
+
+
+def serve_alone(settings: Settings, listener: socket.socket) -> None:
+    """Project and serve in this process until SIGTERM or SIGINT."""
+    secret = read_secret(settings.directory, settings.jwt_secret)
+    stores = open_stores(settings.directory)
+    try:
+        daemon = make_daemon(stores, settings)
+        daemon.start()
+        try:
+            _serve(settings, stores, secret, listener, daemon.wake)
+        finally:
+            daemon.stop()
+    finally:
+        stores.close()
+
+
+def serve_worker(settings: Settings, listener: socket.socket) -> None:
+    """Serve, while another process projects."""
+    secret = read_secret(settings.directory, settings.jwt_secret)
+    stores = open_stores(settings.directory, writable=False)
+    try:
+        _serve(settings, stores, secret, listener, lambda: None)
+    finally:
+        stores.close()
+
+
+def project(settings: Settings) -> None:
+    """Project without serving until SIGTERM or SIGINT."""
+    stores = open_stores(settings.directory)
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    try:
+        daemon = make_daemon(stores, settings)
+        daemon.start()
+        parent = os.getppid()
+        while not stopped.wait(1.0) and os.getppid() == parent:
+            pass
+        daemon.stop()
+    finally:
+        stores.close()
+
+
+def _serve(
+    settings: Settings,
+    stores: Stores,
+    secret: str,
+    listener: socket.socket,
+    wake: Callable[[], None],
+) -> None:
+    # Uvicorn raises the signal that stopped it once more; the default action would end the
+    # process before the projectors have finished their batch.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    app = create_app(make_services(settings, stores, wake), secret)
+    config = uvicorn.Config(
+        app,
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        timeout_keep_alive=75,
+        ws="none",
+    )
+    uvicorn.Server(config).run(sockets=[listener])

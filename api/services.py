@@ -1,0 +1,59 @@
+"""What the routes work with, put together once by the composition root."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+from anyio import CapacityLimiter, to_thread
+
+from api.settings import Settings
+from domain.catalog import Catalog, Outcome
+from projections.daemon import wait_for
+from projections.stores import Stores
+
+READ_YOUR_WRITES_SECONDS = 2.0
+"""How long a write waits for the sorted read model."""
+_WRITERS, _SEARCHES = 16, 4
+
+T = TypeVar("T")
+
+
+class Services(msgspec.Struct, frozen=True):
+    """The write side, the read models, and the threads that blocking work runs in."""
+
+    settings: Settings
+    stores: Stores
+    catalog: Catalog
+    wake: Callable[[], None]
+    """Tells projectors in this process that something was appended."""
+    writers: CapacityLimiter
+    searches: CapacityLimiter
+
+    async def write(self, work: Callable[[], Outcome]) -> Outcome:
+        """Do a write in a thread and wait until lists show it, 2 seconds at most."""
+
+        def run() -> Outcome:
+            outcome = work()
+            self.wake()
+            wait_for(self.stores.entities.checkpoint, outcome.position, READ_YOUR_WRITES_SECONDS)
+            return outcome
+
+        return await to_thread.run_sync(run, limiter=self.writers)
+
+    async def search(self, work: Callable[[], T]) -> T:
+        """Do a search in a thread, so that lists keep their latency."""
+        return await to_thread.run_sync(work, limiter=self.searches)
+
+
+def make_services(
+    settings: Settings, stores: Stores, wake: Callable[[], None] = lambda: None
+) -> Services:
+    """Services over opened stores."""
+    return Services(
+        settings,
+        stores,
+        Catalog(stores.log),
+        wake,
+        CapacityLimiter(_WRITERS),
+        CapacityLimiter(_SEARCHES),
+    )

@@ -1,0 +1,116 @@
+"""The application over real stores with its projectors running, asked without a socket."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from litestar import Litestar
+from litestar.testing import TestClient
+
+from api.app import create_app
+from api.auth import mint
+from api.server import make_daemon
+from api.services import make_services
+from api.settings import Settings
+from projections.stores import open_stores
+
+SECRET = "a secret for tests that is longer than the sixty-four bytes of a SHA-512 key"
+
+Answer = tuple[int, Any]
+
+
+def token(role: str) -> str:
+    """A token of a caller with one role."""
+    return mint(SECRET, f"the-{role}", (role,), 600)
+
+
+class Client:
+    """Requests with a token of a role; `ask` gives status and decoded body."""
+
+    def __init__(self, http: TestClient[Litestar], directory: Path) -> None:
+        self.http = http
+        self.directory = directory
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        role: str = "admin",
+        headers: dict[str, str] | None = None,
+        **options: Any,
+    ) -> Any:
+        headers = {"Authorization": f"Bearer {token(role)}", **(headers or {})}
+        return self.http.request(method, path, headers=headers, **options)
+
+    def ask(self, method: str, path: str, **options: Any) -> Answer:
+        response = self.request(method, path, **options)
+        return response.status_code, response.json()
+
+    def get(self, path: str, **params: Any) -> Any:
+        """The body of a GET that succeeds."""
+        response = self.request("GET", path, params=params)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def create(self, collection: str, **body: Any) -> Any:
+        """The body of a POST that succeeds."""
+        response = self.request("POST", f"/v1/{collection}", json=body)
+        assert response.status_code == 201, response.text
+        return response.json()
+
+    def schema(self) -> str:
+        """A service, a database and a schema; returns the schema's qualified name."""
+        self.create("services/databaseServices", name="service", serviceType="Mysql")
+        self.create("databases", name="database", service="service")
+        created = self.create("databaseSchemas", name="schema", database="service.database")
+        name: str = created["fullyQualifiedName"]
+        return name
+
+    def table(self, name: str = "orders", **body: Any) -> Any:
+        """A table with one column in the schema of `schema`."""
+        columns = body.pop("columns", [{"name": "id", "dataType": "INT"}])
+        schema = "service.database.schema"
+        return self.create("tables", name=name, databaseSchema=schema, columns=columns, **body)
+
+    def search_until(self, found: Callable[[Any], bool], **params: Any) -> Any:
+        """The first search answer that satisfies `found`, within 5 seconds."""
+        deadline = time.monotonic() + 5
+        while True:
+            answer = self.get("/v1/search/query", **params)
+            if found(answer):
+                return answer
+            assert time.monotonic() < deadline, answer
+            time.sleep(0.05)
+
+
+@contextmanager
+def running(directory: Path) -> Iterator[Client]:
+    """A client of an application over stores in a directory."""
+    settings = Settings(data=str(directory), search_refresh=0.01)
+    stores = open_stores(directory)
+    daemon = make_daemon(stores, settings)
+    app = create_app(make_services(settings, stores, daemon.wake), SECRET)
+    daemon.start()
+    try:
+        with TestClient(app) as http:
+            yield Client(http, directory)
+    finally:
+        daemon.stop()
+        stores.close()
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    with running(tmp_path) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """One application with nothing in it, for tests that write nothing."""
+    with running(tmp_path_factory.mktemp("empty")) as started:
+        yield started

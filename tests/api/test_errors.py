@@ -1,0 +1,52 @@
+"""Every error has one shape, the framework's own included."""
+
+import pytest
+
+from tests.api.conftest import Client
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "error_type"),
+    [
+        ("GET", "/nowhere", 404, "NOT_FOUND"),
+        ("GET", "/v1/nowhere", 404, "NOT_FOUND"),
+        ("DELETE", "/v1/tables", 405, "METHOD_NOT_ALLOWED"),
+        ("POST", "/healthz", 405, "METHOD_NOT_ALLOWED"),
+        ("GET", "/v1/tables?limit=x", 400, "BAD_REQUEST"),
+        ("GET", "/v1/search/query", 400, "BAD_REQUEST"),
+        ("GET", "/v1/search/query?q=a&size=-1", 400, "BAD_REQUEST"),
+    ],
+)
+def test_error_has_the_one_shape(
+    empty: Client, method: str, path: str, status: int, error_type: str
+) -> None:
+    response = empty.request(method, path)
+    body = response.json()
+
+    assert response.headers["Content-Type"].startswith("application/json")
+    assert sorted(body) == ["code", "errorType", "message"]
+    assert (response.status_code, body["code"], body["errorType"]) == (status, status, error_type)
+    assert body["message"]
+
+
+def test_unforeseen_error_is_500_and_says_nothing(
+    empty: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("a secret path: /etc/shadow")
+
+    monkeypatch.setattr("api.routes.reads.list_page", fail)
+    response = empty.request("GET", "/v1/tables")
+
+    assert response.status_code == 500
+    assert response.json() == {
+        "code": 500,
+        "errorType": "INTERNAL_ERROR",
+        "message": "the catalog failed to answer; the log says why",
+    }
+
+
+def test_body_that_is_too_large_is_413(empty: Client) -> None:
+    response = empty.request("POST", "/v1/tables", content=b"x" * 11_000_000)
+
+    assert (response.status_code, response.json()["errorType"]) == (413, "PAYLOAD_TOO_LARGE")

@@ -1,0 +1,123 @@
+"""GET of lists and single entities: parameters, envelopes, errors."""
+
+import json
+from typing import Any
+
+import pytest
+
+from domain.ids import new_id
+from domain.registry import KINDS
+from tests.api.conftest import Client
+
+BAD_PARAMETERS = [
+    ("limit=-1", "limit: Expected int >= 0, got '-1'"),
+    ("limit=1000001", "limit: Expected int <= 1000000, got '1000001'"),
+    ("limit=1.5", "limit: Expected int, got str, got '1.5'"),
+    ("limit=abc", "limit: Expected int, got str, got 'abc'"),
+    ("limit=", "limit: Expected int, got str, got ''"),
+    (
+        "status=Broken",
+        "status: Invalid enum value 'Broken', got 'Broken'; allowed are Draft, Active, Deprecated",
+    ),
+    (
+        "include=some",
+        "include: Invalid enum value 'some', got 'some'; allowed are non-deleted, deleted, all",
+    ),
+    ("entity=12", "entity: Invalid UUID, got '12'"),
+    (
+        "fields=owners,bogus",
+        "fields: Invalid field name bogus; allowed are owners, reviewers, extension",
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "message"), BAD_PARAMETERS)
+def test_list_names_a_wrong_parameter(empty: Client, query: str, message: str) -> None:
+    status, body = empty.ask("GET", f"/v1/dataContracts?{query}")
+
+    assert (status, body) == (400, {"code": 400, "errorType": "BAD_REQUEST", "message": message})
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+def test_list_of_every_kind_is_empty_at_first(empty: Client, kind: Any) -> None:
+    for query in ("", *(f"?{name}=x" for name in kind.filters if not kind.filters_by_id)):
+        assert empty.get(f"/v1/{kind.collection}{query}") == {"data": [], "paging": {"total": 0}}
+    over = empty.ask("GET", f"/v1/{kind.collection}?limit={kind.list_limit + 1}")
+    assert over[0] == 400
+
+
+def test_list_refuses_cursors_that_are_not_its_own(client: Client) -> None:
+    client.schema()
+    for name in "abc":
+        client.table(name)
+    cursor = client.get("/v1/tables", limit=1)["paging"]["after"]
+
+    for query in (
+        f"after={cursor}&before={cursor}",
+        f"after={cursor[:-2]}",
+        f"after={cursor}x",
+        "after=%00%ff",
+        f"after={'A' * 10_000}",
+    ):
+        assert client.ask("GET", f"/v1/tables?{query}")[0] == 400, query
+    assert client.ask("GET", f"/v1/dataContracts?after={cursor}")[0] == 400
+    assert client.ask("GET", f"/v1/tables?include=all&after={cursor}")[0] == 400
+    assert client.ask("GET", f"/v1/tables?before={cursor}")[0] == 400
+    assert client.ask("GET", f"/v1/tables?limit=2&after={cursor}")[0] == 200
+    assert client.ask("GET", "/v1/tables?after=&before=")[0] == 200
+
+
+def test_list_takes_owner_for_owners(client: Client) -> None:
+    user = client.create("users", name="ann", email="ann@example.com")
+    client.schema()
+    client.table("orders", owners=[{"id": user["id"], "type": "user"}])
+
+    item = client.get("/v1/tables", fields="owner")["data"][0]
+
+    assert [owner["name"] for owner in item["owners"]] == ["ann"]
+    assert "owner" not in item
+
+
+def test_entity_is_read_by_id_and_by_name(client: Client) -> None:
+    client.schema()
+    table = client.table('a/b "c".d//Ж%2F')
+    name = table["fullyQualifiedName"]
+    path = "".join(f"%{byte:02X}" for byte in name.encode())
+
+    by_id = client.request("GET", f"/v1/tables/{table['id']}")
+    by_name = client.request("GET", f"/v1/tables/name/{path}")
+
+    assert by_id.json() == by_name.json() == table
+    assert by_name.headers["ETag"] == 'W/"0.1"'
+    assert int(by_id.headers["X-Catalog-Position"]) == 4
+
+
+def test_entity_that_is_not_there_is_404(empty: Client) -> None:
+    unknown = new_id()
+
+    assert empty.ask("GET", f"/v1/tables/{unknown}") == (
+        404,
+        {
+            "code": 404,
+            "errorType": "ENTITY_NOT_FOUND",
+            "message": f"table instance for {unknown} not found",
+        },
+    )
+    assert empty.ask("GET", "/v1/tables/name/no.such.table")[0] == 404
+    assert empty.ask("GET", "/v1/tables/not-a-uuid")[0] == 400
+    assert empty.ask("GET", "/v1/tables/name/%FF")[0] == 400
+
+
+def test_versions_are_kept_newest_first(client: Client) -> None:
+    client.schema()
+    table = client.table()
+    patch = [{"op": "add", "path": "/description", "value": "All orders."}]
+    changed = client.request("PATCH", f"/v1/tables/{table['id']}", json=patch).json()
+
+    answer = client.get(f"/v1/tables/{table['id']}/versions")
+
+    assert answer["entityType"] == "table"
+    assert [json.loads(version) for version in answer["versions"]] == [changed, table]
+    assert client.get(f"/v1/tables/{table['id']}/versions/0.1") == table
+    assert client.ask("GET", f"/v1/tables/{table['id']}/versions/0.9")[0] == 404
+    assert client.ask("GET", f"/v1/tables/{new_id()}/versions")[0] == 404

@@ -1,0 +1,153 @@
+"""The search endpoint: every parameter in both spellings, and the envelope."""
+
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.api.conftest import Client
+
+
+def names(answer: Any) -> list[str]:
+    return [hit["_source"]["name"] for hit in answer["hits"]["hits"]]
+
+
+@pytest.fixture
+def shop(client: Client) -> Client:
+    """Three tables, one of them deleted."""
+    client.schema()
+    client.table("customer_orders", description="Orders by customers.")
+    client.table(
+        "invoices",
+        description="What customers owe.",
+        columns=[
+            {"name": "invoice_id", "dataType": "BIGINT"},
+            {"name": "orderTotal", "dataType": "DOUBLE"},
+        ],
+    )
+    gone = client.table("old_orders")
+    client.request("DELETE", f"/v1/tables/{gone['id']}")
+    client.search_until(lambda a: a["hits"]["total"]["value"] == 6, q="*", deleted="true")
+    client.search_until(lambda a: a["hits"]["total"]["value"] == 5, q="*")
+    return client
+
+
+def test_search_answers_as_specified(shop: Client) -> None:
+    answer = shop.get("/v1/search/query", q="invoices")
+    hit = answer["hits"]["hits"][0]
+
+    assert sorted(answer) == ["_shards", "hits", "timed_out", "took"]
+    assert answer["_shards"] == {"total": 1, "successful": 1, "failed": 0, "skipped": 0}
+    assert answer["hits"]["total"] == {"value": 1, "relation": "eq"}
+    assert (hit["_index"], hit["_id"]) == ("table_search_index", hit["_source"]["id"])
+    assert hit["_score"] > 0
+    assert hit["_source"] == {
+        **shop.get(f"/v1/tables/{hit['_id']}"),
+        "entityType": "table",
+    }
+    assert [column["fullyQualifiedName"] for column in hit["_source"]["columns"]] == [
+        "service.database.schema.invoices.invoice_id",
+        "service.database.schema.invoices.orderTotal",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("q", "found"),
+    [
+        ("customer_orders", ["customer_orders"]),
+        ("customers AND total", ["invoices"]),
+        ("customer* AND NOT owe", ["customer_orders"]),
+        ('"customers owe"', ["invoices"]),
+        ("columns.name:invoice_id", ["invoices"]),
+        ("columns.name:order", ["invoices"]),
+        ("name:(invoices OR nothing)", ["invoices"]),
+        ("nofield:x", []),
+        ("entityType:table AND inv?ices", ["invoices"]),
+    ],
+)
+def test_search_speaks_the_query_language(shop: Client, q: str, found: list[str]) -> None:
+    assert names(shop.get("/v1/search/query", q=q, index="table_search_index")) == found
+
+
+def test_search_parameters_narrow_sort_and_cut(shop: Client) -> None:
+    def tables(**params: Any) -> Any:
+        return shop.get("/v1/search/query", q="*", index="table_search_index", **params)
+
+    term = '{"query":{"term":{"name.keyword":"invoices"}}}'
+    assert names(tables(sortField="name", sortOrder="desc")) == ["invoices", "customer_orders"]
+    assert names(tables(sort_field="name", sort_order="asc")) == ["customer_orders", "invoices"]
+    assert names(tables(sortField="name", deleted="true")) == [
+        "customer_orders",
+        "invoices",
+        "old_orders",
+    ]
+    assert names(tables(queryFilter=term)) == names(tables(post_filter=term)) == ["invoices"]
+    second = tables(sortField="name", size=1, **{"from": 1})
+    assert (names(second), second["hits"]["total"]["value"]) == (["invoices"], 2)
+    assert tables(size=0)["hits"]["hits"] == []
+    assert "_source" not in tables(fetchSource="false")["hits"]["hits"][0]
+    cut = tables(include_source_fields="name,columns.name", sortField="name")
+    assert cut["hits"]["hits"][1]["_source"] == {
+        "name": "invoices",
+        "columns": [{"name": "invoice_id"}, {"name": "orderTotal"}],
+    }
+    assert tables(trackTotalHits="false")["hits"]["total"]["value"] == 2
+
+
+def test_search_pages_deep_with_search_after(shop: Client) -> None:
+    seen: list[str] = []
+    after: list[Any] = []
+    while True:
+        query = "".join(f"&search_after={quote(str(value))}" for value in after)
+        answer = shop.request(
+            "GET",
+            f"/v1/search/query?q=&size=2&sort_field=fullyQualifiedName&sort_order=desc{query}",
+        ).json()
+        hits = answer["hits"]["hits"]
+        if not hits:
+            break
+        seen += [hit["_source"]["fullyQualifiedName"] for hit in hits]
+        after = hits[-1]["sort"]
+
+    assert seen == sorted(seen, reverse=True)
+    assert len(seen) == 5
+
+
+def test_search_gives_hits_their_ancestors(shop: Client) -> None:
+    answer = shop.get("/v1/search/query", q="name:invoices", getHierarchy="true")
+    ancestors = answer["hits"]["hits"][0]["hierarchy"]
+
+    assert [(a["type"], a["name"]) for a in ancestors] == [
+        ("databaseService", "service"),
+        ("database", "database"),
+        ("databaseSchema", "schema"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("q=(a", "column"),
+        ("q=%22a", "column"),
+        ("q=a+AND", "column"),
+        ("q=a&index=nothing", "table_search_index"),
+        ("q=a&sortOrder=up&sortField=name", "sortOrder"),
+        ("q=a&sortField=nothing", "sortField"),
+        ("q=a&size=1001", "size"),
+        ("q=a&from=-1", "from"),
+        ("q=a&from=9999&size=10", "10000"),
+        ("q=a&from=1.5", "from"),
+        ("q=a&deleted=maybe", "deleted"),
+        ("q=a&queryFilter={", "queryFilter"),
+        ("q=a&queryFilter=[1]", "queryFilter"),
+        ('q=a&queryFilter={"script":{}}', "script"),
+        ('q=a&postFilter={"bool":{"most":[]}}', "most"),
+        ("q=a&sortField=name&sort_field=name", "give it once"),
+        ("", "q"),
+    ],
+)
+def test_search_names_what_is_wrong(empty: Client, query: str, said: str) -> None:
+    status, body = empty.ask("GET", f"/v1/search/query?{query}")
+
+    assert (status, body["errorType"]) == (400, "BAD_REQUEST")
+    assert said in body["message"]
