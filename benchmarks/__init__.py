@@ -1,0 +1,1 @@
+"""Measures the budgets, each beside a yardstick of the same run; no part of the product."""

@@ -1,0 +1,35 @@
+"""`python -m benchmarks [name ...] [--large]`: runs benchmarks and prints their tables."""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import click
+
+from benchmarks import bulk_import, list_pages, process, rebuild, replay, stream
+from benchmarks.figures import Figure, show
+from benchmarks.workspace import Workspace
+
+BENCHMARKS: Mapping[str, Callable[[Workspace, bool], list[Figure]]] = {
+    "list": list_pages.measure,
+    "stream": stream.measure,
+    "import": bulk_import.measure,
+    "replay": replay.measure,
+    "rebuild": rebuild.measure,
+    "process": process.measure,
+}
+
+
+@click.command()
+@click.argument("names", nargs=-1, type=click.Choice(list(BENCHMARKS)))
+@click.option("--large", is_flag=True, help="Sizes of a million as well: about an hour.")
+def main(names: tuple[str, ...], large: bool) -> None:
+    """Measure the budgets named (all of them by default)."""
+    with tempfile.TemporaryDirectory(prefix="benchmarks-") as directory:
+        workspace = Workspace(Path(directory))
+        for name in names or BENCHMARKS:
+            show(name, BENCHMARKS[name](workspace, large))
+
+
+if __name__ == "__main__":
+    main()

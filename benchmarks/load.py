@@ -1,0 +1,77 @@
+"""Sends one request again and again over kept connections, with wrk where it is installed."""
+
+import asyncio
+import math
+import re
+import shutil
+import subprocess
+import time
+
+import msgspec
+
+from benchmarks.running import Server
+
+CONNECTIONS = 16
+_UNITS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
+_LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.IGNORECASE)
+
+
+class Load(msgspec.Struct, frozen=True):
+    """What a server did under load."""
+
+    rate: float
+    """Requests a second."""
+    p50: float
+    """Milliseconds."""
+    p99: float
+
+
+def load(server: Server, path: str, duration: int) -> Load:
+    """Ask for a path for some seconds; every answer must be a 200."""
+    if shutil.which("wrk"):
+        return _wrk(server, path, duration)
+    return asyncio.run(_own(server, path, duration))
+
+
+def _wrk(server: Server, path: str, duration: int) -> Load:
+    command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{duration}s", "--latency"]
+    command += ["-H", f"Authorization: Bearer {server.token}"]
+    command.append(f"http://{server.host}:{server.port}{path}")
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "Non-2xx" not in said, said
+    assert "Socket errors" not in said, said
+    rate = re.search(r"Requests/sec: +([\d.]+)", said)
+    assert rate is not None, said
+    return Load(float(rate[1]), _percentile(said, 50), _percentile(said, 99))
+
+
+def _percentile(said: str, percent: int) -> float:
+    found = re.search(rf" {percent}% +([\d.]+)(us|ms|s)", said)
+    assert found is not None, said
+    return float(found[1]) * _UNITS[found[2]]
+
+
+async def _own(server: Server, path: str, duration: int) -> Load:
+    until = time.perf_counter() + duration
+    clients = [_client(server, path, until) for _ in range(CONNECTIONS)]
+    taken = sorted(each for client in await asyncio.gather(*clients) for each in client)
+    at = [math.ceil(share * len(taken)) - 1 for share in (0.5, 0.99)]
+    return Load(len(taken) / duration, *(taken[place] * 1e3 for place in at))
+
+
+async def _client(server: Server, path: str, until: float) -> list[float]:
+    """Seconds taken by each request of one connection."""
+    reader, writer = await asyncio.open_connection(server.host, server.port)
+    request = server.request(path)
+    taken = []
+    while (start := time.perf_counter()) < until:
+        writer.write(request)
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = _LENGTH.search(head)
+        assert head.startswith(b"HTTP/1.1 200"), head
+        assert length is not None, head
+        await reader.readexactly(int(length[1]))
+        taken.append(time.perf_counter() - start)
+    writer.close()
+    await writer.wait_closed()
+    return taken

@@ -1,0 +1,122 @@
+"""Building the read models from the log, from nothing."""
+
+import shutil
+import sqlite3
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import Figure, rates, seconds
+from benchmarks.generate import lines
+from benchmarks.workspace import EVENTS_PER_COMMIT, Workspace, load, rebuild_entities
+from domain.event_store.log import open_event_log
+from projections.entities.store import open_entity_store
+from projections.stores import open_stores
+
+BUDGET = 50_000
+_IN_LOG_ORDER = {
+    "entities": "SELECT (position - 1) / ?1, * FROM entities ORDER BY position",
+    "scopes": (
+        "SELECT (e.position - 1) / ?1, s.* FROM entities e JOIN scopes s"
+        " ON s.kind = e.kind AND s.deleted = e.deleted AND s.name = e.name AND s.id = e.id"
+        " JOIN json_each(e.scopes) one ON one.value = s.scope ORDER BY e.position"
+    ),
+}
+
+
+def measure(workspace: Workspace, large: bool) -> list[Figure]:
+    """Events a second, beside the driver inserting the finished rows; search without one."""
+    count = 1_000_000 if large else 100_000
+    return [
+        _entities(workspace, count, rounds=1 if large else 3),
+        _search(workspace, 100_000 if large else 20_000),
+    ]
+
+
+def _entities(workspace: Workspace, count: int, *, rounds: int) -> Figure:
+    directory = workspace.contracts(count)
+    log = open_event_log(directory / "events.db")
+    work = workspace.fresh()
+    rows = _finished(directory / "entities.db")
+
+    def ours() -> None:
+        _remove(work / "ours.db")
+        rebuild_entities(log, work / "ours.db")
+
+    def plain() -> None:
+        _remove(work / "plain.db")
+        _insert(rows, work / "plain.db")
+
+    measured, yardstick, ratio = rates(log.head(), ours, plain, rounds=rounds)
+    log.close()
+    shutil.rmtree(work)
+    return Figure(
+        what=f"rebuild of the sorted read model, {count:,} contracts",
+        measured=f"{measured:,.0f} events/s",
+        yardstick=f"{yardstick:,.0f} events/s",
+        ratio=ratio,
+        budget=f">= {BUDGET:,} events/s",
+        met=measured >= BUDGET,
+    )
+
+
+def _search(workspace: Workspace, count: int) -> Figure:
+    directory = workspace.fresh()
+    stores = open_stores(directory)
+    try:
+        load(stores.log, lines(count))
+        projector = next(p for p in stores.projectors() if p.name == "search")
+
+        def build() -> None:
+            while projector.step():
+                pass
+
+        rate = count / seconds(build)
+    finally:
+        stores.close()
+        shutil.rmtree(directory)
+    return Figure(
+        what=f"rebuild of the search index, mix of {count:,} entities",
+        measured=f"{rate:,.0f} documents/s",
+    )
+
+
+Batches = Mapping[str, Sequence[Sequence[tuple[Any, ...]]]]
+"""Table -> the rows of each transaction."""
+
+
+def _finished(path: Path) -> Batches:
+    """The rows of a finished read model, in the transactions that a rebuild makes of them."""
+    connection = sqlite3.connect(path)
+    try:
+        return {
+            table: [
+                [row[1:] for row in rows]
+                for _, rows in groupby(
+                    connection.execute(sql, (EVENTS_PER_COMMIT,)), key=lambda row: row[0]
+                )
+            ]
+            for table, sql in _IN_LOG_ORDER.items()
+        }
+    finally:
+        connection.close()
+
+
+def _insert(batches: Batches, path: Path) -> None:
+    store = open_entity_store(path)
+    connection = store.connection
+    scopes = iter(batches["scopes"])
+    for entities in batches["entities"]:
+        connection.execute("BEGIN")
+        for table, rows in (("entities", entities), ("scopes", next(scopes, ()))):
+            if rows:
+                marks = ",".join("?" * len(rows[0]))
+                connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+        connection.execute("COMMIT")
+    store.close()
+
+
+def _remove(path: Path) -> None:
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)

@@ -1,0 +1,80 @@
+"""A server in a process of its own: where it listens, who may ask, what memory it takes."""
+
+import os
+import re
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import msgspec
+
+from api.auth import mint
+
+CONSTANT = "/benchmark/constant"
+"""Path of the constant that the benchmarks' server has beside the product's routes."""
+_ADDRESS = re.compile(rb"http://([\d.]+):(\d+)")
+_PATIENCE = 60.0
+
+
+class Server(msgspec.Struct, frozen=True):
+    """A server that answers."""
+
+    host: str
+    port: int
+    pid: int
+    token: str
+
+    def request(self, path: str, *, keep: bool = True) -> bytes:
+        """The bytes of a GET request."""
+        connection = "keep-alive" if keep else "close"
+        return (
+            f"GET {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n"
+            f"Authorization: Bearer {self.token}\r\nConnection: {connection}\r\n\r\n"
+        ).encode()
+
+    def memory(self, key: str = "VmRSS") -> float:
+        """A line of the process's status in MB: VmRSS, VmHWM, RssAnon, ..."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith(f"{key}:"))
+        return int(line.split()[1]) / 1024
+
+
+@contextmanager
+def running(directory: Path, command: Sequence[str] | None = None) -> Iterator[Server]:
+    """The benchmarks' server, or another command, over a data directory until the block ends."""
+    command = command or [sys.executable, "-m", "benchmarks.server", str(directory)]
+    secret = secrets.token_hex(32)
+    environment = {**os.environ, "CATALOG_JWT_SECRET": secret}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
+        try:
+            assert process.stdout is not None
+            found = _ADDRESS.search(process.stdout.readline())
+            assert found is not None, "the server did not say where it listens"
+            token = mint(secret, "benchmark", ("reader",), 86_400)
+            host, port = found[1].decode(), int(found[2])
+            _await_readiness(f"http://{host}:{port}/healthz")
+            yield Server(host, port, process.pid, token)
+        finally:
+            process.terminate()
+
+
+def _await_readiness(address: str) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while not answers(address):
+        assert time.monotonic() < deadline, f"{address} does not answer"
+        time.sleep(0.005)
+
+
+def answers(address: str) -> bool:
+    """Whether an address gives a 200 now."""
+    try:
+        with urlopen(address, timeout=_PATIENCE) as response:
+            return bool(response.status == 200)
+    except URLError:
+        return False

@@ -1,0 +1,57 @@
+"""The product's server with one route more: an authenticated constant, as large as a page.
+
+Its log is projected into the sorted read model only, as the figures are not about search.
+"""
+
+import sys
+from pathlib import Path
+
+from litestar import Litestar
+from litestar.response.base import ASGIResponse
+
+from api import app, server
+from api.permissions import Action, Permission
+from api.routes.reads import JSON
+from api.routes.signatures import route
+from api.services import Services
+from api.settings import Settings, read_settings
+from benchmarks.running import CONSTANT
+from domain.registry import KINDS
+from projections.daemon import Daemon
+from projections.entities.queries import ListRequest, list_page
+from projections.stores import Stores
+
+
+def create_app(services: Services, secret: str) -> Litestar:
+    """The application with the constant: the bytes of the first page of contracts."""
+    kind = KINDS["dataContract"]
+    page = list_page(services.stores.entities, ListRequest(kind=kind, limit=10))
+    body = b"".join(page.chunks)
+
+    def constant() -> ASGIResponse:
+        return ASGIResponse(body=body, media_type=JSON)
+
+    made = app.create_app(services, secret)
+    made.register(route("GET", CONSTANT, Permission(Action.LIST, kind.name), constant, {}))
+    return made
+
+
+def make_daemon(stores: Stores, settings: Settings) -> Daemon:
+    """The projector of the sorted read model."""
+    projectors = [each for each in stores.projectors() if each.name == "entities"]
+    return Daemon(projectors, stores.directory)
+
+
+def main(directory: Path) -> None:
+    """Serve until stopped; the address is the last word of the first line of output."""
+    server.create_app = create_app  # type: ignore[attr-defined]
+    server.make_daemon = make_daemon
+    settings = read_settings(port=0, data=str(directory))
+    listener = server.bind(settings.host, settings.port)
+    host, port = listener.getsockname()
+    print(f"listening on http://{host}:{port}", flush=True)
+    server.serve_alone(settings, listener)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,73 @@
+"""Data directories with generated catalogs, made once in a run and thrown away after it."""
+
+import itertools
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchmarks.generate import contracts, lines
+from domain.bulk_import import BulkImport, batches
+from domain.catalog import Caller
+from domain.event_store.log import EventLog, open_event_log
+from projections.entities.projection import EntityProjection
+from projections.entities.store import open_entity_store
+from projections.projector import Projector
+
+EVENTS_PER_COMMIT = 5_000
+
+
+class Workspace:
+    """A directory to work in, and the data directories made there so far."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._numbers = itertools.count(1)
+        self._contracts: dict[int, Path] = {}
+
+    def fresh(self) -> Path:
+        """A new, empty directory."""
+        path = self._directory / str(next(self._numbers))
+        path.mkdir()
+        return path
+
+    def generated(self, count: int, *, contracts_only: bool) -> Path:
+        """A file of generated lines."""
+        path = self.fresh() / "generated.jsonl"
+        with path.open("wb") as file:
+            file.writelines(contracts(count) if contracts_only else lines(count))
+        return path
+
+    def contracts(self, count: int) -> Path:
+        """A data directory with this many contracts in the log and in the sorted read model."""
+        if count not in self._contracts:
+            directory = self.fresh()
+            log = open_event_log(directory / "events.db")
+            load(log, contracts(count))
+            rebuild_entities(log, directory / "entities.db")
+            log.close()
+            self._contracts[count] = directory
+        return self._contracts[count]
+
+
+def load(log: EventLog, generated: Iterable[bytes]) -> int:
+    """Import generated lines, all of which must be good; returns the number of events."""
+    loader = BulkImport(
+        log,
+        Caller(actor="benchmark", request_id="benchmark"),
+        now=lambda: time.time_ns() // 1_000_000,
+    )
+    events = 0
+    for group in batches(generated):
+        batch = loader.load(group)
+        assert not batch.bad, batch.bad[0]
+        events += batch.events
+    return events
+
+
+def rebuild_entities(log: EventLog, path: Path) -> None:
+    """Build the sorted read model in a file from the whole log."""
+    store = open_entity_store(path)
+    projector = Projector(EntityProjection(store), log, batch_size=EVENTS_PER_COMMIT)
+    while projector.step():
+        pass
+    store.close()

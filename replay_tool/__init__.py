@@ -1,0 +1,1 @@
+"""Operates the read models from the log, without the server."""

@@ -1,0 +1,125 @@
+"""Real processes: the `catalog` and `catalog-replay` commands, and a server on a socket."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+SHARED = Path(__file__).parents[3] / "shared" / "data"
+
+needs_shared_catalogs = pytest.mark.skipif(
+    not SHARED.exists(), reason="the shared catalogs are not beside this checkout"
+)
+
+
+def run(module: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=300,
+        check=False,
+    )
+
+
+def catalog(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run `catalog`."""
+    return run("api.commands", *arguments, **environment)
+
+
+def replay(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `catalog-replay`."""
+    return run("replay_tool.commands", *arguments)
+
+
+class Server:
+    """A running `catalog serve`, asked over its socket."""
+
+    def __init__(self, process: subprocess.Popen[str], address: str, token: str) -> None:
+        self.process = process
+        headers = {"Authorization": f"Bearer {token}"}
+        self.http = httpx.Client(base_url=address, headers=headers, timeout=30)
+
+    def get(self, path: str, **params: Any) -> Any:
+        """The body of a GET that succeeds."""
+        response = self.http.get(path, params=params)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def post(self, path: str, **body: Any) -> Any:
+        """The body of a POST that succeeds."""
+        response = self.http.post(path, json=body)
+        assert response.status_code == 201, response.text
+        return response.json()
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Stop the server; returns its exit code."""
+        self.http.close()
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+    def pages(self, path: str, limit: int, **params: Any) -> Iterator[list[Any]]:
+        """The items of each page, following `after` to the end."""
+        cursor: dict[str, str] = {}
+        while True:
+            answer = self.get(path, limit=limit, **params, **cursor)
+            yield answer["data"]
+            if not answer["paging"].get("after"):
+                return
+            cursor = {"after": answer["paging"]["after"]}
+
+
+@contextmanager
+def serving(directory: Path, *arguments: str) -> Iterator[Server]:
+    """A server over a data directory, ready, on a free port."""
+    token = catalog("token", "--subject", "me", "--role", "admin", "--data", str(directory))
+    command = [sys.executable, "-m", "api.commands", "serve", "--port=0", f"--data={directory}"]
+    process = subprocess.Popen(
+        [*command, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        address = re.search(r"http://\S+(?=,)", said)
+        assert address is not None, said
+        server = Server(process, address[0], token.stdout.strip())
+        try:
+            until_ready(server)
+            yield server
+        finally:
+            server.http.close()
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait(30)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def until_ready(server: Server, seconds: float = 60) -> None:
+    """Wait until the server is ready and its projections stand at the head."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if server.http.get("/readyz").status_code == 200:
+                answer = server.get("/v1/system/projections")
+                if all(report["lag"] == 0 for report in answer["projections"]):
+                    return
+        except httpx.TransportError:
+            pass
+        time.sleep(0.05)
+    raise AssertionError("the server did not become ready")

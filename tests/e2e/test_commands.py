@@ -1,0 +1,104 @@
+"""The commands: exit codes, what they say, and what they leave behind."""
+
+import gzip
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import catalog, replay, serving
+
+SERVICE = '{"entityType":"databaseService","name":"s","serviceType":"Mysql"}'
+
+
+def test_token_is_signed_with_a_secret_that_only_its_owner_reads(tmp_path: Path) -> None:
+    arguments = ("token", "--subject", "ann", "--role", "reader", "--data", str(tmp_path / "d"))
+    first, second = catalog(*arguments), catalog(*arguments)
+
+    assert (first.returncode, first.stdout.count(".")) == (0, 2)
+    assert second.returncode == 0
+    secret = tmp_path / "d" / "secret"
+    assert stat.S_IMODE(os.stat(secret).st_mode) == 0o600
+    assert len(secret.read_text()) == 64
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "said"),
+    [
+        (("token", "--subject", "a", "--role", "king"), {}, "reader, editor, admin"),
+        (("serve",), {"CATALOG_JWT_SECRET": "short"}, "CATALOG_JWT_SECRET must have at least 32"),
+        (("serve",), {"CATALOG_PORT": "http"}, "CATALOG_PORT"),
+        (("serve",), {"CATALOG_COLOUR": "red"}, "CATALOG_COLOUR is no setting"),
+        (("serve", "--workers", "0"), {}, "CATALOG_WORKERS"),
+        (("serve", "--host", "256.0.0.1"), {}, "cannot listen on 256.0.0.1"),
+    ],
+)
+def test_wrong_setting_is_named_and_refused(
+    tmp_path: Path, arguments: tuple[str, ...], environment: dict[str, str], said: str
+) -> None:
+    done = catalog(*arguments, "--data", str(tmp_path / "d"), **environment)
+
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_import_keeps_good_lines_and_names_bad_ones(tmp_path: Path) -> None:
+    file = tmp_path / "lines.jsonl.gz"
+    lines = [SERVICE, "{broken", "", '{"entityType":"ghost","name":"x"}', SERVICE[:-1] + ',"x":1}']
+    file.write_bytes(gzip.compress("\n".join(lines).encode()))
+    data = str(tmp_path / "d")
+
+    done = catalog("import", str(file), "--data", data)
+    again = catalog("import", str(file), "--data", data)
+
+    assert (done.returncode, again.returncode) == (1, 1)
+    assert done.stdout.startswith("4 lines: 1 created, 0 changed, 0 unchanged, 3 bad; 1 events")
+    assert again.stdout.startswith("4 lines: 0 created, 0 changed, 1 unchanged, 3 bad; 0 events")
+    named = [line.split(": ", 1)[0] for line in done.stderr.splitlines()]
+    assert named == ["lines.jsonl.gz:2", "lines.jsonl.gz:4", "lines.jsonl.gz:5"]
+
+
+def test_import_of_a_damaged_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "lines.jsonl.gz"
+    file.write_bytes(gzip.compress(SERVICE.encode())[:-4])
+
+    done = catalog("import", str(file), "--data", str(tmp_path / "d"))
+
+    assert done.returncode == 2
+    assert "cannot be read to its end" in done.stderr
+
+
+def test_replay_inspects_catches_up_and_rebuilds(tmp_path: Path) -> None:
+    file, data = tmp_path / "lines.jsonl", str(tmp_path / "d")
+    file.write_text(SERVICE)
+    catalog("import", str(file), "--data", data)
+
+    def lags() -> dict[str, int]:
+        shown = json.loads(replay("inspect", "--json", "--data", data).stdout)
+        return {report["name"]: report["lag"] for report in shown["projections"]}
+
+    before, caught_up, after = lags(), replay("catch-up", "--data", data), lags()
+    rebuilt = replay("rebuild", "entities", "--data", data)
+    both = replay("rebuild", "--data", data)
+
+    assert (before, after) == ({"entities": 1, "search": 1}, {"entities": 0, "search": 0})
+    assert [line.partition(" in ")[0] for line in caught_up.stdout.splitlines()] == [
+        "entities: 1 events applied",
+        "search: 1 events applied",
+    ]
+    assert rebuilt.stdout.startswith("entities: 1 events applied")
+    assert len(both.stdout.splitlines()) == 2
+    assert "head 1" in replay("inspect", "--data", data).stdout
+
+
+def test_replay_refuses_beside_a_server_and_without_a_catalog(tmp_path: Path) -> None:
+    nothing = replay("inspect", "--data", str(tmp_path / "nowhere"))
+    with serving(tmp_path / "d"):
+        beside = replay("rebuild", "--data", str(tmp_path / "d"))
+        shown = replay("inspect", "--json", "--data", str(tmp_path / "d"))
+
+    assert (nothing.returncode, "holds no catalog" in nothing.stderr) == (2, True)
+    assert (beside.returncode, "stop it first" in beside.stderr) == (2, True)
+    assert json.loads(shown.stdout)["projected"] is True

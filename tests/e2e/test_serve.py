@@ -1,0 +1,137 @@
+"""The server on a real socket, in one process and in several."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.e2e.conftest import Server, catalog, serving
+
+
+def make_schema(server: Server) -> str:
+    server.post("/v1/services/databaseServices", name="service", serviceType="Mysql")
+    server.post("/v1/databases", name="database", service="service")
+    created = server.post("/v1/databaseSchemas", name="schema", database="service.database")
+    name: str = created["fullyQualifiedName"]
+    return name
+
+
+def make_table(server: Server, name: str) -> Any:
+    columns = [{"name": "id", "dataType": "INT"}]
+    schema = "service.database.schema"
+    return server.post("/v1/tables", name=name, databaseSchema=schema, columns=columns)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_server_shows_a_write_in_the_next_list_and_in_search(tmp_path: Path, workers: int) -> None:
+    with serving(tmp_path, "--workers", str(workers)) as server:
+        make_schema(server)
+        for number in range(20):
+            make_table(server, f"orders_{number}")
+            # A new connection each time: with several workers it may be another process.
+            fresh = httpx.get(
+                server.http.base_url.join("/v1/tables?limit=0"), headers=server.http.headers
+            )
+            assert fresh.json()["paging"]["total"] == number + 1
+        written = time.monotonic()
+        while server.get("/v1/search/query", q="orders_19")["hits"]["total"]["value"] == 0:
+            assert time.monotonic() - written < 1.0 + 1.0 * (workers > 1)
+            time.sleep(0.02)
+        assert server.stop() == 0
+
+
+def test_server_with_workers_survives_the_death_of_one_process(tmp_path: Path) -> None:
+    with serving(tmp_path, "--workers", "2") as server:
+        make_schema(server)
+        children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+        victims = children.read_text().split()
+        assert len(victims) == 3
+        for victim in victims:
+            os.kill(int(victim), signal.SIGKILL)
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                make_table(server, f"t{time.monotonic_ns()}")
+                if server.get("/v1/tables", limit=0)["paging"]["total"] > 0:
+                    break
+            except (httpx.TransportError, AssertionError):
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+
+
+def test_acknowledged_writes_survive_kill_9(tmp_path: Path) -> None:
+    acknowledged: list[str] = []
+    with serving(tmp_path) as server:
+        make_schema(server)
+        stop = threading.Event()
+
+        def write(prefix: str) -> None:
+            number = 0
+            while not stop.is_set():
+                try:
+                    acknowledged.append(make_table(server, f"{prefix}{number}")["name"])
+                except (httpx.TransportError, RuntimeError):
+                    return
+                number += 1
+
+        writers = [threading.Thread(target=write, args=(prefix,)) for prefix in "abc"]
+        for writer in writers:
+            writer.start()
+        while len(acknowledged) < 30:
+            time.sleep(0.01)
+        server.process.kill()
+        stop.set()
+        for writer in writers:
+            writer.join()
+        server.process.wait()
+
+    with serving(tmp_path) as server:
+        stored = [item["name"] for page in server.pages("/v1/tables", 100) for item in page]
+
+    assert set(acknowledged) <= set(stored)
+    assert len(stored) == len(set(stored)) <= len(acknowledged) + 3
+
+
+def test_server_stops_cleanly_while_busy(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        make_schema(server)
+        assert server.stop(signal.SIGINT) == 0
+
+
+def test_second_server_on_one_directory_is_refused(tmp_path: Path) -> None:
+    with serving(tmp_path):
+        second = catalog("serve", "--port", "0", "--data", str(tmp_path))
+
+    assert second.returncode == 2
+    assert "another process keeps the projections" in second.stderr
+
+
+def test_streamed_list_of_everything(tmp_path: Path) -> None:
+    lines = [
+        '{"entityType":"databaseService","name":"s","serviceType":"Mysql"}',
+        '{"entityType":"database","name":"d","service":"s"}',
+        '{"entityType":"databaseSchema","name":"x","database":"s.d"}',
+        '{"entityType":"table","name":"t","databaseSchema":"s.d.x","columns":[]}',
+    ]
+    contract = '{"entityType":"dataContract","name":"%s",'
+    contract += '"entity":{"type":"table","fullyQualifiedName":"s.d.x.t"}}'
+    lines += [contract.replace("%s", f"c{number:05}") for number in range(5_000)]
+    file = tmp_path / "catalog.jsonl"
+    file.write_text("\n".join(lines))
+    assert catalog("import", str(file), "--data", str(tmp_path / "data")).returncode == 0
+
+    with serving(tmp_path / "data") as server:
+        answer = server.get("/v1/dataContracts", limit=1_000_000)
+        with server.http.stream("GET", "/v1/dataContracts?limit=1000000") as response:
+            next(response.iter_bytes(1000))
+        part = server.get("/v1/dataContracts", limit=4_000)
+
+    assert [item["name"] for item in answer["data"]] == [f"c{n:05}" for n in range(5_000)]
+    assert answer["paging"] == {"total": 5_000}
+    assert len(part["data"]) == 4_000
+    assert sorted(part["paging"]) == ["after", "total"]
