@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable
 
@@ -17,6 +18,7 @@ from projections.stores import Stores, open_stores
 
 _BACKLOG = 2_048
 _GRACE_SECONDS = 10
+_SWITCH_SECONDS = 0.001
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -36,6 +38,9 @@ def make_daemon(stores: Stores, settings: Settings) -> Daemon:
 
 def serve_alone(settings: Settings, listener: socket.socket) -> None:
     """Project and serve in this process until SIGTERM or SIGINT."""
+    # Projectors share the interpreter with the event loop; by default one of them could make a
+    # list wait for 5 ms at a time.
+    sys.setswitchinterval(_SWITCH_SECONDS)
     secret = read_secret(settings.directory, settings.jwt_secret)
     stores = open_stores(settings.directory)
     try:

@@ -89,4 +89,6 @@ def _cursor(directory: Path) -> str:
         ).fetchone()
     finally:
         connection.close()
-    return encode(Place(name, entity_id), ListRequest(kind=kind, limit=10).identity, backward=False)
+    return encode(
+        Place(name, entity_id), ListRequest(kind=kind, limit=10).identity, backward=False
+    ).decode()

@@ -11,7 +11,7 @@ from litestar.response.base import ASGIResponse
 
 from api import app, server
 from api.permissions import Action, Permission
-from api.routes.reads import JSON
+from api.responses import JSON
 from api.routes.signatures import route
 from api.services import Services
 from api.settings import Settings, read_settings
@@ -25,8 +25,7 @@ from projections.stores import Stores
 def create_app(services: Services, secret: str) -> Litestar:
     """The application with the constant: the bytes of the first page of contracts."""
     kind = KINDS["dataContract"]
-    page = list_page(services.stores.entities, ListRequest(kind=kind, limit=10))
-    body = b"".join(page.chunks)
+    body = list_page(services.stores.entities, ListRequest(kind=kind, limit=10))
 
     def constant() -> ASGIResponse:
         return ASGIResponse(body=body, media_type=JSON)

@@ -22,12 +22,19 @@ from domain.errors import (
     NotFound,
     StaleVersion,
 )
-from domain.event_store.port import Claim, EventStore, RecordedEvent, RememberedAnswer
+from domain.event_store.port import (
+    ANSWERS_KEPT_MS,
+    Claim,
+    EventStore,
+    RecordedEvent,
+    RememberedAnswer,
+)
 from domain.events import Body, Event
 from domain.ids import new_id
 from domain.kinds import EntityKind
 
-_ATTEMPTS = 5
+_ATTEMPTS = 20
+_PAUSE_SECONDS = 0.001
 _CACHED_ENTITIES = 4_096
 
 
@@ -63,13 +70,17 @@ class Outcome(msgspec.Struct, frozen=True):
     """Position in the log that includes the write."""
 
 
+_Step = tuple[str, Entity | None, list[Event]]
+"""Entity id, state before, events."""
+
+
 class _Plan(msgspec.Struct, frozen=True):
     """Events to append, and what they amount to for the entity that was asked about."""
 
     entity_id: str
     change: Change
-    steps: list[tuple[str, Entity | None, list[Event]]]
-    """(entity id, state before, events) of every entity concerned."""
+    steps: list[_Step]
+    """One for every entity concerned."""
 
 
 class Catalog:
@@ -186,19 +197,27 @@ class Catalog:
             state = self._existing(kind, entity_id)
             if not state.deleted:
                 raise NotFound(f"{kind.name} instance for {entity_id} is not deleted")
-            self._check_parent_lives(state)
-            below = [self._known(claim.id) for claim in self._descendants(entity_id)]
-            # Callers choose request ids, so one may come twice; the time tells them apart.
-            cause = state.deleted_by, state.updated_at
-            together = [
-                entity for entity in below if (entity.deleted_by, entity.updated_at) == cause
-            ]
             at = self._now()
             own = self._step(commands.RestoreEntity, state, caller, at, checked=True)
-            steps = [self._step(commands.RestoreEntity, entity, caller, at) for entity in together]
-            return _Plan(entity_id, Change.RESTORED, [own, *steps])
+            steps = [own, *self._restorations(state, caller, at)]
+            return _Plan(entity_id, Change.RESTORED, steps)
 
         return self._write(plan, caller)
+
+    def _restorations(self, state: Entity, caller: Caller, at: int) -> list[_Step]:
+        """What restores the children that were deleted together with a soft-deleted entity."""
+        parent = self.store.claim_by_id(state.parent_id) if state.parent_id else None
+        if state.parent_id is not None and (parent is None or parent.deleted):
+            name = parent.fqn if parent else state.parent_id
+            raise Conflict(f"{state.kind} {state.fqn!r} stands under {name!r}, which is deleted")
+        below = [self._known(claim.id) for claim in self._descendants(state.id)]
+        # Callers choose request ids, so one may come twice; the time tells them apart.
+        cause = state.deleted_by, state.updated_at
+        return [
+            self._step(commands.RestoreEntity, entity, caller, at)
+            for entity in below
+            if (entity.deleted_by, entity.updated_at) == cause
+        ]
 
     def _creation(self, kind: EntityKind, payload: payloads.Payload, caller: Caller) -> _Plan:
         if caller.expected_version is not None:
@@ -208,11 +227,11 @@ class Catalog:
         return _Plan(entity_id, Change.CREATED, [(entity_id, None, decide(command, None))])
 
     def _change(self, state: Entity, body: Body, caller: Caller) -> _Plan:
-        if state.deleted:
-            self._check_parent_lives(state)
         at = self._now()
         step = self._step(commands.ChangeEntity, state, caller, at, checked=True, body=body)
-        return _Plan(state.id, Change.UPDATED if step[2] else Change.NO_CHANGE, [step])
+        together = self._restorations(state, caller, at) if state.deleted else []
+        change = Change.UPDATED if step[2] else Change.NO_CHANGE
+        return _Plan(state.id, change, [step, *together])
 
     def _step(
         self,
@@ -223,7 +242,7 @@ class Catalog:
         *,
         checked: bool = False,
         **fields: Any,
-    ) -> tuple[str, Entity, list[Event]]:
+    ) -> _Step:
         """What a command means for one entity; `checked` holds it to the caller's version."""
         command = command_type(
             actor=caller.actor,
@@ -240,7 +259,7 @@ class Catalog:
             for attempt in range(_ATTEMPTS):
                 if caller.idempotency_key is not None:
                     remembered = self.store.answer(caller.actor, caller.idempotency_key)
-                    if remembered is not None:
+                    if remembered and self._now() - remembered.at < ANSWERS_KEPT_MS:
                         return self._repeat(remembered, caller)
                 planned = plan()
                 try:
@@ -248,6 +267,7 @@ class Catalog:
                 except (ConcurrentChange, AlreadyExists):
                     if attempt == _ATTEMPTS - 1:
                         raise
+                    time.sleep(_PAUSE_SECONDS * attempt)
         raise AssertionError("unreachable")
 
     def _append(self, planned: _Plan, caller: Caller) -> Outcome:
@@ -328,12 +348,6 @@ class Catalog:
         for claim in found:
             found.extend(self.store.children(claim.id))
         return found
-
-    def _check_parent_lives(self, state: Entity) -> None:
-        parent = self.store.claim_by_id(state.parent_id) if state.parent_id else None
-        if state.parent_id is not None and (parent is None or parent.deleted):
-            name = parent.fqn if parent else state.parent_id
-            raise Conflict(f"{state.kind} {state.fqn!r} stands under {name!r}, which is deleted")
 
 
 def creation(

@@ -103,7 +103,7 @@ def _change(command: Any, state: Entity) -> list[Event]:
         made.append((events.EntityRestored, {}))
     target = command.body
     for key in KINDS[state.kind].fixed:
-        if target.get(key) != state.body.get(key):
+        if _first(target.get(key)) != _first(state.body.get(key)):
             raise InvalidInput(
                 f"{key} of a {state.kind} cannot be changed: its qualified name stands on it"
             )
@@ -117,6 +117,12 @@ def _change(command: Any, state: Entity) -> list[Event]:
     if patch:
         made.append((events.EntityChanged, {"patch": patch}))
     return [_event(event, command, state, step, **fields) for event, fields in made]
+
+
+def _first(raw: Raw | None) -> Any:
+    """What the qualified name stands on: of a list, its first element."""
+    value = None if raw is None else msgspec.json.decode(raw)
+    return value[:1] if isinstance(value, list) else value
 
 
 def _patch(state: Entity, target: Body) -> tuple[list[json_patch.Operation], int]:

@@ -23,11 +23,10 @@ TRANSITIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 _WIDENINGS = (
     ("TINYINT", "SMALLINT", "INT", "BIGINT", "NUMERIC"),
     ("FLOAT", "DOUBLE"),
-    ("CHAR", "VARCHAR", "TEXT"),
-    ("STRING", "TEXT"),
+    ("CHAR", "VARCHAR", "STRING", "TEXT"),
     ("DATE", "DATETIME", "TIMESTAMP"),
 )
-_SIZES = ("dataLength", "precision", "scale")
+_UNLIMITED = float("inf")
 
 
 def check_transition(current: str, target: str) -> None:
@@ -70,8 +69,8 @@ def _narrows(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
         for chain in _WIDENINGS
     ):
         return True
-    for size in _SIZES:
-        limit = new.get(size)
-        if limit is not None and (size not in old or limit < old[size]):
-            return True
-    return False
+    if old.get("arrayDataType") != new.get("arrayDataType"):
+        return True
+    if (length := new.get("dataLength")) is not None and length < old.get("dataLength", _UNLIMITED):
+        return True
+    return any(size in old and new.get(size, -1) < old[size] for size in ("precision", "scale"))

@@ -1,6 +1,6 @@
 """Lists and single entities of one kind, from the sorted read model."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -10,9 +10,9 @@ from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter, QueryParameter
 from litestar.response import Stream
-from litestar.response.base import ASGIResponse
 
 from api.permissions import Action, Permission
+from api.responses import JSON, Finished
 from api.routes.signatures import ENTITY_ID, FQN, REQUEST, Parameters, name_in_path, route
 from api.services import Services
 from domain import document, history
@@ -20,10 +20,10 @@ from domain.errors import InvalidInput, NotFound
 from domain.ids import parse_id
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
-from projections.entities.queries import Include, ListRequest, Page, list_page, read_one
+from projections.entities.queries import STREAM_FROM, ListRequest, list_page, read_one, stream_page
+from projections.entities.selection import Include
 
 DEFAULT_LIMIT = 10
-JSON = "application/json"
 
 
 def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
@@ -50,36 +50,35 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             status=status,
             filters={name: str(value) for name, value in filters.items() if value is not None},
         )
-        page = list_page(stores.entities, request)
-        if page.streamed:
-            return Stream(_sent(page), media_type=JSON)
-        return ASGIResponse(body=b"".join(page.chunks), media_type=JSON)
+        if limit > STREAM_FROM:
+            return Stream(_sent(stream_page(stores.entities, request)), media_type=JSON)
+        return Finished(list_page(stores.entities, request))
 
-    def by_id(entity_id: str, fields: str | None, include: Include) -> ASGIResponse:
+    def by_id(entity_id: str, fields: str | None, include: Include) -> Finished:
         return one(fields, include, entity_id=parse_id(entity_id, "id"))
 
     def by_name(
         request: Request[Any, Any, Any], fqn: str, fields: str | None, include: Include
-    ) -> ASGIResponse:
+    ) -> Finished:
         return one(fields, include, fqn=name_in_path(request))
 
-    def one(fields: str | None, include: Include, **which: str) -> ASGIResponse:
+    def one(fields: str | None, include: Include, **which: str) -> Finished:
         wanted = parse_fields(kind, fields)
         body, position = read_one(stores.entities, kind, fields=wanted, include=include, **which)
         version = msgspec.json.decode(body, type=_Versioned).version
         headers = {"ETag": etag(bytes(version).decode()), "X-Catalog-Position": str(position)}
-        return ASGIResponse(body=body, media_type=JSON, headers=headers)
+        return Finished(body, headers=headers)
 
-    def versions(entity_id: str) -> ASGIResponse:
+    def versions(entity_id: str) -> Finished:
         states = history.versions(stores.log, kind, parse_id(entity_id, "id"))
         shown = [document.encode(document.fields(state)).decode() for state in states]
         body = msgspec.json.encode({"entityType": kind.name, "versions": shown})
-        return ASGIResponse(body=body, media_type=JSON)
+        return Finished(body)
 
-    def version(entity_id: str, version: str) -> ASGIResponse:
+    def version(entity_id: str, version: str) -> Finished:
         for state in history.versions(stores.log, kind, parse_id(entity_id, "id")):
             if format_version(state.version) == version:
-                return ASGIResponse(body=document.encode(document.fields(state)), media_type=JSON)
+                return Finished(document.encode(document.fields(state)))
         raise NotFound(f"{kind.name} instance for {entity_id} and version {version} not found")
 
     listing, viewing = (Permission(action, kind.name) for action in (Action.LIST, Action.VIEW))
@@ -114,13 +113,13 @@ def etag(version: str) -> str:
     return f'W/"{version}"'
 
 
-async def _sent(page: Page) -> AsyncIterator[bytes]:
-    """The chunks of a page, made in a thread; closes its snapshot however the response ends."""
+async def _sent(chunks: Generator[bytes]) -> AsyncIterator[bytes]:
+    """The chunks, made in a thread; closes their snapshot however the response ends."""
     try:
-        while chunk := await to_thread.run_sync(next, page.chunks, b""):
+        while chunk := await to_thread.run_sync(next, chunks, b""):
             yield chunk
     finally:
-        page.close()
+        chunks.close()
 
 
 def parse_fields(kind: EntityKind, text: str | None) -> tuple[str, ...]:

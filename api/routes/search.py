@@ -5,10 +5,9 @@ from typing import Annotated, Any, Literal
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
-from litestar.response.base import ASGIResponse
 
 from api.permissions import Action, Permission
-from api.routes.reads import JSON
+from api.responses import Finished
 from api.routes.signatures import REQUEST, Parameters, route
 from api.services import Services
 from domain.errors import InvalidInput
@@ -42,7 +41,7 @@ def search_routes(services: Services) -> list[HTTPRouteHandler]:
     """The search endpoint."""
     stores = services.stores
 
-    async def query(request: Request[Any, Any, Any], **given: Any) -> ASGIResponse:
+    async def query(request: Request[Any, Any, Any], **given: Any) -> Finished:
         values = _values(given)
         visible = frozenset(
             kind for kind in KINDS if request.user.may(Permission(Action.SEARCH, kind))
@@ -53,7 +52,7 @@ def search_routes(services: Services) -> list[HTTPRouteHandler]:
                 sought, stores.engine, lambda ids: read_documents(stores.entities, ids), visible
             )
         )
-        return ASGIResponse(body=body, media_type=JSON)
+        return Finished(body)
 
     return [route("GET", "/search/query", Permission(Action.SEARCH), query, _parameters())]
 

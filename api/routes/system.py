@@ -5,11 +5,10 @@ from typing import Any
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
-from litestar.response.base import ASGIResponse
 
 from api.metrics import Metrics
 from api.permissions import PUBLIC, Action, Permission
-from api.routes.reads import JSON
+from api.responses import Finished
 from api.routes.signatures import route
 from api.services import Services
 from projections.inspection import Inspection, inspect
@@ -37,22 +36,22 @@ def system_routes(services: Services, metrics: Metrics) -> list[HTTPRouteHandler
     started = time.time_ns() // 1_000_000
     settings = services.settings
 
-    def version() -> ASGIResponse:
+    def version() -> Finished:
         return _json(Version(settings.version, "metadata-catalog", started))
 
-    def healthz() -> ASGIResponse:
+    def healthz() -> Finished:
         return _json({"status": "alive"})
 
-    def readyz() -> ASGIResponse:
+    def readyz() -> Finished:
         problems = find_problems(inspect(services.stores), settings.ready_lag)
         return _json(Readiness(not problems, problems), 503 if problems else 200)
 
-    def projections() -> ASGIResponse:
+    def projections() -> Finished:
         return _json(inspect(services.stores))
 
-    def show_metrics() -> ASGIResponse:
+    def show_metrics() -> Finished:
         body = metrics.render(inspect(services.stores))
-        return ASGIResponse(body=body, media_type=metrics.MEDIA_TYPE)
+        return Finished(body, media_type=metrics.MEDIA_TYPE)
 
     return [
         route("GET", "/v1/system/version", PUBLIC, version, {}),
@@ -77,5 +76,5 @@ def find_problems(inspection: Inspection, lag_limit: float) -> list[str]:
     return problems
 
 
-def _json(value: Any, status: int = 200) -> ASGIResponse:
-    return ASGIResponse(body=msgspec.json.encode(value), media_type=JSON, status_code=status)
+def _json(value: Any, status: int = 200) -> Finished:
+    return Finished(msgspec.json.encode(value), status_code=status)

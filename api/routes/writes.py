@@ -10,10 +10,10 @@ import msgspec
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
-from litestar.response.base import ASGIResponse
 
 from api.permissions import Action, Permission
-from api.routes.reads import JSON, etag
+from api.responses import Finished
+from api.routes.reads import etag
 from api.routes.signatures import ENTITY_ID, FQN, REQUEST, Parameters, name_in_path, route
 from api.services import Services
 from domain import document
@@ -35,24 +35,24 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     path = f"/{kind.collection}"
     catalog = services.catalog
 
-    async def create(request: AnyRequest) -> ASGIResponse:
+    async def create(request: AnyRequest) -> Finished:
         body, caller = await _read(request)
         values = _decode(body, dict[str, Any], "the body")
         return await _answer(services, kind, lambda: catalog.create(kind, values, caller))
 
-    async def put(request: AnyRequest) -> ASGIResponse:
+    async def put(request: AnyRequest) -> Finished:
         body, caller = await _read(request)
         values = _decode(body, dict[str, Any], "the body")
         return await _answer(services, kind, lambda: catalog.put(kind, values, caller))
 
-    async def patch(request: AnyRequest, entity_id: str) -> ASGIResponse:
+    async def patch(request: AnyRequest, entity_id: str) -> Finished:
         entity_id = parse_id(entity_id, "id")
         return await patch_entity(request, entity_id)
 
-    async def patch_by_name(request: AnyRequest, fqn: str) -> ASGIResponse:
+    async def patch_by_name(request: AnyRequest, fqn: str) -> Finished:
         return await patch_entity(request, claimed(name_in_path(request)))
 
-    async def patch_entity(request: AnyRequest, entity_id: str) -> ASGIResponse:
+    async def patch_entity(request: AnyRequest, entity_id: str) -> Finished:
         body, caller = await _read(request)
         operations = _decode(body, list[dict[str, Any]], "a JSON Patch")
         return await _answer(
@@ -61,18 +61,18 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
 
     async def delete(
         request: AnyRequest, entity_id: str, hard_delete: bool, recursive: bool
-    ) -> ASGIResponse:
+    ) -> Finished:
         return await delete_entity(request, parse_id(entity_id, "id"), hard_delete, recursive)
 
     async def delete_by_name(
         request: AnyRequest, fqn: str, hard_delete: bool, recursive: bool
-    ) -> ASGIResponse:
+    ) -> Finished:
         entity_id = claimed(name_in_path(request))
         return await delete_entity(request, entity_id, hard_delete, recursive)
 
     async def delete_entity(
         request: AnyRequest, entity_id: str, hard: bool, recursive: bool
-    ) -> ASGIResponse:
+    ) -> Finished:
         _, caller = await _read(request)
         return await _answer(
             services,
@@ -80,7 +80,7 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
             lambda: catalog.delete(kind, entity_id, caller, hard=hard, recursive=recursive),
         )
 
-    async def restore(request: AnyRequest) -> ASGIResponse:
+    async def restore(request: AnyRequest) -> Finished:
         body, caller = await _read(request)
         entity_id = parse_id(_decode(body, _Restore, "the body").id, "id")
         return await _answer(services, kind, lambda: catalog.restore(kind, entity_id, caller))
@@ -170,9 +170,7 @@ def _expected_version(condition: str | None) -> int | None:
     return int(match[1]) * 10 + int(match[2])
 
 
-async def _answer(
-    services: Services, kind: EntityKind, work: Callable[[], Outcome]
-) -> ASGIResponse:
+async def _answer(services: Services, kind: EntityKind, work: Callable[[], Outcome]) -> Finished:
     """Do a write and show the entity as it left it."""
     outcome = await services.write(work)
     entity = outcome.entity
@@ -183,9 +181,8 @@ async def _answer(
     }
     if outcome.change is Change.CREATED:
         headers["Location"] = f"/v1/{kind.collection}/{entity.id}"
-    return ASGIResponse(
+    return Finished(
         body=document.encode(document.fields(entity)),
-        media_type=JSON,
         status_code=_STATUS.get(outcome.change, 200),
         headers=headers,
     )

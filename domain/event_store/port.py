@@ -8,6 +8,10 @@ import msgspec
 from domain.events import Event
 
 
+ANSWERS_KEPT_MS = 24 * 60 * 60 * 1000
+"""How long a repeated write under an idempotency key is recognised."""
+
+
 class RecordedEvent(msgspec.Struct, frozen=True):
     """An event with its place in its entity's stream and in the whole log."""
 

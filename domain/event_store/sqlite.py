@@ -21,10 +21,7 @@ from eventsourcing.sqlite import (
     SQLiteFactory,
 )
 
-from domain.event_store.port import Claim, RememberedAnswer
-
-ANSWERS_KEPT_MS = 24 * 60 * 60 * 1000
-"""How long a repeated write under an idempotency key is recognised."""
+from domain.event_store.port import ANSWERS_KEPT_MS, Claim, RememberedAnswer
 
 ClaimChange = tuple[str, tuple[Any, ...]]
 """A statement of `CLAIM_STATEMENTS` and its parameters."""

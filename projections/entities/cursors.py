@@ -2,7 +2,6 @@
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from enum import IntFlag
 from hashlib import blake2b
 from uuid import UUID
 
@@ -17,9 +16,8 @@ _HEAD_BYTES = 1 + _DIGEST_BYTES + _ID_BYTES
 _MAX_CHARACTERS = (_HEAD_BYTES + 4 * MAX_NAME_LENGTH) * 4 // 3 + 4
 
 
-class _Flags(IntFlag):
-    BACKWARD = 1
-    INCLUSIVE = 2
+_BACKWARD, _INCLUSIVE = 1, 2
+"""Bits of a cursor's first byte."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -31,11 +29,11 @@ class Place(msgspec.Struct, frozen=True):
     """Whether the item at the place itself belongs to the page."""
 
 
-def encode(place: Place, listing: str, *, backward: bool) -> str:
+def encode(place: Place, listing: str, *, backward: bool) -> bytes:
     """The cursor of a place in the list that `listing` identifies (kind and filters)."""
-    flags = _Flags.BACKWARD * backward | _Flags.INCLUSIVE * place.inclusive
+    flags = _BACKWARD * backward | _INCLUSIVE * place.inclusive
     body = bytes([flags]) + bytes.fromhex(place.id.replace("-", "")) + place.name.encode()
-    return urlsafe_b64encode(_digest(body, listing) + body).decode().rstrip("=")
+    return urlsafe_b64encode(_digest(body, listing) + body).rstrip(b"=")
 
 
 def decode(text: str, listing: str, *, backward: bool) -> Place:
@@ -53,18 +51,18 @@ def decode(text: str, listing: str, *, backward: bool) -> Place:
         digest, body = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
         if len(raw) < _HEAD_BYTES or digest != _digest(body, listing):
             raise ValueError("not ours")
-        flags = _Flags(body[0])
+        flags = body[0]
         name = body[1 + _ID_BYTES :].decode()
     except (ValueError, binascii.Error):
         raise InvalidInput(
             f"{parameter} is not a cursor of this list: take it unchanged from `paging` of the"
             " previous response, with the same filters"
         ) from None
-    if bool(flags & _Flags.BACKWARD) != backward:
-        given_as = "before" if flags & _Flags.BACKWARD else "after"
+    if bool(flags & _BACKWARD) != backward:
+        given_as = "before" if flags & _BACKWARD else "after"
         raise InvalidInput(f"{parameter} holds a cursor that goes into {given_as}")
     place_id = str(UUID(bytes=body[1 : 1 + _ID_BYTES]))
-    return Place(name, place_id, bool(flags & _Flags.INCLUSIVE))
+    return Place(name, place_id, bool(flags & _INCLUSIVE))
 
 
 def _digest(body: bytes, listing: str) -> bytes:

@@ -116,7 +116,10 @@ def test_bad_line_is_named_and_the_others_are_kept(world: Any, bad: Any, reason:
     assert world.lives() == {"s": True, "s.d": True}
 
 
-@pytest.mark.parametrize("bad", [b"{", b"", b"\xff", b'{"entityType":"team"} x', b'{"a":"\xff"}'])
+NOT_JSON = [b"{", b"", b"\xff", b'{"entityType":"team"} x', b'{"a":"\xff"}', b'{"a":' * 9_999]
+
+
+@pytest.mark.parametrize("bad", NOT_JSON, ids=range(len(NOT_JSON)))
 def test_line_that_is_not_json_is_bad(world: Any, bad: bytes) -> None:
     batch = load(world, service(), bad)
     assert outcome(batch)[:5] == (2, 1, 1, 0, 0)

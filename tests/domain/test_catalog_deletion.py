@@ -148,3 +148,12 @@ def test_purged_entity_is_gone(world: Any, family: Family) -> None:
         with pytest.raises(NotFound) as caught:
             call(table)
         assert caught.value.message == f"table instance for {table.id} not found"
+
+
+def test_put_on_a_deleted_parent_restores_what_was_deleted_with_it(
+    world: Any, family: Family
+) -> None:
+    world.delete(family.schema, recursive=True)
+    outcome = world.put("databaseSchema", name="schema", database="service.database")
+    assert outcome.change == Change.UPDATED
+    assert below(world) == ALL_LIVE

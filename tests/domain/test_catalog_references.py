@@ -221,3 +221,16 @@ def test_tag_that_is_there_already_stays_when_it_goes(world: Any, tag: Any) -> N
     assert message(world.table, NotFound, "u", tags=[{"tagFQN": tag.fqn}]) == (
         "tags: tag instance for 'PII.Sensitive' not found"
     )
+
+
+def test_a_data_product_may_join_more_domains_but_not_leave_its_first(world: Any) -> None:
+    for name in ("sales", "ops"):
+        world.create("domain", name, domainType="Aggregate", description="-")
+    product = world.create("dataProduct", "p", domains=["sales"], description="-")
+
+    more = world.put("dataProduct", "p", domains=["sales", "ops"], description="-").entity
+    assert [domain["name"] for domain in more.value("domains")] == ["sales", "ops"]
+    assert more.fqn == product.fqn == "sales.p"
+    moved = [{"op": "remove", "path": "/domains/0"}]
+    with pytest.raises(InvalidInput, match="domains of a dataProduct cannot be changed"):
+        world.patch(more, *moved)

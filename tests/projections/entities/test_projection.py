@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from domain.registry import KINDS
 from projections.entities.projection import EntityProjection
-from projections.entities.queries import Include, ListRequest, list_page
+from projections.entities.queries import ListRequest, list_page
+from projections.entities.selection import Include
 from projections.entities.store import EntityStore, open_entity_store
 from projections.projector import Projector
 from tests.projections.conftest import ME, Fixture
@@ -138,7 +139,7 @@ def test_walks_see_what_existed_throughout_once_while_others_change(catalog: Fix
             kind=KINDS["table"], limit=4, after=cursor, include=Include.NON_DELETED
         )
         answer = list_page(catalog.entities, request)
-        ids, cursor = read_page(b"".join(answer.chunks))
+        ids, cursor = read_page(answer)
         seen += ids
         if cursor is None:
             break

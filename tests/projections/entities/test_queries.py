@@ -10,13 +10,26 @@ from domain.errors import InvalidInput, NotFound
 from domain.ids import new_id
 from domain.registry import KINDS
 from projections.entities import queries
-from projections.entities.queries import Include, ListRequest, list_page, read_documents, read_one
+from projections.entities.queries import (
+    ListRequest,
+    list_page,
+    read_documents,
+    read_one,
+    stream_page,
+)
+from projections.entities.selection import Include
 from tests.projections.conftest import ME, Fixture
 
 
 def page(fixture: Fixture, kind: str, limit: int = 10, **options: Any) -> dict[str, Any]:
     request = ListRequest(kind=KINDS[kind], limit=limit, **options)
-    result: dict[str, Any] = json.loads(b"".join(list_page(fixture.entities, request).chunks))
+    result: dict[str, Any] = json.loads(list_page(fixture.entities, request))
+    return result
+
+
+def streamed(fixture: Fixture, kind: str, limit: int = 10, **options: Any) -> dict[str, Any]:
+    request = ListRequest(kind=KINDS[kind], limit=limit, **options)
+    result: dict[str, Any] = json.loads(b"".join(stream_page(fixture.entities, request)))
     return result
 
 
@@ -188,18 +201,16 @@ def test_list_streamed_equals_list_in_memory(
     options = {"after": cursor}
     if backward:
         options = {"before": page(tables, "table", 3, after=cursor)["paging"]["before"]}
+    monkeypatch.setattr(queries, "_CHUNK_BYTES", 1)
     for limit in (2, 3, 4):
-        whole = page(tables, "table", limit, **options)
-        monkeypatch.setattr(queries, "STREAM_FROM", 1)
-        monkeypatch.setattr(queries, "_CHUNK_BYTES", 1)
-        assert page(tables, "table", limit, **options) == whole
-        monkeypatch.undo()
+        assert streamed(tables, "table", limit, **options) == page(
+            tables, "table", limit, **options
+        )
 
 
 def test_list_closed_stream_lets_go_of_its_connection(
     tables: Fixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queries, "STREAM_FROM", 1)
     opened: list[sqlite3.Connection] = []
     connect = tables.entities.connect
 
@@ -208,11 +219,11 @@ def test_list_closed_stream_lets_go_of_its_connection(
         return opened[-1]
 
     monkeypatch.setattr(tables.entities, "connect", connecting)
-    streamed = list_page(tables.entities, ListRequest(kind=KINDS["table"], limit=100))
     monkeypatch.setattr(queries, "_CHUNK_BYTES", 1)
-    next(streamed.chunks)
+    chunks = stream_page(tables.entities, ListRequest(kind=KINDS["table"], limit=100))
+    next(chunks)
 
-    streamed.close()
+    chunks.close()
 
     with pytest.raises(sqlite3.ProgrammingError):
         opened[0].execute("SELECT 1")

@@ -1,0 +1,198 @@
+"""Which rows a list shows, as SQL over the sorted read model: range scans and counters."""
+
+import sqlite3
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from domain.kinds import EntityKind
+from projections.entities.cursors import Place
+from projections.entities.projection import WHOLE_KIND
+
+_NOWHERE = "-"
+"""A scope that no entity has: the filter names something that does not exist."""
+
+Parameters = tuple[Any, ...]
+
+
+class Include(StrEnum):
+    """Which entities a read sees, by deletion state."""
+
+    NON_DELETED = "non-deleted"
+    DELETED = "deleted"
+    ALL = "all"
+
+    @property
+    def states(self) -> tuple[int, ...]:
+        """Values of the `deleted` column."""
+        return _STATES[self]
+
+
+_STATES = {Include.NON_DELETED: (0,), Include.DELETED: (1,), Include.ALL: (0, 1)}
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """The rows of a list: deletion states, status and scopes, the narrowest scope first."""
+
+    kind: str
+    states: tuple[int, ...]
+    status: str | None = None
+    scopes: tuple[str, ...] = ()
+
+
+def select(
+    connection: sqlite3.Connection,
+    kind: EntityKind,
+    include: Include,
+    status: str | None,
+    filters: Mapping[str, str],
+) -> Selection:
+    """Resolve a list's filters to scopes, the one with the fewest entities first."""
+    selection = Selection(kind.name, include.states, status)
+    if not filters:
+        return selection
+    scopes = [
+        value if kind.filters_by_id else _scope(connection, kind, parameter, value)
+        for parameter, value in sorted(filters.items())
+    ]
+    if len(scopes) > 1:
+        scopes.sort(key=lambda scope: _counted(connection, selection, scope))
+    return msgspec.structs.replace(selection, scopes=tuple(scopes))
+
+
+def _scope(connection: sqlite3.Connection, kind: EntityKind, parameter: str, fqn: str) -> str:
+    """The id of the entity that a filter names, among the kinds that its key refers to."""
+    for referred in kind.references[kind.attribute_of[kind.filters[parameter]]]:
+        found = connection.execute(
+            "SELECT id FROM entities WHERE kind = ? AND fqn = ?", (referred, fqn)
+        ).fetchone()
+        if found is not None:
+            return str(found[0])
+    return _NOWHERE
+
+
+def count(connection: sqlite3.Connection, selection: Selection) -> int:
+    """The number of entities in the list; counted one by one only under several filters."""
+    if len(selection.scopes) < 2:
+        scope = selection.scopes[0] if selection.scopes else WHOLE_KIND
+        return _counted(connection, selection, scope)
+    total = 0
+    for state in selection.states:
+        source = _source(len(selection.scopes), selection.status is not None)
+        row = connection.execute(f"SELECT count(*) {source}", _values(selection, state)).fetchone()
+        total += row[0]
+    return total
+
+
+def _counted(connection: sqlite3.Connection, selection: Selection, scope: str) -> int:
+    """How many entities a scope holds, from the counters."""
+    kind, states, status = selection.kind, selection.states, selection.status
+    sql = _COUNTERS if len(states) == 1 else _COUNTERS_OF_ALL
+    parameters: Parameters = (kind, scope, *states)
+    if status is not None:
+        sql, parameters = sql + " AND status = ?", (*parameters, status)
+    return connection.execute(sql, parameters).fetchone()[0] or 0
+
+
+_COUNTERS = "SELECT sum(n) FROM counters WHERE kind = ? AND scope = ? AND deleted = ?"
+_COUNTERS_OF_ALL = "SELECT sum(n) FROM counters WHERE kind = ? AND scope = ? AND deleted IN (?,?)"
+
+
+def rows(
+    selection: Selection, place: Place | None, *, backward: bool, optional: bool
+) -> tuple[str, Parameters]:
+    """SQL for (name, id, core, optional or NULL) beyond a place, nearest first.
+
+    The caller adds the value of the final LIMIT.
+    """
+    return _statement(
+        len(selection.scopes),
+        len(selection.states),
+        selection.status is not None,
+        _comparison(place, backward),
+        backward,
+        "core, optional" if optional else "core, NULL",
+    ), _parameters(selection, place)
+
+
+def goes_on(
+    connection: sqlite3.Connection, selection: Selection, place: Place, *, backward: bool
+) -> bool:
+    """Whether the list has anything beyond a place."""
+    sql = _keys(
+        len(selection.scopes),
+        len(selection.states),
+        selection.status is not None,
+        _comparison(place, backward),
+        backward,
+        "deleted",
+    )
+    return connection.execute(sql, (*_parameters(selection, place), 1)).fetchone() is not None
+
+
+def _comparison(place: Place | None, backward: bool) -> str:
+    if place is None:
+        return ""
+    return ("<" if backward else ">") + ("=" if place.inclusive else "")
+
+
+@lru_cache
+def _statement(
+    scopes: int, states: int, status: bool, comparison: str, backward: bool, wanted: str
+) -> str:
+    if not scopes:
+        # The keys are in the rows themselves: range scans, merged when there are two.
+        return _keys(scopes, states, status, comparison, backward, wanted)
+    order = "DESC" if backward else "ASC"
+    keys = _keys(scopes, states, status, comparison, backward, "kind, deleted")
+    return (
+        f"SELECT e.name AS name, e.id AS id, {wanted} FROM ({keys}) p JOIN entities e"
+        " ON e.kind = p.kind AND e.deleted = p.deleted AND e.name = p.name AND e.id = p.id"
+        f" ORDER BY p.name {order}, p.id {order}"
+    )
+
+
+@lru_cache
+def _keys(
+    scopes: int, states: int, status: bool, comparison: str, backward: bool, wanted: str
+) -> str:
+    """The list's sort keys, and what else is wanted of the table that holds them."""
+    order = "DESC" if backward else "ASC"
+    beyond = f" AND (name, id) {comparison} (?, ?)" if comparison else ""
+    part = f"SELECT name, id, {wanted} {_source(scopes, status)}{beyond}"
+    return f"{' UNION ALL '.join([part] * states)} ORDER BY name {order}, id {order} LIMIT ?"
+
+
+def _source(scopes: int, status: bool) -> str:
+    """FROM and WHERE of the rows in one deletion state; `k` is the table with the sort key."""
+    if not scopes:
+        index = " INDEXED BY entities_by_status" if status else ""
+        sql = f"FROM entities k{index} WHERE kind = ? AND deleted = ?"
+    else:
+        sql = "FROM scopes k WHERE scope = ? AND kind = ? AND deleted = ?"
+    return (
+        sql
+        + " AND status = ?" * status
+        + " AND EXISTS (SELECT 1 FROM scopes o WHERE o.scope = ? AND o.kind = k.kind"
+        " AND o.deleted = k.deleted AND o.name = k.name AND o.id = k.id)" * max(scopes - 1, 0)
+    )
+
+
+def _values(selection: Selection, state: int) -> Parameters:
+    """Values for the marks of `_source`."""
+    status = () if selection.status is None else (selection.status,)
+    scopes = selection.scopes
+    return (*scopes[:1], selection.kind, state, *status, *scopes[1:])
+
+
+def _parameters(selection: Selection, place: Place | None) -> Parameters:
+    """Values for the marks of `_keys`, but for its LIMIT."""
+    beyond = () if place is None else (place.name, place.id)
+    if len(selection.states) == 1:
+        return (*_values(selection, selection.states[0]), *beyond)
+    return tuple(
+        value for state in selection.states for value in (*_values(selection, state), *beyond)
+    )
