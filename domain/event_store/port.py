@@ -7,7 +7,6 @@ import msgspec
 
 from domain.events import Event
 
-
 ANSWERS_KEPT_MS = 24 * 60 * 60 * 1000
 """How long a repeated write under an idempotency key is recognised."""
 
