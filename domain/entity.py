@@ -16,7 +16,7 @@ from domain.registry import KINDS
 STATUS = "entityStatus"
 
 
-class Entity(msgspec.Struct, frozen=True, kw_only=True):
+class Entity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The state of an entity after the events of its stream up to `stream_version`."""
 
     id: str

@@ -13,7 +13,9 @@ Body = dict[str, Raw]
 """A kind's payload: top-level key -> its value as JSON bytes."""
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class Event(
+    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False
+):
     """What all events carry."""
 
     kind: str
@@ -25,7 +27,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     request_id: str
 
 
-class EntityCreated(Event, frozen=True, kw_only=True):
+class EntityCreated(Event, frozen=True, kw_only=True, gc=False):
     """An entity came to be."""
 
     name: str
@@ -34,27 +36,27 @@ class EntityCreated(Event, frozen=True, kw_only=True):
     body: Body
 
 
-class EntityChanged(Event, frozen=True, kw_only=True):
+class EntityChanged(Event, frozen=True, kw_only=True, gc=False):
     """Parts of the body changed: an RFC 6902 patch of add, remove and replace operations."""
 
     patch: list[dict[str, Any]]
 
 
-class EntityStatusChanged(Event, frozen=True, kw_only=True):
+class EntityStatusChanged(Event, frozen=True, kw_only=True, gc=False):
     """The entity moved to another status of its kind."""
 
     status: str
 
 
-class EntitySoftDeleted(Event, frozen=True, kw_only=True):
+class EntitySoftDeleted(Event, frozen=True, kw_only=True, gc=False):
     """The entity was marked deleted; its name stays claimed."""
 
 
-class EntityRestored(Event, frozen=True, kw_only=True):
+class EntityRestored(Event, frozen=True, kw_only=True, gc=False):
     """A soft-deleted entity is live again."""
 
 
-class EntityPurged(Event, frozen=True, kw_only=True):
+class EntityPurged(Event, frozen=True, kw_only=True, gc=False):
     """The entity was hard-deleted; its name is free again, its history stays in the log."""
 
 

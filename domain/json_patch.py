@@ -28,6 +28,9 @@ _MAX_COPIED = 100_000
 _IDENTITIES = ("id", "tagFQN", "name")
 
 
+_CONTAINERS = frozenset({dict, list})
+
+
 def apply(document: Any, patch: Iterable[Mapping[str, Any]]) -> Any:
     """The document after the patch, applied in order; `document` may be changed in place.
 
@@ -79,6 +82,24 @@ def _apply_one(document: Any, name: str, path: list[str], operation: Mapping[str
     if path[: len(source)] == source and len(path) > len(source):
         raise InvalidInput("a value cannot be moved into itself")
     return _add(_remove(document, source), path, value)
+
+
+def check_depth(value: dict[str, Any]) -> None:
+    """Raise InvalidInput when values are nested more than MAX_DEPTH levels deep.
+
+    Unlike `measure` it looks at objects and arrays only, for it sees every payload.
+    """
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise InvalidInput(f"values are nested more than {MAX_DEPTH} levels deep")
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if type(outer) is dict else outer)
+            if type(inner) in _CONTAINERS
+        ]
 
 
 def measure(value: Any) -> int:

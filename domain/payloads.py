@@ -13,9 +13,9 @@ from domain.entity import STATUS, Entity
 from domain.errors import InvalidInput
 from domain.event_store.port import Claim
 from domain.events import Body
-from domain.json_patch import measure
+from domain.json_patch import check_depth
 from domain.kinds import EntityKind
-from domain.references import Claims, check_tags, find, resolve
+from domain.references import Claims, check_tags, find, reference_to, resolve
 
 _EMPTY = frozenset((b"null", b"[]", b"{}"))
 _encode = msgspec.json.Encoder().encode
@@ -59,20 +59,23 @@ def read(
     values = unalias(dict(values))
     struct, parent, fqn = _identify(kind, values, claims)
     known_references, known_tags = _known(kind, state)
+    if parent is not None:
+        known_references[parent.id] = reference_to(parent)
     if parent is not None and kind.inherits:
         known_references |= _inherit(kind, struct, parent_bodies(parent.id))
     resolve(claims, kind, struct, known_references)
     check_tags(claims, struct.tag_labels(), known_tags)
     struct.complete(fqn)
-    body = _to_keys.decode(_encode(struct))
+    held = _to_keys.decode(_encode(struct))
+    body = {key: raw for key, raw in held.items() if bytes(raw) not in _EMPTY}
+    emptied = values.keys() - body.keys()
     del body["name"]
-    given = {key for key, raw in body.items() if bytes(raw) not in _EMPTY}
     return Payload(
         name=struct.name,
         fqn=fqn,
         parent_id=parent.id if parent else None,
-        body={key: body[key] for key in body if key in given},
-        emptied=frozenset(values.keys() - given - {"name"}),
+        body=body,
+        emptied=frozenset(emptied),
     )
 
 
@@ -94,7 +97,7 @@ def _identify(
 
 def convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
     """The Struct of a decoded body; raises InvalidInput naming the key that does not fit."""
-    measure(values)
+    check_depth(values)
     try:
         struct = msgspec.convert(values, type=kind.body)
     except msgspec.ValidationError as error:
@@ -108,13 +111,19 @@ def convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
 
 
 def _parent(kind: EntityKind, struct: EntityBody, claims: Claims) -> Claim | None:
-    """The entity under whose name this one stands; of several in a list, the first."""
+    """The entity under whose name this one stands; of several in a list, the first.
+
+    A parent given alone is resolved in place on the way.
+    """
     for key in kind.parents:
         attribute = kind.attribute_of[key]
         value = getattr(struct, attribute)
         ref = next(iter(value), None) if isinstance(value, list) else value
         if ref is not None:
-            return find(claims, ref, kind.references[attribute], key)
+            parent = find(claims, ref, kind.references[attribute], key)
+            if value is ref:
+                setattr(struct, attribute, reference_to(parent))
+            return parent
     if kind.parents and not kind.root:
         raise InvalidInput(f"{kind.name}: needs its parent in {' or '.join(kind.parents)}")
     return None

@@ -8,7 +8,7 @@ import msgspec
 from domain.entity import Entity
 
 
-class Folded(msgspec.Struct, frozen=True):
+class Folded(msgspec.Struct, frozen=True, gc=False):
     """An entity as the log has it at the end of a batch; `entity.purged` means: remove it."""
 
     entity: Entity

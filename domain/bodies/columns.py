@@ -29,8 +29,7 @@ class Named(Part, kw_only=True):
 
     def parts(self) -> "Sequence[Named]":
         """The named parts that it consists of in turn."""
-        children: Sequence[Named] | None = getattr(self, "children", None)
-        return children or ()
+        return ()
 
 
 class Column(Named, kw_only=True):
@@ -55,6 +54,9 @@ class Column(Named, kw_only=True):
     children: "list[Column] | None" = None
     extension: Extension | None = None
 
+    def parts(self) -> Sequence[Named]:
+        return self.children or ()
+
     def __post_init__(self) -> None:
         if self.data_type in WAREHOUSE_TYPES:
             self.data_type_display = self.data_type_display or self.data_type
@@ -73,6 +75,9 @@ class SchemaField(Named, kw_only=True):
     data_type_display: str | None = None
     children: "list[SchemaField] | None" = None
 
+    def parts(self) -> Sequence[Named]:
+        return self.children or ()
+
 
 class IndexField(Named, kw_only=True):
     """One field of a search index; an OBJECT has fields as `children`."""
@@ -83,6 +88,9 @@ class IndexField(Named, kw_only=True):
     display_name: str | None = None
     data_type_display: str | None = None
     children: "list[IndexField] | None" = None
+
+    def parts(self) -> Sequence[Named]:
+        return self.children or ()
 
 
 def check_level(parts: Sequence[Named] | None, where: str) -> None:

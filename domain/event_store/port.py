@@ -11,7 +11,7 @@ ANSWERS_KEPT_MS = 24 * 60 * 60 * 1000
 """How long a repeated write under an idempotency key is recognised."""
 
 
-class RecordedEvent(msgspec.Struct, frozen=True):
+class RecordedEvent(msgspec.Struct, frozen=True, gc=False):
     """An event with its place in its entity's stream and in the whole log."""
 
     entity_id: str

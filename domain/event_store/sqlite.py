@@ -56,11 +56,22 @@ _TABLES = (
 
 class _Pool(SQLiteConnectionPool):
     def _create_connection(self) -> SQLiteConnection:
+        if not self.is_sqlite_memory_mode and not self.is_journal_mode_wal:
+            _set_page_size(self.db_name)
         connection = super()._create_connection()
         cursor = connection.cursor()
         cursor.execute("PRAGMA synchronous=FULL")
         cursor.execute("PRAGMA cache_size=-16384")
+        cursor.execute("PRAGMA mmap_size=268435456")
         return connection
+
+
+def _set_page_size(path: str) -> None:
+    """Give a new file pages that hold several payloads; on an existing file it does nothing."""
+    connection = sqlite3.connect(path, uri=True)
+    connection.execute("PRAGMA page_size=16384")
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.close()
 
 
 class Datastore(SQLiteDatastore):

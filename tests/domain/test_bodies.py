@@ -36,7 +36,7 @@ def lines(path: Path) -> Iterator[str]:
 @pytest.mark.parametrize("name", ["ecommerce.jsonl", "mozilla.jsonl.gz"])
 def test_catalog_lines_convert_and_stay_once_completed(name: str) -> None:
     if not (DATA / name).exists():
-        pytest.skip(f"the catalog {name} is not beside this repository")
+        pytest.skip(f"the shared catalogs are not here: no {name}")
     for number, line in enumerate(lines(DATA / name), start=1):
         values = json.loads(line)
         kind = KINDS[values.pop("entityType")]

@@ -1,0 +1,71 @@
+"""What a user can set, run or ask is in the README, and the links there lead somewhere."""
+
+import re
+from pathlib import Path
+
+import click
+import msgspec
+import pytest
+
+from api.commands import main as catalog
+from api.permissions import ROLES
+from api.settings import Settings
+from domain.registry import KINDS
+from replay_tool.commands import main as replay
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
+
+
+@pytest.mark.parametrize("field", [field.name for field in msgspec.structs.fields(Settings)])
+def test_setting_is_documented_with_its_default(field: str) -> None:
+    rows = [line for line in README.splitlines() if f"`CATALOG_{field.upper()}`" in line]
+    rows = [row for row in rows if row.startswith("| ")]
+    default = getattr(Settings(), field)
+    shown = f"{default:g}" if isinstance(default, float) else str(default)
+
+    assert len(rows) == 1
+    assert default is None or f"`{shown}`" in rows[0]
+
+
+@pytest.mark.parametrize(("group", "name"), [(catalog, "catalog"), (replay, "catalog-replay")])
+def test_command_and_its_options_are_documented(group: click.Group, name: str) -> None:
+    for command in group.commands.values():
+        if command.hidden:
+            continue
+        rows = [
+            line for line in README.splitlines() if line.startswith(f"| `{name} {command.name}`")
+        ]
+        assert len(rows) == 1, command.name
+        assert command.help
+        for parameter in command.params:
+            assert not isinstance(parameter, click.Option) or parameter.help
+
+
+def test_collections_and_roles_are_documented() -> None:
+    services = re.search(r"`services/\{([a-z,]+)\}Services`", README)
+    assert services is not None
+    named = {f"services/{name}Services" for name in services[1].split(",")}
+    named |= set(re.findall(r"`([A-Za-z]+)`", README))
+
+    assert {kind.collection for kind in KINDS.values()} <= named
+    assert set(ROLES) <= named
+
+
+def test_dependencies_have_their_reason() -> None:
+    project = (ROOT / "pyproject.toml").read_text()
+    runtime = re.search(r"^dependencies = \[(.*?)\]", project, re.DOTALL | re.MULTILINE)
+    assert runtime is not None
+
+    for name in re.findall(r'"([a-z-]+)[><=]', runtime[1]):
+        assert re.search(rf"^\| .*\b{name}\b", ARCHITECTURE, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/architecture.md"])
+def test_files_that_a_page_names_exist(page: str) -> None:
+    text = (ROOT / page).read_text()
+    for folder, file in re.findall(
+        r"`((?:domain|projections|api|tests|benchmarks|docs)/)([\w/.]*)`", text
+    ):
+        assert (ROOT / folder / file).exists(), folder + file
