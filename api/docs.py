@@ -16,7 +16,6 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 
-from api.openapi import document
 from api.permissions import PUBLIC
 
 _STATIC = Path(__file__).parent / "static"
@@ -63,6 +62,8 @@ class OpenAPIDocument:
 
     def encoded(self, app: Litestar) -> bytes:
         """The document as JSON; blocks while it is built."""
+        from api.openapi import document  # noqa: PLC0415 - start-up: only this page needs it
+
         with self._lock:
             if self._encoded is None:
                 self._encoded = msgspec.json.encode(document(app))

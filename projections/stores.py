@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import structlog
+
 from domain.errors import StoreUnavailable
 from domain.event_store.log import EventLog, open_event_log
 from projections.entities.projection import EntityProjection
@@ -11,6 +13,8 @@ from projections.projector import Projector
 from projections.search.engine import SearchEngine
 from projections.search.projection import SearchProjection
 from projections.search.whoosh.engine import WhooshEngine
+
+log_line = structlog.get_logger("catalog.projections")
 
 EVENTS_PER_COMMIT = {"entities": 5_000, "search": 1_000}
 """Projection -> the most events in one of its commits."""
@@ -65,6 +69,8 @@ def open_stores(directory: Path, *, writable: bool = True) -> Stores:
     log = open_log(directory)
     entities = open_entity_store(directory / "entities.db")
     engine = WhooshEngine.open(directory / "search", writable=writable)
+    if engine.rebuild_reason is not None:
+        log_line.warning("the search index is built anew", reason=engine.rebuild_reason)
     return Stores(directory, log, entities, engine)
 
 

@@ -28,7 +28,7 @@ DEFAULT_LIMIT = 10
 
 def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     """The GET routes of a kind."""
-    path = f"/{kind.collection}"
+    path = f"/v1/{kind.collection}"
     stores = services.stores
 
     def list_entities(

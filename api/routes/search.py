@@ -54,7 +54,7 @@ def search_routes(services: Services) -> list[HTTPRouteHandler]:
         )
         return Finished(body)
 
-    return [route("GET", "/search/query", Permission(Action.SEARCH), query, _parameters())]
+    return [route("GET", "/v1/search/query", Permission(Action.SEARCH), query, _parameters())]
 
 
 def snake(name: str) -> str:

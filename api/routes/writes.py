@@ -32,7 +32,7 @@ AnyRequest = Request[Any, Any, Any]
 
 def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     """The POST, PUT, PATCH and DELETE routes of a kind."""
-    path = f"/{kind.collection}"
+    path = f"/v1/{kind.collection}"
     catalog = services.catalog
 
     async def create(request: AnyRequest) -> Finished:
