@@ -84,12 +84,13 @@ def _apply_one(document: Any, name: str, path: list[str], operation: Mapping[str
     return _add(_remove(document, source), path, value)
 
 
-def check_depth(value: dict[str, Any]) -> None:
+def check_depth(value: Mapping[str, Any]) -> None:
     """Raise InvalidInput when values are nested more than MAX_DEPTH levels deep.
 
     Unlike `measure` it looks at objects and arrays only, for it sees every payload.
     """
-    depth, level = 0, [value]
+    depth = 0
+    level: list[Any] = [value]
     while level:
         depth += 1
         if depth > MAX_DEPTH:
