@@ -15,6 +15,8 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from api.errors import Forbidden, Unauthorized
 from api.permissions import PUBLIC, Permission, Principal
+from api.settings import MIN_SECRET_BYTES
+from domain.errors import InvalidInput
 from domain.names import MAX_NAME_LENGTH
 
 ALGORITHM = "HS256"
@@ -44,7 +46,20 @@ def read_secret(directory: Path, configured: str | None) -> str:
             pass
         finally:
             fresh.unlink()
-    return path.read_text().strip()
+        _sync(directory)
+    secret = path.read_text().strip()
+    if len(secret.encode()) < MIN_SECRET_BYTES:
+        raise InvalidInput(f"{path} must hold at least {MIN_SECRET_BYTES} bytes; remove or mend it")
+    return secret
+
+
+def _sync(directory: Path) -> None:
+    """Make a new file's name survive power loss."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def mint(secret: str, subject: str, roles: tuple[str, ...], lifetime: int) -> str:
@@ -109,7 +124,10 @@ class AccessMiddleware(ASGIMiddleware):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Raises Unauthorized or Forbidden before anything of the request is parsed."""
-        needed = scope["route_handler"].opt.get("permission")
+        handler = scope["route_handler"]
+        # What Litestar answers to OPTIONS by itself says no more than which methods there are.
+        automatic = getattr(handler, "http_methods", None) == {"OPTIONS"}
+        needed = PUBLIC if automatic else handler.opt.get("permission")
         if needed != PUBLIC:
             principal = self._authenticate(scope)
             if not isinstance(needed, Permission) or not principal.may(needed):

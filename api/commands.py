@@ -1,5 +1,6 @@
 """The `catalog` command: serve, mint tokens, import."""
 
+import os
 import socket
 import sys
 from collections.abc import Callable
@@ -18,14 +19,14 @@ _data = click.option("--data", metavar="DIR", help="Data directory (CATALOG_DATA
 
 
 def told(command: Callable[..., None]) -> Callable[..., None]:
-    """Errors of the catalog as one line on standard error and exit code 2."""
+    """Errors that an operator can mend as one line on standard error and exit code 2."""
 
     @wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
             command(*args, **options)
-        except CatalogError as error:
-            click.echo(f"error: {error.message}", err=True)
+        except (CatalogError, OSError) as error:
+            click.echo(f"error: {error}", err=True)
             sys.exit(EXIT_USAGE)
 
     return run
@@ -35,6 +36,7 @@ def told(command: Callable[..., None]) -> Callable[..., None]:
 @click.version_option(package_name="metadata-catalog")
 def main() -> None:
     """A metadata catalog with an HTTP API compatible with OpenMetadata's."""
+    os.umask(0o077)
 
 
 @main.command()
@@ -120,10 +122,12 @@ def import_files(files: tuple[str, ...], actor: str, data: str | None) -> None:
 
     settings = read_settings(data=data)
     run = ImportRun(settings.directory, actor)
-    with run:
-        for file in files:
-            run.load(Path(file))
-    click.echo(run.summary())
+    try:
+        with run:
+            for file in files:
+                run.load(Path(file))
+    finally:
+        click.echo(run.summary())
     if run.failed:
         sys.exit(EXIT_BAD_LINES)
 

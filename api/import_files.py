@@ -81,8 +81,7 @@ class ImportRun:
 
     def _add(self, file: Path, batch: Batch) -> None:
         counts = self._counts
-        for field in ("lines", "events", "created", "changed", "unchanged", "bad"):
-            setattr(counts, field, getattr(counts, field) + getattr(batch, field))
+        counts.add(batch)
         for bad in batch.bad:
             said = f"{file.name}:{bad.number}: {bad.reason}"
             self._progress.console.print(said, markup=False, highlight=False, soft_wrap=True)

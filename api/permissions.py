@@ -62,7 +62,7 @@ class Principal(msgspec.Struct, frozen=True):
         """Whether one of the caller's roles grants the permission; unknown roles grant nothing.
 
         A permission without a kind (search, operate) is granted by any grant of its action;
-        what a search then shows is narrowed to the kinds of `kinds`.
+        a search then shows the kinds for which the caller has it.
         """
         for role in self.roles:
             grants = ROLES.get(role, {})

@@ -5,7 +5,9 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import uvicorn
 
@@ -13,12 +15,13 @@ from api.app import create_app
 from api.auth import read_secret
 from api.services import make_services
 from api.settings import Settings
-from projections.daemon import Daemon
-from projections.stores import Stores, open_stores
+from projections.daemon import Daemon, ProjectorLock
+from projections.stores import Stores, make_directory, open_stores
 
 _BACKLOG = 2_048
 _GRACE_SECONDS = 10
 _SWITCH_SECONDS = 0.001
+_PARENT_SECONDS = 1.0
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -42,20 +45,13 @@ def serve_alone(settings: Settings, listener: socket.socket) -> None:
     # list wait for 5 ms at a time.
     sys.setswitchinterval(_SWITCH_SECONDS)
     secret = read_secret(settings.directory, settings.jwt_secret)
-    stores = open_stores(settings.directory)
-    try:
-        daemon = make_daemon(stores, settings)
-        daemon.start()
-        try:
-            _serve(settings, stores, secret, listener, daemon.wake)
-        finally:
-            daemon.stop()
-    finally:
-        stores.close()
+    with _projecting(settings) as (stores, daemon):
+        _serve(settings, stores, secret, listener, daemon.wake)
 
 
 def serve_worker(settings: Settings, listener: socket.socket) -> None:
     """Serve, while another process projects."""
+    _stop_with_parent()
     secret = read_secret(settings.directory, settings.jwt_secret)
     stores = open_stores(settings.directory, writable=False)
     try:
@@ -66,19 +62,41 @@ def serve_worker(settings: Settings, listener: socket.socket) -> None:
 
 def project(settings: Settings) -> None:
     """Project without serving until SIGTERM or SIGINT."""
-    stores = open_stores(settings.directory)
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    try:
-        daemon = make_daemon(stores, settings)
-        daemon.start()
-        parent = os.getppid()
-        while not stopped.wait(1.0) and os.getppid() == parent:
-            pass
-        daemon.stop()
-    finally:
-        stores.close()
+    _stop_with_parent()
+    with _projecting(settings):
+        stopped.wait()
+
+
+@contextmanager
+def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
+    """The stores, opened and projected by this process alone."""
+    make_directory(settings.directory)
+    with ProjectorLock(settings.directory):
+        stores = open_stores(settings.directory)
+        try:
+            daemon = make_daemon(stores, settings)
+            daemon.start()
+            try:
+                yield stores, daemon
+            finally:
+                daemon.stop()
+        finally:
+            stores.close()
+
+
+def _stop_with_parent() -> None:
+    """Send this process SIGTERM when the one that started it is gone."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_PARENT_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
 
 
 def _serve(

@@ -9,7 +9,8 @@ import threading
 import structlog
 
 from api.settings import Settings
-from projections.stores import open_stores
+from projections.daemon import ProjectorLock
+from projections.stores import make_directory, open_stores
 
 _POLL_SECONDS = 0.2
 _RESTART_SECONDS = 1.0
@@ -20,7 +21,9 @@ log = structlog.get_logger("catalog.supervisor")
 
 def supervise(settings: Settings, listener: socket.socket) -> None:
     """Run the processes until SIGTERM or SIGINT; one that dies is started again."""
-    open_stores(settings.directory).close()
+    make_directory(settings.directory)
+    with ProjectorLock(settings.directory):
+        open_stores(settings.directory).close()
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())

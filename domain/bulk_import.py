@@ -46,6 +46,15 @@ class Batch(msgspec.Struct):
     unchanged: int = 0
     bad: list[BadLine] = []
 
+    def add(self, other: "Batch") -> None:
+        """Count another batch in."""
+        self.lines += other.lines
+        self.events += other.events
+        self.created += other.created
+        self.changed += other.changed
+        self.unchanged += other.unchanged
+        self.bad = [*self.bad, *other.bad]
+
 
 _INHERITED = frozenset(key for kind in KINDS.values() for key in kind.inherits)
 
@@ -151,9 +160,7 @@ class BulkImport:
                 return Batch(lines=1, bad=[BadLine(lines[0][0], error.message)])
         whole = Batch()
         for line in lines:
-            part = self.load([line])
-            for field in ("lines", "events", "created", "changed", "unchanged", "bad"):
-                setattr(whole, field, getattr(whole, field) + getattr(part, field))
+            whole.add(self.load([line]))
         return whole
 
     def _load(self, lines: list[Line]) -> Batch:

@@ -70,6 +70,12 @@ class Outcome(msgspec.Struct, frozen=True):
     """Position in the log that includes the write."""
 
 
+class ByName(msgspec.Struct, frozen=True):
+    """Which entity is meant: the one that holds a qualified name when the write is decided."""
+
+    fqn: str
+
+
 _Step = tuple[str, Entity | None, list[Event]]
 """Entity id, state before, events."""
 
@@ -131,15 +137,19 @@ class Catalog:
         return self._write(plan, caller)
 
     def patch(
-        self, kind: EntityKind, entity_id: str, patch: Sequence[Mapping[str, Any]], caller: Caller
+        self,
+        kind: EntityKind,
+        which: str | ByName,
+        patch: Sequence[Mapping[str, Any]],
+        caller: Caller,
     ) -> Outcome:
         """Apply an RFC 6902 patch to the entity's document, with absent arrays shown as []."""
         json_patch.measure(list(patch))
 
         def plan() -> _Plan:
-            state = self._existing(kind, entity_id)
+            state = self._existing(kind, which)
             if state.deleted:
-                raise NotFound(f"{kind.name} instance for {entity_id} not found: it is deleted")
+                raise NotFound(f"{kind.name} instance for {state.id} not found: it is deleted")
             shown = {key: msgspec.json.decode(raw) for key, raw in document.fields(state).items()}
             before = {key: shown.pop(key, None) for key in document.SERVER_KEYS}
             arrays: dict[str, Any] = {key: [] for key in sorted(kind.arrays)}
@@ -163,7 +173,13 @@ class Catalog:
         return self._write(plan, caller)
 
     def delete(
-        self, kind: EntityKind, entity_id: str, caller: Caller, *, hard: bool, recursive: bool
+        self,
+        kind: EntityKind,
+        which: str | ByName,
+        caller: Caller,
+        *,
+        hard: bool,
+        recursive: bool,
     ) -> Outcome:
         """Soft-delete the entity, or purge it when `hard`; with its children when `recursive`.
 
@@ -171,8 +187,8 @@ class Catalog:
         """
 
         def plan() -> _Plan:
-            state = self._existing(kind, entity_id)
-            doomed = [claim for claim in self._descendants(entity_id) if hard or not claim.deleted]
+            state = self._existing(kind, which)
+            doomed = [claim for claim in self._descendants(state.id) if hard or not claim.deleted]
             if doomed and not recursive and (hard or not state.deleted):
                 raise NotEmpty(
                     f"{kind.name} {state.fqn!r} is not empty: it has {len(doomed)} below it,"
@@ -186,7 +202,7 @@ class Catalog:
             ]
             own = self._step(command_type, state, caller, at, checked=True)
             change = Change.DELETED if hard else Change.SOFT_DELETED
-            return _Plan(entity_id, change if own[2] else Change.NO_CHANGE, [*steps, own])
+            return _Plan(state.id, change if own[2] else Change.NO_CHANGE, [*steps, own])
 
         return self._write(plan, caller)
 
@@ -309,11 +325,16 @@ class Catalog:
         assert entity is not None
         return Outcome(entity, Change(remembered.outcome), self.store.head())
 
-    def _existing(self, kind: EntityKind, entity_id: str) -> Entity:
-        """The entity of this kind and id, live or soft-deleted; raises NotFound."""
-        state = self._state(entity_id)
+    def _existing(self, kind: EntityKind, which: str | ByName) -> Entity:
+        """The entity of this kind and id or name, live or soft-deleted; raises NotFound."""
+        if isinstance(which, ByName):
+            claim = self.store.claim(kind.name, which.fqn)
+            state = self._state(claim.id) if claim else None
+        else:
+            state = self._state(which)
         if state is None or state.purged or state.kind != kind.name:
-            raise NotFound(f"{kind.name} instance for {entity_id} not found")
+            sought = which.fqn if isinstance(which, ByName) else which
+            raise NotFound(f"{kind.name} instance for {sought} not found")
         return state
 
     def _known(self, entity_id: str) -> Entity:

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from domain import names
 from domain.bodies.base import EntityBody, reference_fields
 
 RELATIONS = (
@@ -74,6 +75,9 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     searched: Mapping[str, float] = MappingProxyType({})
     """Paths that plain text is matched against beside names, description and tags -> weight."""
 
+    search_defaults: Mapping[str, Any] = MappingProxyType({})
+    """What its search documents hold where the entity holds nothing, as OpenMetadata's do."""
+
     @cached_property
     def keys(self) -> frozenset[str]:
         """The keys of the body that are recorded."""
@@ -85,6 +89,11 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def optional(self) -> tuple[str, ...]:
         """Keys absent from lists unless `fields` names them."""
         return (*(key for key in RELATIONS if key in self.keys), *self.large)
+
+    def spelled(self, fqn: str) -> str:
+        """A qualified name as it is recorded: of kinds that stand alone a bare name will do."""
+        alone = self.root and not self.parents
+        return names.quote(fqn) if alone and not fqn.startswith('"') else fqn
 
     @cached_property
     def search(self) -> tuple[SearchField, ...]:

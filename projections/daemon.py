@@ -45,8 +45,11 @@ class ProjectorLock:
         self._file: IO[str] | None = None
 
     def __enter__(self) -> "ProjectorLock":
-        """Raises StoreUnavailable when another process holds it."""
-        file = self._path.open("w")
+        """Raises StoreUnavailable when another process holds it, or it cannot be made."""
+        try:
+            file = self._path.open("w")
+        except OSError as error:
+            raise StoreUnavailable(f"the projectors' lock cannot be made: {error}") from None
         # More than one try: `is_projected` holds the lock for an instant to look at it.
         for _ in range(_LOCK_ATTEMPTS):
             try:
@@ -69,7 +72,7 @@ class ProjectorLock:
 
 
 class Daemon:
-    """All projectors of a data directory; `start` and `stop` it."""
+    """All projectors of a data directory; `start` and `stop` it under a ProjectorLock."""
 
     def __init__(
         self,
@@ -82,15 +85,14 @@ class Daemon:
         self._projectors = projectors
         self._directory = directory
         self._pauses = pauses or {}
-        self._lock = ProjectorLock(directory)
+        self._publishing = threading.Lock()
         self._stopping = threading.Event()
         self._wake = {projector.name: threading.Event() for projector in projectors}
         self._threads: list[threading.Thread] = []
         self._states = {projector.name: ProjectorState() for projector in projectors}
 
     def start(self) -> None:
-        """Raises StoreUnavailable when another process runs the projectors already."""
-        self._lock.__enter__()
+        """Begin; the caller holds the directory's ProjectorLock until after `stop`."""
         self._publish()
         for projector in self._projectors:
             thread = threading.Thread(
@@ -106,7 +108,6 @@ class Daemon:
         for thread in self._threads:
             thread.join()
         self._threads.clear()
-        self._lock.__exit__()
 
     def wake(self) -> None:
         """Something was appended: look now rather than at the next poll."""
@@ -147,8 +148,14 @@ class Daemon:
         """Share the states with the processes that only read."""
         path = states_path(self._directory)
         fresh = path.with_suffix(".new")
-        fresh.write_bytes(msgspec.json.encode(self._states))
-        fresh.replace(path)
+        with self._publishing:
+            try:
+                fresh.write_bytes(msgspec.json.encode(self._states))
+                fresh.replace(path)
+            except OSError as error:
+                # A full disk must not end the projector that is about to tell of it.
+                log.error("the projectors' states cannot be shared", error=str(error))
+                path.unlink(missing_ok=True)
 
 
 def states_path(directory: Path) -> Path:

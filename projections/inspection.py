@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from domain.errors import StoreUnavailable
-from projections.daemon import ProjectorState, is_projected, read_states
+from projections.daemon import is_projected, read_states
 from projections.stores import Stores
 
 
@@ -42,15 +42,23 @@ def inspect(stores: Stores) -> Inspection:
     directory = stores.directory
     states = read_states(directory)
     head = stores.log.head()
+    projected = is_projected(directory)
     reports = []
     for name, store in stores.read_models.items():
-        known = states.get(name, ProjectorState())
-        state, error = known.state.value, known.error
+        known = states.get(name)
+        if not projected:
+            state, error = "not running", None
+        elif known is None:
+            state, error = "unknown", "the daemon cannot share its state"
+        else:
+            state, error = known.state.value, known.error
         checkpoint = entities = 0
         try:
             checkpoint, entities = store.checkpoint(), store.count()
         except StoreUnavailable as unavailable:
             state, error = "unavailable", unavailable.message
+        if checkpoint > head:
+            state, error = "ahead of the log", "it was built from another log; rebuild it"
         reports.append(
             ProjectionReport(
                 name=name,
@@ -64,7 +72,7 @@ def inspect(stores: Stores) -> Inspection:
                 bytes=_size(directory, name),
             )
         )
-    return Inspection(head, is_projected(directory), _size(directory, "events"), reports)
+    return Inspection(head, projected, _size(directory, "events"), reports)
 
 
 def _age_of_next(stores: Stores, checkpoint: int) -> float:

@@ -34,6 +34,3 @@ class Projection(Protocol):
 
     def reset(self) -> None:
         """Forget everything; the checkpoint becomes 0."""
-
-    def close(self) -> None:
-        """Release files and connections."""

@@ -1,8 +1,12 @@
 """Feeds one projection from the log, batch by batch."""
 
+import structlog
+
 from domain.event_store.port import EventStore
 from projections.folding import Folder
 from projections.port import Projection
+
+log = structlog.get_logger("catalog.projections")
 
 
 class Projector:
@@ -25,10 +29,15 @@ class Projector:
         """Apply the next batch; returns the number of its events, 0 when there are none.
 
         Raises StoreUnavailable when trying again may help; after any other exception the
-        projection must not go on. Nothing is ever skipped.
+        projection must not go on. Nothing is ever skipped. A read model that is ahead of the
+        log (an older log was restored) is begun anew.
         """
         if self._checkpoint is None:
             self._checkpoint = self.projection.checkpoint()
+            if self._checkpoint > self._store.head():
+                log.warning("read model is ahead of the log: built anew", projection=self.name)
+                self.reset()
+                self._checkpoint = 0
         batch = self._store.read(self._checkpoint, self._batch_size)
         if batch:
             position = batch[-1].position

@@ -63,11 +63,12 @@ def open_log(directory: Path) -> EventLog:
 def open_stores(directory: Path, *, writable: bool = True) -> Stores:
     """Everything in a data directory, made when it is missing.
 
-    A process that does not run the projectors opens the search index with `writable` false.
+    A process that runs the projectors holds the directory's ProjectorLock before it opens
+    anything writable, for what is damaged is begun anew; any other passes `writable` false.
     Raises StoreUnavailable when something cannot be opened.
     """
     log = open_log(directory)
-    entities = open_entity_store(directory / "entities.db")
+    entities = open_entity_store(directory / "entities.db", writable=writable)
     engine = WhooshEngine.open(directory / "search", writable=writable)
     if engine.rebuild_reason is not None:
         log_line.warning("the search index is built anew", reason=engine.rebuild_reason)

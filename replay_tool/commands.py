@@ -1,5 +1,6 @@
 """The `catalog-replay` command: inspect the read models, bring them up to date, rebuild them."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,14 +35,14 @@ _json = click.option("--json", "as_json", is_flag=True, help="For machines.")
 
 
 def told(command: Callable[..., None]) -> Callable[..., None]:
-    """Errors of the catalog as one line on standard error and exit code 2."""
+    """Errors that an operator can mend as one line on standard error and exit code 2."""
 
     @wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
             command(*args, **options)
-        except CatalogError as error:
-            click.echo(f"error: {error.message}", err=True)
+        except (CatalogError, OSError) as error:
+            click.echo(f"error: {error}", err=True)
             sys.exit(EXIT_FAILED)
 
     return run
@@ -51,6 +52,7 @@ def told(command: Callable[..., None]) -> Callable[..., None]:
 @click.version_option(package_name="metadata-catalog")
 def main() -> None:
     """Operate the read models of a catalog from its log."""
+    os.umask(0o077)
 
 
 @main.command("inspect")
@@ -72,7 +74,7 @@ def show(data: Path, as_json: bool) -> None:
 @told
 def catch_up(data: Path) -> None:
     """Apply what the log has beyond each projection's checkpoint."""
-    with _opened(data) as stores, ProjectorLock(data):
+    with _locked(data) as stores:
         for projector in stores.projectors():
             click.echo(Replay(projector, stores.log).run())
 
@@ -83,7 +85,7 @@ def catch_up(data: Path) -> None:
 @told
 def rebuild(projection: str, data: Path) -> None:
     """Throw a projection away and build it again from the log; no server may be running."""
-    with _opened(data) as stores, ProjectorLock(data):
+    with _locked(data) as stores:
         for projector in stores.projectors():
             if projection in (projector.name, "all"):
                 projector.reset()
@@ -93,13 +95,25 @@ def rebuild(projection: str, data: Path) -> None:
 @contextmanager
 def _opened(directory: Path, *, writable: bool = True) -> Iterator[Stores]:
     """The stores of an existing data directory."""
-    if not (directory / "events.db").exists():
-        raise CatalogError(f"{directory} holds no catalog: it has no events.db")
+    _check_catalog(directory)
     stores = open_stores(directory, writable=writable)
     try:
         yield stores
     finally:
         stores.close()
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[Stores]:
+    """The same, writable, while no other process projects."""
+    _check_catalog(directory)
+    with ProjectorLock(directory), _opened(directory) as stores:
+        yield stores
+
+
+def _check_catalog(directory: Path) -> None:
+    if not (directory / "events.db").exists():
+        raise CatalogError(f"{directory} holds no catalog: it has no events.db")
 
 
 def _print(inspection: Inspection) -> None:

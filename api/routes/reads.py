@@ -13,11 +13,18 @@ from litestar.response import Stream
 
 from api.permissions import Action, Permission
 from api.responses import JSON, Finished
-from api.routes.signatures import ENTITY_ID, FQN, REQUEST, Parameters, name_in_path, route
+from api.routes.signatures import (
+    ENTITY_ID,
+    FQN,
+    REQUEST,
+    Parameters,
+    id_in_path,
+    name_in_path,
+    route,
+)
 from api.services import Services
 from domain import document, history
 from domain.errors import InvalidInput, NotFound
-from domain.ids import parse_id
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
 from projections.entities.queries import STREAM_FROM, ListRequest, list_page, read_one, stream_page
@@ -51,16 +58,19 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             filters={name: str(value) for name, value in filters.items() if value is not None},
         )
         if limit > STREAM_FROM:
-            return Stream(_sent(stream_page(stores.entities, request)), media_type=JSON)
+            chunks = stream_page(stores.entities, request)
+            # Now, while what is wrong can still be a status.
+            first = next(chunks)
+            return Stream(_sent(first, chunks), media_type=JSON)
         return Finished(list_page(stores.entities, request))
 
     def by_id(entity_id: str, fields: str | None, include: Include) -> Finished:
-        return one(fields, include, entity_id=parse_id(entity_id, "id"))
+        return one(fields, include, entity_id=id_in_path(entity_id))
 
     def by_name(
         request: Request[Any, Any, Any], fqn: str, fields: str | None, include: Include
     ) -> Finished:
-        return one(fields, include, fqn=name_in_path(request))
+        return one(fields, include, fqn=kind.spelled(name_in_path(request)))
 
     def one(fields: str | None, include: Include, **which: str) -> Finished:
         wanted = parse_fields(kind, fields)
@@ -70,13 +80,13 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         return Finished(body, headers=headers)
 
     def versions(entity_id: str) -> Finished:
-        states = history.versions(stores.log, kind, parse_id(entity_id, "id"))
+        states = history.versions(stores.log, kind, id_in_path(entity_id))
         shown = [document.encode(document.fields(state)).decode() for state in states]
         body = msgspec.json.encode({"entityType": kind.name, "versions": shown})
         return Finished(body)
 
     def version(entity_id: str, version: str) -> Finished:
-        for state in history.versions(stores.log, kind, parse_id(entity_id, "id")):
+        for state in history.versions(stores.log, kind, id_in_path(entity_id)):
             if format_version(state.version) == version:
                 return Finished(document.encode(document.fields(state)))
         raise NotFound(f"{kind.name} instance for {entity_id} and version {version} not found")
@@ -113,9 +123,10 @@ def etag(version: str) -> str:
     return f'W/"{version}"'
 
 
-async def _sent(chunks: Generator[bytes]) -> AsyncIterator[bytes]:
+async def _sent(first: bytes, chunks: Generator[bytes]) -> AsyncIterator[bytes]:
     """The chunks, made in a thread; closes their snapshot however the response ends."""
     try:
+        yield first
         while chunk := await to_thread.run_sync(next, chunks, b""):
             yield chunk
     finally:

@@ -18,7 +18,7 @@ from projections.search.queries import SearchRequest, search
 _INDEXES = ", ".join(sorted(kind.index for kind in KINDS.values()))
 
 PARAMETERS: tuple[tuple[str, Any, Any, str], ...] = (
-    ("q", str, ..., "Query text; empty or `*` is everything."),
+    ("q", str | None, None, "Query text; empty or `*` is everything."),
     ("index", str, "all", f"`all`, or a comma-separated list of {_INDEXES}."),
     ("from", int, 0, "Offset of the first hit."),
     ("size", int, 10, "Number of hits, 0 to 1,000; from + size at most 10,000."),
@@ -89,5 +89,9 @@ def _values(given: dict[str, Any]) -> dict[str, Any]:
             value = tuple(value)
         if name in ("queryFilter", "postFilter") and value is not None:
             value = value.encode()
+        if name == "q" and value is None:
+            if given["queryFilter_"] is None and given["query_filter_"] is None:
+                raise InvalidInput("q is required unless there is a queryFilter")
+            value = ""
         values["from_" if name == "from" else snake(name)] = value
     return values

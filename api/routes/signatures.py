@@ -12,7 +12,8 @@ from litestar.response.base import ASGIResponse
 from litestar.types import HTTPScope
 
 from api.permissions import Permission
-from domain.errors import InvalidInput
+from domain.errors import InvalidInput, NotFound
+from domain.ids import parse_id
 
 Parameters = Mapping[str, tuple[Any, Any]]
 """Name -> (annotation, default); `...` for a required one."""
@@ -27,6 +28,17 @@ FQN: Parameters = {
         ...,
     )
 }
+
+
+def id_in_path(text: str) -> str:
+    """The id in a path; a word by which OpenMetadata has a resource of its own is not found."""
+    if text in _RESERVED:
+        raise NotFound(f"there is no resource {text!r} here")
+    return parse_id(text, "id")
+
+
+_RESERVED = frozenset({"deleteStale", "entity"})
+"""What OpenMetadata's client asks for where ids stand; it falls back on 404 only."""
 
 
 def route(
@@ -62,10 +74,20 @@ def route(
         path,
         http_method=HttpMethod(method),
         status_code=status,
-        opt={"permission": permission},
+        opt={"permission": permission, "names": _names(parameters)},
         media_type="application/json",
         sync_to_thread=None if inspect.iscoroutinefunction(function) else False,
     )(function)
+
+
+def _names(parameters: Parameters) -> dict[str, str]:
+    """Argument -> the name under which callers give it."""
+    names = {}
+    for argument, (annotation, _) in parameters.items():
+        metadata = getattr(annotation, "__metadata__", ())
+        named = (getattr(meta, "name", None) for meta in metadata)
+        names[argument] = next((name for name in named if name), argument)
+    return names
 
 
 def name_in_path(request: Request[Any, Any, Any]) -> str:

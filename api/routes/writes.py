@@ -14,16 +14,25 @@ from litestar.params import QueryParameter
 from api.permissions import Action, Permission
 from api.responses import Finished
 from api.routes.reads import etag
-from api.routes.signatures import ENTITY_ID, FQN, REQUEST, Parameters, name_in_path, route
+from api.routes.signatures import (
+    ENTITY_ID,
+    FQN,
+    REQUEST,
+    Parameters,
+    id_in_path,
+    name_in_path,
+    route,
+)
 from api.services import Services
 from domain import document
-from domain.catalog import Caller, Change, Outcome
-from domain.errors import InvalidInput, NotFound
+from domain.catalog import ByName, Caller, Change, Outcome
+from domain.errors import InvalidInput
 from domain.ids import parse_id
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
 
 MAX_KEY_LENGTH = 255
+MAX_REQUEST_ID = 128
 _ETAG = re.compile(r'^(?:W/)?"?(\d{1,9})\.(\d)"?$')
 _STATUS = {Change.CREATED: 201}
 
@@ -46,50 +55,42 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         return await _answer(services, kind, lambda: catalog.put(kind, values, caller))
 
     async def patch(request: AnyRequest, entity_id: str) -> Finished:
-        entity_id = parse_id(entity_id, "id")
-        return await patch_entity(request, entity_id)
+        return await patch_entity(request, id_in_path(entity_id))
 
     async def patch_by_name(request: AnyRequest, fqn: str) -> Finished:
-        return await patch_entity(request, claimed(name_in_path(request)))
+        return await patch_entity(request, ByName(kind.spelled(name_in_path(request))))
 
-    async def patch_entity(request: AnyRequest, entity_id: str) -> Finished:
+    async def patch_entity(request: AnyRequest, which: str | ByName) -> Finished:
         body, caller = await _read(request)
         operations = _decode(body, list[dict[str, Any]], "a JSON Patch")
-        return await _answer(
-            services, kind, lambda: catalog.patch(kind, entity_id, operations, caller)
-        )
+        return await _answer(services, kind, lambda: catalog.patch(kind, which, operations, caller))
 
     async def delete(
         request: AnyRequest, entity_id: str, hard_delete: bool, recursive: bool
     ) -> Finished:
-        return await delete_entity(request, parse_id(entity_id, "id"), hard_delete, recursive)
+        return await delete_entity(request, id_in_path(entity_id), hard_delete, recursive)
 
     async def delete_by_name(
         request: AnyRequest, fqn: str, hard_delete: bool, recursive: bool
     ) -> Finished:
-        entity_id = claimed(name_in_path(request))
-        return await delete_entity(request, entity_id, hard_delete, recursive)
+        return await delete_entity(
+            request, ByName(kind.spelled(name_in_path(request))), hard_delete, recursive
+        )
 
     async def delete_entity(
-        request: AnyRequest, entity_id: str, hard: bool, recursive: bool
+        request: AnyRequest, which: str | ByName, hard: bool, recursive: bool
     ) -> Finished:
         _, caller = await _read(request)
         return await _answer(
             services,
             kind,
-            lambda: catalog.delete(kind, entity_id, caller, hard=hard, recursive=recursive),
+            lambda: catalog.delete(kind, which, caller, hard=hard, recursive=recursive),
         )
 
     async def restore(request: AnyRequest) -> Finished:
         body, caller = await _read(request)
         entity_id = parse_id(_decode(body, _Restore, "the body").id, "id")
         return await _answer(services, kind, lambda: catalog.restore(kind, entity_id, caller))
-
-    def claimed(fqn: str) -> str:
-        claim = services.stores.log.claim(kind.name, fqn)
-        if claim is None:
-            raise NotFound(f"{kind.name} instance for {fqn} not found")
-        return claim.id
 
     creating, editing, deleting = (
         Permission(action, kind.name) for action in (Action.CREATE, Action.EDIT, Action.DELETE)
@@ -150,12 +151,18 @@ async def _read(request: AnyRequest) -> tuple[bytes, Caller]:
     )
     caller = Caller(
         actor=request.user.name,
-        request_id=request.headers.get("x-request-id") or str(uuid4()),
+        request_id=_request_id(request.headers.get("x-request-id")),
         expected_version=_expected_version(condition),
         idempotency_key=key,
         digest=sha256(target + b"\0" + (condition or "").encode() + b"\0" + body).digest(),
     )
     return body, caller
+
+
+def _request_id(given: str | None) -> str:
+    """The caller's own id of the request when it is fit to be recorded, else one made here."""
+    fit = given is not None and len(given) <= MAX_REQUEST_ID and given.isascii()
+    return given if given and fit and given.isprintable() else str(uuid4())
 
 
 def _expected_version(condition: str | None) -> int | None:

@@ -118,6 +118,8 @@ def name_parts(parts: Sequence[Named] | None, parent_fqn: str) -> None:
     check_level(parts, parent_fqn)
     for part in parts or ():
         part.fully_qualified_name = child(parent_fqn, part.name)
+        if part.tags is None:
+            part.tags = []
         if children := part.parts():
             name_parts(children, part.fully_qualified_name)
 

@@ -11,7 +11,7 @@ from domain import document
 from domain.entity import Entity
 from domain.events import Body
 from domain.registry import KINDS
-from projections.entities.store import TABLES, EntityStore, errors_told
+from projections.entities.store import EntityStore
 from projections.port import Folded
 
 WHOLE_KIND = ""
@@ -41,29 +41,13 @@ class EntityProjection:
 
     def apply(self, entities: Mapping[str, Folded], position: int) -> None:
         """Write the rows, the counters and the checkpoint in one transaction."""
-        with errors_told():
-            connection = self._store.connection
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._write(connection, entities, self._store.checkpoint())
-                connection.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?)", (position,))
-                connection.execute("COMMIT")
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
+        with self._store.transaction() as connection:
+            self._write(connection, entities, self._store.checkpoint())
+            connection.execute("INSERT OR REPLACE INTO checkpoint VALUES (1, ?)", (position,))
 
     def reset(self) -> None:
         """Forget everything."""
-        with errors_told():
-            connection = self._store.connection
-            connection.execute("BEGIN IMMEDIATE")
-            for table in TABLES:
-                connection.execute(f"DELETE FROM {table}")
-            connection.execute("COMMIT")
-
-    def close(self) -> None:
-        """Close the store."""
-        self._store.close()
+        self._store.clear()
 
     def _write(
         self, connection: sqlite3.Connection, entities: Mapping[str, Folded], checkpoint: int

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from domain.kinds import EntityKind
+from domain.registry import KINDS
 from projections.entities.cursors import Place
 from projections.entities.projection import WHOLE_KIND
 
@@ -67,7 +68,8 @@ def _scope(connection: sqlite3.Connection, kind: EntityKind, parameter: str, fqn
     """The id of the entity that a filter names, among the kinds that its key refers to."""
     for referred in kind.references[kind.attribute_of[kind.filters[parameter]]]:
         found = connection.execute(
-            "SELECT id FROM entities WHERE kind = ? AND fqn = ?", (referred, fqn)
+            "SELECT id FROM entities WHERE kind = ? AND fqn = ?",
+            (referred, KINDS[referred].spelled(fqn)),
         ).fetchone()
         if found is not None:
             return str(found[0])

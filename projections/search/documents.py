@@ -14,6 +14,7 @@ import msgspec
 from domain import names
 from domain.entity import Entity
 from domain.errors import InvalidInput
+from domain.registry import KINDS
 
 MAX_TEXT = 10_000
 MAX_DEPTH = 40
@@ -67,6 +68,7 @@ def document(entity: Entity) -> SearchDocument:
     body = {key: msgspec.json.decode(raw) for key, raw in entity.body.items()}
     votes = body.get("votes")
     whole = {
+        **KINDS[entity.kind].search_defaults,
         **body,
         "id": entity.id,
         "name": entity.name,

@@ -30,7 +30,3 @@ class SearchProjection:
     def reset(self) -> None:
         """Forget everything; the checkpoint becomes 0."""
         self._engine.reset()
-
-    def close(self) -> None:
-        """Release the engine's files."""
-        self._engine.close()

@@ -15,6 +15,7 @@ from api.auth import mint
 from api.server import make_daemon
 from api.services import make_services
 from api.settings import Settings
+from projections.daemon import ProjectorLock
 from projections.stores import open_stores
 
 SECRET = "a secret for tests that is longer than the sixty-four bytes of a SHA-512 key"
@@ -91,16 +92,17 @@ class Client:
 def running(directory: Path) -> Iterator[Client]:
     """A client of an application over stores in a directory."""
     settings = Settings(data=str(directory), search_refresh=0.01)
-    stores = open_stores(directory)
-    daemon = make_daemon(stores, settings)
-    app = create_app(make_services(settings, stores, daemon.wake), SECRET)
-    daemon.start()
-    try:
-        with TestClient(app) as http:
-            yield Client(http, directory)
-    finally:
-        daemon.stop()
-        stores.close()
+    with ProjectorLock(directory):
+        stores = open_stores(directory)
+        daemon = make_daemon(stores, settings)
+        app = create_app(make_services(settings, stores, daemon.wake), SECRET)
+        daemon.start()
+        try:
+            with TestClient(app) as http:
+                yield Client(http, directory)
+        finally:
+            daemon.stop()
+            stores.close()
 
 
 @pytest.fixture

@@ -121,3 +121,26 @@ def test_versions_are_kept_newest_first(client: Client) -> None:
     assert client.get(f"/v1/tables/{table['id']}/versions/0.1") == table
     assert client.ask("GET", f"/v1/tables/{table['id']}/versions/0.9")[0] == 404
     assert client.ask("GET", f"/v1/tables/{new_id()}/versions")[0] == 404
+
+
+def test_streamed_list_refuses_a_cursor_that_is_not_its_own(empty: Client) -> None:
+    for query in ("after=AAAA", "before=AAAA", "after=AAAA&before=AAAA"):
+        status, body = empty.ask("GET", f"/v1/dataContracts?limit=5000&{query}")
+        assert (status, body["errorType"]) == (400, "BAD_REQUEST")
+
+
+def test_options_are_answered_without_a_token(empty: Client) -> None:
+    assert empty.http.options("/v1/tables").status_code == 204
+
+
+def test_name_of_a_root_entity_may_be_given_bare(client: Client) -> None:
+    user = client.create("users", name="ann.lee", email="ann@example.com")
+
+    assert user["fullyQualifiedName"] == '"ann.lee"'
+    assert client.get("/v1/users/name/ann.lee") == client.get("/v1/users/name/%22ann.lee%22")
+    assert client.ask("DELETE", "/v1/users/name/ann.lee")[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/v1/tables/deleteStale", "/v1/dataContracts/entity"])
+def test_resource_that_only_openmetadata_has_is_404(empty: Client, path: str) -> None:
+    assert empty.ask("GET", path)[0] == 404

@@ -151,3 +151,44 @@ def test_search_names_what_is_wrong(empty: Client, query: str, said: str) -> Non
 
     assert (status, body["errorType"]) == (400, "BAD_REQUEST")
     assert said in body["message"]
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.parametrize("field", ["serviceType", "entityStatus", "updatedAt", "name"])
+def test_search_after_gives_every_hit_once(shop: Client, field: str, order: str) -> None:
+    shop.create("teams", name="team", teamType="Group")
+    shop.create("teams", name="crew", teamType="Group")
+    shop.search_until(lambda a: a["hits"]["total"]["value"] == 7, q="*")
+    seen: list[str] = []
+    after = ""
+    for _ in range(10):
+        query = f"q=&size=2&sort_field={field}&sort_order={order}{after}"
+        hits = shop.request("GET", f"/v1/search/query?{query}").json()["hits"]["hits"]
+        if not hits:
+            break
+        seen += [hit["_id"] for hit in hits]
+        values = ["null" if value is None else str(value) for value in hits[-1]["sort"]]
+        after = "".join(f"&search_after={quote(value)}" for value in values)
+
+    assert (len(seen), len(set(seen))) == (7, 7)
+
+
+def test_search_names_a_parameter_as_it_was_given(empty: Client) -> None:
+    def said(query: str) -> str:
+        message: str = empty.ask("GET", f"/v1/search/query?q=a&{query}")[1]["message"]
+        return message
+
+    assert said("size=1.5").startswith("size: Expected int")
+    assert said("size=1.5").endswith("got '1.5'")
+    assert said("track_total_hits=x").startswith("track_total_hits: Expected bool")
+
+
+def test_search_without_q_needs_a_filter_and_knows_who_is_no_bot(client: Client) -> None:
+    client.create("users", name="ann", email="ann@example.com", displayName="Ann Lee")
+    query = '{"query":{"query_string":{"query":"Ann AND isBot:false"}}}'
+
+    answer = client.search_until(
+        lambda a: a["hits"]["total"]["value"] == 1, query_filter=query, index="user_search_index"
+    )
+
+    assert names(answer) == ["ann"]

@@ -22,7 +22,8 @@ def test_readiness_says_which_projection_stopped(client: Client) -> None:
     answer = client.get("/v1/system/projections")
     assert [report["state"] for report in answer["projections"]] == ["running", "running"]
     path = states_path(client.directory)
-    path.write_bytes(msgspec.json.encode({"search": ProjectorState(State.STOPPED, "poison")}))
+    states = {"entities": ProjectorState(), "search": ProjectorState(State.STOPPED, "poison")}
+    path.write_bytes(msgspec.json.encode(states))
 
     response = client.http.get("/readyz")
 

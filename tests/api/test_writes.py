@@ -224,3 +224,32 @@ def test_write_is_in_the_next_list(client: Client) -> None:
     for number in range(20):
         client.table(f"t{number:02}")
         assert client.get("/v1/tables", limit=0)["paging"]["total"] == number + 1
+
+
+def test_delete_by_name_is_idempotent_under_a_key(client: Client) -> None:
+    client.schema()
+    path = f"/v1/tables/name/{client.table()['fullyQualifiedName']}?hardDelete=true"
+    headers = {"Idempotency-Key": "once"}
+
+    answers = [client.request("DELETE", path, headers=headers) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].json() == answers[1].json()
+
+
+def test_wrong_parameter_is_named_as_it_was_given(client: Client) -> None:
+    status, body = client.ask("DELETE", f"/v1/tables/{new_id()}?hardDelete=maybe")
+
+    assert (status, body["message"]) == (400, "hardDelete: Expected bool, got str, got 'maybe'")
+
+
+def test_request_id_is_recorded_only_when_it_is_fit(client: Client) -> None:
+    client.schema()
+    assert (
+        client.request(
+            "DELETE",
+            "/v1/databaseSchemas/name/service.database.schema",
+            headers={"X-Request-Id": "x" * 1_000},
+        ).status_code
+        == 200
+    )

@@ -102,3 +102,22 @@ def test_replay_refuses_beside_a_server_and_without_a_catalog(tmp_path: Path) ->
     assert (nothing.returncode, "holds no catalog" in nothing.stderr) == (2, True)
     assert (beside.returncode, "stop it first" in beside.stderr) == (2, True)
     assert json.loads(shown.stdout)["projected"] is True
+
+
+def test_secret_that_is_too_short_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("a")
+
+    done = catalog("token", "--subject", "a", "--role", "reader", "--data", str(tmp_path))
+
+    assert (done.returncode, "must hold at least 32 bytes" in done.stderr) == (2, True)
+
+
+def test_what_is_written_is_for_its_owner_only(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    file = tmp_path / "lines.jsonl"
+    file.write_text(SERVICE)
+    catalog("import", str(file), "--data", str(tmp_path))
+    replay("catch-up", "--data", str(tmp_path))
+
+    for name in ("events.db", "entities.db", "search/manifest.json"):
+        assert stat.S_IMODE(os.stat(tmp_path / name).st_mode) == 0o600

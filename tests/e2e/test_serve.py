@@ -135,3 +135,16 @@ def test_streamed_list_of_everything(tmp_path: Path) -> None:
     assert answer["paging"] == {"total": 5_000}
     assert len(part["data"]) == 4_000
     assert sorted(part["paging"]) == ["after", "total"]
+
+
+def test_workers_do_not_outlive_their_supervisor(tmp_path: Path) -> None:
+    with serving(tmp_path, "--workers", "2") as server:
+        children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+        orphans = [int(child) for child in children.read_text().split()]
+        server.process.kill()
+        deadline = time.monotonic() + 20
+        while any(Path(f"/proc/{orphan}").exists() for orphan in orphans):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+    assert len(orphans) == 3

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from domain.errors import StoreUnavailable
-from projections.daemon import Daemon, State, is_projected, read_states, wait_for
+from projections.daemon import (
+    Daemon,
+    ProjectorLock,
+    State,
+    is_projected,
+    read_states,
+    wait_for,
+)
 from projections.port import Folded
 from projections.projector import Projector
 from tests.projections.conftest import Fixture
@@ -35,9 +42,6 @@ class Recording:
 
     def reset(self) -> None:
         self.position = 0
-
-    def close(self) -> None:
-        pass
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -89,15 +93,43 @@ def test_daemon_stops_a_projection_at_a_poison_event_and_says_so(catalog: Fixtur
     assert projection.position == 0
 
 
-def test_daemon_is_the_only_one_for_its_directory(catalog: Fixture) -> None:
-    daemon = run(catalog, Recording())
-    assert is_projected(catalog.directory)
+def test_lock_is_held_once_for_a_directory(tmp_path: Path) -> None:
+    with ProjectorLock(tmp_path):
+        assert is_projected(tmp_path)
+        with pytest.raises(StoreUnavailable, match="another process keeps the projections"):
+            ProjectorLock(tmp_path).__enter__()
 
-    with pytest.raises(StoreUnavailable, match="another process keeps the projections"):
-        run(catalog, Recording())
+    assert not is_projected(tmp_path)
 
-    daemon.stop()
-    assert not is_projected(catalog.directory)
+
+def test_daemon_goes_on_when_its_states_cannot_be_shared(
+    catalog: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    catalog.schema()
+    projection = Recording([StoreUnavailable("disk full"), StoreUnavailable("disk full")])
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", full)
+        daemon = run(catalog, projection)
+        until(lambda: projection.position == catalog.log.head())
+        daemon.stop()
+
+    assert read_states(catalog.directory) == {}
+
+
+def test_projector_begins_anew_when_it_is_ahead_of_the_log(catalog: Fixture) -> None:
+    catalog.schema()
+    projection = Recording()
+    projection.position = 75
+    projector = Projector(projection, catalog.log, batch_size=2)
+
+    while projector.step():
+        pass
+
+    assert projection.position == catalog.log.head() == 3
+    assert list(projection.names.values()) == ["service", "database", "schema"]
 
 
 def test_states_of_a_directory_without_a_daemon_are_empty(tmp_path: Path) -> None:

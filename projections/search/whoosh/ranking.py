@@ -1,6 +1,7 @@
 """The page of hits: by score or by a sorted field, ties by name, then id."""
 
 import heapq
+import math
 from typing import Any
 
 from domain.errors import InvalidInput
@@ -98,6 +99,10 @@ class _Reversed(str):
         return str.__lt__(self, other)
 
 
+_NULL = "null"
+"""A missing value as it is written in a query string."""
+
+
 def _comparable(value: SortValue, sort: Sort) -> Key:
     """Missing values after all others, in both directions."""
     if value is None:
@@ -109,9 +114,14 @@ def _comparable(value: SortValue, sort: Sort) -> Key:
 
 def _after(values: tuple[SortValue, ...], sort: Sort) -> Key:
     """The key of the hit with these sort values; InvalidInput when they are not a hit's."""
+    if len(values) == 2:
+        # Clients leave a null out when they build the query string.
+        values = (None, *values)
     if len(values) != 3:
         raise InvalidInput(f"search_after needs the 3 sort values of a hit, got {len(values)}")
     value, name, entity_id = values
+    if value == _NULL:
+        value = None
     if not isinstance(name, str) or not isinstance(entity_id, str):
         raise InvalidInput("search_after needs the sort values of a hit: value, name and id")
     number = sort.field == SCORE or SORTABLE[sort.field] is float
@@ -128,11 +138,12 @@ def _after(values: tuple[SortValue, ...], sort: Sort) -> Key:
 
 def _as_number(text: str, field: str) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        raise InvalidInput(
-            f"search_after begins with a number for {field}, got {text[:40]!r}"
-        ) from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidInput(f"search_after begins with a number for {field}, got {text[:40]!r}")
+    return number
 
 
 def _hit(entry: Entry, sort: Sort) -> EngineHit:

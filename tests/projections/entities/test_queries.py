@@ -175,6 +175,7 @@ def test_list_shows_optional_fields_only_when_asked(tables: Fixture) -> None:
                 "name": "id",
                 "dataType": "INT",
                 "fullyQualifiedName": "service.database.schema.a.id",
+                "tags": [],
             }
         ],
     }

@@ -18,4 +18,3 @@ def test_projection_indexes_and_removes(catalog, entity):
     assert (projection.checkpoint(), catalog.engine.count()) == (3, 1)
     projection.reset()
     assert (projection.checkpoint(), catalog.engine.count()) == (0, 0)
-    projection.close()
