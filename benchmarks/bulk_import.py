@@ -6,12 +6,13 @@ import sqlite3
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.figures import Figure, seconds
+from benchmarks.generate import contracts, lines, plain_contracts
 from benchmarks.workspace import Workspace
 from domain.bulk_import import BATCH_LINES
 
@@ -24,13 +25,14 @@ def measure(workspace: Workspace, large: bool) -> list[Figure]:
     """Events a second, beside the driver inserting the same rows in the same transactions."""
     count = 1_000_000 if large else 40_000
     return [
-        _figure(workspace, f"import, {count:,} contracts", count, contracts_only=True),
-        _figure(workspace, "import, mix of 20,000 entities", 20_000, contracts_only=False),
+        _figure(workspace, f"import, {count:,} plain contracts", plain_contracts(count)),
+        _figure(workspace, f"import, {count:,} contracts with schemas", contracts(count)),
+        _figure(workspace, "import, mix of 20,000 entities", lines(20_000)),
     ]
 
 
-def _figure(workspace: Workspace, what: str, count: int, *, contracts_only: bool) -> Figure:
-    file = workspace.generated(count, contracts_only=contracts_only)
+def _figure(workspace: Workspace, what: str, generated: Iterable[bytes]) -> Figure:
+    file = workspace.generated(generated)
     ours, plain = [], []
     for _ in range(_ROUNDS):
         directory = workspace.fresh()

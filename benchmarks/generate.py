@@ -7,6 +7,7 @@ at hand, so a million lines need no more memory than ten.
 """
 
 import itertools
+import json
 import random
 import sys
 from collections.abc import Iterator, Sequence
@@ -62,6 +63,28 @@ def contracts(count: int, seed: int = 1) -> Iterator[bytes]:
                 if at >= count:
                     return
                 yield _encode(catalog.contract(table.table, f"_{at:07}")) + b"\n"
+
+
+_PLAIN_KEYS = frozenset(
+    {
+        "entityType",
+        "name",
+        "fullyQualifiedName",
+        "displayName",
+        "description",
+        "entityStatus",
+        "entity",
+    }
+)
+
+
+def plain_contracts(count: int, seed: int = 1) -> Iterator[bytes]:
+    """The same contracts without schemas, owners and extensions: a few hundred bytes each."""
+    for line in contracts(count, seed):
+        entity = json.loads(line)
+        if entity["entityType"] == "dataContract":
+            entity = {key: value for key, value in entity.items() if key in _PLAIN_KEYS}
+        yield _encode(entity) + b"\n"
 
 
 class _Made(NamedTuple):

@@ -29,13 +29,14 @@ def measure(workspace: Workspace, large: bool) -> list[Figure]:
     """Events a second, beside the driver inserting the finished rows; search without one."""
     count = 1_000_000 if large else 100_000
     return [
-        _entities(workspace, count, rounds=1 if large else 3),
+        _entities(workspace, count, plain=True, rounds=1 if large else 3),
+        _entities(workspace, count, plain=False, rounds=1 if large else 3),
         _search(workspace, 100_000 if large else 20_000),
     ]
 
 
-def _entities(workspace: Workspace, count: int, *, rounds: int) -> Figure:
-    directory = workspace.contracts(count)
+def _entities(workspace: Workspace, count: int, *, plain: bool, rounds: int) -> Figure:
+    directory = workspace.contracts(count, plain=plain)
     log = open_event_log(directory / "events.db")
     work = workspace.fresh()
     rows = _finished(directory / "entities.db")
@@ -44,15 +45,16 @@ def _entities(workspace: Workspace, count: int, *, rounds: int) -> Figure:
         _remove(work / "ours.db")
         rebuild_entities(log, work / "ours.db")
 
-    def plain() -> None:
+    def by_driver() -> None:
         _remove(work / "plain.db")
         _insert(rows, work / "plain.db")
 
-    measured, yardstick, ratio = rates(log.head(), ours, plain, rounds=rounds)
+    measured, yardstick, ratio = rates(log.head(), ours, by_driver, rounds=rounds)
     log.close()
     shutil.rmtree(work)
     return Figure(
-        what=f"rebuild of the sorted read model, {count:,} contracts",
+        what=f"rebuild of the sorted read model, {count:,} "
+        + ("plain contracts" if plain else "contracts with schemas"),
         measured=f"{measured:,.0f} events/s",
         yardstick=f"{yardstick:,.0f} events/s",
         ratio=ratio,

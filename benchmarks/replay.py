@@ -25,8 +25,11 @@ def measure(workspace: Workspace, large: bool) -> list[Figure]:
     log = open_event_log(mixed)
     load(log, lines(20_000))
     log.close()
+    plain = workspace.contracts(count, plain=True) / "events.db"
+    full = workspace.contracts(count) / "events.db"
     return [
-        _figure(f"replay, {count:,} contracts", workspace.contracts(count) / "events.db", BUDGET),
+        _figure(f"replay, {count:,} plain contracts", plain, BUDGET),
+        _figure(f"replay, {count:,} contracts with schemas", full, BUDGET),
         _figure("replay, mix of 20,000 entities", mixed, None),
     ]
 

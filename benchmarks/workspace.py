@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks.generate import contracts, lines
+from benchmarks.generate import contracts, plain_contracts
 from domain.bulk_import import BulkImport, batches
 from domain.catalog import Caller
 from domain.event_store.log import EventLog, open_event_log
@@ -22,7 +22,7 @@ class Workspace:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._numbers = itertools.count(1)
-        self._contracts: dict[int, Path] = {}
+        self._contracts: dict[tuple[int, bool], Path] = {}
 
     def fresh(self) -> Path:
         """A new, empty directory."""
@@ -30,23 +30,23 @@ class Workspace:
         path.mkdir()
         return path
 
-    def generated(self, count: int, *, contracts_only: bool) -> Path:
+    def generated(self, generated: Iterable[bytes]) -> Path:
         """A file of generated lines."""
         path = self.fresh() / "generated.jsonl"
         with path.open("wb") as file:
-            file.writelines(contracts(count) if contracts_only else lines(count))
+            file.writelines(generated)
         return path
 
-    def contracts(self, count: int) -> Path:
+    def contracts(self, count: int, *, plain: bool = False) -> Path:
         """A data directory with this many contracts in the log and in the sorted read model."""
-        if count not in self._contracts:
+        if (count, plain) not in self._contracts:
             directory = self.fresh()
             log = open_event_log(directory / "events.db")
-            load(log, contracts(count))
+            load(log, plain_contracts(count) if plain else contracts(count))
             rebuild_entities(log, directory / "entities.db")
             log.close()
-            self._contracts[count] = directory
-        return self._contracts[count]
+            self._contracts[count, plain] = directory
+        return self._contracts[count, plain]
 
 
 def load(log: EventLog, generated: Iterable[bytes]) -> int:

@@ -18,9 +18,8 @@ from domain.kinds import EntityKind
 from domain.references import Claims, check_tags, find, reference_to, resolve
 
 _EMPTY = frozenset((b"null", b"[]", b"{}"))
+_LONGEST_EMPTY = 4
 _encode = msgspec.json.Encoder().encode
-
-_to_keys = msgspec.json.Decoder(Body)
 
 
 ParentBodies = Callable[[str], Body]
@@ -66,10 +65,14 @@ def read(
     resolve(claims, kind, struct, known_references)
     check_tags(claims, struct.tag_labels(), known_tags)
     struct.complete(fqn)
-    held = _to_keys.decode(_encode(struct))
-    body = {key: raw for key, raw in held.items() if bytes(raw) not in _EMPTY}
-    emptied = values.keys() - body.keys()
-    del body["name"]
+    body: Body = {}
+    for attribute, key in kind.key_of.items():
+        value = getattr(struct, attribute)
+        if value is not None and attribute != "name":
+            encoded = _encode(value)
+            if len(encoded) > _LONGEST_EMPTY or encoded not in _EMPTY:
+                body[key] = Raw(encoded)
+    emptied = values.keys() - body.keys() - {"name"}
     return Payload(
         name=struct.name,
         fqn=fqn,
