@@ -21,8 +21,8 @@ from rich.progress import (
 )
 
 from domain.bulk_import import Batch, BulkImport, batches
-from domain.catalog import Caller
 from domain.errors import InvalidInput
+from domain.requests import Caller
 from projections.stores import open_log
 
 _SECONDS_BETWEEN_LINES = 5.0

@@ -7,7 +7,8 @@ import msgspec
 from anyio import CapacityLimiter, to_thread
 
 from api.settings import Settings
-from domain.catalog import Catalog, Outcome
+from domain.catalog import Catalog
+from domain.requests import Outcome
 from projections.daemon import wait_for
 from projections.stores import Stores
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from benchmarks.generate import contracts, plain_contracts
 from domain.bulk_import import BulkImport, batches
-from domain.catalog import Caller
 from domain.event_store.log import EventLog, open_event_log
+from domain.requests import Caller
 from projections.entities.projection import EntityProjection
 from projections.entities.store import open_entity_store
 from projections.projector import Projector

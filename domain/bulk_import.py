@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from domain import payloads
-from domain.catalog import Caller, creation
 from domain.commands import ChangeEntity
 from domain.entity import Entity, decide, evolve, fold
 from domain.errors import AlreadyExists, CatalogError, ConcurrentChange, InvalidInput
@@ -20,6 +19,7 @@ from domain.events import Body, EntityCreated, EntityRestored
 from domain.ids import new_id, parse_id
 from domain.kinds import EntityKind
 from domain.registry import KINDS
+from domain.requests import Caller, creation
 
 BATCH_LINES = 1_000
 """Lines in one transaction."""

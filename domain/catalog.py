@@ -5,7 +5,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -32,48 +31,11 @@ from domain.event_store.port import (
 from domain.events import Body, Event
 from domain.ids import new_id
 from domain.kinds import EntityKind
+from domain.requests import ByName, Caller, Change, Outcome, creation
 
 _ATTEMPTS = 20
 _PAUSE_SECONDS = 0.001
 _CACHED_ENTITIES = 4_096
-
-
-class Change(StrEnum):
-    """What a write did, in the words of OpenMetadata's X-OpenMetadata-Change header."""
-
-    CREATED = "entityCreated"
-    UPDATED = "entityUpdated"
-    NO_CHANGE = "entityNoChange"
-    SOFT_DELETED = "entitySoftDeleted"
-    DELETED = "entityDeleted"
-    RESTORED = "entityRestored"
-
-
-class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks for a write, and under which conditions."""
-
-    actor: str
-    request_id: str
-    expected_version: int | None = None
-    """Tenths; the write is refused unless the entity is at this version."""
-    idempotency_key: str | None = None
-    digest: bytes = b""
-    """Of the whole request, to tell a repetition from another request under the same key."""
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """The entity as the write left it."""
-
-    entity: Entity
-    change: Change
-    position: int
-    """Position in the log that includes the write."""
-
-
-class ByName(msgspec.Struct, frozen=True):
-    """Which entity is meant: the one that holds a qualified name when the write is decided."""
-
-    fqn: str
 
 
 _Step = tuple[str, Entity | None, list[Event]]
@@ -369,19 +331,3 @@ class Catalog:
         for claim in found:
             found.extend(self.store.children(claim.id))
         return found
-
-
-def creation(
-    kind: EntityKind, payload: payloads.Payload, caller: Caller, at: int
-) -> commands.CreateEntity:
-    """The command that creates what a payload describes."""
-    return commands.CreateEntity(
-        actor=caller.actor,
-        at=at,
-        request_id=caller.request_id,
-        kind=kind.name,
-        name=payload.name,
-        fqn=payload.fqn,
-        parent_id=payload.parent_id,
-        body=payload.body,
-    )

@@ -25,11 +25,11 @@ from api.routes.signatures import (
 )
 from api.services import Services
 from domain import document
-from domain.catalog import ByName, Caller, Change, Outcome
 from domain.errors import InvalidInput
 from domain.ids import parse_id
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
+from domain.requests import ByName, Caller, Change, Outcome
 
 MAX_KEY_LENGTH = 255
 MAX_REQUEST_ID = 128

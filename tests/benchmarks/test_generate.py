@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks.generate import STATUSES, contracts, lines
 from domain.bulk_import import BulkImport, batches
-from domain.catalog import Caller
 from domain.event_store.log import open_event_log
 from domain.registry import KINDS
+from domain.requests import Caller
 
 COUNT = 1_000
 Generator = Callable[[int, int], Iterator[bytes]]

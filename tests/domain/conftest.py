@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from domain.catalog import Caller, Catalog, Outcome
+from domain.catalog import Catalog
 from domain.entity import Entity
 from domain.event_store.log import EventLog, open_event_log
 from domain.events import EVENT_TYPES
 from domain.registry import KINDS
+from domain.requests import Caller, Outcome
 
 _TYPE_NAMES = {event_type: name for name, event_type in EVENT_TYPES.items()}
 

@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from domain import document
-from domain.catalog import Change
 from domain.errors import AlreadyExists, InvalidInput, InvalidTransition, NotFound, StaleVersion
 from domain.registry import KINDS
+from domain.requests import Change
 
 
 def values(entity: Any) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from domain.catalog import Caller, Change
 from domain.errors import AlreadyExists, Conflict, KeyReused, NotFound, StaleVersion
+from domain.requests import Caller, Change
 
 OpenWorld = Callable[[], Any]
 

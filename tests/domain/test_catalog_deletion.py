@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from domain.catalog import Change
 from domain.errors import NotEmpty, NotFound
+from domain.requests import Change
 
 SCHEMA = "service.database.schema"
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from domain.catalog import Caller, Catalog, Outcome
+from domain.catalog import Catalog
 from domain.event_store.log import EventLog, open_event_log
 from domain.registry import KINDS
+from domain.requests import Caller, Outcome
 from projections.entities.projection import EntityProjection
 from projections.entities.store import EntityStore, open_entity_store
 from projections.projector import Projector
