@@ -10,16 +10,16 @@ from typing import Any
 
 import msgspec
 
-from domain import payloads
+from domain import history, payloads
 from domain.commands import ChangeEntity
-from domain.entity import Entity, decide, evolve, fold
+from domain.entity import Entity, decide
 from domain.errors import AlreadyExists, CatalogError, ConcurrentChange, InvalidInput
 from domain.event_store.port import Claim, EventStore, RecordedEvent
 from domain.events import Body, EntityCreated, EntityRestored
 from domain.ids import new_id, parse_id
 from domain.kinds import EntityKind
 from domain.registry import KINDS
-from domain.requests import Caller, creation
+from domain.requests import Caller, creation, record
 
 BATCH_LINES = 1_000
 """Lines in one transaction."""
@@ -101,8 +101,7 @@ class _Names:
     def body(self, entity_id: str) -> Body:
         """The body of a parent."""
         if entity_id not in self._bodies:
-            history = (recorded.event for recorded in self._store.stream(entity_id))
-            entity = fold(entity_id, history)
+            entity = history.state(self._store, entity_id)
             assert entity is not None
             self._bodies[entity_id] = _inheritable(entity)
         return self._bodies[entity_id]
@@ -193,16 +192,18 @@ class BulkImport:
     ) -> list[RecordedEvent]:
         """The events of one line; `states` are the entities that this batch touched already."""
         kind, entity_id, fqn, values = line
-        state = None
-        if fqn is not None:
-            state = self._state(kind.name, fqn, states)
-        payload = payloads.read(kind, values, self._names, self._names.body, state)
-        if fqn is None:
-            state = self._state(kind.name, payload.fqn, states)
-        elif fqn != payload.fqn:
+        payload = payloads.read(
+            kind,
+            values,
+            self._names,
+            self._names.body,
+            lambda made: self._state(kind.name, made, states),
+        )
+        if fqn not in (None, payload.fqn):
             raise InvalidInput(
                 f"fullyQualifiedName is {fqn!r}, but name and parent make it {payload.fqn!r}"
             )
+        state = payload.state
         if state is None:
             if entity_id is None:
                 entity_id = self._make_id()
@@ -223,13 +224,11 @@ class BulkImport:
             )
             batch.changed += bool(decided)
             batch.unchanged += not decided
-        recorded = []
-        for event in decided:
-            state = evolve(state, event, entity_id)
-            recorded.append(RecordedEvent(entity_id, state.stream_version, event))
-            states[entity_id] = state
-            if isinstance(event, EntityCreated | EntityRestored):
-                self._names.expect(state)
+        recorded, after = record(entity_id, state, decided)
+        if recorded and after is not None:
+            states[entity_id] = after
+            if any(isinstance(event, EntityCreated | EntityRestored) for event in decided):
+                self._names.expect(after)
         return recorded
 
     def _state(self, kind: str, fqn: str, states: dict[str, Entity]) -> Entity | None:
@@ -237,8 +236,7 @@ class BulkImport:
         if claim is None:
             return None
         if claim.id not in states:
-            history = (recorded.event for recorded in self._store.stream(claim.id))
-            found = fold(claim.id, history)
+            found = history.state(self._store, claim.id)
             assert found is not None
             return None if found.purged else found
         return states[claim.id]

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from domain import commands, document, json_patch, payloads
-from domain.entity import STATUS, Entity, decide, evolve, fold
+from domain import commands, document, history, json_patch, payloads
+from domain.entity import STATUS, Entity, decide
 from domain.errors import (
     AlreadyExists,
     ConcurrentChange,
@@ -31,7 +31,7 @@ from domain.event_store.port import (
 from domain.events import Body, Event
 from domain.ids import new_id
 from domain.kinds import EntityKind
-from domain.requests import ByName, Caller, Change, Outcome, creation
+from domain.requests import ByName, Caller, Change, Outcome, creation, record
 
 _ATTEMPTS = 20
 _PAUSE_SECONDS = 0.001
@@ -72,7 +72,7 @@ class Catalog:
         """Create an entity; raises AlreadyExists when its name is taken, even by a deleted one."""
 
         def plan() -> _Plan:
-            payload = payloads.read(kind, values, self.store, self._body)
+            payload = payloads.read(kind, values, self.store, self._body, lambda _: None)
             taken = self.store.claim(kind.name, payload.fqn)
             if taken is not None:
                 state = "a soft-deleted" if taken.deleted else "a"
@@ -88,13 +88,12 @@ class Catalog:
         """
 
         def plan() -> _Plan:
-            fqn = payloads.qualified_name(kind, values, self.store)
-            claim = self.store.claim(kind.name, fqn)
-            state = self._state(claim.id) if claim else None
-            payload = payloads.read(kind, values, self.store, self._body, state)
-            if state is None:
+            payload = payloads.read(
+                kind, values, self.store, self._body, lambda fqn: self._holder(kind, fqn)
+            )
+            if payload.state is None:
                 return self._creation(kind, payload, caller)
-            return self._change(state, payload.onto(state), caller)
+            return self._change(payload.state, payload.onto(payload.state), caller)
 
         return self._write(plan, caller)
 
@@ -126,8 +125,7 @@ class Catalog:
             for key, raw in document.stand_ins(state).items():
                 if json_patch.same(patched.get(key), msgspec.json.decode(raw)):
                     patched.pop(key, None)
-            payload = payloads.read(kind, patched, self.store, self._body, state)
-            body = payload.body
+            body = payloads.read(kind, patched, self.store, self._body, lambda _: state).body
             if STATUS in state.body and STATUS not in body:
                 raise InvalidInput(f"{STATUS} cannot be removed")
             return self._change(state, body, caller)
@@ -252,10 +250,8 @@ class Catalog:
         recorded: list[RecordedEvent] = []
         after: dict[str, Entity | None] = {}
         for entity_id, state, decided in planned.steps:
-            for event in decided:
-                state = evolve(state, event, entity_id)
-                recorded.append(RecordedEvent(entity_id, state.stream_version, event))
-            after[entity_id] = state
+            events, after[entity_id] = record(entity_id, state, decided)
+            recorded += events
         entity = after[planned.entity_id]
         assert entity is not None
         answer = None
@@ -282,22 +278,24 @@ class Catalog:
         """The outcome of the first write under an idempotency key."""
         if remembered.digest != caller.digest:
             raise KeyReused("this Idempotency-Key was used before for another request")
-        history = self.store.stream(remembered.entity_id, upto=remembered.stream_version)
-        entity = fold(remembered.entity_id, (r.event for r in history))
+        entity = history.state(self.store, remembered.entity_id, upto=remembered.stream_version)
         assert entity is not None
         return Outcome(entity, Change(remembered.outcome), self.store.head())
 
     def _existing(self, kind: EntityKind, which: str | ByName) -> Entity:
         """The entity of this kind and id or name, live or soft-deleted; raises NotFound."""
         if isinstance(which, ByName):
-            claim = self.store.claim(kind.name, which.fqn)
-            state = self._state(claim.id) if claim else None
+            state, sought = self._holder(kind, which.fqn), which.fqn
         else:
-            state = self._state(which)
+            state, sought = self._state(which), which
         if state is None or state.purged or state.kind != kind.name:
-            sought = which.fqn if isinstance(which, ByName) else which
             raise NotFound(f"{kind.name} instance for {sought} not found")
         return state
+
+    def _holder(self, kind: EntityKind, fqn: str) -> Entity | None:
+        """The entity, live or soft-deleted, that holds a qualified name."""
+        claim = self.store.claim(kind.name, fqn)
+        return self._state(claim.id) if claim else None
 
     def _known(self, entity_id: str) -> Entity:
         """The state of an entity that holds a claim."""
@@ -307,9 +305,7 @@ class Catalog:
 
     def _state(self, entity_id: str) -> Entity | None:
         """The newest state in the log, from the cache and whatever was appended since."""
-        state = self._states.get(entity_id)
-        newer = self.store.stream(entity_id, after=state.stream_version if state else 0)
-        state = fold(entity_id, (recorded.event for recorded in newer), state)
+        state = history.state(self.store, entity_id, known=self._states.get(entity_id))
         if state is not None:
             self._cache(state)
         return state

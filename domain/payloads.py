@@ -25,6 +25,9 @@ _encode = msgspec.json.Encoder().encode
 ParentBodies = Callable[[str], Body]
 """The body of an entity by id."""
 
+Holder = Callable[[str], Entity | None]
+"""The entity, if any, that holds a qualified name and that the payload is to change."""
+
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
     """A request body, checked and resolved."""
@@ -36,6 +39,8 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
     """The keys that were given and hold something."""
     emptied: frozenset[str]
     """The keys that were given as null, [] or {}."""
+    state: Entity | None
+    """The entity that it is to change; None when it is to create one."""
 
     def onto(self, state: Entity) -> Body:
         """The body after a create-or-update: given keys replace, others stay."""
@@ -48,20 +53,24 @@ def read(
     values: Mapping[str, Any],
     claims: Claims,
     parent_bodies: ParentBodies,
-    state: Entity | None = None,
+    holder: Holder,
 ) -> Payload:
     """Check a decoded request body against its kind and resolve what it refers to.
 
-    `state` is the entity that it changes, if any: references and tags which that one has
-    already are not looked up again. Raises InvalidInput or NotFound naming the key.
+    References and tags which the entity of `holder` has already are not looked up again.
+    Raises InvalidInput or NotFound naming the key.
     """
     values = unalias(dict(values))
-    struct, parent, fqn = _identify(kind, values, claims)
+    struct = convert(kind, values)
+    names.check_name(struct.name)
+    parent = _parent(kind, struct, claims)
+    fqn = names.child(parent.fqn if parent else None, kind.name_prefix + struct.name)
+    state = holder(fqn)
     known_references, known_tags = _known(kind, state)
     if parent is not None:
         known_references[parent.id] = reference_to(parent)
-    if parent is not None and kind.inherits:
-        known_references |= _inherit(kind, struct, parent_bodies(parent.id))
+        if kind.inherits:
+            known_references |= _inherit(kind, struct, parent_bodies(parent.id))
     resolve(claims, kind, struct, known_references)
     check_tags(claims, struct.tag_labels(), known_tags)
     struct.complete(fqn)
@@ -79,23 +88,8 @@ def read(
         parent_id=parent.id if parent else None,
         body=body,
         emptied=frozenset(emptied),
+        state=state,
     )
-
-
-def qualified_name(kind: EntityKind, values: Mapping[str, Any], claims: Claims) -> str:
-    """The qualified name of the entity that a body describes; raises as `read` does."""
-    return _identify(kind, unalias(dict(values)), claims)[2]
-
-
-def _identify(
-    kind: EntityKind, values: Mapping[str, Any], claims: Claims
-) -> tuple[EntityBody, Claim | None, str]:
-    """The Struct of a body, its parent and its qualified name."""
-    struct = convert(kind, values)
-    names.check_name(struct.name)
-    parent = _parent(kind, struct, claims)
-    fqn = names.child(parent.fqn if parent else None, kind.name_prefix + struct.name)
-    return struct, parent, fqn
 
 
 def convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:

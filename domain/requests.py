@@ -1,11 +1,14 @@
 """Who asks for a write, which entity is meant, and what came of it."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 import msgspec
 
 from domain import commands
-from domain.entity import Entity
+from domain.entity import Entity, evolve
+from domain.event_store.port import RecordedEvent
+from domain.events import Event
 from domain.kinds import EntityKind
 from domain.payloads import Payload
 
@@ -60,3 +63,14 @@ def creation(kind: EntityKind, payload: Payload, caller: Caller, at: int) -> com
         parent_id=payload.parent_id,
         body=payload.body,
     )
+
+
+def record(
+    entity_id: str, state: Entity | None, decided: Iterable[Event]
+) -> tuple[list[RecordedEvent], Entity | None]:
+    """Decided events with their places in the entity's stream, and the state after them."""
+    recorded = []
+    for event in decided:
+        state = evolve(state, event, entity_id)
+        recorded.append(RecordedEvent(entity_id, state.stream_version, event))
+    return recorded, state

@@ -3,7 +3,8 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from domain.entity import Entity, evolve, fold
+from domain import history
+from domain.entity import Entity, evolve
 from domain.event_store.port import EventStore, RecordedEvent
 from projections.port import Folded
 
@@ -39,5 +40,5 @@ class Folder:
         state = self._states.get(recorded.entity_id)
         if state is not None and state.stream_version == recorded.stream_version - 1:
             return state
-        history = self._store.stream(recorded.entity_id, upto=recorded.stream_version - 1)
-        return fold(recorded.entity_id, (earlier.event for earlier in history))
+        before = recorded.stream_version - 1
+        return history.state(self._store, recorded.entity_id, upto=before)

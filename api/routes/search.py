@@ -65,12 +65,10 @@ def snake(name: str) -> str:
 def _parameters() -> Parameters:
     """Every parameter in both spellings; handlers cannot have an argument named `from`."""
     parameters = dict(REQUEST)
-    for name, hint, default, meaning in PARAMETERS:
-        required = default is ...
+    for name, hint, _, meaning in PARAMETERS:
         for spelling in dict.fromkeys((name, snake(name))):
             about = QueryParameter(name=spelling, description=meaning)
-            annotation: Any = hint if required else hint | None
-            parameters[f"{spelling}_"] = (Annotated[annotation, about], ... if required else None)
+            parameters[f"{spelling}_"] = (Annotated[hint | None, about], None)
     return parameters
 
 

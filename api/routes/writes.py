@@ -58,7 +58,7 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         return await patch_entity(request, id_in_path(entity_id))
 
     async def patch_by_name(request: AnyRequest, fqn: str) -> Finished:
-        return await patch_entity(request, ByName(kind.spelled(name_in_path(request))))
+        return await patch_entity(request, named_in(request))
 
     async def patch_entity(request: AnyRequest, which: str | ByName) -> Finished:
         body, caller = await _read(request)
@@ -73,9 +73,7 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     async def delete_by_name(
         request: AnyRequest, fqn: str, hard_delete: bool, recursive: bool
     ) -> Finished:
-        return await delete_entity(
-            request, ByName(kind.spelled(name_in_path(request))), hard_delete, recursive
-        )
+        return await delete_entity(request, named_in(request), hard_delete, recursive)
 
     async def delete_entity(
         request: AnyRequest, which: str | ByName, hard: bool, recursive: bool
@@ -86,6 +84,9 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
             kind,
             lambda: catalog.delete(kind, which, caller, hard=hard, recursive=recursive),
         )
+
+    def named_in(request: AnyRequest) -> ByName:
+        return ByName(kind.spelled(name_in_path(request)))
 
     async def restore(request: AnyRequest) -> Finished:
         body, caller = await _read(request)

@@ -119,12 +119,12 @@ class EntityStore:
                 for table in TABLES:
                     connection.execute(f"DELETE FROM {table}")
         except Damaged:
-            self.close()
-            self._local = threading.local()
             self.replace()
 
     def replace(self) -> None:
         """Put an empty file in the place of a damaged one."""
+        self.close()
+        self._local = threading.local()
         for suffix in ("", "-wal", "-shm"):
             self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
         self.prepare()
@@ -157,11 +157,10 @@ def open_entity_store(path: Path, *, writable: bool = True) -> EntityStore:
     try:
         store.prepare()
     except Damaged as error:
-        store.close()
         if not writable:
+            store.close()
             raise
         log.warning("the sorted read model is built anew", reason=error.message)
-        store = EntityStore(path)
         store.replace()
     return store
 
