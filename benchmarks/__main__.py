@@ -6,7 +6,17 @@ from pathlib import Path
 
 import click
 
-from benchmarks import bulk_import, list_pages, process, rebuild, replay, stream
+from benchmarks import (
+    bulk_import,
+    list_pages,
+    process,
+    rebuild,
+    relevance,
+    replay,
+    search,
+    search_live,
+    stream,
+)
 from benchmarks.figures import Figure, show
 from benchmarks.workspace import Workspace
 
@@ -17,6 +27,9 @@ BENCHMARKS: Mapping[str, Callable[[Workspace, bool], list[Figure]]] = {
     "replay": replay.measure,
     "rebuild": rebuild.measure,
     "process": process.measure,
+    "search": search.measure,
+    "live": search_live.measure,
+    "relevance": relevance.measure,
 }
 
 

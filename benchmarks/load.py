@@ -1,11 +1,13 @@
 """Sends one request again and again over kept connections, with wrk where it is installed."""
 
 import asyncio
+import itertools
 import math
 import re
 import shutil
 import subprocess
 import time
+from collections.abc import Iterable
 
 import msgspec
 
@@ -53,19 +55,21 @@ def _percentile(said: str, percent: int) -> float:
 
 async def _own(server: Server, path: str, duration: int) -> Load:
     until = time.perf_counter() + duration
-    clients = [_client(server, path, until) for _ in range(CONNECTIONS)]
+    paths = itertools.repeat(path)
+    clients = [client(server, paths, until) for _ in range(CONNECTIONS)]
     taken = sorted(each for client in await asyncio.gather(*clients) for each in client)
     at = [math.ceil(share * len(taken)) - 1 for share in (0.5, 0.99)]
     return Load(len(taken) / duration, *(taken[place] * 1e3 for place in at))
 
 
-async def _client(server: Server, path: str, until: float) -> list[float]:
-    """Seconds taken by each request of one connection."""
+async def client(server: Server, paths: Iterable[str], until: float) -> list[float]:
+    """Seconds taken by each request of one connection, path after path until the time is up."""
     reader, writer = await asyncio.open_connection(server.host, server.port)
-    request = server.request(path)
     taken = []
-    while (start := time.perf_counter()) < until:
-        writer.write(request)
+    for path in paths:
+        if (start := time.perf_counter()) >= until:
+            break
+        writer.write(server.request(path))
         head = await reader.readuntil(b"\r\n\r\n")
         length = _LENGTH.search(head)
         assert head.startswith(b"HTTP/1.1 200"), head

@@ -1,4 +1,4 @@
-"""Building the read models from the log, from nothing."""
+"""Building the sorted read model from the log, from nothing; `search` builds the index."""
 
 import shutil
 import sqlite3
@@ -7,12 +7,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import Figure, rates, seconds
-from benchmarks.generate import lines
-from benchmarks.workspace import EVENTS_PER_COMMIT, Workspace, load, rebuild_entities
+from benchmarks.figures import Figure, rates
+from benchmarks.workspace import EVENTS_PER_COMMIT, Workspace, rebuild_entities
 from domain.event_store.log import open_event_log
 from projections.entities.store import open_entity_store
-from projections.stores import open_stores
 
 BUDGET = 50_000
 _IN_LOG_ORDER = {
@@ -26,12 +24,11 @@ _IN_LOG_ORDER = {
 
 
 def measure(workspace: Workspace, large: bool) -> list[Figure]:
-    """Events a second, beside the driver inserting the finished rows; search without one."""
+    """Events a second, beside the driver inserting the finished rows."""
     count = 1_000_000 if large else 100_000
     return [
         _entities(workspace, count, plain=True, rounds=1 if large else 3),
         _entities(workspace, count, plain=False, rounds=1 if large else 3),
-        _search(workspace, 100_000 if large else 20_000),
     ]
 
 
@@ -60,27 +57,6 @@ def _entities(workspace: Workspace, count: int, *, plain: bool, rounds: int) -> 
         ratio=ratio,
         budget=f">= {BUDGET:,} events/s",
         met=measured >= BUDGET,
-    )
-
-
-def _search(workspace: Workspace, count: int) -> Figure:
-    directory = workspace.fresh()
-    stores = open_stores(directory)
-    try:
-        load(stores.log, lines(count))
-        projector = next(p for p in stores.projectors() if p.name == "search")
-
-        def build() -> None:
-            while projector.step():
-                pass
-
-        rate = count / seconds(build)
-    finally:
-        stores.close()
-        shutil.rmtree(directory)
-    return Figure(
-        what=f"rebuild of the search index, mix of {count:,} entities",
-        measured=f"{rate:,.0f} documents/s",
     )
 
 

@@ -46,7 +46,9 @@ class Server(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def running(directory: Path, command: Sequence[str] | None = None) -> Iterator[Server]:
+def running(
+    directory: Path, command: Sequence[str] | None = None, role: str = "reader"
+) -> Iterator[Server]:
     """The benchmarks' server, or another command, over a data directory until the block ends."""
     command = command or [sys.executable, "-m", "benchmarks.server", str(directory)]
     secret = secrets.token_hex(32)
@@ -56,7 +58,7 @@ def running(directory: Path, command: Sequence[str] | None = None) -> Iterator[S
             assert process.stdout is not None
             found = _ADDRESS.search(process.stdout.readline())
             assert found is not None, "the server did not say where it listens"
-            token = mint(secret, "benchmark", ("reader",), 86_400)
+            token = mint(secret, "benchmark", (role,), 86_400)
             host, port = found[1].decode(), int(found[2])
             _await_readiness(f"http://{host}:{port}/healthz")
             yield Server(host, port, process.pid, token)

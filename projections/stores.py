@@ -7,16 +7,18 @@ import structlog
 from domain.errors import StoreUnavailable
 from domain.event_store.log import EventLog, open_event_log
 from projections.entities.projection import EntityProjection
+from projections.entities.queries import read_documents
 from projections.entities.store import EntityStore, open_entity_store
 from projections.port import Projection
 from projections.projector import Projector
 from projections.search.engine import SearchEngine
+from projections.search.objects import object_reader
 from projections.search.projection import SearchProjection
 from projections.search.whoosh.engine import WhooshEngine
 
 log_line = structlog.get_logger("catalog.projections")
 
-EVENTS_PER_COMMIT = {"entities": 5_000, "search": 1_000}
+EVENTS_PER_COMMIT = {"entities": 5_000, "search": 5_000}
 """Projection -> the most events in one of its commits."""
 
 
@@ -69,7 +71,8 @@ def open_stores(directory: Path, *, writable: bool = True) -> Stores:
     """
     log = open_log(directory)
     entities = open_entity_store(directory / "entities.db", writable=writable)
-    engine = WhooshEngine.open(directory / "search", writable=writable)
+    read_objects = object_reader(lambda ids: read_documents(entities, ids))
+    engine = WhooshEngine.open(directory / "search", writable=writable, read_objects=read_objects)
     if engine.rebuild_reason is not None:
         log_line.warning("the search index is built anew", reason=engine.rebuild_reason)
     return Stores(directory, log, entities, engine)

@@ -90,6 +90,8 @@ def rebuild(projection: str, data: Path) -> None:
             if projection in (projector.name, "all"):
                 projector.reset()
                 click.echo(Replay(projector, stores.log).run())
+        if projection in ("search", "all"):
+            stores.engine.compact()
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from api.services import Services
 from domain.errors import InvalidInput
 from domain.registry import KINDS
 from projections.entities.queries import read_documents
+from projections.search.documents import SORTABLE
 from projections.search.queries import SearchRequest, search
 
 _INDEXES = ", ".join(sorted(kind.index for kind in KINDS.values()))
@@ -23,11 +24,11 @@ PARAMETERS: tuple[tuple[str, Any, Any, str], ...] = (
     ("from", int, 0, "Offset of the first hit."),
     ("size", int, 10, "Number of hits, 0 to 1,000; from + size at most 10,000."),
     ("deleted", bool, False, "Include soft-deleted entities."),
-    ("sortField", str | None, None, "Field to sort by instead of relevance."),
+    ("sortField", str | None, None, f"Instead of relevance: {', '.join(SORTABLE)} or _score."),
     ("sortOrder", Literal["asc", "desc"] | None, None, "Direction of sortField."),
     ("trackTotalHits", bool, True, "Count exactly; false stops at 10,000 and says `gte`."),
     ("getHierarchy", bool, False, "Give each hit its ancestors, from the root down."),
-    ("fetchSource", bool, True, "Give each hit its document."),
+    ("fetchSource", bool, True, "Give each hit its document; naming its fields does, too."),
     ("includeSourceFields", list[str] | None, None, "Fields of the documents to give."),
     ("excludeSourceFields", list[str] | None, None, "Fields of the documents to leave out."),
     ("queryFilter", str | None, None, "JSON filter in the query DSL, applied before scoring."),

@@ -6,12 +6,19 @@ depth are under `columns.name`), and `tags` at every depth are under `tags` too.
 than `MAX_TEXT` only the beginning counts; null, empty texts and empty arrays are absent.
 """
 
+import re
+import struct
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
+from msgspec import inspect
 
 from domain import names
+from domain.bodies.parts import Reference
 from domain.entity import Entity
 from domain.errors import InvalidInput
 from domain.registry import KINDS
@@ -20,6 +27,7 @@ MAX_TEXT = 10_000
 MAX_DEPTH = 40
 TENTHS = 10
 
+_decode = msgspec.json.Decoder().decode
 Scalar = str | int | float | bool
 SortValue = str | int | float | None
 
@@ -33,8 +41,10 @@ _ALIASES = {
 }
 """Paths that OpenMetadata's documents have beside the entity's own."""
 
+_CHILDREN = re.compile(r"(?:\.children)+(?=\.)")
 _PROSE = "description"
-_WHOLE = frozenset({"id", "href", "fullyQualifiedName"})
+_WHOLE = frozenset({"id", "href"})
+_NAME = "fullyQualifiedName"
 
 SORTABLE: Mapping[str, type[str] | type[float]] = {
     "name": str,
@@ -47,8 +57,15 @@ SORTABLE: Mapping[str, type[str] | type[float]] = {
     "updatedAt": float,
     "version": float,
     "totalVotes": float,
+    "tableType": str,
+    "owners.name": str,
+    "domains.name": str,
+    "service.name": str,
+    "database.name": str,
+    "databaseSchema.name": str,
+    "usageSummary.weeklyStats.count": float,
 }
-"""Paths that hits can be sorted by -> what their values are compared as."""
+"""Paths that hits can be sorted by -> what their values are compared as; the first one counts."""
 
 
 class SearchDocument(msgspec.Struct, frozen=True):
@@ -61,11 +78,13 @@ class SearchDocument(msgspec.Struct, frozen=True):
     """Path -> its values, in order."""
     sort: Mapping[str, SortValue]
     """Sortable path -> value; texts are lower-cased."""
+    digest: int = 0
+    """64 bits over everything of the entity that the document is made of, see `digest`."""
 
 
 def document(entity: Entity) -> SearchDocument:
     """The search document of an entity."""
-    body = {key: msgspec.json.decode(raw) for key, raw in entity.body.items()}
+    body = {key: _decode(raw) for key, raw in entity.body.items()}
     votes = body.get("votes")
     whole = {
         **KINDS[entity.kind].search_defaults,
@@ -81,23 +100,62 @@ def document(entity: Entity) -> SearchDocument:
         "deleted": entity.deleted,
         "totalVotes": _total(votes if isinstance(votes, dict) else {}),
     }
-    fields: dict[str, list[Scalar]] = {}
-    for path, value in _leaves(whole, "", 0):
-        fields.setdefault(path, []).append(value)
+    fields = _gathered(whole)
     return SearchDocument(
         id=entity.id,
         kind=entity.kind,
         deleted=entity.deleted,
-        fields={path: tuple(values) for path, values in fields.items()},
-        sort={path: _sort_value(whole.get(path)) for path in SORTABLE},
+        fields=fields,
+        sort={path: _sort_value(fields.get(path), form) for path, form in SORTABLE.items()},
+        digest=digest(entity),
     )
+
+
+def digest(entity: Entity) -> int:
+    """What tells whether a document was made of this state of the entity.
+
+    The first 8 bytes, big-endian, of a BLAKE2b over the parts id, kind, name, qualified name,
+    version and time of the last change (in decimal), who made it, `1` when soft-deleted, and each
+    key of the body with its JSON bytes, in the order of the keys; before each part its length in
+    bytes, as 8 bytes little-endian.
+    """
+    parts = [
+        entity.id.encode(),
+        entity.kind.encode(),
+        entity.name.encode(),
+        entity.fqn.encode(),
+        b"%d" % entity.version,
+        b"%d" % entity.updated_at,
+        entity.updated_by.encode(),
+        b"1" if entity.deleted else b"",
+    ]
+    for key in sorted(entity.body):
+        parts += (key.encode(), bytes(entity.body[key]))
+    lengths = struct.pack(f"<{len(parts)}Q", *map(len, parts))
+    hashed = blake2b(digest_size=8)
+    for at, part in enumerate(parts):
+        hashed.update(lengths[8 * at : 8 * at + 8])
+        hashed.update(part)
+    return int.from_bytes(hashed.digest(), "big")
+
+
+def nested_objects(
+    body: Mapping[str, Any], path: str
+) -> Iterator[Mapping[str, tuple[Scalar, ...]]]:
+    """The fields of each JSON object at an indexed path of a decoded body, one object at a time.
+
+    An object's `children` are objects at the same path and no part of it.
+    """
+    for found in _objects(body, "", 0, path):
+        own = {key: value for key, value in found.items() if key != "children"}
+        yield _gathered(own, path)
 
 
 def indexed_path(field: str) -> str:
     """The path under which a field as written in a query is indexed, without `.keyword`."""
     path = field.removesuffix(".keyword").removesuffix(".ngram").removesuffix(".compound")
     first, dot, rest = path.partition(".")
-    path = first + (dot + rest).replace(".children.", ".")
+    path = first + _CHILDREN.sub("", dot + rest)
     return _ALIASES.get(path, path)
 
 
@@ -106,9 +164,40 @@ def is_prose(path: str) -> bool:
     return path.rpartition(".")[2] == _PROSE
 
 
+@lru_cache(4_096)
 def is_whole(path: str) -> bool:
-    """Whether the texts of the path are only ever matched whole, as ids and references are."""
-    return path != "fullyQualifiedName" and path.rpartition(".")[2] in _WHOLE
+    """Whether the texts of the path are only ever matched whole.
+
+    So are ids, addresses, and the qualified names of an entity's parts; those of the entity and
+    of what it refers to can be found by their words.
+    """
+    return path.rpartition(".")[2] in _WHOLE or path in _names_of_parts()
+
+
+@cache
+def _names_of_parts() -> frozenset[str]:
+    """The paths of the qualified names of columns, tasks and whatever else consists in its kind."""
+    found: set[str] = set()
+    for kind in KINDS.values():
+        for field in msgspec.structs.fields(kind.body):
+            found.update(_names_below(inspect.type_info(field.type), field.encode_name, ()))
+    return frozenset(found)
+
+
+def _names_below(declared: inspect.Type, path: str, inside: tuple[Any, ...]) -> Iterator[str]:
+    match declared:
+        case inspect.Metadata(type=inner) | inspect.ListType(item_type=inner):
+            yield from _names_below(inner, path, inside)
+        case inspect.UnionType(types=types):
+            for choice in types:
+                yield from _names_below(choice, path, inside)
+        case inspect.StructType(cls=cls, fields=fields) if cls not in (Reference, *inside):
+            for field in fields:
+                key = field.encode_name
+                if key == _NAME:
+                    yield f"{path}.{key}"
+                elif key != "children":
+                    yield from _names_below(field.type, f"{path}.{key}", (*inside, cls))
 
 
 def _total(votes: Mapping[str, Any]) -> int:
@@ -116,34 +205,64 @@ def _total(votes: Mapping[str, Any]) -> int:
     return max(up - down, 0) if isinstance(up, int) and isinstance(down, int) else 0
 
 
-def _sort_value(value: Any) -> SortValue:
-    return value.lower() if isinstance(value, str) else value
+def _sort_value(values: tuple[Scalar, ...] | None, form: type[str] | type[float]) -> SortValue:
+    """The first of the values where it can be compared with those of other documents."""
+    first = values[0] if values else None
+    if form is str:
+        return first.lower() if isinstance(first, str) else None
+    return first if isinstance(first, int | float) and not isinstance(first, bool) else None
 
 
-def _leaves(value: Any, path: str, depth: int) -> Iterator[tuple[str, Scalar]]:
-    if isinstance(value, dict):
+def _gathered(value: Any, path: str = "") -> dict[str, tuple[Scalar, ...]]:
+    """The values of an entity by their paths; of what is at `path`, when one is given."""
+    fields: defaultdict[str, list[Scalar]] = defaultdict(list)
+    _gather(value, path, 1 if path else 0, fields)
+    return {path: tuple(values) for path, values in fields.items()}
+
+
+def _gather(value: Any, path: str, depth: int, fields: defaultdict[str, list[Scalar]]) -> None:
+    form = type(value)
+    if form is str:
+        if value:
+            fields[path].append(value if len(value) <= MAX_TEXT else value[:MAX_TEXT])
+    elif form is dict:
         if depth >= MAX_DEPTH:
             return
         if "type" in value and "name" not in value and "fullyQualifiedName" in value:
             value = {**value, "name": _last_part(value["fullyQualifiedName"])}
         for key, inner in value.items():
             if not path:
-                yield from _leaves(inner, key, 1)
+                _gather(inner, key, 1, fields)
             elif key == "children":
-                yield from _leaves(inner, path, depth + 1)
+                _gather(inner, path, depth + 1, fields)
             else:
-                yield from _leaves(inner, f"{path}.{key}", depth + 1)
+                _gather(inner, f"{path}.{key}", depth + 1, fields)
                 if key == "tags":
-                    yield from _leaves(inner, "tags", depth + 1)
-    elif isinstance(value, list):
+                    _gather(inner, "tags", depth + 1, fields)
+    elif form is list:
         if depth < MAX_DEPTH:
             for inner in value:
-                yield from _leaves(inner, path, depth + 1)
-    elif isinstance(value, str):
-        if value:
-            yield path, value[:MAX_TEXT]
+                _gather(inner, path, depth + 1, fields)
     elif value is not None:
-        yield path, value
+        fields[path].append(value)
+
+
+def _objects(value: Any, at: str, depth: int, path: str) -> Iterator[Mapping[str, Any]]:
+    """The objects at `path` in a value that is itself at the path `at`."""
+    if depth >= MAX_DEPTH:
+        return
+    if isinstance(value, list):
+        for inner in value:
+            yield from _objects(inner, at, depth + 1, path)
+    elif isinstance(value, dict):
+        if at == path:
+            yield value
+        for key, inner in value.items():
+            below = key if not at else at if key == "children" else f"{at}.{key}"
+            if path == below or path.startswith(f"{below}."):
+                yield from _objects(inner, below, depth + 1, path)
+            elif path.partition(".")[0] == "tags":
+                yield from _objects(inner, "tags" if key == "tags" else below, depth + 1, path)
 
 
 def _last_part(fqn: Any) -> str | None:

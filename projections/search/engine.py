@@ -1,6 +1,6 @@
 """The port of search engines: documents in with a checkpoint, one query at a time out."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal, Protocol
 
 import msgspec
@@ -69,6 +69,9 @@ class SearchEngine(Protocol):
     commits only.
     """
 
+    rebuild_reason: str | None
+    """Why the index was begun anew when it was opened, None when it was not."""
+
     def checkpoint(self) -> int:
         """The log position committed with the documents; 0 when there are none."""
 
@@ -83,6 +86,21 @@ class SearchEngine(Protocol):
 
     def count(self) -> int:
         """How many documents there are, soft-deleted ones included."""
+
+    def size(self) -> int:
+        """Bytes on disk."""
+
+    def digests(self) -> Mapping[str, tuple[int, int]]:
+        """Kind -> number of its documents, and the sum of their digests modulo 2**64."""
+
+    def entries(self) -> Iterator[tuple[str, str, int]]:
+        """Id, kind and digest of every document, in no order."""
+
+    def compact(self) -> None:
+        """Bring the index into the form that is searched fastest, as after a rebuild.
+
+        Takes a while; commits and searches go on meanwhile. Raises StoreUnavailable.
+        """
 
     def reset(self) -> None:
         """Forget all documents; the checkpoint becomes 0."""

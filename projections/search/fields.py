@@ -7,6 +7,7 @@ import msgspec
 
 from domain.errors import InvalidInput
 from projections.search import tree
+from projections.search.field_values import typed
 from projections.search.tree import Node
 
 
@@ -14,27 +15,30 @@ class Fields(msgspec.Struct, frozen=True):
     """Where unfielded words are looked for, instead of the kinds' own default fields."""
 
     boosts: tuple[tuple[str, float], ...] = ()
+    lenient: bool = False
+    """Whether a value that its field cannot hold matches nothing, instead of being a mistake."""
 
     def spread(self, node: Node) -> Node:
-        """The node over all of these fields, the best one counting."""
-        field = getattr(node, "field", "")
-        if field is not None or not self.boosts:
+        """The node over all of these fields, the best one counting; typed where it has a field."""
+        if getattr(node, "field", "") is not None or not self.boosts:
             return node
         over = [
-            tree.boosted(msgspec.structs.replace(node, field=path), boost)
+            tree.boosted(self.typed(msgspec.structs.replace(node, field=path)), boost)
             for path, boost in self.boosts
         ]
         return over[0] if len(over) == 1 else tree.DisMax(tuple(over))
 
+    def typed(self, node: Node) -> Node:
+        """The leaf as its field reads it."""
+        try:
+            return typed(node)
+        except InvalidInput:
+            if self.lenient:
+                return tree.MatchNone()
+            raise
+
 
 DEFAULT_FIELDS = Fields()
-
-
-def check_bound(text: str) -> str:
-    """A range's bound, unless it is date arithmetic, which is not supported."""
-    if re.match(r"now(?:[+\-/]|$)|.*\|\|", text):
-        raise InvalidInput(f"date arithmetic such as {text[:40]!r} is not supported")
-    return text
 
 
 def range_between(field: str, bounds: Mapping[str, str]) -> Node:
@@ -43,5 +47,5 @@ def range_between(field: str, bounds: Mapping[str, str]) -> Node:
     for side, text in bounds.items():
         if text != "*":
             bare = text[1:-1] if text[0] == '"' else text
-            given[side] = check_bound(re.sub(r"\\(.)", r"\1", bare))
+            given[side] = re.sub(r"\\(.)", r"\1", bare)
     return tree.Range(field, **given) if given else tree.Exists(field)

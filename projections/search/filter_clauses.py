@@ -5,7 +5,10 @@ from typing import Any
 
 from domain.errors import InvalidInput
 from projections.search import patterns, regex, text, tree
-from projections.search.fields import DEFAULT_FIELDS, Fields, check_bound
+from projections.search.dates import DEFAULT_FORMATS
+from projections.search.field_types import is_object
+from projections.search.field_values import typed
+from projections.search.fields import Fields
 from projections.search.filter_reader import OPERATORS, FilterReader
 from projections.search.simple_text import parse_simple
 from projections.search.tree import Node
@@ -14,6 +17,8 @@ MAX_DEPTH = 20
 MAX_TERMS = 1_024
 MAX_CLAUSES = 2_048
 _MULTI_TYPES = ("best_fields", "most_fields", "cross_fields", "phrase")
+_SCORE_MODES = ("avg", "max", "min", "none", "sum")
+_DATED = ("format", "time_zone")
 _BOOST = ("boost",)
 
 
@@ -72,9 +77,8 @@ class Clauses(FilterReader):
 
     def clause_term(self, body: Any, path: str) -> Node:
         field, options, path = self.field(body, path, "value", ("case_insensitive",))
-        self.insensitive(options, path)
         value = self.scalar(options["value"], path)
-        return self.boost(_exact(field, (value,)), options, path)
+        return self.leaf(tree.Exact(field, value), options, path)
 
     def clause_terms(self, body: Any, path: str) -> Node:
         if not isinstance(body, dict):
@@ -87,11 +91,12 @@ class Clauses(FilterReader):
         path = f"{path}.{field[:80]}"
         if not isinstance(values, list) or len(values) > MAX_TERMS:
             raise self.error(path, f"expected a list of at most {MAX_TERMS} values")
-        texts = tuple(self.scalar(v, f"{path}[{place}]") for place, v in enumerate(values))
-        return self.boost(tree.Constant(_exact(field, texts)), options, path)
+        texts = [self.scalar(v, f"{path}[{place}]") for place, v in enumerate(values)]
+        any_value = tree.any_of(typed(tree.Exact(field, text)) for text in texts)
+        return self.boost(tree.Constant(any_value), options, path)
 
     def clause_match(self, body: Any, path: str) -> Node:
-        allowed = ("operator", "minimum_should_match", "fuzziness")
+        allowed = ("operator", "minimum_should_match", "fuzziness", "lenient")
         field, options, path = self.field(body, path, "query", allowed)
         return self.boost(self.words(field, options, path), options, path)
 
@@ -99,14 +104,17 @@ class Clauses(FilterReader):
         field, options, path = self.field(body, path, "query", ("slop",))
         slop = self.whole(options.get("slop", 0), f"{path}.slop", text.MAX_SLOP)
         phrase = tree.Phrase(field, self.scalar(options["query"], path), slop)
-        return self.boost(phrase, options, path)
+        return self.leaf(phrase, options, path)
 
     def clause_multi_match(self, body: Any, path: str) -> Node:
         allowed = ("query", "fields", "type", "operator", "minimum_should_match", "fuzziness")
-        options = self.object(body, path, (*allowed, "tie_breaker", *_BOOST))
+        options = self.object(body, path, (*allowed, "tie_breaker", "lenient", *_BOOST))
         if "query" not in options:
             raise self.error(path, "'query' is missing")
         kind = self.choice(options.get("type", "best_fields"), f"{path}.type", _MULTI_TYPES)
+        for key in ("operator", "minimum_should_match", "fuzziness"):
+            if kind == "phrase" and key in options:
+                raise self.error(f"{path}.{key}", "a phrase has no such option")
         tie = self.number(options.get("tie_breaker", 0), f"{path}.tie_breaker", 0, 1)
         given = self.fields(options["fields"], f"{path}.fields") if "fields" in options else None
         over: list[tuple[str | None, float]] = list(given.boosts) if given else [(None, 1.0)]
@@ -116,7 +124,9 @@ class Clauses(FilterReader):
         for field, boost in over:
             if kind == "phrase":
                 query = self.scalar(options["query"], f"{path}.query")
-                nodes.append(tree.boosted(tree.Phrase(field, query), boost))
+                fields = Fields(lenient=self.flag(options, "lenient", path))
+                phrase = fields.typed(tree.Phrase(field, query))
+                nodes.append(tree.boosted(phrase, boost))
             else:
                 nodes.append(tree.boosted(self.words(field, options, path), boost))
         joined = tree.any_of(nodes) if kind == "most_fields" else tree.DisMax(tuple(nodes), tie)
@@ -135,7 +145,7 @@ class Clauses(FilterReader):
                     for field, boost in over
                 )
             )
-            for word in query.split()[:MAX_TERMS]
+            for word in self.split(query, path)
         ]
         minimum = self.minimum(options, path, len(words))
         if words and operator == "and" and minimum is None:
@@ -146,38 +156,35 @@ class Clauses(FilterReader):
 
     def clause_prefix(self, body: Any, path: str) -> Node:
         field, options, path = self.field(body, path, "value", ("case_insensitive",))
-        self.insensitive(options, path)
         pattern = tree.escape_wildcards(self.scalar(options["value"], path)) + "*"
         patterns.wildcard(pattern)
-        return self.boost(tree.Wildcard(field, pattern), options, path)
+        return self.leaf(tree.Wildcard(field, pattern), options, path)
 
     def clause_wildcard(self, body: Any, path: str) -> Node:
         allowed = ("case_insensitive",)
         main = "wildcard" if _has(body, "wildcard") else "value"
         field, options, path = self.field(body, path, main, allowed)
-        self.insensitive(options, path)
         pattern = self.scalar(options[main], path)
         patterns.wildcard(pattern)
-        return self.boost(tree.Wildcard(field, pattern), options, path)
+        return self.leaf(tree.Wildcard(field, pattern), options, path)
 
     def clause_regexp(self, body: Any, path: str) -> Node:
         field, options, path = self.field(body, path, "value", ("case_insensitive",))
-        self.insensitive(options, path)
         pattern = self.string(options["value"], path)
         regex.regex(pattern)
-        return self.boost(tree.Regex(field, pattern), options, path)
+        return self.leaf(tree.Regex(field, pattern), options, path)
 
     def clause_fuzzy(self, body: Any, path: str) -> Node:
         field, options, path = self.field(body, path, "value", ("fuzziness", "prefix_length"))
         word = self.scalar(options["value"], path)
         slips = self.slips(options.get("fuzziness", "AUTO"), f"{path}.fuzziness", word)
         prefix = self.whole(options.get("prefix_length", 1), f"{path}.prefix_length", 256)
-        return self.boost(tree.Fuzzy(field, word, slips, prefix), options, path)
+        return self.leaf(tree.Fuzzy(field, word, slips, prefix), options, path)
 
     def clause_exists(self, body: Any, path: str) -> Node:
         options = self.object(body, path, ("field", *_BOOST))
         node = tree.Exists(self.string(options.get("field"), f"{path}.field"))
-        return self.boost(node, options, path)
+        return self.leaf(node, options, path)
 
     def clause_ids(self, body: Any, path: str) -> Node:
         options = self.object(body, path, ("values", *_BOOST))
@@ -193,18 +200,23 @@ class Clauses(FilterReader):
         ((field, value),) = body.items()
         path = f"{path}.{field[:80]}"
         sides = ("gt", "gte", "lt", "lte")
-        options = self.object(value, path, (*sides, *_BOOST))
+        options = self.object(value, path, (*sides, *_DATED, *_BOOST))
         bounds = {
-            side: check_bound(self.scalar(options[side], f"{path}.{side}"))
+            side: self.scalar(options[side], f"{path}.{side}")
             for side in sides
             if options.get(side) is not None
         }
+        given = {
+            key: self.string(options[key], f"{path}.{key}") for key in _DATED if key in options
+        }
+        formats = given.get("format", DEFAULT_FORMATS)
         node = tree.Range(field, **bounds) if bounds else tree.Exists(field)
-        return self.boost(node, options, path)
+        made = typed(node, formats, given.get("time_zone", "Z"), dated=bool(given))
+        return self.boost(made, options, path)
 
     def clause_query_string(self, body: Any, path: str) -> Node:
         allowed = ("query", "fields", "default_field", "default_operator", "fuzziness")
-        options = self.object(body, path, (*allowed, *_BOOST))
+        options = self.object(body, path, (*allowed, "lenient", *_BOOST))
         query = self.string(options.get("query"), f"{path}.query")
         slips = options.get("fuzziness", text.MAX_SLIPS)
         node = text.parse(
@@ -217,7 +229,7 @@ class Clauses(FilterReader):
         return self.boost(node, options, path)
 
     def clause_simple_query_string(self, body: Any, path: str) -> Node:
-        allowed = ("query", "fields", "default_operator")
+        allowed = ("query", "fields", "default_operator", "lenient")
         options = self.object(body, path, (*allowed, *_BOOST))
         query = self.string(options.get("query"), f"{path}.query")
         node = parse_simple(
@@ -230,11 +242,14 @@ class Clauses(FilterReader):
         return self.choice(operator, f"{path}.default_operator", OPERATORS) == "or"
 
     def _over(self, options: Mapping[str, Any], path: str) -> Fields:
-        if "default_field" in options:
-            return self.fields([options["default_field"]], f"{path}.default_field")
+        lenient = self.flag(options, "lenient", path)
+        if "default_field" in options and "fields" in options:
+            raise self.error(path, "default_field and fields exclude each other")
+        if options.get("default_field", "*") != "*":
+            return self.fields([options["default_field"]], f"{path}.default_field", lenient)
         if "fields" in options:
-            return self.fields(options["fields"], f"{path}.fields")
-        return DEFAULT_FIELDS
+            return self.fields(options["fields"], f"{path}.fields", lenient)
+        return Fields(lenient=lenient)
 
     def clause_bool(self, body: Any, path: str) -> Node:
         parts = ("must", "should", "must_not", "filter")
@@ -259,41 +274,24 @@ class Clauses(FilterReader):
     def clause_dis_max(self, body: Any, path: str) -> Node:
         options = self.object(body, path, ("queries", "tie_breaker", *_BOOST))
         queries = self.nodes(options.get("queries"), f"{path}.queries")
+        if not queries:
+            raise self.error(f"{path}.queries", "expected at least one clause")
         tie = self.number(options.get("tie_breaker", 0), f"{path}.tie_breaker", 0, 1)
         return self.boost(tree.DisMax(queries, tie), options, path)
 
     def clause_nested(self, body: Any, path: str) -> Node:
-        options = self.object(body, path, ("path", "query", *_BOOST))
-        where = self.string(options.get("path"), f"{path}.path")
+        options = self.object(
+            body, path, ("path", "query", "score_mode", "ignore_unmapped", *_BOOST)
+        )
+        objects = self.string(options.get("path"), f"{path}.path")
+        # Filters do not score: any mode is carried out by finding the documents.
+        self.choice(options.get("score_mode", "avg"), f"{path}.score_mode", _SCORE_MODES)
+        self.flag(options, "ignore_unmapped", path)
+        if options.get("ignore_unmapped") is False and not is_object(objects):
+            raise self.error(f"{path}.path", f"no kind has objects in {objects[:80]!r}")
         inner = self.node(options.get("query"), f"{path}.query")
-        if not _single(inner):
-            raise self.error(
-                f"{path}.query",
-                "several conditions, or a negation, on one nested object are not supported",
-            )
-        return self.boost(tree.Nested(where, inner), options, path)
-
-
-def _exact(field: str, values: tuple[str, ...]) -> Node:
-    if field == "_id":
-        return tree.Ids(values)
-    return tree.any_of(tree.Exact(field, value) for value in values)
+        return self.boost(tree.Nested(objects, inner), options, path)
 
 
 def _has(body: Any, key: str) -> bool:
     return isinstance(body, dict) and any(isinstance(v, dict) and key in v for v in body.values())
-
-
-def _single(node: Node) -> bool:
-    """Whether the node is one condition, or any one of several: the same on the flat fields."""
-    match node:
-        case tree.Bool(must=must, should=should, must_not=(), filter=filters):
-            every = (*must, *filters)
-            if every:
-                return len(every) == 1 and not should and _single(every[0])
-            return node.required == 1 and all(_single(inner) for inner in should)
-        case tree.Boosted(node=inner) | tree.Constant(node=inner) | tree.Nested(node=inner):
-            return _single(inner)
-        case tree.DisMax(nodes=nodes):
-            return all(_single(inner) for inner in nodes)
-    return not isinstance(node, tree.Bool)

@@ -94,11 +94,21 @@ class FilterReader:
             return int(value)
         return self.whole(value, path, text.MAX_SLIPS)
 
-    def insensitive(self, options: Mapping[str, Any], path: str) -> None:
-        if options.get("case_insensitive", True) is not True:
-            raise self.error(
-                f"{path}.case_insensitive", "only true is supported: letter case never counts"
-            )
+    def flag(self, options: Mapping[str, Any], name: str, path: str) -> bool:
+        """An option that is true or false, false where it is absent."""
+        value = options.get(name, False)
+        if not isinstance(value, bool):
+            raise self.error(f"{path}.{name}", "expected true or false")
+        return value
+
+    def leaf(self, node: Node, options: Mapping[str, Any], path: str) -> Node:
+        """The leaf as its field reads it, with its boost.
+
+        `case_insensitive` may be either: as in OpenMetadata's mappings all values are lower-cased.
+        """
+        self.flag(options, "case_insensitive", path)
+        fields = Fields(lenient=self.flag(options, "lenient", path))
+        return self.boost(fields.typed(node), options, path)
 
     def minimum(self, options: Mapping[str, Any], path: str, clauses: int) -> str | None:
         value = options.get("minimum_should_match")
@@ -109,7 +119,7 @@ class FilterReader:
         tree.required_matches(str(value), clauses)
         return str(value)
 
-    def fields(self, value: Any, path: str) -> Fields:
+    def fields(self, value: Any, path: str, lenient: bool = False) -> Fields:
         """A list of fields, each with its boost after `^`."""
         if not isinstance(value, list) or not value or len(value) > 64:
             raise self.error(path, "expected a list of 1 to 64 fields")
@@ -126,20 +136,28 @@ class FilterReader:
                     f"expected a field without wildcards and a boost up to {tree.MAX_BOOST:g}",
                 )
             found.append((name, factor))
-        return Fields(tuple(found))
+        return Fields(tuple(found), lenient)
+
+    def split(self, query: str, path: str) -> list[str]:
+        """The words of a query, limited in number."""
+        words = query.split()
+        if len(words) > MAX_WORDS:
+            raise self.error(f"{path}.query", f"expected at most {MAX_WORDS} words")
+        return words
 
     def words(self, field: str | None, options: Mapping[str, Any], path: str) -> Node:
         """The words of a match: any or all of them, or enough."""
         query = self.scalar(options["query"], f"{path}.query")
-        if field is not None and field.endswith(".keyword"):
-            return tree.Exact(field, query)
+        fields = Fields(lenient=self.flag(options, "lenient", path))
         operator = self.choice(options.get("operator", "or"), f"{path}.operator", OPERATORS)
+        whole = field is not None and field.endswith(".keyword")
         nodes: list[Node] = []
-        for word in query.split()[:MAX_WORDS]:
+        for word in [query] if whole else self.split(query, path):
             slips = 0
             if "fuzziness" in options:
                 slips = self.slips(options["fuzziness"], f"{path}.fuzziness", word)
-            nodes.append(tree.Fuzzy(field, word, slips) if slips else tree.Term(field, word))
+            node = tree.Fuzzy(field, word, slips) if slips else tree.Term(field, word)
+            nodes.append(fields.typed(node))
         minimum = self.minimum(options, path, len(nodes))
         if not nodes:
             return tree.MatchNone()

@@ -9,6 +9,7 @@ from domain.errors import InvalidInput
 MAX_PATTERN = 256
 MAX_STATES = 2_000
 _MAX_REMEMBERED = 2_000
+_MAX_TESTED = 32
 
 States = frozenset[int]
 ANY = (True, frozenset[str](), ())
@@ -27,11 +28,19 @@ class Automaton:
 
     def matches(self, term: str) -> bool:
         """Whether the pattern matches all of `term`."""
-        states = self._closure([0])
+        states = self.start()
         for character in term:
-            states = self._step(states, character)
+            states = self.step(states, character)
             if not states:
                 return False
+        return self.accepts(states)
+
+    def start(self) -> States:
+        """The states before the first character."""
+        return self._closure([0])
+
+    def accepts(self, states: States) -> bool:
+        """Whether a term that led to these states matches."""
         return self._final in states
 
     @property
@@ -48,10 +57,60 @@ class Automaton:
                 break
             (character,) = single
             found += character
-            states = self._step(states, character)
+            states = self.step(states, character)
         return found
 
-    def _step(self, states: States, character: str) -> States:
+    @property
+    def required(self) -> str:
+        """The longest text found that every matching term contains; often empty."""
+        longest = ""
+        tested = 0
+        state = 0
+        while state < self._final and tested < _MAX_TESTED:
+            text, after = self._forced(state)
+            if len(text) > len(longest):
+                tested += 1
+                if not self._avoidable(state):
+                    longest = text
+                    state = after
+                    continue
+            state += 1
+        return longest
+
+    def _forced(self, state: int) -> tuple[str, int]:
+        """The characters that must follow in this state, and the state after them."""
+        text = ""
+        seen: set[int] = set()
+        while state not in seen:
+            seen.add(state)
+            free, edge = self._free[state], self._edges[state]
+            if edge is not None and not free:
+                (negated, single, ranges), after = edge
+                if negated or ranges or len(single) != 1:
+                    break
+                text += next(iter(single))
+                state = after
+            elif edge is None and len(free) == 1 and text:
+                state = free[0]
+            else:
+                break
+        return text, state
+
+    def _avoidable(self, state: int) -> bool:
+        """Whether a term can match without passing the state."""
+        reached = {0, state}
+        waiting = [0] if state else []
+        while waiting:
+            here = waiting.pop()
+            edge = self._edges[here]
+            for target in (*self._free[here], *([edge[1]] if edge else [])):
+                if target not in reached:
+                    reached.add(target)
+                    waiting.append(target)
+        return self._final in reached
+
+    def step(self, states: States, character: str) -> States:
+        """The states after one more character."""
         known = self._seen.get(states)
         if known is None:
             if len(self._seen) >= _MAX_REMEMBERED:

@@ -10,7 +10,7 @@ from msgspec import Raw
 from domain.errors import InvalidInput
 from domain.registry import KINDS
 from projections.search import filter_json, text
-from projections.search.documents import SORTABLE, SortValue
+from projections.search.documents import SORTABLE, SortValue, indexed_path
 from projections.search.engine import SCORE, EngineHits, EngineQuery, SearchEngine, Sort
 from projections.search.sources import ReadSources, ancestors, narrow, source
 
@@ -28,14 +28,17 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The name of a search index, several with commas, or `all`."""
     from_: int = 0
     size: int = 10
+    """Hits, up to MAX_SIZE; with `from_` up to MAX_WINDOW."""
     deleted: bool = False
     """Whether soft-deleted entities are found too."""
     sort_field: str | None = None
+    """One of SORTABLE, its `.keyword` or an alias of it, or `_score`."""
     sort_order: str | None = None
     """`asc` or `desc`; without one `desc` for `_score` and `asc` for all else."""
     track_total_hits: bool = True
     get_hierarchy: bool = False
     fetch_source: bool = True
+    """Whether hits have their `_source`; they do anyway when some of its fields are named."""
     include_source_fields: tuple[str, ...] = ()
     exclude_source_fields: tuple[str, ...] = ()
     query_filter: bytes | None = None
@@ -56,8 +59,9 @@ def search(
     names the parameter, the value and what is allowed.
     """
     started = clock()
-    found = engine.search(_engine_query(request, visible_kinds))
-    hits = _hits(request, found, read_sources)
+    visible = None if visible_kinds is None else frozenset(visible_kinds)
+    found = engine.search(_engine_query(request, visible))
+    hits = _hits(request, found, read_sources, visible)
     response = {
         "took": int((clock() - started) * 1000),
         "timed_out": found.timed_out,
@@ -76,14 +80,13 @@ def index_names() -> dict[str, str]:
     return {kind.index: kind.name for kind in KINDS.values()}
 
 
-def _engine_query(request: SearchRequest, visible_kinds: Iterable[str] | None) -> EngineQuery:
+def _engine_query(request: SearchRequest, visible: frozenset[str] | None) -> EngineQuery:
     _check_window(request)
     sort = _sort(request)
     for name in ("include_source_fields", "exclude_source_fields"):
         _check_paths(name, getattr(request, name))
     kinds = _kinds(request.index)
-    if visible_kinds is not None:
-        visible = frozenset(visible_kinds)
+    if visible is not None:
         kinds = visible if kinds is None else kinds & visible
     query_filter, post_filter = (
         None if data is None else filter_json.parse(data, where=where)
@@ -117,7 +120,9 @@ def _check_window(request: SearchRequest) -> None:
             " the lists, such as /v1/tables, page through everything with their cursors"
         )
     if request.search_after is not None and request.sort_field is None:
-        raise InvalidInput("search_after needs the sortField that its values come from")
+        raise InvalidInput(
+            f"search_after needs the sortField that its values come from, {SCORE} for relevance"
+        )
     if request.search_after is not None and request.from_:
         raise InvalidInput(f"from must be 0 beside search_after, got {request.from_}")
 
@@ -128,7 +133,7 @@ def _sort(request: SearchRequest) -> Sort | None:
         raise InvalidInput(f"sortOrder must be asc or desc, got {order[:40]!r}")
     if request.sort_field is None:
         return None if order in (None, "desc") else Sort(SCORE)
-    field = request.sort_field.removesuffix(".keyword")
+    field = indexed_path(request.sort_field)
     if field != SCORE and field not in SORTABLE:
         raise InvalidInput(
             f"sortField must be one of {', '.join((*SORTABLE, SCORE))},"
@@ -160,14 +165,19 @@ def _check_paths(name: str, paths: tuple[str, ...]) -> None:
 
 
 def _hits(
-    request: SearchRequest, found: EngineHits, read_sources: ReadSources
+    request: SearchRequest,
+    found: EngineHits,
+    read_sources: ReadSources,
+    visible: frozenset[str] | None,
 ) -> list[dict[str, Any]]:
-    wanted = request.fetch_source or request.get_hierarchy
+    named = request.include_source_fields or request.exclude_source_fields
+    with_source = request.fetch_source or bool(named)
+    wanted = with_source or request.get_hierarchy
     stored = read_sources([hit.id for hit in found.hits]) if wanted and found.hits else {}
     chains = {}
     if request.get_hierarchy:
         kept = {hit.id: (hit.kind, stored[hit.id]) for hit in found.hits if hit.id in stored}
-        chains = ancestors(kept, read_sources)
+        chains = ancestors(kept, read_sources, visible)
     hits: list[dict[str, Any]] = []
     for hit in found.hits:
         if wanted and hit.id not in stored:
@@ -177,7 +187,7 @@ def _hits(
             "_id": hit.id,
             "_score": hit.score,
         }
-        if request.fetch_source:
+        if with_source:
             whole = source(hit.kind, stored[hit.id])
             shown["_source"] = Raw(
                 narrow(whole, request.include_source_fields, request.exclude_source_fields)

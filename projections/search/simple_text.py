@@ -2,6 +2,8 @@
 
 import re
 
+import msgspec
+
 from projections.search import tree
 from projections.search.fields import DEFAULT_FIELDS, Fields
 from projections.search.text import MAX_LENGTH, MAX_SLIPS, MAX_SLOP
@@ -16,6 +18,7 @@ def parse_simple(query: str, *, either: bool = True, fields: Fields = DEFAULT_FI
 
     Parentheses group nothing, and what exceeds the limits of query texts is left out.
     """
+    fields = msgspec.structs.replace(fields, lenient=True)
     query = query[:MAX_LENGTH].encode(errors="replace").decode()
     must: list[Node] = []
     should: list[Node] = []

@@ -1,6 +1,6 @@
 """`_source` of a hit: the entity's own JSON with its kind, narrowed to the fields asked for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -87,11 +87,14 @@ def _without(value: Any, branches: Branches) -> Any:
 
 
 def ancestors(
-    hits: Mapping[str, tuple[str, bytes]], read_sources: ReadSources
+    hits: Mapping[str, tuple[str, bytes]],
+    read_sources: ReadSources,
+    visible: Container[str] | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
     """Id -> references of its ancestors, from the root down; `hits` maps ids to kind and JSON.
 
-    Parents are read level by level, one call for all hits.
+    Parents are read level by level, one call for all hits; of those whose kind is not among the
+    visible ones (None: all are) nothing is shown.
     """
     chains: dict[str, list[dict[str, Any]]] = {entity_id: [] for entity_id in hits}
     known: dict[str, bytes] = {}
@@ -114,7 +117,12 @@ def ancestors(
             chains[entity_id].insert(0, _reference(parent, parent_json))
             after[entity_id] = _parent(parent["type"], parent_json)
         level = after
-    return chains
+    if visible is None:
+        return chains
+    return {
+        entity_id: [step for step in chain if step["type"] in visible]
+        for entity_id, chain in chains.items()
+    }
 
 
 def _parent(kind: str, entity_json: bytes) -> dict[str, Any] | None:

@@ -27,9 +27,9 @@ _LIMIT = r"(\"(?:[^\"\\]|\\.)*\"|[^\s\"\]}]+)"
 _RANGE = re.compile(rf"\s*{_LIMIT}\s+TO\s+{_LIMIT}\s*([\]}}])")
 _COMPARISON = re.compile(r"([<>]=?)\s*(\"(?:[^\"\\]|\\.)*\"|[^\s()^]+)")
 _REGEX = re.compile(r"/((?:[^/\\]|\\.)+)/(?=\s|\)|\^|$)")
-_AND = re.compile(r"AND(?=[\s(]|$)|&&")
-_OR = re.compile(r"OR(?=[\s(]|$)|\|\|")
-_NOT = re.compile(r"NOT(?=[\s(]|$)|!(?=\S)")
+_AND = re.compile(r"AND(?=[\s()]|$)|&&")
+_OR = re.compile(r"OR(?=[\s()]|$)|\|\|")
+_NOT = re.compile(r"NOT(?=[\s()]|$)|!(?=\S)")
 _BOUNDS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 
 
@@ -131,10 +131,14 @@ class _Parser(Scanner):
         self.clauses += 1
         if self.clauses > MAX_CLAUSES:
             raise self.error(f"more than {MAX_CLAUSES} clauses", start)
+        at = self.at
         node = self.operand(field)
         noise = not sign and not negated and is_noise(node)
-        node = self.boost(self.fields.spread(node))
-        return Clause(node, sign, negated, noise)
+        try:
+            node = self.fields.spread(node)
+        except InvalidInput as error:
+            raise self.error(error.message, at) from None
+        return Clause(self.boost(node), sign, negated, noise)
 
     def boost(self, node: Node) -> Node:
         start = self.at
@@ -156,12 +160,22 @@ class _Parser(Scanner):
             return self.group(field)
         if character == ")":
             raise self.error("something is expected before ')'")
+        start = self.at
         if character == '"':
-            return self.phrase(field)
+            return self.leaf(self.phrase(field), start)
+        if field is not None and character in "[{<>":
+            return self.leaf(self.range(field), start)
         if found := self.accept(_REGEX):
             regex.regex(found[1])
-            return tree.Regex(field, found[1])
+            return self.leaf(tree.Regex(field, found[1]), start)
         return self.word(field)
+
+    def leaf(self, node: Node, start: int) -> Node:
+        """The leaf as its field reads it."""
+        try:
+            return self.fields.typed(node)
+        except InvalidInput as error:
+            raise self.error(error.message, start) from None
 
     def group(self, field: str | None) -> Node:
         opened = self.at
@@ -208,18 +222,19 @@ class _Parser(Scanner):
             raise self.error(f"unexpected {self.peek()!r}")
         if wild:
             self.plain = False
-            if field is None and not literal.strip("*"):
-                return tree.MatchAll()
+            if not pattern.strip("*"):
+                return tree.Exists(field) if field else tree.MatchAll()
             if _FUZZY.match(self.text, self.at):
                 raise self.error("a word with wildcards cannot be fuzzy")
             patterns.wildcard(pattern)
-            return tree.Wildcard(field, pattern)
+            return self.leaf(tree.Wildcard(field, pattern), start)
         suffix = self.at
         if found := self.accept(_FUZZY):
             slips = self.number(found[1] or str(self.slips), MAX_SLIPS, "the slips of ~", suffix)
-            return tree.Fuzzy(field, literal, slips) if slips else tree.Term(field, literal)
+            fuzzy = tree.Fuzzy(field, literal, slips)
+            return self.leaf(fuzzy if slips else tree.Term(field, literal), start)
         self.words.append(literal)
-        return tree.Term(field, literal)
+        return self.leaf(tree.Term(field, literal), start)
 
     def fielded(self, field: str, wild: bool, start: int) -> Node:
         if not field:
@@ -236,18 +251,15 @@ class _Parser(Scanner):
         if character in ("", ")"):
             raise self.error(f"a value is expected after '{field[:80]}:'")
         if field == "_exists_":
-            return tree.Exists(self.quoted() if character == '"' else self.bare())
-        if field == "_id":
-            return tree.Ids((self.quoted() if character == '"' else self.bare(),))
-        if character in "[{<>":
-            return self.range(field, name)
+            path = self.quoted() if character == '"' else self.bare()
+            return self.leaf(tree.Exists(path), start)
         if character == "(":
             return self.group(name)
+        if name is None and character in "[{<>":
+            raise self.error("a range needs a field")
         self.valued = True
         node = self._value(name)
         self.valued = False
-        if isinstance(node, tree.Wildcard) and not node.pattern.strip("*"):
-            return tree.Exists(field) if name else tree.MatchAll()
         if self.peek() == ":":
             raise self.error("unexpected ':'")
         return node
@@ -259,15 +271,13 @@ class _Parser(Scanner):
                 raise self.error("a value is expected after ':'", before)
         return self.operand(field)
 
-    def range(self, shown: str, field: str | None) -> Node:
+    def range(self, field: str) -> Node:
         start = self.at
-        if field is None:
-            raise self.error("a range needs a field")
         if found := self.accept(_COMPARISON):
-            return self._bounded(field, {_BOUNDS[found[1]]: found[2]}, start)
+            return range_between(field, {_BOUNDS[found[1]]: found[2]})
         opening = self.peek()
         if opening not in "[{":
-            raise self.error(f"a value is expected after '{shown[:80]}:{opening}'", start)
+            raise self.error(f"a value is expected after '{field[:80]}:{opening}'", start)
         self.at += 1
         found = self.accept(_RANGE)
         if not found:
@@ -276,10 +286,4 @@ class _Parser(Scanner):
             "gte" if opening == "[" else "gt": found[1],
             "lte" if found[3] == "]" else "lt": found[2],
         }
-        return self._bounded(field, bounds, start)
-
-    def _bounded(self, field: str, bounds: dict[str, str], start: int) -> Node:
-        try:
-            return range_between(field, bounds)
-        except InvalidInput as error:
-            raise self.error(error.message, start) from None
+        return range_between(field, bounds)

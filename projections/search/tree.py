@@ -5,6 +5,7 @@ dotted path of the search document, `path.keyword` its whole value; None stands 
 default fields of the kinds. Nodes are hashable, so that an engine can remember their results.
 """
 
+import re
 from collections.abc import Iterable
 from typing import Union
 
@@ -178,25 +179,32 @@ def required_matches(rule: str, clauses: int) -> int:
     """How many of so many optional clauses the rule asks for.
 
     Rules are a number (`2`, or `-1`: all but one), a percentage (`75%`, `-25%`, rounded down),
-    or either for more than so many clauses (`2<75%`: all of up to two). Raises InvalidInput.
+    or either for more than so many clauses, for several numbers (`2<75% 9<-3`: all of up to two,
+    three quarters of up to nine, all but three of more). Raises InvalidInput.
     """
-    limit, arrow, rest = rule.strip().partition("<")
-    if arrow:
-        if clauses <= _whole_number(limit, rule):
-            return clauses
-        return required_matches(rest, clauses) if "<" not in rest else _refuse(rule)
-    if rest := limit.removesuffix("%"):
-        number = _whole_number(rest, rule)
-        if limit.endswith("%"):
-            part = clauses * abs(number) // 100
-            number = part if number >= 0 else -part
-        wanted = clauses + number if number < 0 or limit.startswith("-") else number
-        return max(0, wanted)
-    return _refuse(rule)
+    if "<" not in rule:
+        return _simple_rule(rule.strip(), clauses, rule)
+    required, decided = clauses, False
+    for condition in re.sub(r"\s*<\s*", "<", rule).split():
+        limit, _, rest = condition.partition("<")
+        above = clauses > _whole_number(limit, rule)
+        wanted = _simple_rule(rest, clauses, rule)
+        decided = decided or not above
+        if not decided:
+            required = wanted
+    return required
+
+
+def _simple_rule(text: str, clauses: int, rule: str) -> int:
+    if not text.endswith("%"):
+        number = _whole_number(text, rule)
+        return max(0, clauses + number) if number < 0 else number
+    percentage = _whole_number(text[:-1], rule)
+    part = clauses * abs(percentage) // 100
+    return part if percentage >= 0 else max(0, clauses - part)
 
 
 def _whole_number(text: str, rule: str) -> int:
-    text = text.strip()
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 6):
         return _refuse(rule)

@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
+from api.routes.search import PARAMETERS, snake
 from tests.api.conftest import Client
 
 
@@ -137,6 +138,18 @@ def test_search_gives_hits_their_ancestors(shop: Client) -> None:
         ("q=a&from=-1", "from"),
         ("q=a&from=9999&size=10", "10000"),
         ("q=a&from=1.5", "from"),
+        ("q=a&from=2147483648", "10000"),
+        ("q=a&from=0x10", "from"),
+        ("q=a&size=%D9%A1%D9%A0", "size"),
+        ("q=a&size=1_0", "size"),
+        ("q=a&size=1e9", "size"),
+        ("q=a&size=", "size"),
+        ("q=deleted:maybe", "column 9"),
+        ("q=updatedAt:[a+TO+b]", "column 11"),
+        ("q=version:%3Eabc", "version is a number"),
+        ("q=a&searchAfter=x", "search_after"),
+        ("q=a&includeSourceFields=a..b", "includeSourceFields"),
+        ("q=a&excludeSourceFields=.", "excludeSourceFields"),
         ("q=a&deleted=maybe", "deleted"),
         ("q=a&queryFilter={", "queryFilter"),
         ("q=a&queryFilter=[1]", "queryFilter"),
@@ -192,3 +205,42 @@ def test_search_without_q_needs_a_filter_and_knows_who_is_no_bot(client: Client)
     )
 
     assert names(answer) == ["ann"]
+
+
+_CHANGES: dict[str, dict[str, Any]] = {
+    "q": {"q": "invoices"},
+    "index": {"index": "table_search_index"},
+    "from": {"from": 1},
+    "size": {"size": 1},
+    "deleted": {"deleted": "true"},
+    "sortField": {"sortField": "updatedAt"},
+    "sortOrder": {"sortOrder": "desc"},
+    "trackTotalHits": {"trackTotalHits": "false"},
+    "getHierarchy": {"getHierarchy": "true"},
+    "fetchSource": {"fetchSource": "false"},
+    "includeSourceFields": {"includeSourceFields": "name"},
+    "excludeSourceFields": {"excludeSourceFields": "name"},
+    "queryFilter": {"queryFilter": '{"term":{"entityType":"table"}}'},
+    "postFilter": {"postFilter": '{"term":{"entityType":"table"}}'},
+    "searchAfter": {"searchAfter": ["database", "database", "0"]},
+}
+"""For each parameter a value that makes another response than none."""
+
+
+def test_every_declared_parameter_changes_a_response(
+    shop: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("projections.search.whoosh.ranking.TOTAL_CAP", 3)
+
+    def answer(**params: Any) -> Any:
+        found = shop.get("/v1/search/query", **params)
+        return {key: value for key, value in found.items() if key != "took"}
+
+    assert list(_CHANGES) == [name for name, *_ in PARAMETERS]
+    plain = {"q": "*", "sortField": "name"}
+    before = answer(**plain)
+    for name, change in _CHANGES.items():
+        ((_, value),) = change.items()
+        for spelling in {name, snake(name)}:
+            params = {key: v for key, v in plain.items() if snake(key) != snake(name)}
+            assert answer(**params, **{spelling: value}) != before, spelling

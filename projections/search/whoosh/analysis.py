@@ -12,13 +12,13 @@ from functools import lru_cache
 
 import msgspec
 
-_CHUNK = re.compile(r"\S+")
 _SEGMENT = re.compile(r"[\w-]+")
 _WORD = re.compile(r"[^\W_]+")
 _ASCII_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _OUTER = ".,;:!?\"'()[]{}<>`*"
 _CONTROL = {code: " " for code in (*range(32), 127)}
 _MAX_TOKEN = 256
+_SHORT = 40
 
 
 class Tokens(msgspec.Struct, frozen=True):
@@ -38,38 +38,46 @@ def fold(text: str) -> str:
     return text.lower() if text.isprintable() else text.lower().translate(_CONTROL)
 
 
-@lru_cache(16_384)
 def keyword(text: str) -> str:
     """The whole text as it is compared: folded, runs of spaces as one."""
-    return " ".join(fold(text).split())
+    folded = fold(text)
+    return folded if folded.isalnum() else " ".join(folded.split())
 
 
-@lru_cache(16_384)
+@lru_cache(512)
 def tokens(text: str, prose: bool = False) -> Tokens:
     """The tokens of a text; in prose only segments, not everything between spaces, stay whole."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     parts: list[str] = []
     wholes: list[tuple[str, int]] = []
-    for chunk in _CHUNK.findall(text):
-        first = len(parts)
-        if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk.istitle()):
-            parts.append(chunk.lower())
-            continue
-        parts.extend(_parts(chunk))
-        if len(parts) == first:
-            continue
-        if not prose and len(parts) - first > 1:
-            wholes.append((fold(chunk.strip(_OUTER))[:_MAX_TOKEN], first))
-        at = first
-        for segment in _SEGMENT.findall(chunk):
-            size = sum(1 for _ in _parts(segment))
-            if size > 1:
-                _longer(segment, at, wholes)
-            at += size
+    for chunk in text.split():
+        found = _of_short(chunk, prose) if len(chunk) <= _SHORT else _of_chunk(chunk, prose)
+        if found.wholes:
+            first = len(parts)
+            wholes += [(whole, first + place) for whole, place in found.wholes]
+        parts += found.parts
     if not parts:
-        parts = [fold(chunk)[:_MAX_TOKEN] for chunk in _CHUNK.findall(text)]
+        parts = [fold(chunk)[:_MAX_TOKEN] for chunk in text.split()]
     return Tokens(tuple(parts), tuple(dict.fromkeys(wholes)))
+
+
+def _of_chunk(chunk: str, prose: bool) -> Tokens:
+    """The tokens of what stands between spaces."""
+    parts: list[str] = []
+    wholes: list[tuple[str, int]] = []
+    for segment in _SEGMENT.findall(chunk):
+        first = len(parts)
+        parts += _parts(segment)
+        if len(parts) - first > 1:
+            _longer(segment, first, wholes)
+    if not prose and len(parts) > 1:
+        wholes.insert(0, (fold(chunk.strip(_OUTER))[:_MAX_TOKEN], 0))
+    return Tokens(tuple(parts), tuple(wholes))
+
+
+_of_short = lru_cache(16_384)(_of_chunk)
+"""Remembers words, of which a few thousand make up most of all texts."""
 
 
 def _longer(segment: str, at: int, wholes: list[tuple[str, int]]) -> None:

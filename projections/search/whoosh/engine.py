@@ -1,71 +1,86 @@
-"""The Whoosh search engine: commits, readers lent to threads, and the order of the hits."""
+"""The Whoosh search engine: commits, merges beside them, and searches on the newest commit."""
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
+import numpy as np
+
 from domain.errors import StoreUnavailable
 from projections.search.documents import SearchDocument
 from projections.search.engine import EngineHits, EngineQuery
-from projections.search.whoosh import ranking
-from projections.search.whoosh.evaluate import Evaluator
-from projections.search.whoosh.leaves import Scores
-from projections.search.whoosh.schema import ID, schema, schema_digest
-from projections.search.whoosh.segments import SegmentView, Snapshot
+from projections.search.objects import ReadObjects
+from projections.search.whoosh import evaluate
+from projections.search.whoosh.codec import Segment
+from projections.search.whoosh.current import Current
+from projections.search.whoosh.inverter import Inverter
+from projections.search.whoosh.merger import Merger
+from projections.search.whoosh.merging import Part
+from projections.search.whoosh.opened import Opened
+from projections.search.whoosh.rows import id_terms, numbers, row
 from projections.search.whoosh.storage import (
+    INDEX,
     LOCK,
     Directory,
     Manifest,
     Memory,
     Storage,
-    create_index,
-    read_manifest,
-    verify,
 )
-from projections.search.whoosh.writer import Base, Writer, merge
+from projections.search.whoosh.tiers import MAX_SEGMENTS, full_merges, next_merge
+from projections.search.whoosh.writer import clean, commit, write_merged, write_segment
 
 DEADLINE = 2.0
 """Seconds after which a search answers with what it has."""
-_OPEN_ATTEMPTS = 5
-_DAMAGED = (OSError, EOFError, ValueError, KeyError, IndexError, TypeError, AttributeError)
-"""What Whoosh raises for files that are not as it wrote them."""
-
-
-class OutOfTime(Exception):
-    """The deadline of a search has come."""
+_MANY = 256
+"""Documents in a commit from which on it is worth to remember their values for the next one."""
 
 
 class WhooshEngine:
     """A search engine over an index in a directory or in memory; see `open`."""
 
-    def __init__(self, storage: Storage, *, writable: bool, deadline: float) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        writable: bool,
+        deadline: float,
+        read_objects: ReadObjects | None = None,
+    ) -> None:
         self._storage = storage
         self._writable = writable
         self._deadline = deadline
-        self._schema = schema()
-        self._digest = schema_digest()
+        self._read_objects = read_objects
+        self._current = Current(storage)
         self._writing = threading.Lock()
-        self._lending = threading.Lock()
-        self._idle: list[Snapshot] = []
-        self._closed = False
-        self._manifest: Manifest | None = None
-        self._mark: object = None
-        self._verified: dict[str, int] = {}
+        self._merging = threading.Lock()
+        self._merger = Merger(self._merge_one)
+        self._unfinished: set[str] = set()
+        """Files of merges that no commit names yet."""
+        self._inverter: Inverter | None = None
         self.rebuild_reason: str | None = None
         """Why the index was begun anew when it was opened, None when it was not."""
 
     @classmethod
-    def open(cls, path: Path | None, *, writable: bool = True, deadline: float = DEADLINE) -> Self:
+    def open(
+        cls,
+        path: Path | None,
+        *,
+        writable: bool = True,
+        deadline: float = DEADLINE,
+        read_objects: ReadObjects | None = None,
+    ) -> Self:
         """The index in a directory, or a new one in memory (None).
 
         A writable engine replaces an index that is damaged, or made by other code, by an empty
         one at checkpoint 0, to be filled from the log; a read-only one refuses to serve it.
+        `deadline` is in seconds; `read_objects` is what nested queries with several conditions
+        need.
         """
         storage: Storage = Memory() if path is None else Directory(path)
-        engine = cls(storage, writable=writable, deadline=deadline)
+        engine = cls(storage, writable=writable, deadline=deadline, read_objects=read_objects)
         if writable:
             if path is not None:
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -74,53 +89,115 @@ class WhooshEngine:
 
     def _open_or_create(self) -> None:
         try:
-            manifest = self._current()
-            if manifest is not None:
-                with self._snapshot():
-                    return
+            if self._current.newest() is not None:
+                return
         except StoreUnavailable as error:
             self.rebuild_reason = error.message
         self.reset()
 
+    def close(self) -> None:
+        """Release files and abandon merges; a search that is running ends on its own."""
+        self._merger.close()
+        self._current.close()
+        self._inverter = None
+
+    # What there is
+
     def checkpoint(self) -> int:
         """The log position committed with the documents; 0 when there are none."""
-        manifest = self._current()
-        return manifest.position if manifest else 0
+        opened = self._current.newest()
+        return opened.manifest.position if opened else 0
 
     def count(self) -> int:
         """How many documents there are, soft-deleted ones included."""
-        with self._snapshot() as snapshot:
-            return sum(view.size - len(view.dead) for view in snapshot.views)
+        return self._current.existing().live
 
-    def close(self) -> None:
-        """Release files; a search that is running keeps its own until it ends."""
-        with self._lending:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for snapshot in idle:
-            snapshot.close()
+    def size(self) -> int:
+        """Bytes on disk."""
+        files = self._current.existing().manifest.files
+        return sum(self._storage.file_length(name) for name in files)
+
+    def digests(self) -> Mapping[str, tuple[int, int]]:
+        """Kind -> number of its documents, and the sum of their digests modulo 2**64."""
+        found: dict[str, tuple[int, int]] = {}
+        opened = self._current.existing()
+        for name, arrays in opened.arrays.items():
+            dead = opened.segments[name].dead
+            for code, offset in enumerate(arrays["kind.offsets"][:-1].tolist()):
+                end = int(arrays["kind.offsets"][code + 1])
+                kind = arrays["kind.lexicon"][offset:end].tobytes().decode()
+                chosen = arrays["kind"] == code
+                if dead is not None:
+                    chosen &= ~dead
+                count, total = found.get(kind, (0, 0))
+                total += int(arrays["digest"][chosen].sum(dtype=np.uint64))
+                found[kind] = count + int(chosen.sum()), total % 2**64
+        return {kind: figures for kind, figures in found.items() if figures[0]}
+
+    def entries(self) -> Iterator[tuple[str, str, int]]:
+        """Id, kind and digest of every document."""
+        opened = self._current.existing()
+        for name, arrays in opened.arrays.items():
+            segment = opened.segments[name]
+            dead = segment.dead
+            for number in range(segment.size):
+                if dead is None or not dead[number]:
+                    found = row(arrays, number)
+                    yield found.id, found.kind, found.digest
+
+    # Searching
+
+    def search(self, query: EngineQuery) -> EngineHits:
+        """The documents found; InvalidInput for what the engine cannot do."""
+        ends = time.monotonic() + self._deadline
+        return evaluate.search(self._current.snapshot(), query, ends, self._read_objects)
 
     # Writing
 
     def reset(self) -> None:
         """Forget all documents; the checkpoint becomes 0."""
         with self._locked():
-            generation = self._manifest.generation + 1 if self._manifest else 0
-            manifest = create_index(self._storage, self._schema, self._digest, generation)
-            self._committed(manifest)
+            generation = self._current.generation + 1
+            self._commit(Manifest(generation, 0, self._current.digest, {}), [])
 
     def apply(self, documents: Mapping[str, SearchDocument | None], position: int) -> None:
         """Replace, add or (None) remove documents by id; commit them with the position."""
         if not self._writable:
             raise StoreUnavailable("the search index was opened for reading only")
-        with self._locked(), self._snapshot() as snapshot:
-            manifest = self._manifest
-            if manifest is None:
-                raise StoreUnavailable("there is no search index yet")
-            try:
-                self._committed(self._write(manifest, snapshot, documents, position))
-            except OSError as error:
-                raise StoreUnavailable(f"the search index cannot be written: {error}") from error
+        with self._locked():
+            opened = self._current.existing()
+            old = _without(opened, list(documents))
+            new = [document for document in documents.values() if document is not None]
+            with self._failures():
+                segments = [*old, *self._write(new)]
+                self._commit(opened.manifest.after(position), segments)
+        if next_merge(segments):
+            self._merger.wake()
+            if len(segments) > 2 * MAX_SEGMENTS:
+                self._merger.wait()
+
+    def _write(self, documents: Sequence[SearchDocument]) -> list[Segment]:
+        """Write new segments."""
+        inverter = (self._inverter if len(documents) >= _MANY else None) or Inverter()
+        self._inverter = None
+        segments = []
+        for document in documents:
+            inverter.add(document)
+            if inverter.full:
+                segments.append(write_segment(self._storage, inverter.finish()))
+        if len(inverter):
+            segments.append(write_segment(self._storage, inverter.finish()))
+        if len(documents) >= _MANY:
+            self._inverter = inverter
+        return segments
+
+    def _commit(self, manifest: Manifest, segments: Sequence[Segment]) -> None:
+        """Commit and show the segments, but those without a document; the lock must be held."""
+        segments = [segment for segment in segments if segment.doc_count()]
+        current = self._current
+        made = commit(self._storage, current.schema, manifest, segments, current.verified)
+        current.committed(made, segments)
+        clean(self._storage, made, self._unfinished)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -134,135 +211,61 @@ class WhooshEngine:
             finally:
                 lock.release()
 
-    def _write(
-        self,
-        manifest: Manifest,
-        snapshot: Snapshot,
-        documents: Mapping[str, SearchDocument | None],
-        position: int,
-    ) -> Manifest:
-        writer = Writer(Base(self._storage, manifest, self._schema), position)
-        try:
-            self._fill(writer, snapshot, documents)
-            writer.commit(mergetype=merge)
-        finally:
-            writer.abandon()
-        assert writer.committed is not None
-        return writer.committed
-
-    def _fill(
-        self, writer: Writer, snapshot: Snapshot, documents: Mapping[str, SearchDocument | None]
-    ) -> None:
-        base = 0
-        for view in snapshot.views:
-            for entity_id in documents:
-                for number in view.documents(ID, entity_id):
-                    if number not in view.dead:
-                        writer.delete_document(base + number)
-            base += view.size
-        for document in documents.values():
-            if document is not None:
-                writer.add(document)
-
-    def _committed(self, manifest: Manifest) -> None:
-        self._verified = dict(manifest.files)
-        self._manifest = manifest
-        self._mark = self._storage.mark()
-
-    # Reading
-
-    def search(self, query: EngineQuery) -> EngineHits:
-        """The documents found; InvalidInput for what the engine cannot do."""
-        ends = time.monotonic() + self._deadline
-
-        def check() -> None:
-            if time.monotonic() > ends:
-                raise OutOfTime
-
-        with self._snapshot() as snapshot:
-            found: list[tuple[SegmentView, Scores]] = []
-            statistics = Statistics(snapshot.views)
-            filters = [node for node in (query.filter, query.post_filter) if node is not None]
-            timed_out = False
-            try:
-                for view in snapshot.views:
-                    evaluator = Evaluator(view, statistics, check)
-                    matching = evaluator.matching(
-                        query.tree, filters, query.kinds, query.include_deleted
-                    )
-                    found.append((view, matching))
-            except OutOfTime:
-                timed_out = True
-            return ranking.page(query, found, timed_out)
-
     @contextmanager
-    def _snapshot(self) -> Iterator[Snapshot]:
-        """A snapshot of the newest commit, for the calling thread alone."""
-        with self._lending:
-            if self._closed:
-                raise StoreUnavailable("the search index is closed")
-            snapshot = self._idle.pop() if self._idle else None
-        if snapshot is None:
-            snapshot = Snapshot(self._storage, self._schema)
+    def _failures(self) -> Iterator[None]:
         try:
-            self._refresh(snapshot)
-            yield snapshot
+            yield
+        except OSError as error:
+            raise StoreUnavailable(f"the search index cannot be written: {error}") from error
+
+    # Merging
+
+    def compact(self) -> None:
+        """Merge everything into as few segments as searching large ones allows."""
+        with self._failures():
+            while groups := full_merges(list(self._current.existing().segments.values())):
+                with self._merging:
+                    self._merge(groups[0], lambda: None)
+
+    def _merge_one(self, check: Callable[[], None]) -> bool:
+        with self._merging:
+            check()
+            group = next_merge(list(self._current.existing().segments.values()))
+            if group:
+                self._merge(group, check)
+            return bool(group)
+
+    def _merge(self, group: Sequence[Segment], check: Callable[[], None]) -> None:
+        """Write the merged segment beside searches and commits, and commit it at the end."""
+        arrays = self._current.existing().arrays
+        parts = [Part(arrays[segment.segment_id()], segment.dead) for segment in group]
+        merged = Segment(INDEX, sum(segment.doc_count() for segment in group))
+        self._unfinished.add(merged.file)
+        try:
+            renumbered = write_merged(self._storage, merged, parts, check)
+            self._storage.sync([merged.file])
+            crc = self._storage.crc(merged.file)
+            with self._locked():
+                opened = self._current.existing()
+                names = [segment.segment_id() for segment in group]
+                if all(name in opened.segments for name in names):
+                    for segment, new in zip(group, renumbered, strict=True):
+                        dead = opened.segments[segment.segment_id()].dead
+                        if dead is not None:
+                            died = new[dead]
+                            merged = merged.with_dead(died[died >= 0])
+                    others = [s for name, s in opened.segments.items() if name not in names]
+                    self._current.verified[merged.file] = crc
+                    self._commit(opened.manifest.after(opened.manifest.position), [*others, merged])
         finally:
-            with self._lending:
-                keep = not self._closed and snapshot.generation >= 0
-                if keep:
-                    self._idle.append(snapshot)
-            if not keep:
-                snapshot.close()
-
-    def _refresh(self, snapshot: Snapshot) -> None:
-        """Bring a snapshot to the newest commit, again when a newer one removes its files."""
-        for attempt in range(_OPEN_ATTEMPTS):
-            manifest = self._current()
-            if manifest is None:
-                raise StoreUnavailable("there is no search index yet")
-            try:
-                snapshot.refresh(manifest, self._verified)
-                return
-            except _DAMAGED as error:
-                newest = read_manifest(self._storage)
-                if newest == manifest and attempt:
-                    raise StoreUnavailable(f"the search index is damaged: {error!r}") from error
-        raise StoreUnavailable("the search index changes too fast to be opened")
-
-    def _current(self) -> Manifest | None:
-        """The newest manifest; read again only when its file was replaced."""
-        mark = self._storage.mark()
-        if mark is None:
-            self._manifest = None
-        elif mark != self._mark:
-            manifest = read_manifest(self._storage)
-            if manifest is not None and manifest.schema != self._digest:
-                raise StoreUnavailable("the search index was made for other fields or kinds")
-            if manifest is not None and self._manifest is None:
-                self._verify(manifest)
-            self._manifest, self._mark = manifest, mark
-        return self._manifest
-
-    def _verify(self, manifest: Manifest) -> None:
-        try:
-            verify(self._storage, manifest, self._verified)
-        except OSError:
-            return  # replaced by a newer commit meanwhile, or missing: opening it tells
+            self._unfinished.discard(merged.file)
 
 
-class Statistics:
-    """Figures over all segments, asked for once per term."""
-
-    def __init__(self, views: list[SegmentView]) -> None:
-        self._views = views
-        self._frequencies: dict[tuple[str, str], int] = {}
-        self.documents = sum(view.size for view in views)
-        self.average_length = max(1.0, sum(v.words_length for v in views) / (self.documents or 1))
-
-    def frequency(self, field: str, term: str) -> int:
-        known = self._frequencies.get((field, term))
-        if known is None:
-            known = sum(view.frequency(field, term) for view in self._views)
-            self._frequencies[field, term] = known
-        return known
+def _without(opened: Opened, ids: Sequence[str]) -> list[Segment]:
+    """The segments, with the documents of these ids dead."""
+    terms = id_terms(ids)
+    segments = []
+    for name, segment in opened.segments.items():
+        found = numbers(opened.arrays[name], ids, terms)
+        segments.append(segment.with_dead(np.array(found, np.int64)) if found else segment)
+    return segments

@@ -1,129 +1,226 @@
-"""The query tree against one segment: sets and scores combined, leaf results remembered.
+"""The query tree against the segments of a snapshot.
 
-Whoosh's own query classes are not used: they ignore constant scores and minimum_should_match, and
-expand patterns a scorer per term. Posting lists are read whole and combined as sets.
+Every node comes to documents and scores by whole arrays: conjunctions begin with the rarest clause
+and look the others up, disjunctions add up over the segment. Filters are kept as masks, by node.
 """
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from projections.search import tree
-from projections.search.whoosh.leaves import Leaves, Scores, Statistics
-from projections.search.whoosh.schema import EXACT
-from projections.search.whoosh.segments import SegmentView
-from projections.search.whoosh.terms import SEPARATOR, scalar_term
+from projections.search.engine import EngineHits, EngineQuery
+from projections.search.objects import ReadObjects
+from projections.search.whoosh import ranking
+from projections.search.whoosh.leaves import Leaves
+from projections.search.whoosh.nested import Nesting
+from projections.search.whoosh.results import (
+    Dense,
+    Found,
+    Sparse,
+    everything,
+    is_many,
+    nothing,
+    of_mask,
+    union,
+)
+from projections.search.whoosh.segments import Mask, Numbers, SegmentView, Snapshot
+
+
+class OutOfTime(Exception):
+    """The deadline of a search has come."""
+
+
+def search(
+    snapshot: Snapshot, query: EngineQuery, ends: float, read_objects: ReadObjects | None = None
+) -> EngineHits:
+    """The page of hits that the query asks for; `ends` is when to answer with what is known.
+
+    `read_objects` reads what `tree.Nested` cannot decide by the index alone. Raises InvalidInput
+    for what cannot be answered.
+    """
+
+    def check() -> None:
+        if time.monotonic() > ends:
+            raise OutOfTime
+
+    found: list[ranking.Matching] = []
+    filters = [node for node in (query.filter, query.post_filter) if node is not None]
+    try:
+        nesting = Nesting(read_objects, check, _found)
+        for view in snapshot.views:
+            check()
+            evaluator = Evaluator(snapshot, view, nesting)
+            allowed = view.allowed(query.kinds, query.include_deleted)
+            allowed = evaluator.restricted(allowed, filters)
+            found.append(ranking.Matching(view, evaluator.found(query.tree), allowed))
+    except OutOfTime:
+        return ranking.page(query, found, timed_out=True)
+    return ranking.page(query, found, timed_out=False)
+
+
+def _found(snapshot: Snapshot, view: SegmentView, nesting: Nesting, node: tree.Node) -> Found:
+    return Evaluator(snapshot, view, nesting).found(node)
 
 
 class Evaluator:
     """Evaluates trees against a segment, for the length of one query."""
 
-    def __init__(
-        self, view: SegmentView, statistics: Statistics, check: Callable[[], None]
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, view: SegmentView, nesting: Nesting) -> None:
         self._view = view
-        self._leaves = Leaves(view, statistics, check)
-        self._known: dict[tree.Node, Scores] = {}
+        self._nesting = nesting
+        self._leaves = Leaves(snapshot, view, nesting.check)
+        self._known: dict[tree.Node, Found] = {}
 
-    def matching(
-        self,
-        query: tree.Node,
-        filters: Iterable[tree.Node],
-        kinds: frozenset[str] | None,
-        include_deleted: bool,
-    ) -> Scores:
-        """The living documents that match everything, with the query's scores."""
-        found = self.scores(query)
-        outside = set(self._view.dead)
-        if not include_deleted:
-            outside |= self._remembered(scalar_term("deleted", True))
-        allowed: set[int] | None = None
+    def restricted(self, allowed: Mask | None, filters: Iterable[tree.Node]) -> Mask | None:
+        """The allowed documents that match all filters; None stands for all documents."""
         for node in filters:
-            documents = self.scores(node).keys()
-            allowed = set(documents) if allowed is None else allowed & documents
-        if kinds is not None:
-            of_kinds: set[int] = set()
-            for kind in kinds:
-                of_kinds |= self._remembered(f"entityType.keyword{SEPARATOR}{kind.lower()}")
-            allowed = of_kinds if allowed is None else allowed & of_kinds
-        if allowed is None and not outside:
-            return found
-        return {
-            number: score
-            for number, score in found.items()
-            if number not in outside and (allowed is None or number in allowed)
-        }
+            mask = self._mask(node)
+            allowed = mask if allowed is None else allowed & mask
+        return allowed
 
-    def _remembered(self, term: str) -> frozenset[int]:
-        known = self._view.remembered.get(term)
-        if known is None:
-            known = frozenset(self._view.documents(EXACT, term))
-            self._view.remembered[term] = known
-        return known
+    def _mask(self, node: tree.Node) -> Mask:
+        if has_nested(node):
+            return self.found(node).mask()
+        memory = self._view.memory
+        return memory.array(("mask", node), lambda: self.found(node).mask())
 
-    def scores(self, node: tree.Node) -> Scores:
-        """Document number -> score; not to be changed by the caller."""
+    def found(self, node: tree.Node) -> Found:
+        """The documents that match the node, with their scores."""
         known = self._known.get(node)
         if known is None:
-            known = self._known[node] = self._scores(node)
+            known = self._known[node] = self._found(node)
         return known
 
-    def _scores(self, node: tree.Node) -> Scores:
+    def _found(self, node: tree.Node) -> Found:
         match node:
             case tree.Bool():
                 return self._bool(node)
             case tree.Boosted(node=inner, boost=boost):
-                return {number: score * boost for number, score in self.scores(inner).items()}
+                return self.found(inner).scaled(boost)
             case tree.Constant(node=inner, score=score):
-                return dict.fromkeys(self.scores(inner), score)
+                return self.found(inner).fixed(score)
             case tree.DisMax(nodes=nodes, tie_breaker=tie):
-                return _dis_max([self.scores(inner) for inner in nodes], tie)
-            case tree.Nested(node=inner):
-                return self.scores(inner)
+                return self._dis_max([self.found(inner) for inner in nodes], tie)
+            case tree.Nested():
+                return self._nesting.found(node, self._view, self.found)
             case _:
-                return self._leaves.scores(node)
+                return self._leaves.found(node)
 
-    def _bool(self, node: tree.Bool) -> Scores:
-        must = sorted((self.scores(inner) for inner in node.must), key=len)
-        filters = sorted((self.scores(inner) for inner in node.filter), key=len)
-        should = [self.scores(inner) for inner in node.should]
+    def _dis_max(self, clauses: list[Found], tie: float) -> Found:
+        best = union(self._view, clauses, np.maximum)
+        if not tie:
+            return best
+        total = union(self._view, clauses)
+        ids = best.ids()
+        highest = best.scores_at(ids)
+        rest = total.scores_at(ids) - highest
+        return Sparse(self._view.size, ids, highest + np.float32(tie) * rest)
+
+    def _bool(self, node: tree.Bool) -> Found:
+        must = [self.found(inner) for inner in node.must]
+        filters = [self.found(inner) for inner in node.filter]
+        should = [self.found(inner) for inner in node.should]
+        excluded = [clause for inner in node.must_not if (clause := self.found(inner)).count]
+        self._nesting.check()
         required = node.required
         if required > len(should):
-            return {}
-        if must:
-            found = {n: sum(s[n] for s in must) for n in must[0] if all(n in s for s in must[1:])}
-        elif filters:
-            found = dict.fromkeys(filters[0], 0.0)
-        elif required:
-            found = dict.fromkeys(set().union(*should), 0.0)
-        else:
-            found = dict.fromkeys(range(self._view.size), 0.0 if should else 1.0)
-        for scores in filters:
-            found = {n: score for n, score in found.items() if n in scores}
-        for inner in node.must_not:
-            excluded = self.scores(inner)
-            found = {n: score for n, score in found.items() if n not in excluded}
-        return _with_should(found, should, required) if should else found
+            return nothing(self._view)
+        if should and required == len(should):
+            must, should, required = [*must, *should], [], 0
+        if len(must) == 1 and not filters and not should and not excluded:
+            return must[0]
+        if must or filters:
+            ids = self._intersection([*must, *filters], excluded)
+            if not should:
+                return self._summed(ids, must)
+            return self._with_should(ids, must, should, required)
+        if should and required:
+            return self._any_of(should, excluded, required)
+        every = everything(self._view, 0.0 if should else 1.0)
+        if excluded:
+            mask = every.mask()
+            for clause in excluded:
+                mask = mask & ~clause.mask()
+            every = of_mask(mask, 0.0 if should else 1.0)
+        if not should:
+            return every
+        optional = union(self._view, should)
+        return Dense(every.mask(), optional.dense() * every.mask())
+
+    def _intersection(self, clauses: list[Found], excluded: list[Found]) -> Numbers:
+        """The documents of all clauses and none of the excluded."""
+        first, *others = sorted(clauses, key=lambda clause: clause.count)
+        if first.count * 4 > self._view.size and not isinstance(first, Sparse):
+            mask = first.mask()
+            for clause in others:
+                mask = mask & clause.mask()
+            for clause in excluded:
+                mask = mask & ~clause.mask()
+            return np.flatnonzero(mask).astype(np.int32)
+        ids = first.ids()
+        for clause in others:
+            ids = ids.compress(clause.present(ids))
+        for clause in excluded:
+            ids = ids.compress(~clause.present(ids))
+        return ids
+
+    def _summed(self, ids: Numbers, must: list[Found], should: Sequence[Found] = ()) -> Found:
+        """Documents that match all of `must`, with the sum of the clauses' scores."""
+        clauses = [*must, *should]
+        if not clauses:
+            return Sparse(self._view.size, ids, 0.0)
+        constants = [clause.constant for clause in must if clause.constant is not None]
+        if len(constants) == len(clauses):
+            total = np.cumsum(np.array(constants, np.float32))[-1]
+            return Sparse(self._view.size, ids, float(total))
+        scores = clauses[0].scores_at(ids)
+        for clause in clauses[1:]:
+            scores = scores + clause.scores_at(ids)
+        return Sparse(self._view.size, ids, scores)
+
+    def _with_should(
+        self, ids: Numbers, must: list[Found], should: list[Found], required: int
+    ) -> Found:
+        if required > 0:
+            counts = np.zeros(len(ids), np.uint16)
+            for clause in should:
+                counts += clause.present(ids)
+            ids = ids.compress(counts >= required)
+        return self._summed(ids, must, should)
+
+    def _any_of(self, should: list[Found], excluded: list[Found], required: int) -> Found:
+        """The documents with enough of the clauses and none of the excluded."""
+        found = union(self._view, should)
+        if required == 1 and not excluded:
+            return found
+        if not is_many(self._view, should):
+            ids = found.ids()
+            for clause in excluded:
+                ids = ids.compress(~clause.present(ids))
+            return self._with_should(ids, [], should, required)
+        mask = found.mask()
+        if required > 1:
+            counts = np.zeros(self._view.size, np.uint16)
+            for clause in should:
+                if clause.count:
+                    counts += clause.mask()
+            mask = counts >= required
+        for clause in excluded:
+            mask = mask & ~clause.mask()
+        return Dense(mask, found.dense() * mask)
 
 
-def _with_should(found: Scores, should: list[Scores], required: int) -> Scores:
-    """Add the scores of the optional clauses; drop what too few of them match."""
-    counts = dict.fromkeys(found, 0)
-    for scores in should:
-        small, large = (scores, found) if len(scores) < len(found) else (found, scores)
-        for number in [n for n in small if n in large]:
-            found[number] += scores[number]
-            counts[number] += 1
-    if required <= 0:
-        return found
-    return {number: score for number, score in found.items() if counts[number] >= required}
-
-
-def _dis_max(all_scores: list[Scores], tie: float) -> Scores:
-    best: Scores = {}
-    total: Scores = {}
-    for scores in all_scores:
-        for number, score in scores.items():
-            best[number] = max(best.get(number, 0.0), score)
-            total[number] = total.get(number, 0.0) + score
-    if not tie:
-        return best
-    return {number: score + tie * (total[number] - score) for number, score in best.items()}
+def has_nested(node: tree.Node) -> bool:
+    """Whether the node's documents depend on more than the index."""
+    match node:
+        case tree.Nested():
+            return True
+        case tree.Bool(must=must, should=should, must_not=must_not, filter=filters):
+            return any(map(has_nested, (*must, *should, *must_not, *filters)))
+        case tree.Boosted(node=inner) | tree.Constant(node=inner):
+            return has_nested(inner)
+        case tree.DisMax(nodes=nodes):
+            return any(map(has_nested, nodes))
+    return False

@@ -1,227 +1,277 @@
 """Leaves of the query tree against one segment: which documents, and how well each matches."""
 
-import math
-from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
 
 from domain.errors import InvalidInput
 from projections.search import patterns, regex, tree
-from projections.search.documents import indexed_path, is_prose
+from projections.search.documents import indexed_path, is_whole
 from projections.search.whoosh.analysis import fold, keyword, stem, tokens
-from projections.search.whoosh.schema import EXACT, ID, TEXT, WORDS
-from projections.search.whoosh.segments import SegmentView
-from projections.search.whoosh.terms import NUMBER, PRESENT, SEPARATOR, STEM, sortable
-from projections.search.whoosh.values import as_moment, as_number, between, together
+from projections.search.whoosh.arrays import ranges
+from projections.search.whoosh.fuzzy import Fuzzy
+from projections.search.whoosh.lexicons import TermNumbers, spans
+from projections.search.whoosh.phrases import together
+from projections.search.whoosh.results import (
+    Dense,
+    Found,
+    Postings,
+    Sparse,
+    everything,
+    gathered,
+    nothing,
+    union,
+)
+from projections.search.whoosh.schema import EXACT, TEXT, WHOLE, WORDS
+from projections.search.whoosh.segments import SegmentView, Snapshot
+from projections.search.whoosh.terms import NUMBER, PRESENT, SEPARATOR, sortable, whole_term
+from projections.search.whoosh.values import as_moment, as_number, literals
+from projections.search.whoosh.weights import STEM
 
-MAX_EXPANSION = 20_000
-"""Terms that a pattern may stand for."""
-_K1, _B = 1.2, 0.75
-_CHECK_EVERY = 256
-_STEM_WEIGHT = 0.8
+MAX_EXPANSION = 500_000
+"""Terms that a pattern may stand for, unless they follow each other in the lexicon."""
+MAX_SLOP = 10_000
+_FREQUENT = 500
 
-Scores = dict[int, float]
 Space = tuple[str, str]
 """A field of the index and what the terms begin with."""
 
 
-class Statistics(Protocol):
-    """Figures over all segments of a snapshot."""
-
-    documents: int
-    average_length: float
-
-    def frequency(self, field: str, term: str) -> int:
-        """How many documents have the term."""
-
-
 class Leaves:
-    """Evaluates leaves; `check` raises when the time is up."""
+    """Evaluates leaves against a segment; `check` raises when the time is up."""
 
-    def __init__(
-        self, view: SegmentView, statistics: Statistics, check: Callable[[], None]
-    ) -> None:
-        self.view = view
-        self.statistics = statistics
-        self.check = check
+    def __init__(self, snapshot: Snapshot, view: SegmentView, check: Callable[[], None]) -> None:
+        self._snapshot = snapshot
+        self._view = view
+        self._check = check
 
-    def scores(self, node: tree.Leaf) -> Scores:
-        """Document number -> score."""
+    def found(self, node: tree.Leaf) -> Found:
+        """The documents that the leaf matches, scored."""
         match node:
             case tree.MatchAll():
-                return dict.fromkeys(range(self.view.size), 1.0)
+                return everything(self._view, 1.0)
             case tree.MatchNone():
-                return {}
+                return nothing(self._view)
             case tree.Term(field=field, text=text):
                 return self._term(field, text)
             case tree.Exact(field=field, value=value):
-                return self._exact(field, value)
+                return self._best(self._exact(field, value))
             case tree.Phrase(field=field, text=text, slop=slop):
                 return self._phrase(field, text, slop)
-            case tree.Fuzzy(field=field, text=text, distance=distance, prefix=prefix):
-                return self._fuzzy(field, fold(text), distance, prefix)
+            case tree.Fuzzy(field=field):
+                _refuse_whole(field)
+                return Fuzzy(self._snapshot, node, self._check).found(self._view)
             case tree.Wildcard(field=field, pattern=pattern):
-                return self._pattern(field, patterns.wildcard(fold(pattern)), pattern)
+                folded = fold(pattern)
+                automaton = patterns.wildcard(folded)
+                return self._remembered(
+                    node, lambda: self._pattern(field, automaton, pattern, literals(folded))
+                )
             case tree.Regex(field=field, pattern=pattern):
-                return self._pattern(field, regex.regex(pattern), pattern)
+                return self._remembered(
+                    node, lambda: self._pattern(field, regex.regex(pattern), pattern)
+                )
             case tree.Range():
-                return self._range(node)
+                return self._remembered(node, lambda: self._range(node))
             case tree.Exists(field=field):
-                return self._exists(indexed_path(field))
+                return self._remembered(node, lambda: self._exists(indexed_path(field)))
             case tree.Ids(values=values):
-                return self._union((ID, value) for value in values)
+                return self._ids(values)
+
+    def _remembered(self, key: Hashable, make: Callable[[], Sparse | Dense]) -> Found:
+        return self._view.memory.get(key, make, lambda found: found.nbytes)
 
     # Terms
 
-    def _term(self, field: str | None, text: str) -> Scores:
-        if field is not None and field.endswith(".keyword"):
-            return self._exact(field, text)
+    def _term(self, field: str | None, text: str) -> Found:
+        if field is not None and (field.endswith(".keyword") or is_whole(indexed_path(field))):
+            return self._best(self._exact(field, text))
         found = tokens(text)
-        space, prose = _home(field)
-        names = {found.wholes[0][0]} if found.wholes else set(found.parts[:1])
-        scored = [self._bm25(space[0], space[1] + name) for name in names]
-        if prose:
-            for root in {stem(name) for name in names}:
-                for name in {root, STEM + root} - names:
-                    scored.append(_scaled(self._bm25(space[0], space[1] + name), _STEM_WEIGHT))
+        space, start = _home(field)
+        scored: list[Found] = []
+        name = ""
+        if len(found.parts) == 1 or (found.wholes and len(text.split()) == 1):
+            name = found.wholes[0][0] if found.wholes else found.parts[0]
+            scored = self._postings(space, start + name)
+            if (root := stem(name)) != name:
+                roots = self._postings(space, start + root)
+                if field is not None:
+                    # A value of one word is kept whole only.
+                    roots += self._postings(
+                        EXACT, f"{indexed_path(field)}.keyword{SEPARATOR}{root}"
+                    )
+                scored += [f.scaled(STEM) for f in roots]
         if len(found.parts) > 1:
-            scored.append(self._adjacent(space, found.parts, 0))
+            scored.append(self._together((space, start), found.parts, 0))
         if field is not None:
-            scored.append(self._exact(field, text))
-        return _best(scored)
+            scored += (
+                self._values(field, text) if name == keyword(text) else self._exact(field, text)
+            )
+        return self._best(scored)
 
-    def _exact(self, field: str, value: str) -> Scores:
+    def _exact(self, field: str, value: str) -> list[Found]:
+        """The documents with the whole value, or with a word that is the value."""
+        found = self._values(field, value)
+        if not field.endswith(".keyword") and not is_whole(path := indexed_path(field)):
+            found += self._postings(TEXT, f"{path}{SEPARATOR}{keyword(value)}")
+        return found
+
+    def _values(self, field: str, value: str) -> list[Found]:
+        """The documents with the whole value."""
         path = indexed_path(field)
+        if is_whole(path):
+            return self._postings(WHOLE, whole_term(path, value))
         whole = keyword(value)
-        scored = [
-            self._bm25(EXACT, f"{path}.keyword{SEPARATOR}{whole}"),
-            self._bm25(EXACT, f"{path}{SEPARATOR}{whole}"),
-        ]
+        found = self._postings(EXACT, f"{path}.keyword{SEPARATOR}{whole}")
+        if whole in ("true", "false"):
+            found += self._postings(EXACT, f"{path}{SEPARATOR}{whole}")
         if (number := as_number(value)) is not None:
-            scored.append(self._bm25(EXACT, f"{path}{SEPARATOR}{NUMBER}{sortable(number)}"))
-        if not field.endswith(".keyword"):
-            scored.append(self._bm25(TEXT, f"{path}{SEPARATOR}{whole}"))
-        return _best(scored)
+            found += self._postings(EXACT, f"{path}{SEPARATOR}{NUMBER}{sortable(number)}")
+        return found
 
-    def _bm25(self, field: str, term: str) -> Scores:
-        self.check()
-        frequency = self.statistics.frequency(field, term)
-        if not frequency:
-            return {}
-        rarity = math.log(1 + (self.statistics.documents - frequency + 0.5) / (frequency + 0.5))
-        weights = self.view.weights(field, term)
-        top = rarity * (_K1 + 1)
-        if field != WORDS:
-            return {number: top * w / (w + _K1) for number, w in weights.items()}
-        length, average = self.view.length, self.statistics.average_length
-        return {
-            number: top * w / (w + _K1 * (1 - _B + _B * length(number) / average))
-            for number, w in weights.items()
-        }
+    def _postings(self, field: str, term: str | bytes) -> list[Found]:
+        """The documents with a term, if there are any."""
+        name = term.encode() if isinstance(term, str) else term
+        number = self._view.number(field, name)
+        if number < 0:
+            return []
+        return [self._scored(field, number, name)]
+
+    def _scored(self, field: str, number: int, name: bytes) -> Postings:
+        weight = self._snapshot.term_weight(field, name)
+        if field in (EXACT, WHOLE):
+            return Postings(self._view, field, number, 0.0, weight)
+        return Postings(self._view, field, number, weight)
+
+    def _best(self, found: Sequence[Found]) -> Found:
+        return union(self._view, found, np.maximum)
+
+    def _ids(self, values: Sequence[str]) -> Found:
+        if len(values) == 1:
+            return union(self._view, [f.fixed(1.0) for f in self._exact("id", values[0])])
+        found = [f.ids() for value in dict.fromkeys(values) for f in self._exact("id", value)]
+        return gathered(self._view, found, 1.0, self._check)
 
     # Phrases
 
-    def _phrase(self, field: str | None, text: str, slop: int) -> Scores:
+    def _phrase(self, field: str | None, text: str, slop: int) -> Found:
         parts = tokens(text).parts
-        if len(parts) <= 1 or (field is not None and field.endswith(".keyword")):
-            return self._term(field, text) if parts else {}
-        scored = [self._adjacent(_home(field)[0], parts, slop)]
+        whole = field is not None and (field.endswith(".keyword") or is_whole(indexed_path(field)))
+        if len(parts) <= 1 or whole:
+            return self._term(field, text) if parts else nothing(self._view)
+        scored = [self._together(_home(field), parts, min(slop, MAX_SLOP))]
         if field is not None:
-            scored.append(self._exact(field, text))
-        return _best(scored)
+            scored += self._exact(field, text)
+        return self._best(scored)
 
-    def _adjacent(self, space: Space, parts: tuple[str, ...], slop: int) -> Scores:
+    def _together(self, space: Space, parts: tuple[str, ...], slop: int) -> Found:
         """Documents in which the parts follow each other; the score is that of all parts."""
         field, start = space
-        scored = {part: self._bm25(field, start + part) for part in dict.fromkeys(parts)}
-        common = set.intersection(*(set(scores) for scores in scored.values()))
-        if not common:
-            return {}
-        places = {part: self.view.positions(field, start + part) for part in scored}
-        found: Scores = {}
-        for number in common:
-            lists = [
-                [position - at for position in places[part][number]]
-                for at, part in enumerate(parts)
-            ]
-            if together(lists, slop):
-                found[number] = sum(scores[number] for scores in scored.values())
-        return found
+        view = self._view
+        names = [(start + part).encode() for part in parts]
+        numbers = [view.number(field, name) for name in names]
+        if min(numbers) < 0:
+            return nothing(view)
+        self._check()
+        scored = {
+            number: self._scored(field, number, name)
+            for number, name in zip(numbers, names, strict=True)
+        }
+        postings = [scored[number] for number in numbers]
+
+        def make() -> Sparse:
+            ids = together(view, field, numbers, postings, slop, self._check)
+            return Sparse(view.size, ids, 1.0)
+
+        ids = self._remembered(("together", field, tuple(numbers), slop), make).ids()
+        first, *others = scored.values()
+        scores = first.scores_at(ids)
+        for other in others:
+            scores = scores + other.scores_at(ids)
+        return Sparse(view.size, ids, scores)
 
     # Many terms
 
-    def _pattern(self, field: str | None, automaton: patterns.Automaton, shown: str) -> Scores:
-        prefix = automaton.prefix
-        return self._union(
-            self._limited(
-                shown,
-                (
-                    (space[0], space[1] + term)
-                    for space in _spaces(field)
-                    for term in self._expand(space, prefix)
-                    if not term.startswith(NUMBER) and automaton.matches(term)
-                ),
-            )
-        )
+    def _pattern(
+        self,
+        field: str | None,
+        automaton: patterns.Automaton,
+        shown: str,
+        pieces: Sequence[str] | None = None,
+    ) -> Sparse | Dense:
+        _refuse_whole(field)
+        expanded: list[tuple[str, TermNumbers]] = []
+        for name, span in spans(self._view, field, automaton.prefix.encode()):
+            self._check()
+            expanded.append((name, span.matching(automaton, self._check, pieces)))
+        return self._union(expanded, shown)
 
-    def _fuzzy(self, field: str | None, word: str, distance: int, prefix: int) -> Scores:
-        start = word[:prefix]
-        matching: list[Scores] = []
-        candidates = (
-            (space[0], space[1] + term, slips)
-            for space in _spaces(field)
-            for term in self._expand(space, start)
-            if abs(len(term) - len(word)) <= distance
-            and (slips := patterns.distance(term, word, distance)) <= distance
-        )
-        for place, (name, term, slips) in enumerate(candidates):
-            if place >= MAX_EXPANSION:
-                raise _too_many(word)
-            nearness = max(0.1, 1 - slips / max(1, len(word)))
-            matching.append(_scaled(self._bm25(name, term), nearness))
-        return _best(matching)
-
-    def _expand(self, space: Space, prefix: str) -> Iterator[str]:
-        """The terms of a space with the prefix, watching the time."""
-        for place, term in enumerate(self.view.expand(*space, prefix)):
-            if not place % _CHECK_EVERY:
-                self.check()
-            yield term
-
-    def _range(self, node: tree.Range) -> Scores:
-        path = indexed_path(node.field)
-        lows = [bound for bound in (node.gt, node.gte) if bound is not None]
-        highs = [bound for bound in (node.lt, node.lte) if bound is not None]
-        as_numbers = {text: as_moment(text) for text in (*lows, *highs)}
-        found: list[tuple[str, str]] = []
-        if all(number is not None for number in as_numbers.values()):
-            encode = {t: NUMBER + sortable(n) for t, n in as_numbers.items() if n is not None}
-            space = (EXACT, path + SEPARATOR)
-            terms = [t for t in self.view.lexicon(*space) if t.startswith(NUMBER)]
-            found += [(EXACT, space[1] + t) for t in between(terms, node, encode)]
-        space = (EXACT, f"{path}.keyword{SEPARATOR}")
-        encode = {text: keyword(text) for text in (*lows, *highs)}
-        found += [(EXACT, space[1] + t) for t in between(self.view.lexicon(*space), node, encode)]
-        return self._union(found)
-
-    def _exists(self, path: str) -> Scores:
-        below = (
-            (EXACT, f"{PRESENT}{path}.{rest}")
-            for rest in self.view.lexicon(EXACT, f"{PRESENT}{path}.")
-        )
-        return self._union([(EXACT, PRESENT + path), *below])
-
-    def _union(self, terms: Iterable[tuple[str, str]]) -> Scores:
-        found: set[int] = set()
-        for field, term in terms:
-            self.check()
-            found.update(self.view.documents(field, term))
-        return dict.fromkeys(found, 1.0)
-
-    def _limited(self, shown: str, terms: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        for place, term in enumerate(terms):
-            if place >= MAX_EXPANSION:
+    def _union(self, expanded: Sequence[tuple[str, TermNumbers]], shown: str) -> Sparse | Dense:
+        """The documents with any of the terms."""
+        found = []
+        for name, terms in expanded:
+            if not len(terms):
+                continue
+            self._check()
+            inverted = self._view.fields[name]
+            first, last = int(terms[0]), int(terms[-1])
+            if last - first + 1 == len(terms):
+                found.append(inverted.ids[inverted.starts[first] : inverted.starts[last + 1]])
+                continue
+            if len(terms) > MAX_EXPANSION:
                 raise _too_many(shown)
-            yield term
+            begins = inverted.starts.take(terms)
+            sizes = inverted.starts.take(terms + 1) - begins
+            # What the many rare terms have goes in one piece, the frequent ones one by one.
+            rare = sizes < _FREQUENT
+            some = ranges(begins.compress(rare), sizes.compress(rare))
+            found.append(inverted.ids.take(some))
+            for term in terms.compress(~rare).tolist():
+                found.append(inverted.ids[inverted.postings(term)])
+        return gathered(self._view, found, 1.0, self._check)
+
+    def _range(self, node: tree.Range) -> Sparse | Dense:
+        path = indexed_path(node.field)
+        _refuse_whole(node.field)
+        bounds = [
+            (side, bound)
+            for side in ("gt", "gte", "lt", "lte")
+            if (bound := getattr(node, side)) is not None
+        ]
+        numbers = [(side, as_moment(bound)) for side, bound in bounds]
+        expanded = [self._between(f"{path}.keyword{SEPARATOR}", [
+            (side, keyword(bound)) for side, bound in bounds
+        ])]  # fmt: skip
+        encoded = [(side, sortable(number)) for side, number in numbers if number is not None]
+        if len(encoded) == len(bounds):
+            expanded.append(self._between(f"{path}{SEPARATOR}{NUMBER}", encoded))
+        return self._union([(EXACT, terms) for terms in expanded], node.field)
+
+    def _between(self, start: str, bounds: Sequence[tuple[str, str]]) -> TermNumbers:
+        """The terms of `exact` that begin with `start` and go on between the bounds."""
+        inverted = self._view.fields[EXACT]
+        low, high = inverted.span(start.encode())
+        for side, bound in bounds:
+            term = (start + bound).encode()
+            # Nothing lies between a term and itself with a zero byte added.
+            at = inverted.first(term + b"\0" if side in ("gt", "lte") else term)
+            if side.startswith("g"):
+                low = max(low, at)
+            else:
+                high = min(high, at)
+        return np.arange(low, high)
+
+    def _exists(self, path: str) -> Sparse | Dense:
+        inverted = self._view.fields[EXACT]
+        low, high = inverted.span(f"{PRESENT}{path}.".encode())
+        own = inverted.find(f"{PRESENT}{path}".encode())
+        itself = np.arange(own, own + 1) if own >= 0 else np.empty(0, np.int64)
+        return self._union([(EXACT, itself), (EXACT, np.arange(low, high))], path)
+
+
+def _refuse_whole(field: str | None) -> None:
+    if field is not None and is_whole(indexed_path(field)):
+        raise InvalidInput(f"{field} is only matched whole: give a complete value")
 
 
 def _too_many(shown: str) -> InvalidInput:
@@ -230,37 +280,6 @@ def _too_many(shown: str) -> InvalidInput:
     )
 
 
-def _home(field: str | None) -> tuple[Space, bool]:
-    """Where the tokens of a field are, and whether they have stems."""
-    if field is None:
-        return (WORDS, ""), True
-    path = indexed_path(field)
-    return (TEXT, path + SEPARATOR), is_prose(path)
-
-
-def _spaces(field: str | None) -> list[Space]:
-    """Where the terms of a field are: its tokens and its whole values."""
-    if field is None:
-        return [(WORDS, "")]
-    path = indexed_path(field)
-    whole = [(EXACT, f"{path}.keyword{SEPARATOR}")]
-    if field.endswith(".keyword"):
-        return whole
-    return [(TEXT, path + SEPARATOR), *whole, (EXACT, path + SEPARATOR)]
-
-
-def _scaled(scores: Scores, factor: float) -> Scores:
-    return {number: score * factor for number, score in scores.items()}
-
-
-def _best(all_scores: list[Scores]) -> Scores:
-    """The best score of each document."""
-    filled = [scores for scores in all_scores if scores]
-    if not filled:
-        return {}
-    best = dict(filled[0])
-    for scores in filled[1:]:
-        for number, score in scores.items():
-            if score > best.get(number, 0.0):
-                best[number] = score
-    return best
+def _home(field: str | None) -> Space:
+    """Where the tokens of a field are."""
+    return (WORDS, "") if field is None else (TEXT, indexed_path(field) + SEPARATOR)

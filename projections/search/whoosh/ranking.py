@@ -1,156 +1,173 @@
-"""The page of hits: by score or by a sorted field, ties by name, then id."""
+"""The page of hits: by score or by a sorted field, ties by name, then id.
+
+Each segment gives its best documents in order; merged, they are compared by what they hold.
+"""
 
 import heapq
-import math
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from operator import itemgetter
 from typing import Any
 
-from domain.errors import InvalidInput
-from projections.search.documents import SORTABLE, SortValue
-from projections.search.engine import (
-    SCORE,
-    TOTAL_CAP,
-    EngineHit,
-    EngineHits,
-    EngineQuery,
-    Sort,
-)
-from projections.search.whoosh.leaves import Scores
-from projections.search.whoosh.schema import Row
-from projections.search.whoosh.segments import SegmentView
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
-Found = list[tuple[SegmentView, Scores]]
+from projections.search.documents import SORTABLE
+from projections.search.engine import SCORE, TOTAL_CAP, EngineHit, EngineHits, EngineQuery, Sort
+from projections.search.whoosh.after import After, Key, comparable
+from projections.search.whoosh.results import Dense, Found
+from projections.search.whoosh.segments import Mask, Numbers, SegmentView
+from projections.search.whoosh.selection import best, first, kept, walk
+
 _BEST_FIRST = Sort(SCORE, descending=True)
 _PLACE = {path: place for place, path in enumerate(SORTABLE)}
 _NAME = _PLACE["name"]
+_SPARSE = 64
+"""A segment's order is walked unless fewer than one document in so many was found."""
 
-Key = tuple[Any, ...]
+
+class Matching(msgspec.Struct, frozen=True):
+    """What was found in a segment, and which documents are allowed (None: all)."""
+
+    view: SegmentView
+    found: Found
+    allowed: Mask | None
 
 
-def page(query: EngineQuery, found: Found, timed_out: bool) -> EngineHits:
+def page(query: EngineQuery, matching: Sequence[Matching], *, timed_out: bool) -> EngineHits:
     """The hits that the query asks for, of all that were found."""
-    total = sum(len(scores) for _, scores in found)
     sort = query.sort or _BEST_FIRST
     wanted = query.offset + query.size
-    after = None if query.search_after is None else _after(query.search_after, sort)
-    if sort.field == SCORE:
-        keyed = _by_score(found, sort, wanted if after is None else None)
-    else:
-        keyed = _by_field(found, sort)
-    if after is not None:
-        keyed = [entry for entry in keyed if entry[0] > after]
-    best = heapq.nsmallest(wanted, keyed) if wanted < len(keyed) else sorted(keyed)
-    hits = tuple(_hit(entry, sort) for entry in best[query.offset : wanted])
+    after = None if query.search_after is None else After(query.search_after, sort)
+    total = 0
+    parts: list[_Part] = []
+    for of_view in matching:
+        view = of_view.view
+        if not of_view.found.count:
+            continue
+        found = kept(of_view.found, of_view.allowed, view.size)
+        total += found.count
+        if found.count:
+            parts.append(_Part(view, found, sort, wanted, after))
+    hits = tuple(_hits(parts, sort, query.offset, wanted))
     capped = not query.exact_total and total > TOTAL_CAP
-    top = max((max(s.values()) for _, s in found if s), default=None)
     return EngineHits(
         total=TOTAL_CAP if capped else total,
         relation="gte" if capped or timed_out else "eq",
         hits=hits,
-        max_score=top if sort.field == SCORE else None,
+        max_score=max((part.top for part in parts), default=None) if sort.field == SCORE else None,
         timed_out=timed_out,
     )
 
 
-Entry = tuple[Key, str, float, SortValue]
-"""Sort key (unique: it ends with the name and the id), kind, score and the value sorted by."""
+class _Part:
+    """A segment's share of the page: documents in the order asked for, as many as wanted."""
+
+    def __init__(
+        self, view: SegmentView, found: Found, sort: Sort, wanted: int, after: After | None
+    ) -> None:
+        self._view = view
+        self._sort = sort
+        self._place = _PLACE.get(sort.field)
+        self._found = found
+        if after is not None:
+            found = after.following(view, found)
+        if sort.field == SCORE:
+            self.ids = best(found, wanted, ascending=not sort.descending)
+            self.scores: Sequence[float] = found.scores_at(self.ids).tolist()
+        else:
+            self.ids = _by_field(view, found, sort, wanted)
+            self.scores = ()
+        self._leads = after is None and sort.descending and len(self.ids) > 0
+
+    @property
+    def top(self) -> float:
+        """The highest score of all that was found."""
+        if self._found.constant is not None:
+            return self._found.constant
+        if self._leads:
+            return self.scores[0]
+        return float(self._found.scores_at(best(self._found, 1))[0])
+
+    def hit(self, at: int) -> EngineHit:
+        """The hit at a place of the order."""
+        row = self._view.row(int(self.ids[at]))
+        score = self.scores[at] if self._place is None else None
+        value = score if self._place is None else row.sort[self._place]
+        return EngineHit(row.id, row.kind, score, (value, row.sort[_NAME], row.id))
+
+    def key(self, hit: EngineHit) -> Key:
+        """What the hit is compared by."""
+        value, name, entity_id = hit.sort
+        return (*comparable(value, self._sort), str(name or ""), entity_id)
+
+    def key_at(self, at: int) -> Key:
+        """The key of the hit at a place."""
+        return self.key(self.hit(at))
+
+    def entries(self, begin: int) -> Iterator[tuple[Key, EngineHit]]:
+        """The hits from a place on, each with its key."""
+        for at in range(begin, len(self.ids)):
+            hit = self.hit(at)
+            yield self.key(hit), hit
 
 
-def _by_score(found: Found, sort: Sort, wanted: int | None) -> list[Entry]:
-    """Entries of all hits, or only of those that can be among the first `wanted`."""
-    limit: float | None = None
-    sign = -1.0 if sort.descending else 1.0
-    if wanted is not None and wanted < sum(len(scores) for _, scores in found):
-        every = (sign * score for _, scores in found for score in scores.values())
-        first = heapq.nsmallest(wanted, every)
-        limit = first[-1] if first else float("-inf")
-    entries: list[Entry] = []
-    for view, scores in found:
-        for number, score in scores.items():
-            if limit is None or sign * score <= limit:
-                row = view.row(number)
-                key = (sign * score, row.sort[_NAME], row.id)
-                entries.append((key, row.kind, score, score))
-    return entries
+def _hits(parts: Sequence[_Part], sort: Sort, offset: int, wanted: int) -> Iterator[EngineHit]:
+    if len(parts) == 1:
+        for at in range(offset, min(wanted, len(parts[0].ids))):
+            yield parts[0].hit(at)
+        return
+    begins, left = _skipped(parts, offset)
+    entries = [part.entries(begin) for part, begin in zip(parts, begins, strict=True)]
+    merged = heapq.merge(*entries, key=itemgetter(0))
+    for _, hit in islice(merged, left, left + wanted - offset):
+        yield hit
 
 
-def _by_field(found: Found, sort: Sort) -> list[Entry]:
-    place = _PLACE[sort.field]
-    return [
-        (_field_key(row.sort[place], row, sort), row.kind, score, row.sort[place])
-        for view, scores in found
-        for number, score in scores.items()
-        for row in (view.row(number),)
-    ]
+def _skipped(parts: Sequence[_Part], offset: int) -> tuple[list[int], int]:
+    """Where each part begins after most hits before the offset, and how many are left of these.
+
+    Of so many hits from each part that together they are not more than those left, the part
+    whose last one comes first cannot have any that belongs behind the offset.
+    """
+    begins = [0] * len(parts)
+    left = offset
+    waiting = [place for place, part in enumerate(parts) if len(part.ids)]
+    while waiting and (step := left // len(waiting)):
+        ends = {place: min(begins[place] + step, len(parts[place].ids)) for place in waiting}
+        earliest = min(waiting, key=lambda place: parts[place].key_at(ends[place] - 1))
+        left -= ends[earliest] - begins[earliest]
+        begins[earliest] = ends[earliest]
+        if ends[earliest] == len(parts[earliest].ids):
+            waiting.remove(earliest)
+    return begins, left
 
 
-def _field_key(value: SortValue, row: Row, sort: Sort) -> Key:
-    return (*_comparable(value, sort), row.sort[_NAME], row.id)
+def _by_field(view: SegmentView, found: Found, sort: Sort, wanted: int) -> Numbers:
+    if sort.field == "name" and not sort.descending:
+        return first(found.mask(), wanted) if isinstance(found, Dense) else found.ids()[:wanted]
+    if found.count * _SPARSE > view.size:
+        return walk(_order(view, sort), found.mask(), wanted)
+    ids = found.ids()
+    order = np.argsort(_keys(view, sort).take(ids), kind="stable")
+    return ids.take(order[:wanted])
 
 
-class _Reversed(str):
-    """A text that sorts the other way round."""
+def _order(view: SegmentView, sort: Sort) -> Numbers:
+    """All documents of a segment in the order of the field, ties in order of their numbers."""
 
-    __slots__ = ()
+    def make() -> Numbers:
+        return np.argsort(_keys(view, sort), kind="stable").astype(np.int32)
 
-    def __lt__(self, other: str) -> bool:
-        return str.__gt__(self, other)
-
-    def __gt__(self, other: str) -> bool:
-        return str.__lt__(self, other)
+    return view.memory.array(("order", sort), make)
 
 
-_NULL = "null"
-"""A missing value as it is written in a query string."""
-
-
-def _comparable(value: SortValue, sort: Sort) -> Key:
-    """Missing values after all others, in both directions."""
-    if value is None:
-        return (True, 0)
-    if not sort.descending:
-        return (False, value)
-    return (False, _Reversed(value) if isinstance(value, str) else -value)
-
-
-def _after(values: tuple[SortValue, ...], sort: Sort) -> Key:
-    """The key of the hit with these sort values; InvalidInput when they are not a hit's."""
-    if len(values) == 2:
-        # Clients leave a null out when they build the query string.
-        values = (None, *values)
-    if len(values) != 3:
-        raise InvalidInput(f"search_after needs the 3 sort values of a hit, got {len(values)}")
-    value, name, entity_id = values
-    if value == _NULL:
-        value = None
-    if not isinstance(name, str) or not isinstance(entity_id, str):
-        raise InvalidInput("search_after needs the sort values of a hit: value, name and id")
-    number = sort.field == SCORE or SORTABLE[sort.field] is float
-    if isinstance(value, str) and number:
-        value = _as_number(value, sort.field)
-    if isinstance(value, int | float) and not number:
-        value = str(value)
-    if sort.field == SCORE:
-        if not isinstance(value, int | float):
-            raise InvalidInput("search_after begins with the score")
-        return (-value if sort.descending else value, name, entity_id)
-    return (*_comparable(value, sort), name, entity_id)
-
-
-def _as_number(text: str, field: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise InvalidInput(f"search_after begins with a number for {field}, got {text[:40]!r}")
-    return number
-
-
-def _hit(entry: Entry, sort: Sort) -> EngineHit:
-    (*_, name, entity_id), kind, score, value = entry
-    return EngineHit(
-        id=entity_id,
-        kind=kind,
-        score=score if sort.field == SCORE else None,
-        sort=(value, name, entity_id),
-    )
+def _keys(view: SegmentView, sort: Sort) -> NDArray[Any]:
+    """Numbers in the order of the field, missing values last in both directions."""
+    if SORTABLE[sort.field] is str:
+        ranks = view.arrays[f"sort.{sort.field}.rank"]
+        keys = -ranks if sort.descending else ranks
+        return np.where(ranks < 0, np.int32(view.size), keys)
+    values = view.arrays[f"sort.{sort.field}.value"]
+    return -values if sort.descending else values  # NaN sorts last

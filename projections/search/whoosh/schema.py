@@ -1,35 +1,51 @@
-"""The Whoosh schema: three fields of ready terms, the id, and one column with the row of a hit."""
+"""The Whoosh schema: four fields of ready terms, and what is stored of a document."""
 
 import zlib
+from typing import Any
 
 import msgspec
-from whoosh import columns, fields, formats
+import numpy as np
+from whoosh import fields, formats
 
 from domain.registry import KINDS
 from projections.search.documents import SORTABLE, SortValue
-from projections.search.whoosh import analysis, terms
+from projections.search.whoosh import analysis, weights
 
-ID, EXACT, TEXT, WORDS, ROW = "id", "exact", "text", "words", "row"
+WHOLE, EXACT, TEXT, WORDS = "whole", "exact", "text", "words"
+FIELDS = (WHOLE, EXACT, TEXT, WORDS)
 
-VERSION = 1
-"""Raised whenever the same documents give other terms."""
+VERSION = 2
+"""Raised whenever the same documents give other arrays."""
 
-Posting = tuple[bytes, float, bytes]
-"""Term, weight and value."""
+
+class Places(formats.Positions):  # type: ignore[misc]
+    """Positions as the arrays hold them."""
+
+    def decode_positions(self, valuestring: bytes) -> list[int]:
+        found: list[int] = np.frombuffer(valuestring, np.int32).tolist()
+        return found
+
+    def decode_frequency(self, valuestring: bytes) -> int:
+        return len(valuestring) // 4
+
+    def encode(self, poslist: list[int]) -> bytes:
+        return np.array(poslist, np.int32).tobytes()
 
 
 class ReadyTerms(fields.FieldType):  # type: ignore[misc]
     """A field whose terms are made by `terms`, not by Whoosh."""
 
-    def __init__(self, positions: bool, scorable: bool) -> None:
-        form = formats.Positions() if positions else formats.Existence()
-        super().__init__(form, None, scorable=scorable)
+    def __init__(self, *, positions: bool = False) -> None:
+        super().__init__(Places() if positions else formats.Existence(), None, scorable=False)
 
-    def to_bytes(self, value: bytes) -> bytes:
-        return value
+    def to_bytes(self, value: str | bytes) -> bytes:
+        return value.encode(errors="surrogateescape") if isinstance(value, str) else value
 
-    def from_bytes(self, value: bytes) -> bytes:
-        return value
+    def from_bytes(self, value: bytes) -> str:
+        return value.decode(errors="surrogateescape")
+
+    def supports(self, name: str) -> bool:
+        return bool(self.format.supports(name))
 
 
 class Row(msgspec.Struct, frozen=True, array_like=True):
@@ -40,17 +56,19 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
     deleted: bool
     sort: tuple[SortValue, ...]
     """Values in the order of SORTABLE."""
+    digest: int
 
 
 def schema() -> fields.Schema:
     """The same for every catalog."""
     return fields.Schema(
         **{
-            ID: ReadyTerms(positions=False, scorable=False),
-            EXACT: ReadyTerms(positions=False, scorable=False),
-            TEXT: ReadyTerms(positions=True, scorable=False),
-            WORDS: ReadyTerms(positions=True, scorable=True),
-            ROW: fields.COLUMN(columns.VarBytesColumn()),
+            WHOLE: ReadyTerms(),
+            EXACT: ReadyTerms(),
+            TEXT: ReadyTerms(positions=True),
+            WORDS: ReadyTerms(positions=True),
+            "id": fields.STORED,
+            "kind": fields.STORED,
         }
     )
 
@@ -58,21 +76,12 @@ def schema() -> fields.Schema:
 def schema_digest() -> int:
     """Changes whenever an index made before does not fit any more."""
     kinds = [(kind.name, [(f.path, f.boost) for f in kind.search]) for kind in KINDS.values()]
-    parts = (VERSION, tuple(SORTABLE), sorted(kinds), analysis.tokens("fooBar2 x_y").parts)
+    parts: tuple[Any, ...] = (
+        VERSION,
+        tuple(SORTABLE),
+        sorted(kinds),
+        analysis.tokens("fooBar2 x_y").parts,
+        (weights.K1, weights.B, weights.K, weights.STEM),
+        (weights.AVERAGE_PROSE, weights.AVERAGE_NAMES, weights.AVERAGE_NAME),
+    )
     return zlib.crc32(msgspec.json.encode(parts))
-
-
-def postings(found: terms.Terms) -> dict[str, list[Posting]]:
-    """The three fields of a document as Whoosh writes them."""
-    weights = found.weights
-    return {
-        EXACT: [(term.encode(), 1.0, b"") for term in found.exact],
-        TEXT: [
-            (term.encode(), float(len(places) or 1), terms.pack(places))
-            for term, places in found.text.items()
-        ],
-        WORDS: [
-            (term.encode(), weights[term], terms.pack(places))
-            for term, places in found.words.items()
-        ],
-    }

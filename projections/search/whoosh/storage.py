@@ -5,22 +5,32 @@ is renamed into place last, after files and directory are synced, and readers op
 generation it names: what a crash leaves behind is never seen. Whoosh syncs and sums nothing.
 """
 
-import contextlib
+import mmap
 import os
 import zlib
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from numpy.typing import NDArray
 from whoosh.filedb.filestore import FileStorage, RamStorage
 from whoosh.index import TOC
 
 from domain.errors import StoreUnavailable
+from projections.search.whoosh.arrays import unpack
 
 INDEX = "search"
 MANIFEST = "manifest.json"
 _CHUNK = 1 << 20
 LOCK = "LOCK"
+
+
+def map_arrays(storage: Any, name: str) -> dict[str, NDArray[Any]]:
+    """The arrays of a file, mapped into memory; any of Whoosh's storages will do."""
+    if isinstance(storage, RamStorage):
+        return unpack(storage.files[name])
+    with open(storage._fpath(name), "rb") as file:
+        return unpack(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -31,6 +41,10 @@ class Manifest(msgspec.Struct, frozen=True):
     schema: int
     files: dict[str, int]
     """File name -> CRC-32."""
+
+    def after(self, position: int) -> "Manifest":
+        """The beginning of the next commit's manifest."""
+        return Manifest(self.generation + 1, position, self.schema, {})
 
 
 class Directory(FileStorage):  # type: ignore[misc]
@@ -128,17 +142,3 @@ def verify(storage: Storage, manifest: Manifest, verified: dict[str, int]) -> No
 def read_toc(storage: Storage, manifest: Manifest, schema: Any) -> TOC:
     """Whoosh's table of contents of the manifest's generation."""
     return TOC.read(storage, INDEX, gen=manifest.generation, schema=schema)
-
-
-def create_index(storage: Storage, schema: Any, digest: int, generation: int) -> Manifest:
-    """Begin an empty index in place of whatever is there."""
-    toc = TOC._filename(INDEX, generation)
-    TOC(schema, [], generation).write(storage, INDEX)
-    storage.sync([toc])
-    manifest = Manifest(generation, 0, digest, {toc: storage.crc(toc)})
-    write_manifest(storage, manifest)
-    for name in storage.list():
-        if name not in (toc, MANIFEST, LOCK):
-            with contextlib.suppress(OSError):
-                storage.delete_file(name)
-    return manifest

@@ -1,48 +1,11 @@
-"""Values inside one index: numbers and dates in texts, ranges of terms, positions of phrases."""
+"""Texts of a query read as values: numbers, dates, and the literal ends of a wildcard pattern."""
 
 import math
-from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Mapping
 from datetime import UTC, datetime
-
-from projections.search import tree
-
-
-def together(lists: list[list[int]], slop: int) -> bool:
-    """Whether one place of each list can be chosen with at most `slop` between the outermost."""
-    if not slop:
-        return bool(set(lists[0]).intersection(*lists[1:]))
-    events = sorted((place, at) for at, places in enumerate(lists) for place in places)
-    inside: Counter[int] = Counter()
-    start = 0
-    for place, at in events:
-        inside[at] += 1
-        while place - events[start][0] > slop:
-            left = events[start][1]
-            inside[left] -= 1
-            if not inside[left]:
-                del inside[left]
-            start += 1
-        if len(inside) == len(lists):
-            return True
-    return False
-
-
-def between(terms: list[str], node: tree.Range, encode: Mapping[str, str]) -> list[str]:
-    low, high = 0, len(terms)
-    if node.gt is not None:
-        low = bisect_right(terms, encode[node.gt])
-    if node.gte is not None:
-        low = max(low, bisect_left(terms, encode[node.gte]))
-    if node.lt is not None:
-        high = bisect_left(terms, encode[node.lt])
-    if node.lte is not None:
-        high = min(high, bisect_right(terms, encode[node.lte]))
-    return terms[low:high]
 
 
 def as_number(text: str) -> float | None:
+    """A finite number, None when the text is none."""
     try:
         number = float(text)
     except ValueError:
@@ -63,3 +26,21 @@ def as_moment(text: str) -> float | None:
         return moment.timestamp() * 1000
     except (OverflowError, ValueError):
         return None
+
+
+def literals(pattern: str) -> list[str] | None:
+    """The texts before, between and after the stars of a wildcard pattern; None if it has a `?`."""
+    found = [""]
+    literal = starred = False
+    for character in pattern:
+        if literal or character not in "\\*?":
+            found[-1] += character
+            literal = starred = False
+        elif character == "\\":
+            literal = True
+        elif character == "?":
+            return None
+        elif not starred:
+            found.append("")
+            starred = True
+    return found

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.projections.search.conftest import make_entity
+
 DATA = Path(__file__).parents[4] / "shared" / "data"
 
 
-def _entities(name, entity):
+def shared_entities(name):
+    """The entities of a shared catalog; skips the test where it is absent."""
     file = DATA / name
     if not file.exists():
         pytest.skip(f"the shared catalogs are not beside the repository: no {name}")
@@ -18,7 +21,7 @@ def _entities(name, entity):
         for line in lines:
             body = json.loads(line)
             kind, own, fqn = (body.pop(k) for k in ("entityType", "name", "fullyQualifiedName"))
-            yield entity(own, kind, fqn=fqn, **body)
+            yield make_entity(own, kind, fqn=fqn, **body)
 
 
 def _escaped(name):
@@ -26,9 +29,9 @@ def _escaped(name):
 
 
 @pytest.mark.parametrize("step", [pytest.param(1, id="ecommerce"), pytest.param(40, id="mozilla")])
-def test_every_entity_is_found_by_its_own_name(small_catalog, entity, step):
+def test_every_entity_is_found_by_its_own_name(small_catalog, step):
     name = "ecommerce.jsonl" if step == 1 else "mozilla.jsonl.gz"
-    entities = list(_entities(name, entity))
+    entities = list(shared_entities(name))
     small_catalog.add(*entities)
     lost = []
     for sought in entities[::step]:

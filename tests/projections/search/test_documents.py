@@ -4,7 +4,14 @@ import json
 
 import pytest
 
-from projections.search.documents import SORTABLE, document, indexed_path, is_prose, is_whole
+from projections.search.documents import (
+    SORTABLE,
+    document,
+    indexed_path,
+    is_prose,
+    is_whole,
+    nested_objects,
+)
 from projections.search.sources import ancestors, narrow, source
 
 
@@ -57,6 +64,56 @@ def test_document_sorts_by_lower_case(entity):
     assert made.sort["name"] == "orders"
     assert made.sort["serviceType"] == "bigquery"
     assert made.sort["entityStatus"] is None
+
+
+def test_document_sorts_by_the_first_value_of_a_path(entity):
+    made = document(
+        entity(
+            owners=[{"type": "user", "fullyQualifiedName": name} for name in ("Zoe", "ann")],
+            service={"type": "databaseService", "name": "Shop"},
+            usageSummary={"weeklyStats": {"count": 7}},
+            tableType=True,
+        )
+    )
+    assert made.sort["owners.name"] == "zoe"
+    assert made.sort["service.name"] == "shop"
+    assert made.sort["usageSummary.weeklyStats.count"] == 7
+    assert made.sort["tableType"] is made.sort["domains.name"] is None
+
+
+def test_document_finds_columns_and_tags_at_every_depth(entity):
+    column = {"name": "leaf", "tags": [{"tagFQN": "Tier.Tier1"}]}
+    for name in ("c", "b", "a"):
+        column = {"name": name, "children": [column]}
+    made = document(entity(columns=[column], dataModel={"columns": [column]}))
+    assert made.fields["columns.name"] == ("a", "b", "c", "leaf")
+    assert made.fields["columns.tags.tagFQN"] == ("Tier.Tier1",)
+    assert made.fields["dataModel.columns.name"] == ("a", "b", "c", "leaf")
+    assert made.fields["tags.tagFQN"] == ("Tier.Tier1", "Tier.Tier1")
+    assert indexed_path("columns.children.children.name") == "columns.name"
+
+
+def test_nested_objects_are_told_apart():
+    inner = {"name": "zip", "dataType": "INT", "tags": [{"tagFQN": "P.x", "source": "S"}]}
+    body = {
+        "tags": [{"tagFQN": "T.a"}],
+        "owners": [{"type": "user", "fullyQualifiedName": '"a.b"'}],
+        "columns": [{"name": "address", "dataType": "STRUCT", "children": [inner]}],
+    }
+
+    def objects(path):
+        return list(nested_objects(body, path))
+
+    tags = {"tags.tagFQN": ("P.x",), "tags.source": ("S",)}
+    of_column = {f"columns.{key}": value for key, value in tags.items()}
+    assert objects("tags") == [{"tags.tagFQN": ("T.a",)}, tags]
+    assert objects("columns.tags") == [of_column]
+    assert objects("columns") == [
+        {"columns.name": ("address",), "columns.dataType": ("STRUCT",)},
+        {"columns.name": ("zip",), "columns.dataType": ("INT",), **of_column, **tags},
+    ]
+    assert objects("owners")[0]["owners.name"] == ("a.b",)
+    assert objects("columns.name") == objects("nothing") == []
 
 
 def test_document_keeps_the_beginning_of_a_long_text(entity):
@@ -143,11 +200,13 @@ def test_ancestors_are_read_level_by_level():
         calls.append(list(ids))
         return {i: stored[i] for i in ids if i in stored}
 
-    chains = ancestors({"t": ("table", stored["t"]), "u": ("user", b"{}")}, read)
+    hits = {"t": ("table", stored["t"]), "u": ("user", b"{}")}
+    chains = ancestors(hits, read)
     shown = [(step["id"], step["type"]) for step in chains["t"]]
     assert shown == [("d", "database"), ("s", "databaseSchema")]
     assert chains["u"] == []
     assert calls == [["s"], ["d"], ["gone"]]
+    assert [step["id"] for step in ancestors(hits, read, {"table", "database"})["t"]] == ["d"]
 
 
 def test_ancestors_of_a_circle_end():

@@ -97,6 +97,12 @@ def test_fetch_source_false_shows_metadata_only(shop):
     assert set(hit) == {"_index", "_id", "_score"}
 
 
+def test_source_fields_that_are_named_are_shown_without_the_whole_source(shop):
+    parameters = {"fetch_source": False, "include_source_fields": ("name",)}
+    (hit,) = shop.respond("name.keyword:fact_orders", **parameters)["hits"]["hits"]
+    assert hit["_source"] == {"name": "fact_orders"}
+
+
 def test_source_fields_are_chosen(shop):
     chosen = ("name", "columns.name")
     hit = shop.respond("dim_customer", include_source_fields=chosen)["hits"]["hits"][0]
@@ -126,6 +132,46 @@ def test_get_hierarchy_shows_ancestors_from_the_root_down(small_catalog, entity)
         ]
         == []
     )
+
+
+def test_get_hierarchy_hides_kinds_that_the_caller_may_not_see(small_catalog, entity):
+    service = entity("shop", "databaseService", fqn="shop")
+    database = entity("db", "database", fqn="shop.db", service=_ref(service))
+    schema = entity("public", "databaseSchema", fqn="shop.db.public", database=_ref(database))
+    small_catalog.add(service, database, schema, entity("t", databaseSchema=_ref(schema)))
+    request = SearchRequest(q="name:t", get_hierarchy=True)
+    visible = {"table", "databaseService", "databaseSchema"}
+    found = search(request, small_catalog.engine, small_catalog.read_sources, visible)
+    (hit,) = json.loads(found)["hits"]["hits"]
+    assert [step["type"] for step in hit["hierarchy"]] == ["databaseService", "databaseSchema"]
+
+
+@pytest.mark.parametrize(
+    "field", ["ownerName", "owners.name", "owners.name.keyword", "service.name", "version"]
+)
+@pytest.mark.parametrize("order", ["asc", "desc"])
+def test_sort_field_may_be_nested_and_leaves_the_missing_last(small_catalog, entity, field, order):
+    for place, name in enumerate("cab"):
+        ref = {"type": "user", "fullyQualifiedName": name.upper()}
+        some = entity(f"t{name}", owners=[ref], service=ref, version=1 + "abc".index(name))
+        small_catalog.add(some, entity(f"x{place}", "topic", version=10))
+    names = ["ta", "tb", "tc"] if order == "asc" else ["tc", "tb", "ta"]
+    others = ["x0", "x1", "x2"]
+    if field == "version" and order == "desc":
+        names, others = others, names
+    assert small_catalog.names(sort_field=field, sort_order=order) == [*names, *others]
+
+
+def test_search_after_pages_by_score(shop):
+    q, seen, after = "customer OR orders", [], None
+    while True:
+        hits = shop.respond(q, sort_field="_score", size=1, search_after=after)["hits"]["hits"]
+        if not hits:
+            break
+        seen.append(hits[0]["_id"])
+        after = tuple(hits[0]["sort"])
+    assert seen == [hit["_id"] for hit in shop.respond(q)["hits"]["hits"]]
+    assert len(seen) > 2
 
 
 def _ref(entity):

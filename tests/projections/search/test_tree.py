@@ -17,6 +17,13 @@ from projections.search.tree import Bool, MatchAll, escape_wildcards, required_m
         ("2<70%", 2, 2),
         ("2<70%", 10, 7),
         ("-9", 3, 0),
+        ("150%", 2, 3),
+        ("-150%", 2, 0),
+        (" 3 ", 5, 3),
+        ("2<-25% 9<-3", 2, 2),
+        ("2<-25% 9<-3", 8, 6),
+        ("2<-25% 9<-3", 10, 7),
+        ("1 < 50%", 4, 2),
     ],
 )
 def test_required_matches_of_a_rule(rule, clauses, required):

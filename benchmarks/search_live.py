@@ -1,0 +1,196 @@
+"""Search while the catalog changes: from a write to finding it, and many clients beside writes."""
+
+import asyncio
+import itertools
+import json
+import math
+import random
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+from benchmarks.figures import Figure, seconds
+from benchmarks.generate import lines
+from benchmarks.load import client, load
+from benchmarks.running import Server, answers, running
+from benchmarks.search import documents
+from benchmarks.search_questions import Sample
+from benchmarks.workspace import Workspace
+from benchmarks.workspace import load as load_lines
+from projections.search import text
+from projections.search.engine import EngineQuery
+from projections.stores import open_stores
+
+BUDGET_MS = 10.0
+_ENTITIES, _WRITES = 100_000, 100
+_CLIENTS, _SECONDS, _WRITES_PER_SECOND = 100, 10, 20
+_SLOW_CLIENTS = 4
+_PATIENCE = 600.0
+_LIST = "/v1/tables?limit=10"
+_SEARCH = "/v1/search/query?size=10&q="
+
+
+def measure(workspace: Workspace, large: bool) -> list[Figure]:
+    """One write at a time, then a server with clients, over 100,000 entities."""
+    return figures_of(workspace, _ENTITIES, _WRITES, _SECONDS)
+
+
+def figures_of(workspace: Workspace, count: int, writes: int, duration: int) -> list[Figure]:
+    """All figures on a catalog of this size."""
+    directory = workspace.fresh()
+    paths = _prepare(directory, count)
+    searchable = _searchable(directory, writes)
+    command = [sys.executable, "-m", "api.commands", "serve", "--port", "0"]
+    with running(directory, [*command, "--data", str(directory)], role="admin") as server:
+        deadline = time.monotonic() + _PATIENCE
+        while not answers(f"http://{server.host}:{server.port}/readyz"):
+            assert time.monotonic() < deadline, "the server does not become ready"
+            time.sleep(0.05)
+        quiet = load(server, _LIST, duration)
+        with _slow_searches(server):
+            beside = load(server, _LIST, duration)
+        with _writing(server) as written:
+            times = asyncio.run(_clients(server, paths, duration))
+    return [
+        *searchable,
+        Figure(
+            what=f"{_CLIENTS} clients searching, {len(written) / duration:.0f} writes/s beside",
+            measured=f"{len(times) / duration:,.0f}/s, p50 {_at(times, 0.5):.1f},"
+            f" p95 {_at(times, 0.95):.1f}, p99 {_at(times, 0.99):.1f} ms",
+        ),
+        Figure(
+            what=f"list of ten, beside {_SLOW_CLIENTS} clients searching *a*b*",
+            measured=f"{beside.rate:,.0f}/s, p50 {beside.p50:.1f}, p99 {beside.p99:.1f} ms",
+            yardstick=f"quiet: {quiet.rate:,.0f}/s, p50 {quiet.p50:.1f}, p99 {quiet.p99:.1f} ms",
+            ratio=beside.p99 / quiet.p99,
+        ),
+    ]
+
+
+def _prepare(directory: Path, count: int) -> list[str]:
+    """Fill a data directory; returns paths of searches that find something there."""
+    stores = open_stores(directory)
+    try:
+        load_lines(stores.log, lines(count))
+        for projector in stores.projectors():
+            while projector.step():
+                pass
+        shapes = Sample(islice(documents(stores.log), 0, None, max(1, count // 10_000))).shapes(40)
+        usual = ("common term", "AND of two", "OR of three", "phrase", "prefix cust*")
+        asked = [q for s in shapes if s.name in usual or "plain" in s.name for q in s.questions]
+        return [_SEARCH + quote(question.text) for question in asked]
+    finally:
+        stores.close()
+
+
+def _searchable(directory: Path, writes: int) -> list[Figure]:
+    """Change one entity at a time; the index is read as another process would."""
+    writer, reader = open_stores(directory), open_stores(directory, writable=False)
+    commits, refreshes = [], []
+    try:
+        projector = next(p for p in writer.projectors() if p.name == "search")
+        for number in range(writes):
+            word = f"unheardof{number}word"
+            line = {"entityType": "team", "name": "Written", "fullyQualifiedName": "Written"}
+            line |= {"teamType": "Group", "description": f"Says {word}."}
+            load_lines(writer.log, [json.dumps(line).encode() + b"\n"])
+            commits.append(seconds(projector.step) * 1000)
+            sought = EngineQuery(tree=text.parse(f"+{word}"))
+            start = time.perf_counter()
+            while reader.engine.search(sought).total != 1:
+                assert time.perf_counter() - start < 5.0, "what was written is not found"
+            refreshes.append((time.perf_counter() - start) * 1000)
+    finally:
+        reader.close()
+        writer.close()
+    work = statistics.median(map(sum, zip(commits, refreshes, strict=True)))
+    return [
+        Figure(
+            what="one write to searchable: index commit and reader's first answer",
+            measured=f"p50 {work:.1f} ms: commit p50 {_at(commits, 0.5):.1f},"
+            f" p99 {_at(commits, 0.99):.1f}; reader p50 {_at(refreshes, 0.5):.1f},"
+            f" p99 {_at(refreshes, 0.99):.1f}",
+            budget=f"< {BUDGET_MS:g} ms",
+            met=work < BUDGET_MS,
+        )
+    ]
+
+
+async def _clients(server: Server, paths: Sequence[str], duration: int) -> list[float]:
+    """Milliseconds of each request."""
+    until = time.perf_counter() + duration
+    shuffled = [random.Random(number).sample(paths, len(paths)) for number in range(_CLIENTS)]
+    done = await asyncio.gather(
+        *(client(server, itertools.cycle(mine), until) for mine in shuffled)
+    )
+    return [taken * 1000 for each in done for taken in each]
+
+
+@contextmanager
+def _slow_searches(server: Server) -> Iterator[None]:
+    """Clients that ask for patterns which begin with nothing, each pattern once."""
+    letters = [a + b for a in "etaoinshrdl" for b in "cumwfgypbvk"]
+    patterns = (f"{_SEARCH}*{a}*{b}*" for a in letters for b in letters)
+    with _beside(lambda: _request(server, next(patterns)), _SLOW_CLIENTS):
+        yield
+
+
+@contextmanager
+def _writing(server: Server) -> Iterator[list[float]]:
+    """A client that changes a team again and again; gives the times of its writes."""
+    written: list[float] = []
+
+    def write() -> None:
+        start = time.perf_counter()
+        body = {"name": "Written", "teamType": "Group", "description": f"Change {len(written)}."}
+        _request(server, "/v1/teams", json.dumps(body).encode())
+        written.append(time.perf_counter() - start)
+        time.sleep(max(0.0, 1 / _WRITES_PER_SECOND - written[-1]))
+
+    with _beside(write, 1):
+        yield written
+
+
+@contextmanager
+def _beside(work: Callable[[], object], threads: int) -> Iterator[None]:
+    """Do something again and again in threads until the block ends; it must not fail."""
+    stop = threading.Event()
+    failures: list[Exception] = []
+
+    def again() -> None:
+        try:
+            while not stop.is_set():
+                work()
+        except Exception as error:  # told below, in the thread that measures
+            failures.append(error)
+
+    running = [threading.Thread(target=again) for _ in range(threads)]
+    for thread in running:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in running:
+            thread.join()
+    if failures:
+        raise failures[0]
+
+
+def _request(server: Server, path: str, body: bytes | None = None) -> None:
+    """One request, a PUT when there is a body; anything but success raises."""
+    headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
+    address = f"http://{server.host}:{server.port}{path}"
+    with urlopen(Request(address, body, headers, method="PUT" if body else "GET")) as response:
+        response.read()
+
+
+def _at(times: Sequence[float], share: float) -> float:
+    return sorted(times)[math.ceil(share * len(times)) - 1]

@@ -1,0 +1,137 @@
+"""Dates as queries write them: a text stands for the span of time that it leaves open.
+
+`2024-01` is the whole month, `2024-01-31T10:00` the whole minute. Without an offset of its own a
+text is read in the given time zone.
+"""
+
+import re
+from calendar import monthrange
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from domain.errors import InvalidInput
+
+DEFAULT_FORMATS = "strict_date_optional_time||epoch_millis"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_FIRST = (1, 1, 1, 0, 0, 0, 0)
+_LAST = (9999, 12, 31, 23, 59, 59, 999)
+_OFFSET = r"Z|z|[+-][0-9]{2}(?::?[0-9]{2})?"
+_TIME = rf"[Tt ]([0-9]{{2}})(?::([0-9]{{2}})(?::([0-9]{{2}})(?:[.,]([0-9]{{1,9}}))?)?)?({_OFFSET})?"
+_ISO = re.compile(rf"([0-9]{{4}})(?:-([0-9]{{2}})(?:-([0-9]{{2}})(?:{_TIME})?)?)?")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_MILLIS = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]*)?")
+_ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+\-/]{0,63}")
+
+
+class Span(msgspec.Struct, frozen=True):
+    """The first and the last millisecond since 1970 that a text stands for."""
+
+    first: int
+    last: int
+
+
+def is_day(text: str) -> bool:
+    """Whether the text is a day, without a time."""
+    return _DAY.fullmatch(text) is not None and _iso(text, UTC) is not None
+
+
+def span(text: str, formats: str = DEFAULT_FORMATS, zone: str = "Z") -> Span:
+    """What a text means in the first of the formats (names joined by `||`) that it is in.
+
+    Raises InvalidInput for a text in none of them, an unknown format or an unknown time zone.
+    """
+    within = _zone(zone)
+    names = [name.strip() for name in formats.split("||")]
+    for name in names:
+        if name not in _FORMATS:
+            raise InvalidInput(
+                f"format must be one of {', '.join(_FORMATS)}, or several with ||,"
+                f" got {name[:40]!r}"
+            )
+    for name in names:
+        if found := _FORMATS[name](text, within):
+            return found
+    raise InvalidInput(
+        f"{text[:40]!r} is no date: 2024-01-31, 2024-01-31T10:00:00Z or milliseconds since 1970"
+        if formats == DEFAULT_FORMATS
+        else f"{text[:40]!r} is no date in the format {formats[:80]}"
+    )
+
+
+def iso_text(millisecond: int) -> str:
+    """A moment as ISO 8601 in UTC, to the second; midnight as the day alone."""
+    moment = (_EPOCH + timedelta(seconds=millisecond // 1000)).replace(tzinfo=None)
+    return (moment if moment.time() != _EPOCH.time() else moment.date()).isoformat()
+
+
+def _iso(text: str, zone: tzinfo) -> Span | None:
+    found = _ISO.fullmatch(text)
+    if not found:
+        return None
+    *parts, fraction, offset = found.groups()
+    given = [int(part) for part in parts if part is not None]
+    if fraction:
+        given.append(int(fraction[:3].ljust(3, "0")))
+    try:
+        within = _zone(offset) if offset else zone
+        first = (*given, *_FIRST[len(given) :])
+        last = (*given, *_LAST[len(given) :])
+        if len(given) < 3:
+            last = (*last[:2], monthrange(*last[:2])[1], *last[3:])
+        return Span(_since_1970(first, within), _since_1970(last, within))
+    except (ValueError, OverflowError, InvalidInput):
+        return None
+
+
+def _since_1970(fields: tuple[int, ...], zone: tzinfo) -> int:
+    """Milliseconds of year, month, day, hour, minute, second and millisecond in a zone."""
+    moment = datetime(*fields[:6], tzinfo=zone)  # type: ignore[misc, arg-type]
+    return (moment - _EPOCH) // _MILLISECOND + fields[6]
+
+
+def _day(text: str, zone: tzinfo) -> Span | None:
+    return _iso(text, zone) if _DAY.fullmatch(text) else None
+
+
+def _millis(text: str, zone: tzinfo) -> Span | None:
+    return Span(int(float(text)), int(float(text))) if _MILLIS.fullmatch(text) else None
+
+
+def _seconds(text: str, zone: tzinfo) -> Span | None:
+    found = _millis(text, zone)
+    return Span(found.first * 1000, found.first * 1000 + 999) if found else None
+
+
+_FORMATS: Mapping[str, Callable[[str, tzinfo], Span | None]] = {
+    "strict_date_optional_time": _iso,
+    "date_optional_time": _iso,
+    "epoch_millis": _millis,
+    "epoch_second": _seconds,
+    "strict_date": _day,
+    "yyyy-MM-dd": _day,
+}
+
+
+def _zone(text: str) -> tzinfo:
+    """The zone of `Z`, an offset such as `+01:00`, or a name such as `Europe/Berlin`."""
+    if text in ("Z", "z", "UTC"):
+        return UTC
+    if re.fullmatch(_OFFSET, text):
+        digits = text[1:].replace(":", "").ljust(4, "0")
+        hours, minutes = int(digits[:2]), int(digits[2:])
+        if hours <= 18 and minutes < 60:
+            offset = timedelta(hours=hours, minutes=minutes)
+            return timezone(offset if text[0] == "+" else -offset)
+    elif _ZONE_NAME.fullmatch(text):
+        try:
+            return ZoneInfo(text)
+        except (OSError, ValueError, LookupError):
+            pass
+    raise InvalidInput(
+        f"time_zone must be Z, an offset such as +01:00 or a name such as Europe/Berlin,"
+        f" got {text[:40]!r}"
+    )

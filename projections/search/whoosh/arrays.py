@@ -1,0 +1,233 @@
+"""The flat arrays of a segment: named numpy arrays in one file, read by mapping it.
+
+An inverted index is a handful of arrays: the sorted terms as one string of bytes with offsets,
+where each term's postings start, and the postings themselves. Nothing is decoded and nothing
+copied, so that opening costs nothing and processes share the pages.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+MAGIC = b"catalog1"
+_ALIGNMENT = 64
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class _Place(msgspec.Struct, array_like=True):
+    name: str
+    dtype: str
+    offset: int
+    """In bytes, a multiple of the alignment."""
+    size: int
+    """Number of elements."""
+
+
+class Inverted:
+    """The inverted index of one field of a segment.
+
+    Terms are numbered in the order of their bytes, documents in the order of their names; the
+    postings of a term are its documents, ascending.
+    """
+
+    __slots__ = (
+        "_memory",
+        "_places",
+        "ids",
+        "impacts",
+        "lexicon",
+        "offsets",
+        "position_starts",
+        "positions",
+        "size",
+        "starts",
+    )
+
+    def __init__(
+        self,
+        *,
+        lexicon: NDArray[np.uint8],
+        offsets: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        ids: NDArray[np.int32],
+        impacts: NDArray[np.uint8] | None = None,
+        position_starts: NDArray[np.int64] | None = None,
+        positions: NDArray[np.int32] | None = None,
+    ) -> None:
+        self.lexicon = lexicon
+        """The terms' bytes, one after another."""
+        self.offsets = offsets
+        """(terms + 1,): where each term begins in the lexicon."""
+        self.starts = starts
+        """(terms + 1,): where each term's postings begin."""
+        self.ids = ids
+        """(postings,): document numbers."""
+        self.impacts = impacts
+        """(postings,): how much the term says of the document, 255 at most; None where all do."""
+        self.position_starts = position_starts
+        """(postings + 1,): where each posting's positions begin; None where none are kept."""
+        self.positions = positions
+        """(positions,): ascending in each posting."""
+        self.size = len(offsets) - 1
+        """Number of terms."""
+        self._memory = lexicon.data
+        self._places = offsets.data
+
+    @classmethod
+    def of(cls, arrays: Arrays, field: str) -> "Inverted":
+        """The field's part of a segment's arrays, named `<field>.<attribute>`."""
+        names = ("lexicon", "offsets", "starts", "ids", "impacts", "position_starts", "positions")
+        return cls(**{name: arrays[key] for name in names if (key := f"{field}.{name}") in arrays})
+
+    def arrays(self, field: str) -> dict[str, NDArray[Any]]:
+        """The arrays as `of` reads them."""
+        return {
+            f"{field}.{name}": array
+            for name in self.__slots__
+            if isinstance(array := getattr(self, name), np.ndarray)
+        }
+
+    def term(self, number: int) -> bytes:
+        """The bytes of a term."""
+        return bytes(self._memory[self._places[number] : self._places[number + 1]])
+
+    def first(self, term: bytes) -> int:
+        """The number of the first term that is not before `term`; `size` when all are."""
+        low, high = 0, self.size
+        memory, offsets = self._memory, self._places
+        while low < high:
+            middle = (low + high) // 2
+            if bytes(memory[offsets[middle] : offsets[middle + 1]]) < term:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def find(self, term: bytes) -> int:
+        """The number of a term, -1 when no document has it."""
+        number = self.first(term)
+        return number if number < self.size and self.term(number) == term else -1
+
+    def span(self, prefix: bytes) -> tuple[int, int]:
+        """The range of the terms that begin with `prefix`."""
+        low = self.first(prefix)
+        after = prefix.rstrip(b"\xff")
+        if not after:
+            return low, self.size
+        return low, self.first(after[:-1] + bytes((after[-1] + 1,)))
+
+    def postings(self, number: int) -> slice:
+        """Where the postings of a term are in `ids` and `impacts`."""
+        return slice(int(self.starts[number]), int(self.starts[number + 1]))
+
+
+def lexicon(terms: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Texts as one string of bytes, and where each begins in it."""
+    return np.frombuffer(b"".join(terms), np.uint8), starts(np.fromiter(map(len, terms), np.int64))
+
+
+def starts(sizes: NDArray[Any]) -> NDArray[np.int64]:
+    """Where each of successive ranges of these sizes begins, and where the last one ends."""
+    found = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=found[1:])
+    return found
+
+
+def ranges(begins: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.int64]:
+    """The numbers of all ranges, one range after another."""
+    places = starts(sizes)
+    found = np.arange(places[-1])
+    found += np.repeat(begins - places[:-1], sizes)
+    return found
+
+
+def within(sizes: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
+    """Where each value begins, counted from the beginning of its group of so many values."""
+    places = starts(sizes)
+    return places[:-1] - np.repeat(places[starts(counts)[:-1]], counts)
+
+
+def sums(values: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
+    """Sums of successive groups of so many values."""
+    totals, places = starts(values), starts(counts)
+    return totals[places[1:]] - totals[places[:-1]]
+
+
+class ArrayFile:
+    """Writes a file of arrays, each in as many pieces as it takes; `finish` makes it whole."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        """`stream` is empty, and stays the caller's."""
+        self._stream = stream
+        self._places: list[_Place] = []
+        self._end = _ALIGNMENT
+        self._at = 0
+        self.write(0, MAGIC)
+
+    def reserve(self, name: str, dtype: Any, size: int) -> "Slot":
+        """Room for an array of exactly this size, all of which must be written."""
+        place = _Place(name, np.dtype(dtype).str, self._end, size)
+        self._places.append(place)
+        self._end += _padded(np.dtype(dtype).itemsize * size)
+        return Slot(self, place)
+
+    def put(self, name: str, array: NDArray[Any]) -> None:
+        """Add a whole array."""
+        self.reserve(name, array.dtype, array.size).write(array)
+
+    def finish(self) -> None:
+        """Write down what is where."""
+        header = msgspec.json.encode(self._places)
+        self.write(self._end, header + len(header).to_bytes(8, "little") + MAGIC)
+
+    def write(self, offset: int, data: bytes | memoryview) -> None:
+        """Put bytes at an offset; going on where the last ones ended is cheap."""
+        gap = offset - self._at
+        if 0 < gap < _ALIGNMENT:
+            self._stream.write(bytes(gap))
+        elif gap:
+            self._stream.seek(offset)
+        self._stream.write(data)
+        self._at = offset + len(data)
+
+
+class Slot:
+    """Room for an array in a file."""
+
+    def __init__(self, file: ArrayFile, place: _Place) -> None:
+        self._file = file
+        self._place = place
+        self._written = 0
+
+    def write(self, piece: NDArray[Any]) -> None:
+        """Add the next elements."""
+        data = np.ascontiguousarray(piece, self._place.dtype)
+        self._written += data.size
+        if self._written > self._place.size:
+            raise ValueError(f"{self._place.name} has more than {self._place.size} elements")
+        if data.size:
+            begin = self._written - data.size
+            offset = self._place.offset + begin * data.itemsize
+            self._file.write(offset, data.reshape(-1).view(np.uint8).data)
+
+
+def unpack(buffer: Any) -> dict[str, NDArray[Any]]:
+    """Views of the arrays in a file's bytes; ValueError when they are not such a file's."""
+    view = memoryview(buffer)
+    size = len(MAGIC)
+    if view[:size] != MAGIC or view[-size:] != MAGIC:
+        raise ValueError("not a file of arrays")
+    end = len(view) - size - 8
+    header = bytes(view[end - int.from_bytes(view[end : end + 8], "little") : end])
+    return {
+        place.name: np.frombuffer(view, np.dtype(place.dtype), place.size, place.offset)
+        for place in msgspec.json.decode(header, type=list[_Place])
+    }
+
+
+def _padded(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT

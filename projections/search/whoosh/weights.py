@@ -1,0 +1,45 @@
+"""How much a term says of a document: BM25F with constants in place of the averages.
+
+What a term weighs in a document depends on the document alone, so that an index that grew by
+small changes ranks as one built at once, and merging segments recomputes nothing. The rarity of
+the term is for the search to add.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.search.documents import is_prose
+
+K1 = 1.2
+"""Of one path: how fast repetition stops to count."""
+B = 0.75
+"""How much a value longer than usual says less with each word, from 0 to 1."""
+K = 12.0
+"""Of all search fields together: the weight at which half of the highest impact is reached."""
+STEM = 0.8
+"""What a word counts for its stem, beside 1 for itself."""
+AVERAGE_PROSE, AVERAGE_NAMES, AVERAGE_NAME = 30.0, 20.0, 4.0
+"""Words that are usual in sentences, in the names of parts, and in a name of the entity itself."""
+HIGHEST = 255
+"""The impact of what cannot weigh more."""
+
+
+def average_length(path: str) -> float:
+    """Words that are usual in all values of a search field together."""
+    if is_prose(path):
+        return AVERAGE_PROSE
+    return AVERAGE_NAMES if "." in path else AVERAGE_NAME
+
+
+def length_factors(lengths: NDArray[Any], averages: NDArray[Any]) -> NDArray[np.float64]:
+    """What to divide an occurrence by, given how many words are around it."""
+    found: NDArray[np.float64] = 1 - B + B * lengths / averages
+    return found
+
+
+def impacts(weights: NDArray[Any], half: float) -> NDArray[np.uint8]:
+    """Weights as impacts from 1 to 255, where `half` gives half of that."""
+    scaled = np.rint(HIGHEST * weights / (weights + half))
+    return np.clip(scaled, 1, HIGHEST).astype(np.uint8)

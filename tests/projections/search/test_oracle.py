@@ -1,0 +1,197 @@
+"""The engine against the plain oracle: random questions, the same documents and totals.
+
+CATALOG_ORACLE_ROUNDS sets how many questions are asked of each catalog (500, or as many as a few
+seconds allow, when it is not set), CATALOG_ORACLE_SEED which ones.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from random import Random
+
+import msgspec
+import pytest
+
+from projections.search import filter_json, text, tree
+from projections.search.documents import SearchDocument, document
+from projections.search.engine import EngineQuery
+from projections.search.objects import object_reader
+from projections.search.whoosh.engine import WhooshEngine
+from tests.projections.search.conftest import Catalog, make_entity
+from tests.projections.search.oracle import Oracle
+from tests.projections.search.questions import Questions
+from tests.projections.search.test_catalogs import shared_entities
+
+ROUNDS = int(os.environ.get("CATALOG_ORACLE_ROUNDS", "500"))
+SECONDS = float("inf") if "CATALOG_ORACLE_ROUNDS" in os.environ else 6.0
+SEED = int(os.environ.get("CATALOG_ORACLE_SEED", "7"))
+
+_WORDS = ("order", "orders", "customer", "customers", "fact", "dim", "id", "ID2", "boxes", "box")
+_TAGS = ("PII.Sensitive", "PII.None", "Tier.Tier1", "Tier.Tier2", "Größe.Groß")
+
+
+def generated(random: Random):
+    """Entities over a small vocabulary, so that everything is near to everything."""
+
+    def words(joint, most=3):
+        return joint.join(random.choices(_WORDS, k=random.randint(1, most)))
+
+    def labels():
+        return [{"tagFQN": tag, "source": "Classification"} for tag in random.sample(_TAGS, 2)]
+
+    def columns(depth):
+        return [
+            {
+                "name": words(random.choice(("_", "", "-", " "))),
+                "dataType": random.choice(("INT", "STRING", "STRUCT")),
+                "dataLength": random.randint(1, 4),
+                "tags": labels() if random.random() < 0.4 else [],
+                "description": words(" ", 6),
+                "children": columns(depth - 1) if depth and random.random() < 0.3 else [],
+            }
+            for _ in range(random.randint(1, 3))
+        ]
+
+    for number in range(150):
+        name = f"{words(random.choice(('_', '.', '-', ' ', '')))}{random.choice(('', number))}"
+        body = {
+            "description": words(random.choice((" ", ", ", " the ")), 12),
+            "columns": columns(2),
+            "tags": labels(),
+            "owners": [{"type": "user", "fullyQualifiedName": random.choice(("ann", "bob.k"))}],
+            "extension": {"cost": random.choice((1, 2.5, True, "2024-01-01", "high"))},
+        }
+        kept = {key: value for key, value in body.items() if random.random() < 0.8}
+        yield make_entity(
+            name,
+            random.choice(("table", "table", "topic", "dashboard")),
+            fqn=f"s.{number}.{name}",
+            version=random.randint(1, 30),
+            updated_at=1_700_000_000_000 + 3_600_000 * random.randint(0, 2_000),
+            deleted=random.random() < 0.1,
+            **kept,
+        )
+
+
+class Both:
+    """An engine and an oracle that were told the same."""
+
+    def __init__(self, catalog: Catalog, random: Random) -> None:
+        self.catalog = catalog
+        self.oracle = Oracle()
+        self.random = random
+
+    def add(self, entities) -> None:
+        self.catalog.add(*entities)
+        for entity in entities:
+            body = {key: msgspec.json.decode(raw) for key, raw in entity.body.items()}
+            self.oracle.put(document(entity), body)
+
+    def fill(self, entities) -> None:
+        """In several commits, with documents replaced and removed afterwards."""
+        self.random.shuffle(entities)
+        size = -(-len(entities) // 5)
+        for start in range(0, len(entities), size):
+            self.add(entities[start : start + size])
+        for _ in range(3):
+            sample = self.random.sample(sorted(self.catalog.entities), size // 4)
+            taken = [self.catalog.entities[entity_id] for entity_id in sample]
+            half = len(taken) // 2
+            bodies = [entity.body for entity in reversed(taken[:half])]
+            self.add(
+                [
+                    msgspec.structs.replace(
+                        entity, body=body, deleted_by=self.random.choice((None, "request"))
+                    )
+                    for entity, body in zip(taken[:half], bodies, strict=True)
+                ]
+            )
+            self.catalog.remove(*taken[half:])
+            for entity in taken[half:]:
+                self.oracle.remove(entity.id)
+
+    def documents(self) -> list[SearchDocument]:
+        return [document(entity) for entity in self.catalog.entities.values()]
+
+    def differ(self, node: tree.Node, *filters: tree.Node, **options) -> tuple[set[str], set[str]]:
+        """What only the engine finds, and what only the oracle finds."""
+        hits = self.catalog.engine.search(
+            EngineQuery(
+                tree=node,
+                filter=filters[0] if filters else None,
+                post_filter=filters[1] if len(filters) > 1 else None,
+                size=len(self.catalog.entities),
+                **options,
+            )
+        )
+        found = [hit.id for hit in hits.hits]
+        assert (hits.relation, hits.timed_out) == ("eq", False)
+        assert (hits.total, len(set(found))) == (len(found), len(found))
+        expected = self.oracle.found(node, *filters, **options)
+        return set(found) - expected, expected - set(found)
+
+    def smallest(self, node: tree.Node) -> tree.Node | None:
+        """The smallest part of the tree about which the two differ."""
+        for inner in _parts(node):
+            if smaller := self.smallest(inner):
+                return smaller
+        return node if any(self.differ(node, include_deleted=True)) else None
+
+
+def _parts(node: tree.Node) -> Iterator[tree.Node]:
+    match node:
+        case tree.Bool():
+            yield from (*node.must, *node.filter, *node.should, *node.must_not)
+        case tree.DisMax(nodes=nodes):
+            yield from nodes
+        case tree.Constant(node=inner) | tree.Boosted(node=inner):
+            yield inner
+
+
+@pytest.fixture(params=["generated", "ecommerce.jsonl", "mozilla.jsonl.gz"])
+def both(request) -> Iterator[Both]:
+    random = Random(f"{SEED} {request.param}")
+    if request.param == "generated":
+        entities = list(generated(random))
+    else:
+        entities = list(shared_entities(request.param))
+        entities = random.sample(entities, min(len(entities), 160))
+    read = object_reader(lambda ids: catalog.read_sources(ids))
+    catalog = Catalog(WhooshEngine.open(None, read_objects=read))
+    filled = Both(catalog, random)
+    filled.fill(entities)
+    yield filled
+    catalog.engine.close()
+
+
+def test_engine_finds_what_the_oracle_finds(both):
+    questions = Questions(both.random, both.documents())
+    kinds = sorted({d.kind for d in both.documents()})
+    asked = matched = 0
+    ends = time.monotonic() + SECONDS
+    for number in range(ROUNDS):
+        if time.monotonic() > ends:
+            break
+        query = questions.query() if number % 3 else "*"
+        filters = [questions.filter() for _ in range(both.random.choice((0, 0, 0, 1, 1, 2)))]
+        if query == "*" and not filters:
+            filters = [questions.filter()]
+        some = frozenset(both.random.sample(kinds, both.random.randint(1, len(kinds))))
+        options = {
+            "kinds": both.random.choice((None, None, None, some)),
+            "include_deleted": both.random.random() < 0.4,
+        }
+        nodes = [text.parse(query)]
+        nodes += [filter_json.parse(msgspec.json.encode(clause)) for clause in filters]
+        more, fewer = both.differ(*nodes, **options)
+        if more or fewer:
+            least = next((part for node in nodes if (part := both.smallest(node))), nodes)
+            names = {i: both.catalog.entities[i].name for i in sorted(more | fewer)[:3]}
+            pytest.fail(
+                f"seed {SEED}, question {number}: q={query!r} filters={filters} {options}\n"
+                f"{len(more)} only in the engine, {len(fewer)} only in the oracle: {names}\n"
+                f"the smallest part that differs: {least}"
+            )
+        asked += 1
+        matched += bool(both.oracle.found(*nodes, **options))
+    assert matched > 0.35 * asked
