@@ -27,6 +27,9 @@ from projections.search.whoosh.results import (
 )
 from projections.search.whoosh.segments import Mask, Numbers, SegmentView, Snapshot
 
+_LARGE = 64
+"""Values in a filter that is too large to be remembered."""
+
 
 class OutOfTime(Exception):
     """The deadline of a search has come."""
@@ -81,7 +84,7 @@ class Evaluator:
         return allowed
 
     def _mask(self, node: tree.Node) -> Mask:
-        if has_nested(node):
+        if _size(node) > _LARGE:
             return self.found(node).mask()
         memory = self._view.memory
         return memory.array(("mask", node), lambda: self.found(node).mask())
@@ -212,15 +215,17 @@ class Evaluator:
         return Dense(mask, found.dense() * mask)
 
 
-def has_nested(node: tree.Node) -> bool:
-    """Whether the node's documents depend on more than the index."""
+def _size(node: tree.Node) -> int:
+    """Values in a node, more than `_LARGE` where a result must not be remembered."""
     match node:
         case tree.Nested():
-            return True
+            return _LARGE + 1  # depends on more than the index
+        case tree.Ids(values=values):
+            return len(values)
         case tree.Bool(must=must, should=should, must_not=must_not, filter=filters):
-            return any(map(has_nested, (*must, *should, *must_not, *filters)))
+            return 1 + sum(map(_size, (*must, *should, *must_not, *filters)))
         case tree.Boosted(node=inner) | tree.Constant(node=inner):
-            return has_nested(inner)
+            return 1 + _size(inner)
         case tree.DisMax(nodes=nodes):
-            return any(map(has_nested, nodes))
-    return False
+            return 1 + sum(map(_size, nodes))
+    return 1

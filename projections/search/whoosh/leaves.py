@@ -15,7 +15,6 @@ from projections.search.whoosh.phrases import together
 from projections.search.whoosh.results import (
     Dense,
     Found,
-    Postings,
     Sparse,
     everything,
     gathered,
@@ -24,6 +23,7 @@ from projections.search.whoosh.results import (
 )
 from projections.search.whoosh.schema import EXACT, TEXT, WHOLE, WORDS
 from projections.search.whoosh.segments import SegmentView, Snapshot
+from projections.search.whoosh.term_results import Postings
 from projections.search.whoosh.terms import NUMBER, PRESENT, SEPARATOR, sortable, whole_term
 from projections.search.whoosh.values import as_moment, as_number, literals
 from projections.search.whoosh.weights import STEM

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.whoosh.arrays import ranges, starts
-from projections.search.whoosh.results import Postings
 from projections.search.whoosh.segments import Numbers, SegmentView
+from projections.search.whoosh.term_results import Postings
 
 _CHUNK = 20_000
 """Documents compared at a time."""

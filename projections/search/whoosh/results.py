@@ -66,7 +66,7 @@ class Sparse:
         self._ids = ids
         self._scores = scores
         self.count = len(ids)
-        self.constant = None if isinstance(scores, np.ndarray) else _rounded(scores)
+        self.constant = None if isinstance(scores, np.ndarray) else rounded(scores)
         self.nbytes = ids.nbytes
 
     def ids(self) -> Numbers:
@@ -78,13 +78,13 @@ class Sparse:
         return mask
 
     def present(self, ids: Numbers) -> Mask:
-        return _among(self._ids, ids)[1]
+        return among(self._ids, ids)[1]
 
     def scores_at(self, ids: Numbers) -> Scores:
         if ids is self._ids:
-            return _filled(self._scores, len(ids))
-        places, present = _among(self._ids, ids)
-        return _picked(self._scores, places, present)
+            return filled(self._scores, len(ids))
+        places, present = among(self._ids, ids)
+        return picked(self._scores, places, present)
 
     def dense(self) -> Scores:
         found = np.zeros(self._size, np.float32)
@@ -92,7 +92,7 @@ class Sparse:
         return found
 
     def scaled(self, factor: float) -> Found:
-        return Sparse(self._size, self._ids, _times(self._scores, factor))
+        return Sparse(self._size, self._ids, times(self._scores, factor))
 
     def fixed(self, score: float) -> Found:
         return Sparse(self._size, self._ids, score)
@@ -107,7 +107,7 @@ class Dense:
         self._mask = mask
         self._scores = scores
         self._count = -1
-        self.constant = None if isinstance(scores, np.ndarray) else _rounded(scores)
+        self.constant = None if isinstance(scores, np.ndarray) else rounded(scores)
         self.nbytes = mask.nbytes
 
     @property
@@ -136,109 +136,10 @@ class Dense:
         return self._mask * np.float32(self._scores)
 
     def scaled(self, factor: float) -> Found:
-        return Dense(self._mask, _times(self._scores, factor))
+        return Dense(self._mask, times(self._scores, factor))
 
     def fixed(self, score: float) -> Found:
         return Dense(self._mask, score)
-
-
-class Postings:
-    """The documents of one term, scored by its impacts; nothing is copied before it is needed."""
-
-    def __init__(
-        self,
-        view: SegmentView,
-        field: str,
-        number: int,
-        weight: float,
-        score: float | None = None,
-        factors: tuple[float, ...] = (),
-    ) -> None:
-        """`weight` is the score of an impact of 1; or all documents have the same `score`."""
-        self._view = view
-        self._term = (field, number)
-        self._weight = weight
-        self._factors = factors
-        self.constant = None if score is None else _rounded(score)
-        inverted = view.fields[field]
-        self._slice = inverted.postings(number)
-        self._ids = inverted.ids[self._slice]
-        self._impacts = inverted.impacts
-        self.count = len(self._ids)
-        self.is_dense = self.count * DENSE > view.size
-
-    def ids(self) -> Numbers:
-        return self._ids
-
-    def impacts(self) -> NDArray[np.uint8]:
-        """Of each document; only where there is no constant."""
-        assert self._impacts is not None
-        return self._impacts[self._slice]
-
-    def _table(self) -> NDArray[np.uint8]:
-        """Impacts of all documents of the segment, 0 without the term."""
-
-        def make() -> NDArray[np.uint8]:
-            table = np.zeros(self._view.size, np.uint8)
-            table[self._ids] = 1 if self._impacts is None else self._impacts[self._slice]
-            return table
-
-        return self._view.memory.array(("impacts", *self._term), make)
-
-    def mask(self) -> Mask:
-        if self.is_dense:
-            return np.not_equal(self._table(), 0)
-        mask = np.zeros(self._view.size, np.bool_)
-        mask[self._ids] = True
-        return mask
-
-    def present(self, ids: Numbers) -> Mask:
-        if self.is_dense:
-            return np.not_equal(self._table().take(ids), 0)
-        return _among(self._ids, ids)[1]
-
-    def scores_at(self, ids: Numbers) -> Scores:
-        if ids is self._ids:
-            return _filled(self._scores(), len(ids))
-        if self.is_dense:
-            return self._scored(self._table().take(ids))
-        places, present = _among(self._ids, ids)
-        return _picked(self._scores(), places, present)
-
-    def dense(self) -> Scores:
-        if self.is_dense:
-            return self._scored(self._table())
-        found = np.zeros(self._view.size, np.float32)
-        found[self._ids] = self._scores()
-        return found
-
-    def among(self, allowed: Mask) -> Found:
-        """The allowed ones of the documents."""
-        inside = allowed.take(self._ids)
-        ids = self._ids.compress(inside)
-        if self.constant is not None:
-            return Sparse(self._view.size, ids, self.constant)
-        return Sparse(self._view.size, ids, self._scored(self.impacts().compress(inside)))
-
-    def _scores(self) -> Scores | float:
-        return self.constant if self.constant is not None else self._scored(self.impacts())
-
-    def _scored(self, impacts: NDArray[np.uint8]) -> Scores:
-        if self.constant is not None:
-            present: Scores = np.not_equal(impacts, 0).astype(np.float32)
-            return present * np.float32(self.constant)
-        scores: Scores = np.multiply(impacts, np.float32(self._weight), dtype=np.float32)
-        for factor in self._factors:
-            scores *= np.float32(factor)
-        return scores
-
-    def scaled(self, factor: float) -> Found:
-        if self.constant is not None:
-            return self.fixed(_times(self.constant, factor))
-        return Postings(self._view, *self._term, self._weight, factors=(*self._factors, factor))
-
-    def fixed(self, score: float) -> Found:
-        return Postings(self._view, *self._term, 0.0, score)
 
 
 def nothing(view: SegmentView) -> Sparse:
@@ -303,7 +204,7 @@ def is_many(view: SegmentView, clauses: Sequence[Found]) -> bool:
     )
 
 
-def _among(known: Numbers, ids: Numbers) -> tuple[NDArray[np.intp], Mask]:
+def among(known: Numbers, ids: Numbers) -> tuple[NDArray[np.intp], Mask]:
     """Where each document is among the known ones, and whether it is."""
     if not len(known):
         return np.zeros(len(ids), np.intp), np.zeros(len(ids), np.bool_)
@@ -312,25 +213,29 @@ def _among(known: Numbers, ids: Numbers) -> tuple[NDArray[np.intp], Mask]:
     return places, known.take(places) == ids
 
 
-def _picked(scores: Scores | float, places: NDArray[np.intp], present: Mask) -> Scores:
+def picked(scores: Scores | float, places: NDArray[np.intp], present: Mask) -> Scores:
+    """Scores from these places, 0 where the document is not present."""
     if isinstance(scores, np.ndarray):
         return scores.take(places) * present if len(scores) else np.zeros(len(places), np.float32)
     return present * np.float32(scores)
 
 
-def _filled(scores: Scores | float, size: int) -> Scores:
+def filled(scores: Scores | float, size: int) -> Scores:
+    """A score for each of so many documents."""
     return scores if isinstance(scores, np.ndarray) else np.full(size, scores, np.float32)
 
 
 @overload
-def _times(scores: float, factor: float) -> float: ...
+def times(scores: float, factor: float) -> float: ...
 @overload
-def _times(scores: Scores | float, factor: float) -> Scores | float: ...
-def _times(scores: Scores | float, factor: float) -> Scores | float:
+def times(scores: Scores | float, factor: float) -> Scores | float: ...
+def times(scores: Scores | float, factor: float) -> Scores | float:
+    """The scores multiplied, in single precision."""
     if isinstance(scores, np.ndarray):
         return scores * np.float32(factor)
     return float(np.float32(scores) * np.float32(factor))
 
 
-def _rounded(score: float) -> float:
+def rounded(score: float) -> float:
+    """The score in single precision."""
     return float(np.float32(score))

@@ -22,7 +22,10 @@ Numbers = NDArray[np.int32]
 T = TypeVar("T")
 
 MAX_REMEMBERED_BYTES = 64_000_000
-"""Of results remembered for a segment."""
+"""Of results remembered for a segment..."""
+REMEMBERED_PER_DOCUMENT, LEAST_REMEMBERED = 640, 1_000_000
+"""...and for a small one."""
+_SNAPSHOT_BYTES = 16_000_000
 MAX_REMEMBERED_FIGURES = 50_000
 _MAX_ALLOWED = 64
 _OVERHEAD = 200
@@ -34,7 +37,7 @@ _decode_row = msgspec.msgpack.Decoder(Row).decode
 class Memory:
     """Results by what they are of, up to so many bytes; what was used last stays longest."""
 
-    def __init__(self, limit: int = MAX_REMEMBERED_BYTES) -> None:
+    def __init__(self, limit: int) -> None:
         self._limit = limit
         self._held = 0
         self._lock = threading.Lock()
@@ -77,7 +80,8 @@ class SegmentView:
         self.arrays = arrays
         self.size = len(arrays["kind"])
         self.fields = {field: Inverted.of(arrays, field) for field in (WHOLE, EXACT, TEXT, WORDS)}
-        self.memory = Memory()
+        remembered = LEAST_REMEMBERED + REMEMBERED_PER_DOCUMENT * self.size
+        self.memory = Memory(min(MAX_REMEMBERED_BYTES, remembered))
         """What does not depend on the dead."""
         self._numbers: dict[tuple[str, bytes], int] = {}
         self._bury(dead)
@@ -199,7 +203,7 @@ class Snapshot:
         self.generation = generation
         self.documents = sum(view.count for view in self.views)
         """Living documents, soft-deleted ones included."""
-        self.memory = Memory()
+        self.memory = Memory(_SNAPSHOT_BYTES)
         """What depends on all segments."""
         self._weights: dict[tuple[str, bytes], float] = {}
 

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.whoosh.results import Dense, Found, Postings, Sparse
+from projections.search.whoosh.results import Dense, Found, Sparse
 from projections.search.whoosh.segments import Mask, Numbers
+from projections.search.whoosh.term_results import Postings
 
 _BLOCKS = 128
 """The best of so many equal strides give a bound below which no document is among the best."""

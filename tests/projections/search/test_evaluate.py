@@ -1,7 +1,8 @@
 """Evaluation against plain Python, and over one segment as over many with dead documents."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -16,10 +17,9 @@ from projections.search.objects import object_reader
 from projections.search.tree import Bool
 from projections.search.whoosh.evaluate import search
 from projections.search.whoosh.inverter import Inverter
-from projections.search.whoosh.segments import SegmentView, Snapshot
+from projections.search.whoosh.segments import Memory, SegmentView, Snapshot
 
 WORDS = ("alpha", "alphas", "beta", "gamma", "beta_gamma", "älpha")
-Held = Mapping[str, tuple[str, ...]]
 
 
 def found_document(number: int, words: Sequence[str], version: float | None = None):
@@ -274,3 +274,37 @@ def test_nested_of_several_conditions_needs_the_objects(monkeypatch):
     reader = object_reader(lambda wanted: {i: TABLES[i].encode() for i in wanted})
     with pytest.raises(InvalidInput, match="more than 1 documents"):
         search(Snapshot([_tables()], 1), query, time.monotonic() + 60, reader)
+
+
+def test_searches_of_several_threads_answer_the_same():
+    view = view_of("one", [found_document(number, ["alpha", "beta"]) for number in range(200)])
+    snapshot = Snapshot([view], 1)
+    queries = [
+        EngineQuery(tree=node, filter=tree.Exists("description"))
+        for node in (
+            tree.Term(None, "alphas"),
+            tree.Phrase("description", "alpha beta"),
+            tree.Wildcard(None, "*eta"),
+            tree.Fuzzy(None, "alpa", 1),
+        )
+    ]
+    alone = [run([view], query) for query in queries]
+
+    def ask(number: int) -> bool:
+        query = number % len(queries)
+        return search(snapshot, queries[query], time.monotonic() + 60) == alone[query]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(ask, range(400)))
+
+
+def test_memory_keeps_what_was_used_last_up_to_its_limit():
+    memory = Memory(2_000)
+    made = []
+
+    def array(key: str) -> None:
+        memory.array(key, lambda: made.append(key) or np.zeros(600, np.bool_))
+
+    for key in "abacabc":
+        array(key)
+    assert made == ["a", "b", "c", "b", "c"]
