@@ -223,22 +223,29 @@ class WhooshEngine:
     def compact(self) -> None:
         """Merge everything into as few segments as searching large ones allows."""
         with self._failures():
-            while groups := full_merges(list(self._current.existing().segments.values())):
-                with self._merging:
-                    self._merge(groups[0], lambda: None)
+            while self._merge_next(lambda segments: next(iter(full_merges(segments)), [])):
+                pass
 
     def _merge_one(self, check: Callable[[], None]) -> bool:
+        return self._merge_next(next_merge, check)
+
+    def _merge_next(
+        self,
+        choose: Callable[[Sequence[Segment]], list[Segment]],
+        check: Callable[[], None] = lambda: None,
+    ) -> bool:
+        """Merge the segments that `choose` takes of those there are; False when it takes none."""
         with self._merging:
             check()
-            group = next_merge(list(self._current.existing().segments.values()))
+            opened = self._current.existing()
+            group = choose(list(opened.segments.values()))
             if group:
-                self._merge(group, check)
+                self._merge(opened, group, check)
             return bool(group)
 
-    def _merge(self, group: Sequence[Segment], check: Callable[[], None]) -> None:
+    def _merge(self, opened: Opened, group: Sequence[Segment], check: Callable[[], None]) -> None:
         """Write the merged segment beside searches and commits, and commit it at the end."""
-        arrays = self._current.existing().arrays
-        parts = [Part(arrays[segment.segment_id()], segment.dead) for segment in group]
+        parts = [Part(opened.arrays[segment.segment_id()], segment.dead) for segment in group]
         merged = Segment(INDEX, sum(segment.doc_count() for segment in group))
         self._unfinished.add(merged.file)
         try:

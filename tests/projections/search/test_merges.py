@@ -60,7 +60,7 @@ def test_documents_that_die_during_a_merge_stay_dead(engine):
             done.append(True)
             engine.apply({"id1": None, **documents(4, 9, digest=2)}, 3)
 
-    engine._merge(segments(engine), commit_meanwhile)
+    engine._merge(engine._current.existing(), segments(engine), commit_meanwhile)
     assert found(engine) == {
         "id2": 1_002,
         "id3": 1_003,
@@ -82,7 +82,7 @@ def test_reset_during_a_merge_leaves_nothing(engine):
             done.append(True)
             engine.reset()
 
-    engine._merge(segments(engine), reset_meanwhile)
+    engine._merge(engine._current.existing(), segments(engine), reset_meanwhile)
     assert (engine.checkpoint(), engine.count(), segments(engine)) == (0, 0, [])
 
 
@@ -93,10 +93,10 @@ def test_merge_that_fails_loses_nothing_and_is_repeated(tmp_path, monkeypatch):
     fails.set()
     real = engine._merge
 
-    def merge(group, check):
+    def merge(opened, group, check):
         if fails.is_set():
             raise OSError("disk full")
-        real(group, check)
+        real(opened, group, check)
 
     monkeypatch.setattr(engine, "_merge", merge)
     for number in range(tiers.MERGE_AT * 2):
@@ -114,6 +114,16 @@ def test_merge_that_fails_loses_nothing_and_is_repeated(tmp_path, monkeypatch):
     again = WhooshEngine.open(tmp_path)
     assert (again.rebuild_reason, again.checkpoint(), found(again)) == (None, 99, expected)
     again.close()
+
+
+def test_compact_beside_merges_in_the_background_leaves_one_segment():
+    engine = WhooshEngine.open(None)
+    for number in range(40):
+        engine.apply(documents(number), number + 1)
+    engine.compact()
+    assert len(segments(engine)) == 1
+    assert engine.count() == 40
+    engine.close()
 
 
 def test_close_abandons_a_merge_and_the_next_commit_removes_its_file(tmp_path):
