@@ -26,7 +26,7 @@ RELATIONS = (
 """Keys that every kind which has them leaves out of lists unless asked."""
 
 _NAMES = {"name": 10.0, "displayName": 10.0, "fullyQualifiedName": 5.0, "description": 2.0}
-_TAGS = {"tags.tagFQN": 0.5}
+_RELATED = {"owners.name": 1.0, "tags.tagFQN": 0.5}
 
 
 class SearchField(msgspec.Struct, frozen=True):
@@ -73,7 +73,8 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     columns: str | None = None
     """Key of the columns whose removal or narrowing breaks readers (a major version)."""
     searched: Mapping[str, float] = MappingProxyType({})
-    """Paths that plain text is matched against beside names, description and tags -> weight."""
+    """Paths that plain text is matched against -> weight, beside or instead of the usual ones:
+    names, description, owners and tags."""
 
     search_defaults: Mapping[str, Any] = MappingProxyType({})
     """What its search documents hold where the entity holds nothing, as OpenMetadata's do."""
@@ -98,8 +99,8 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def search(self) -> tuple[SearchField, ...]:
         """Paths that plain text is matched against, with weights."""
-        tags = _TAGS if "tags" in self.keys else {}
-        weights = {**_NAMES, **self.searched, **tags}
+        own = {path: weight for path, weight in _RELATED.items() if path.split(".")[0] in self.keys}
+        weights = {**_NAMES, **self.searched, **own}
         return tuple(SearchField(path, weight) for path, weight in weights.items())
 
     @cached_property

@@ -194,7 +194,6 @@ ROWS = (
         searched={
             "columns.name": 2,
             "columns.displayName": 2,
-            "columns.children.name": 1,
             "columns.description": 0.5,
         },
     ),
@@ -209,7 +208,6 @@ ROWS = (
         filters={"service": "service"},
         searched={
             "messageSchema.schemaFields.name": 2,
-            "messageSchema.schemaFields.children.name": 1,
             "messageSchema.schemaFields.description": 0.5,
         },
     ),
@@ -258,7 +256,6 @@ ROWS = (
         searched={
             "dataModel.columns.name": 2,
             "fullPath": 1,
-            "dataModel.columns.children.name": 1,
             "dataModel.columns.description": 0.5,
         },
     ),
@@ -271,7 +268,7 @@ ROWS = (
         inherits=("serviceType",),
         large=("searchIndexSettings",),
         filters={"service": "service"},
-        searched={"fields.name": 2, "fields.children.name": 1, "fields.description": 0.5},
+        searched={"fields.name": 2, "fields.description": 0.5},
     ),
     EntityKind(
         name="dataContract",
@@ -284,7 +281,14 @@ ROWS = (
         filters={"entity": "entity"},
         filters_by_id=True,
         list_limit=1_000_000,
-        searched={"entity.name": 2, "schema.name": 1},
+        # Its names repeat those of its entity, which should come before it.
+        searched={
+            "name": 5,
+            "displayName": 5,
+            "fullyQualifiedName": 2.5,
+            "entity.name": 2,
+            "schema.name": 1,
+        },
     ),
 )
 
