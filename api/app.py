@@ -6,6 +6,7 @@ from api.auth import AccessMiddleware, TokenVerifier
 from api.docs import docs_routes
 from api.errors import render
 from api.metrics import Metrics, MetricsMiddleware
+from api.routes.audit import audit_routes
 from api.routes.reads import read_routes
 from api.routes.search import search_routes
 from api.routes.system import system_routes
@@ -27,6 +28,7 @@ def create_app(services: Services, secret: str) -> Litestar:
         route_handlers=[
             *entities,
             *search_routes(services),
+            *audit_routes(services),
             *system_routes(services, metrics),
             *docs_routes(),
         ],

@@ -22,7 +22,8 @@ from litestar.routes import HTTPRoute
 from api import openapi_schemas
 from api.openapi_schemas import UUID, Schema, body_name, error_schema, ref
 from api.permissions import ANY_KIND, PUBLIC, ROLES, Permission
-from api.routes import search
+from api.responses import NDJSON
+from api.routes import audit, search
 from api.routes.writes import MAX_KEY_LENGTH
 from domain.kinds import EntityKind
 from domain.registry import KINDS
@@ -55,6 +56,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     headers: tuple[str, ...] = ()
     """Headers of every answer, as in RESPONSE_HEADERS."""
     media_type: str = _JSON
+    lines: str | None = None
+    """Component schema of a line, where the answer may be had as NDJSON."""
 
 
 REQUEST_HEADERS: Mapping[str, Schema] = MappingProxyType(
@@ -211,6 +214,22 @@ OTHER_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = MappingProxy
                 errors=_READ_ERRORS,
             ),
         ),
+        ("get", "/v1/audit/events"): (
+            "audit",
+            Operation(
+                id="listAuditEvents",
+                summary="Read the log",
+                about="In log order. `paging.after` is the position reached: give it as `after`"
+                " until it equals `paging.head`. One request looks at no more than"
+                f" {audit.BOUND:,} events ({audit.STREAM_BOUND:,} as NDJSON), so a page may be"
+                " short, or empty, before the end. As NDJSON (`Accept: application/x-ndjson`)"
+                " there is a line for each event, and a last one with `paging`; without it the"
+                " answer was cut off.",
+                answers={200: "AuditPage"},
+                errors=_READ_ERRORS,
+                lines="AuditLine",
+            ),
+        ),
         ("get", "/v1/system/version"): (
             "system",
             Operation(id="getVersion", summary="Get the version", answers={200: "Version"}),
@@ -272,7 +291,11 @@ _SEARCH_SCHEMAS: Mapping[str, Schema] = MappingProxyType(
         "size": {"type": "integer", "minimum": 0, "maximum": MAX_SIZE},
     }
 )
-_TAGS = {"search": "Full-text search over all kinds.", "system": "The service itself."}
+_TAGS = {
+    "search": "Full-text search over all kinds.",
+    "audit": "Who changed what, when and by which request.",
+    "system": "The service itself.",
+}
 
 
 def document(app: Litestar) -> dict[str, Any]:
@@ -489,7 +512,10 @@ def _responses(row: Operation, words: dict[str, str], errors: tuple[int, ...]) -
         responses[str(status)] = {
             "description": HTTPStatus(status).phrase,
             **({"headers": {header: _header(header) for header in headers}} if headers else {}),
-            "content": {row.media_type: {"schema": schema}},
+            "content": {
+                row.media_type: {"schema": schema},
+                **({NDJSON: {"schema": ref(row.lines)}} if row.lines else {}),
+            },
         }
     return dict(sorted(responses.items()))
 

@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from api.errors import CATALOG_ERRORS, ERROR_TYPES, ErrorBody
+from api.routes.audit import AuditPage
 from api.routes.system import Readiness, Version
 from domain.bodies.base import REQUEST_ALIASES
+from domain.changes import ChangeDescription
 from domain.kinds import EntityKind
 from domain.names import MAX_NAME_LENGTH
 from domain.registry import KINDS
@@ -28,6 +30,8 @@ _NAME: Schema = {
     "examples": ["orders"],
 }
 _REFERENCE = "Reference"
+_ANSWERS = (Version, Readiness, Inspection, AuditPage)
+"""Structs that are answered as they are."""
 _POINTER: Schema = {"type": "string", "pattern": "^(/.*)?$", "description": "RFC 6901 pointer."}
 
 
@@ -44,7 +48,7 @@ def body_name(kind: EntityKind) -> str:
 def component_schemas() -> dict[str, Schema]:
     """Every component schema by name."""
     bodies = [kind.body for kind in KINDS.values()]
-    own = [ErrorBody, Version, Readiness, Inspection]
+    own = [ErrorBody, ChangeDescription, *_ANSWERS]
     _, found = msgspec.json.schema_components(
         [*bodies, *own], ref_template="#/components/schemas/{name}"
     )
@@ -57,7 +61,7 @@ def component_schemas() -> dict[str, Schema]:
         schemas[name] = _shown(kind, given)
         schemas[f"{name}List"] = _list(name)
     schemas["Error"] = _closed(parts.pop(ErrorBody.__name__))
-    for struct in (Version, Readiness, Inspection):
+    for struct in _ANSWERS:
         parts[struct.__name__] = _closed(parts[struct.__name__])
     return dict(sorted({**schemas, **parts, **_shared(parts[_REFERENCE])}.items()))
 
@@ -141,6 +145,7 @@ def _shown(kind: EntityKind, given: Schema) -> Schema:
         "updatedAt": {"type": "integer", "description": "Milliseconds since the Unix epoch."},
         "updatedBy": _TEXT,
         "deleted": {"const": True, "description": "There only when soft-deleted."},
+        "changeDescription": ref("ChangeDescription"),
     }
     return {
         "type": "object",
@@ -213,6 +218,7 @@ def _shared(reference: Schema) -> dict[str, Schema]:
                 },
             }
         ),
+        "AuditLine": {"anyOf": [ref("AuditEvent"), _object({"paging": ref("AuditPaging")})]},
         "RestoreEntity": _object({"id": UUID}),
         "JsonPatch": {
             "type": "array",

@@ -1,11 +1,13 @@
-"""A response whose body is finished bytes, as almost all of ours are."""
+"""Responses whose bodies are finished bytes, as almost all of ours are, whole or in chunks."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Generator, Mapping
 
+from anyio import to_thread
 from litestar.response.base import ASGIResponse
 from litestar.types import Receive, Scope, Send
 
 JSON = "application/json"
+NDJSON = "application/x-ndjson"
 
 
 class Finished(ASGIResponse):
@@ -42,3 +44,13 @@ class Finished(ASGIResponse):
             }
         )
         await send({"type": "http.response.body", "body": self.body, "more_body": False})
+
+
+async def made_in_thread(first: bytes, chunks: Generator[bytes]) -> AsyncIterator[bytes]:
+    """The chunks, each made in a thread; closes the generator however the response ends."""
+    try:
+        yield first
+        while chunk := await to_thread.run_sync(next, chunks, b""):
+            yield chunk
+    finally:
+        chunks.close()

@@ -36,7 +36,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 def make_daemon(stores: Stores, settings: Settings) -> Daemon:
     """The projectors of a data directory, searching gathering writes for a while."""
-    return Daemon(stores.projectors(), stores.directory, pauses={"search": settings.search_refresh})
+    return Daemon(stores.keepers, stores.directory, pauses={"search": settings.search_refresh})
 
 
 def serve_alone(settings: Settings, listener: socket.socket) -> None:
@@ -82,6 +82,7 @@ def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
             try:
                 yield stores, daemon
             finally:
+                stores.interrupt()
                 daemon.stop()
         finally:
             stores.close()

@@ -1,6 +1,7 @@
 """What the routes work with, put together once by the composition root."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 import msgspec
@@ -8,6 +9,7 @@ from anyio import CapacityLimiter, to_thread
 
 from api.settings import Settings
 from domain.catalog import Catalog
+from domain.errors import StoreUnavailable
 from domain.requests import Outcome
 from projections.daemon import wait_for
 from projections.stores import Stores
@@ -36,7 +38,10 @@ class Services(msgspec.Struct, frozen=True):
         def run() -> Outcome:
             outcome = work()
             self.wake()
-            wait_for(self.stores.entities.checkpoint, outcome.position, READ_YOUR_WRITES_SECONDS)
+            # It is written: that lists cannot be read now must not make it look failed.
+            with suppress(StoreUnavailable):
+                entities = self.stores.entities
+                wait_for(entities.checkpoint, outcome.position, READ_YOUR_WRITES_SECONDS)
             return outcome
 
         return await to_thread.run_sync(run, limiter=self.writers)

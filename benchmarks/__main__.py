@@ -16,6 +16,7 @@ from benchmarks import (
     search,
     search_live,
     stream,
+    verify,
 )
 from benchmarks.figures import Figure, show
 from benchmarks.workspace import Workspace
@@ -26,6 +27,7 @@ BENCHMARKS: Mapping[str, Callable[[Workspace, bool], list[Figure]]] = {
     "import": bulk_import.measure,
     "replay": replay.measure,
     "rebuild": rebuild.measure,
+    "verify": verify.measure,
     "process": process.measure,
     "search": search.measure,
     "live": search_live.measure,

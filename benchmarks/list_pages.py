@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.figures import Figure
 from benchmarks.load import Load, load
 from benchmarks.running import CONSTANT, running
-from benchmarks.workspace import Workspace
+from benchmarks.workspace import ENTITIES, Workspace
 from domain.registry import KINDS
 from projections.entities.cursors import Place, encode
 from projections.entities.queries import ListRequest
@@ -80,7 +80,7 @@ def _told(loads: list[Load]) -> str:
 def _cursor(directory: Path) -> str:
     """The cursor that the last ten contracts come after."""
     kind = KINDS["dataContract"]
-    connection = sqlite3.connect(directory / "entities.db")
+    connection = sqlite3.connect(directory / ENTITIES)
     try:
         name, entity_id = connection.execute(
             "SELECT name, id FROM entities WHERE kind = ? AND deleted = 0"

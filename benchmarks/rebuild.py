@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figure, rates
-from benchmarks.workspace import EVENTS_PER_COMMIT, Workspace, rebuild_entities
+from benchmarks.workspace import ENTITIES, EVENTS_PER_COMMIT, Workspace
 from domain.event_store.log import open_event_log
+from projections.entities import load as entities_load
 from projections.entities.store import open_entity_store
 
 BUDGET = 50_000
@@ -36,11 +37,11 @@ def _entities(workspace: Workspace, count: int, *, plain: bool, rounds: int) -> 
     directory = workspace.contracts(count, plain=plain)
     log = open_event_log(directory / "events.db")
     work = workspace.fresh()
-    rows = _finished(directory / "entities.db")
+    rows = _finished(directory / ENTITIES)
 
     def ours() -> None:
         _remove(work / "ours.db")
-        rebuild_entities(log, work / "ours.db")
+        entities_load.load(work / "ours.db", log, lambda done, total: None)
 
     def by_driver() -> None:
         _remove(work / "plain.db")
@@ -65,7 +66,7 @@ Batches = Mapping[str, Sequence[Sequence[tuple[Any, ...]]]]
 
 
 def _finished(path: Path) -> Batches:
-    """The rows of a finished read model, in the transactions that a rebuild makes of them."""
+    """The rows of a finished read model, in transactions in the order of the log."""
     connection = sqlite3.connect(path)
     try:
         return {

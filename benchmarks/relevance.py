@@ -18,7 +18,7 @@ from rich.table import Table
 
 from benchmarks.figures import Figure
 from benchmarks.judged import CATALOGS, Judged, Key, entities, judged, lines
-from benchmarks.workspace import Workspace, load
+from benchmarks.workspace import Workspace, catch_up, load
 from projections.entities.queries import read_documents
 from projections.search.engine import SearchEngine
 from projections.search.queries import SearchRequest, search
@@ -90,7 +90,8 @@ def outcomes_of(workspace: Workspace) -> list[Outcome]:
         return []
     stores = open_catalogs(workspace.fresh())
     try:
-        return evaluate(stores.engine, sources(stores), judged(entities()))
+        with stores.engine.use() as engine:
+            return evaluate(engine, sources(stores), judged(entities()))
     finally:
         stores.close()
 
@@ -100,15 +101,18 @@ def open_catalogs(directory: Path) -> Stores:
     stores = open_stores(directory)
     for catalog in CATALOGS:
         load(stores.log, lines(catalog))
-    for projector in stores.projectors():
-        while projector.step():
-            pass
+    catch_up(stores)
     return stores
 
 
 def sources(stores: Stores) -> ReadSources:
     """Reads the documents of hits."""
-    return lambda ids: read_documents(stores.entities, ids)
+
+    def read(ids: Sequence[str]) -> Mapping[str, bytes]:
+        with stores.entities.use() as store:
+            return read_documents(store, ids)
+
+    return read
 
 
 def _found(engine: SearchEngine, read_sources: ReadSources, text: str) -> tuple[Key, ...]:

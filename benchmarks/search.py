@@ -25,7 +25,9 @@ from projections.folding import Folder
 from projections.search import text
 from projections.search.documents import SearchDocument, document
 from projections.search.engine import EngineQuery, SearchEngine, Sort
-from projections.stores import open_stores
+from projections.search.load import load as rebuild
+from projections.search.whoosh.engine import WhooshEngine
+from projections.stores import open_log
 
 MEAN, WORST, UNLESS_MS = 0.7, 2.5, 0.1
 P95_MS = {100_000: 6.0, 1_000_000: 60.0}
@@ -73,19 +75,17 @@ def measure(workspace: Workspace, large: bool) -> list[Figure]:
 
 def figures_of(workspace: Workspace, count: int, questions: int = _QUESTIONS) -> list[Figure]:
     """All figures on a catalog of this size."""
-    stores = open_stores(workspace.fresh())
+    log = open_log(workspace.fresh())
+    path, ours_path = workspace.fresh(), workspace.fresh()
+    engine = WhooshEngine.open(ours_path)
     try:
-        load(stores.log, lines(count))
-        projector = next(p for p in stores.projectors() if p.name == "search")
-
-        path, ours_path = workspace.fresh(), stores.directory / "search"
+        load(log, lines(count))
         start = time.perf_counter()
-        while projector.step():
-            pass
+        rebuild(engine, log, lambda done, total: None)
         built = _settled(ours_path) - start
-        folding = seconds(lambda: sum(1 for _ in documents(stores.log)))
+        folding = seconds(lambda: sum(1 for _ in documents(log)))
         start = time.perf_counter()
-        tantivy = Tantivy(search_tantivy.build(path, documents(stores.log)))
+        tantivy = Tantivy(search_tantivy.build(path, documents(log)))
         held_against = time.perf_counter() - start
         build = Figure(
             what=f"search index of {count:,} entities from the log; reading it: {folding:.1f} s",
@@ -97,16 +97,17 @@ def figures_of(workspace: Workspace, count: int, questions: int = _QUESTIONS) ->
             met=held_against / built >= BUILD,
         )
         step = max(1, count // _SAMPLED)
-        shapes = Sample(islice(documents(stores.log), 0, None, step)).shapes(questions)
+        shapes = Sample(islice(documents(log), 0, None, step)).shapes(questions)
         small = workspace.fresh()
         start = time.perf_counter()
         few = min(count, _STOCK_SIZE)
-        stock = Stock(search_stock.build(small, islice(documents(stores.log), few)))
+        stock = Stock(search_stock.build(small, islice(documents(log), few)))
         stock_rate = few / (time.perf_counter() - start)
-        timings = _compare(stores.engine, tantivy, shapes)
+        timings = _compare(engine, tantivy, shapes)
         stock_ms = _stock(stock, shapes)
     finally:
-        stores.close()
+        engine.close()
+        log.close()
     return [
         build,
         Figure(

@@ -22,11 +22,11 @@ from benchmarks.load import client, load
 from benchmarks.running import Server, answers, running
 from benchmarks.search import documents
 from benchmarks.search_questions import Sample
-from benchmarks.workspace import Workspace
+from benchmarks.workspace import Workspace, catch_up
 from benchmarks.workspace import load as load_lines
 from projections.search import text
 from projections.search.engine import EngineQuery
-from projections.stores import open_stores
+from projections.stores import Stores, open_stores
 
 BUDGET_MS = 10.0
 _ENTITIES, _WRITES = 100_000, 100
@@ -79,9 +79,7 @@ def _prepare(directory: Path, count: int) -> list[str]:
     stores = open_stores(directory)
     try:
         load_lines(stores.log, lines(count))
-        for projector in stores.projectors():
-            while projector.step():
-                pass
+        catch_up(stores)
         shapes = Sample(islice(documents(stores.log), 0, None, max(1, count // 10_000))).shapes(40)
         usual = ("common term", "AND of two", "OR of three", "phrase", "prefix cust*")
         asked = [q for s in shapes if s.name in usual or "plain" in s.name for q in s.questions]
@@ -90,21 +88,26 @@ def _prepare(directory: Path, count: int) -> list[str]:
         stores.close()
 
 
+def _finds(reader: Stores, sought: EngineQuery) -> bool:
+    with reader.engine.use() as engine:
+        return engine.search(sought).total == 1
+
+
 def _searchable(directory: Path, writes: int) -> list[Figure]:
     """Change one entity at a time; the index is read as another process would."""
     writer, reader = open_stores(directory), open_stores(directory, writable=False)
     commits, refreshes = [], []
     try:
-        projector = next(p for p in writer.projectors() if p.name == "search")
+        keeper = next(k for k in writer.keepers if k.name == "search")
         for number in range(writes):
             word = f"unheardof{number}word"
             line = {"entityType": "team", "name": "Written", "fullyQualifiedName": "Written"}
             line |= {"teamType": "Group", "description": f"Says {word}."}
             load_lines(writer.log, [json.dumps(line).encode() + b"\n"])
-            commits.append(seconds(projector.step) * 1000)
+            commits.append(seconds(keeper.step) * 1000)
             sought = EngineQuery(tree=text.parse(f"+{word}"))
             start = time.perf_counter()
-            while reader.engine.search(sought).total != 1:
+            while not _finds(reader, sought):
                 assert time.perf_counter() - start < 5.0, "what was written is not found"
             refreshes.append((time.perf_counter() - start) * 1000)
     finally:

@@ -25,7 +25,8 @@ from projections.stores import Stores
 def create_app(services: Services, secret: str) -> Litestar:
     """The application with the constant: the bytes of the first page of contracts."""
     kind = KINDS["dataContract"]
-    body = list_page(services.stores.entities, ListRequest(kind=kind, limit=10))
+    with services.stores.entities.use() as entities:
+        body = list_page(entities, ListRequest(kind=kind, limit=10))
 
     def constant() -> ASGIResponse:
         return ASGIResponse(body=body, media_type=JSON)
@@ -37,8 +38,8 @@ def create_app(services: Services, secret: str) -> Litestar:
 
 def make_daemon(stores: Stores, settings: Settings) -> Daemon:
     """The projector of the sorted read model."""
-    projectors = [each for each in stores.projectors() if each.name == "entities"]
-    return Daemon(projectors, stores.directory)
+    keepers = [each for each in stores.keepers if each.name == "entities"]
+    return Daemon(keepers, stores.directory)
 
 
 def main(directory: Path) -> None:

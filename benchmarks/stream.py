@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.figures import Figure, seconds
 from benchmarks.running import Server, running
-from benchmarks.workspace import Workspace
+from benchmarks.workspace import ENTITIES, Workspace
 
 BUDGET, GROWTH = 200, 64
 _PATH = "/v1/dataContracts?limit=1000000"
@@ -56,7 +56,7 @@ def _served(server: Server) -> int:
 
 def _sent_plainly(directory: Path) -> int:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        sender = multiprocessing.Process(target=_send, args=(listener, directory / "entities.db"))
+        sender = multiprocessing.Process(target=_send, args=(listener, directory / ENTITIES))
         sender.start()
         with socket.create_connection(listener.getsockname()) as client:
             size = _discard(client)

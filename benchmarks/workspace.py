@@ -9,11 +9,14 @@ from benchmarks.generate import contracts, plain_contracts
 from domain.bulk_import import BulkImport, batches
 from domain.event_store.log import EventLog, open_event_log
 from domain.requests import Caller
-from projections.entities.projection import EntityProjection
-from projections.entities.store import open_entity_store
-from projections.projector import Projector
+from projections.building import build
+from projections.generations import Shelf
+from projections.stores import Stores, entities_definition
+from projections.switching import switch
 
 EVENTS_PER_COMMIT = 5_000
+ENTITIES = "entities-1.db"
+"""The sorted read model of a data directory made here."""
 
 
 class Workspace:
@@ -43,7 +46,10 @@ class Workspace:
             directory = self.fresh()
             log = open_event_log(directory / "events.db")
             load(log, plain_contracts(count) if plain else contracts(count))
-            rebuild_entities(log, directory / "entities.db")
+            definition = entities_definition()
+            shelf = Shelf(directory, definition.name, definition.pattern)
+            generation = build(definition, shelf, log, lambda done, total: None)
+            switch(definition, shelf, log, generation)
             log.close()
             self._contracts[count, plain] = directory
         return self._contracts[count, plain]
@@ -64,10 +70,8 @@ def load(log: EventLog, generated: Iterable[bytes]) -> int:
     return events
 
 
-def rebuild_entities(log: EventLog, path: Path) -> None:
-    """Build the sorted read model in a file from the whole log."""
-    store = open_entity_store(path)
-    projector = Projector(EntityProjection(store), log, batch_size=EVENTS_PER_COMMIT)
-    while projector.step():
-        pass
-    store.close()
+def catch_up(stores: Stores) -> None:
+    """Bring every read model to the head of the log, as a running server does."""
+    for keeper in stores.keepers:
+        while keeper.step():
+            pass

@@ -231,8 +231,9 @@ def fold(entity_id: str, history: Iterable[Event], state: Entity | None = None) 
 
 def apply_patch(body: Body, patch: Iterable[json_patch.Operation]) -> Body:
     """The body after the operations; only the keys they touch are decoded."""
-    touched = {json_patch.pointer(operation["path"])[0] for operation in patch}
-    values = {key: msgspec.json.decode(body[key]) for key in touched & body.keys()}
+    # A dict, not a set: new keys must come in the same order in every process.
+    touched = dict.fromkeys(json_patch.pointer(operation["path"])[0] for operation in patch)
+    values = {key: msgspec.json.decode(body[key]) for key in touched if key in body}
     values = json_patch.apply(values, patch)
     changed = {key: encode(values[key]) if key in values else None for key in touched}
     merged = {**body, **changed}

@@ -69,3 +69,6 @@ EVENT_TYPES: dict[str, type[Event]] = {
     "entity.purged": EntityPurged,
 }
 """Stored type name -> event class."""
+
+TYPE_NAMES = {event_type: name for name, event_type in EVENT_TYPES.items()}
+"""Event class -> stored type name."""

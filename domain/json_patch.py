@@ -232,7 +232,7 @@ def _diff_named(old: list[Any], new: list[Any], path: str) -> list[Operation] | 
     None when the elements have no unique identity or were reordered: then the array is
     replaced as a whole.
     """
-    old_ids, new_ids = _identities(old), _identities(new)
+    old_ids, new_ids = identities(old), identities(new)
     if old_ids is None or new_ids is None:
         return None
     kept = set(old_ids) & set(new_ids)
@@ -253,8 +253,8 @@ def _diff_named(old: list[Any], new: list[Any], path: str) -> list[Operation] | 
     return operations
 
 
-def _identities(array: list[Any]) -> list[str] | None:
-    """What identifies each element, or None when any has none or two are alike."""
+def identities(array: list[Any]) -> list[str] | None:
+    """What identifies each element of an array, or None when any has none or two are alike."""
     for key in _IDENTITIES:
         found = [element.get(key) if isinstance(element, dict) else None for element in array]
         if all(isinstance(identity, str) for identity in found):

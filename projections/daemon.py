@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 import msgspec
 import structlog
 
 from domain.errors import StoreUnavailable
-from projections.projector import Projector
 
 POLL_SECONDS = 0.01
 """How often the log is looked at for events that other processes append."""
@@ -35,6 +34,17 @@ class ProjectorState(msgspec.Struct):
 
     state: State = State.RUNNING
     error: str | None = None
+
+
+class Steps(Protocol):
+    """What a thread of the daemon runs: a projector, or a keeper around one."""
+
+    @property
+    def name(self) -> str:
+        """Name of the projection."""
+
+    def step(self) -> int:
+        """Do the next piece of work; 0 when there is none. StoreUnavailable is tried again."""
 
 
 class ProjectorLock:
@@ -76,7 +86,7 @@ class Daemon:
 
     def __init__(
         self,
-        projectors: Sequence[Projector],
+        projectors: Sequence[Steps],
         directory: Path,
         *,
         pauses: dict[str, float] | None = None,
@@ -114,7 +124,7 @@ class Daemon:
         for event in self._wake.values():
             event.set()
 
-    def _run(self, projector: Projector) -> None:
+    def _run(self, projector: Steps) -> None:
         backoff = _FIRST_BACKOFF
         wake, pause = self._wake[projector.name], self._pauses.get(projector.name, 0.0)
         while not self._stopping.is_set():
@@ -138,7 +148,7 @@ class Daemon:
             elif pause:
                 self._stopping.wait(pause)
 
-    def _tell(self, projector: Projector, state: State, error: str | None) -> None:
+    def _tell(self, projector: Steps, state: State, error: str | None) -> None:
         self._states[projector.name] = ProjectorState(state, error)
         self._publish()
         if error is not None:

@@ -2,11 +2,20 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
+from msgspec import Raw
 
-from domain.errors import StoreUnavailable
+from domain import document, history
+from domain.errors import NotFound, StoreUnavailable
+from domain.kinds import EntityKind
 from projections.daemon import is_projected, read_states
+from projections.definition import KindReport
+from projections.entities.queries import read_documents
+from projections.generations import Shelf
+from projections.live import Live
+from projections.search.documents import entity_digest
 from projections.stores import Stores
 
 
@@ -24,7 +33,19 @@ class ProjectionReport(msgspec.Struct, rename="camel"):
     """Age of the oldest event that it has not applied; 0 when there is none."""
     entities: int
     bytes: int
-    """Size on disk."""
+    """Size on disk, all generations together."""
+    generation: int | None
+    """The one that is read."""
+    previous: int | None
+    """The one that `rollback` goes back to."""
+    built_at: int | None
+    """Milliseconds since the Unix epoch."""
+    code: str | None
+    """Digest of the code that built it."""
+    running_code: str
+    """The same of the code that reports; a difference means: rebuild."""
+    kinds: dict[str, KindReport] | None = None
+    """Where details were asked for."""
 
 
 class Inspection(msgspec.Struct, rename="camel"):
@@ -37,42 +58,107 @@ class Inspection(msgspec.Struct, rename="camel"):
     projections: list[ProjectionReport]
 
 
-def inspect(stores: Stores) -> Inspection:
-    """The state of every projection now."""
+class EntityInspection(msgspec.Struct, rename="camel"):
+    """One entity as the log has it and as each read model has it."""
+
+    kind: str
+    id: str
+    log: Raw | None
+    """Its document folded from the log; None when it was purged."""
+    log_position: int
+    """Head of the log when it was folded."""
+    entities: Raw | None
+    """Its document in the sorted read model."""
+    entities_checkpoint: int
+    search: dict[str, Any] | None
+    """What the search index keeps of it: the digest of what its document is made of."""
+    search_checkpoint: int
+    differences: list[str]
+    """The read models that do not hold what the log says, as far as they are current."""
+
+
+def inspect(stores: Stores, *, details: bool = False) -> Inspection:
+    """The state of every projection now; `details` counts and sums by kind, which takes longer."""
     directory = stores.directory
-    states = read_states(directory)
     head = stores.log.head()
     projected = is_projected(directory)
-    reports = []
-    for name, store in stores.read_models.items():
-        known = states.get(name)
-        if not projected:
-            state, error = "not running", None
-        elif known is None:
-            state, error = "unknown", "the daemon cannot share its state"
-        else:
-            state, error = known.state.value, known.error
-        checkpoint = entities = 0
-        try:
-            checkpoint, entities = store.checkpoint(), store.count()
-        except StoreUnavailable as unavailable:
-            state, error = "unavailable", unavailable.message
-        if checkpoint > head:
-            state, error = "ahead of the log", "it was built from another log; rebuild it"
-        reports.append(
-            ProjectionReport(
-                name=name,
-                state=state,
-                error=error,
-                checkpoint=checkpoint,
-                head=head,
-                lag=max(head - checkpoint, 0),
-                lag_seconds=_age_of_next(stores, checkpoint),
-                entities=entities,
-                bytes=_size(directory, name),
-            )
-        )
-    return Inspection(head, projected, _size(directory, "events"), reports)
+    reports = [
+        _report(stores, live, head, projected=projected, details=details)
+        for live in stores.read_models
+    ]
+    return Inspection(head, projected, _size(directory, "events.db"), reports)
+
+
+def _report(
+    stores: Stores, live: Live[Any], head: int, *, projected: bool, details: bool
+) -> ProjectionReport:
+    name = live.definition.name
+    known = read_states(stores.directory).get(name)
+    if not projected:
+        state, error = "not running", None
+    elif known is None:
+        state, error = "unknown", "the daemon cannot share its state"
+    else:
+        state, error = known.state.value, known.error
+    checkpoint = entities = 0
+    kinds = None
+    try:
+        with live.use() as model:
+            checkpoint, entities = model.checkpoint(), model.count()
+            kinds = dict(live.definition.kinds(model)) if details else None
+    except StoreUnavailable as unavailable:
+        state, error = "unavailable", unavailable.message
+    pointer = live.shelf.pointer()
+    return ProjectionReport(
+        name=name,
+        state=state,
+        error=error,
+        checkpoint=checkpoint,
+        head=head,
+        lag=max(head - checkpoint, 0),
+        lag_seconds=_age_of_next(stores, checkpoint),
+        entities=entities,
+        bytes=_shelf_size(live.shelf),
+        generation=pointer.live.number if pointer.live else None,
+        previous=pointer.previous.number if pointer.previous else None,
+        built_at=pointer.live.built_at if pointer.live else None,
+        code=pointer.live.code if pointer.live else None,
+        running_code=live.definition.code(),
+        kinds=kinds,
+    )
+
+
+def inspect_entity(stores: Stores, kind: EntityKind, fqn: str) -> EntityInspection:
+    """What the log and each read model say of an entity; NotFound when the log has no such name."""
+    claim = stores.log.claim(kind.name, fqn)
+    if claim is None:
+        raise NotFound(f"{kind.name} instance for {fqn} not found")
+    position = stores.log.head()
+    state = history.state(stores.log, claim.id)
+    said = None if state is None or state.purged else state
+    with stores.entities.use() as entities:
+        entities_checkpoint = entities.checkpoint()
+        row = read_documents(entities, [claim.id]).get(claim.id)
+    with stores.engine.use() as engine, engine.snapshot() as snapshot:
+        found = next((entry for entry in snapshot.entries() if entry[0] == claim.id), None)
+        search_checkpoint = snapshot.position
+    differences = []
+    shown = None if said is None else document.encode(document.fields(said))
+    if (row and msgspec.json.decode(row)) != (shown and msgspec.json.decode(shown)):
+        differences.append("entities")
+    if (found and found[2]) != (said and entity_digest(said)):
+        differences.append("search")
+    return EntityInspection(
+        kind=kind.name,
+        id=claim.id,
+        log=None if shown is None else Raw(shown),
+        log_position=position,
+        entities=None if row is None else Raw(row),
+        entities_checkpoint=entities_checkpoint,
+        search=None if found is None else {"kind": found[1], "digest": f"{found[2]:x}"},
+        search_checkpoint=search_checkpoint,
+        differences=differences,
+    )
 
 
 def _age_of_next(stores: Stores, checkpoint: int) -> float:
@@ -80,9 +166,17 @@ def _age_of_next(stores: Stores, checkpoint: int) -> float:
     return max(time.time() - waiting[0].event.at / 1000, 0.0) if waiting else 0.0
 
 
+def _shelf_size(shelf: Shelf) -> int:
+    size = 0
+    for number in shelf.numbers():
+        path = shelf.path(number)
+        size += _size(path.parent, path.name)
+    return size
+
+
 def _size(directory: Path, name: str) -> int:
     """Bytes of the files whose name begins with `name`, and of those in a folder of that name."""
-    files = [*directory.glob(f"{name}.db*"), *directory.glob(f"{name}/**/*")]
+    files = [*directory.glob(f"{name}*"), *directory.glob(f"{name}/**/*")]
     size = 0
     for file in files:
         try:

@@ -1,12 +1,9 @@
 """Feeds one projection from the log, batch by batch."""
 
-import structlog
-
 from domain.event_store.port import EventStore
 from projections.folding import Folder
-from projections.port import Projection
-
-log = structlog.get_logger("catalog.projections")
+from projections.marks import disagreement, mark_of
+from projections.port import Damaged, Projection
 
 
 class Projector:
@@ -19,6 +16,7 @@ class Projector:
         self._batch_size = batch_size
         self._folder = Folder(store)
         self._checkpoint: int | None = None
+        self._log_id = store.identity()
 
     @property
     def name(self) -> str:
@@ -28,30 +26,24 @@ class Projector:
     def step(self) -> int:
         """Apply the next batch; returns the number of its events, 0 when there are none.
 
-        Raises StoreUnavailable when trying again may help; after any other exception the
-        projection must not go on. Nothing is ever skipped. A read model that is ahead of the
-        log (an older log was restored) is begun anew.
+        Raises StoreUnavailable when trying again may help, Damaged (one of those) when the read
+        model is not of this log; after any other exception the projection must not go on.
+        Nothing is ever skipped.
         """
         if self._checkpoint is None:
-            self._checkpoint = self.projection.checkpoint()
-            if self._checkpoint > self._store.head():
-                log.warning("read model is ahead of the log: built anew", projection=self.name)
-                self.reset()
-                self._checkpoint = 0
+            checkpoint, mark = self.projection.anchor()
+            if (reason := disagreement(self._store, checkpoint, mark)) is not None:
+                raise Damaged(f"the read model {self.name} cannot go on: {reason}")
+            self._checkpoint = checkpoint
         batch = self._store.read(self._checkpoint, self._batch_size)
         if batch:
-            position = batch[-1].position
+            last = batch[-1]
             try:
-                self.projection.apply(self._folder.fold(batch), position)
+                folded = self._folder.fold(batch)
+                self.projection.apply(folded, last.position, mark_of(self._log_id, last))
             except BaseException:
                 # Whether the commit happened is for the store to say, at the next step.
                 self._checkpoint = None
                 raise
-            self._checkpoint = position
+            self._checkpoint = last.position
         return len(batch)
-
-    def reset(self) -> None:
-        """Forget everything, so that the next steps build the projection anew."""
-        self.projection.reset()
-        self._folder = Folder(self._store)
-        self._checkpoint = None

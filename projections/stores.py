@@ -1,58 +1,141 @@
 """Opens what a data directory holds: the log and the read models built from it."""
 
+import shutil
+from collections.abc import Callable
+from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
-import structlog
+import msgspec
 
 from domain.errors import StoreUnavailable
 from domain.event_store.log import EventLog, open_event_log
+from projections.definition import Definition, KindReport
+from projections.entities import check, load
 from projections.entities.projection import EntityProjection
-from projections.entities.queries import read_documents
-from projections.entities.store import EntityStore, open_entity_store
-from projections.port import Projection
-from projections.projector import Projector
+from projections.entities.rows import rows_code
+from projections.entities.store import INDEXES, TABLES, EntityStore, open_entity_store
+from projections.generations import Shelf, told
+from projections.keeper import Keeper
+from projections.live import Live
+from projections.port import Damaged, Progress
+from projections.search import load as search_load
+from projections.search import projection as search_projection
 from projections.search.engine import SearchEngine
-from projections.search.objects import object_reader
 from projections.search.projection import SearchProjection
 from projections.search.whoosh.engine import WhooshEngine
+from projections.search.whoosh.schema import schema_digest
+from projections.verification.entities import entity_rows
+from projections.verification.search import sorted_entries
 
-log_line = structlog.get_logger("catalog.projections")
 
-EVENTS_PER_COMMIT = {"entities": 5_000, "search": 5_000}
-"""Projection -> the most events in one of its commits."""
+def entities_definition() -> Definition[EntityStore]:
+    """The sorted read model."""
+    return Definition(
+        name=EntityProjection.name,
+        pattern="entities-{}.db",
+        code=lambda: _digest(rows_code(), TABLES, INDEXES),
+        open=lambda path, writable: open_entity_store(path, writable=writable),
+        check=check.check,
+        shut=check.shut,
+        trusted=check.take_stamp,
+        projection=EntityProjection,
+        source=entity_rows,
+        kinds=_entity_kinds,
+        load=load.load,
+        resumes=False,
+        batch_size=5_000,
+    )
+
+
+def search_definition() -> Definition[SearchEngine]:
+    """The search index, which keeps checksums of its own and checks them when it is opened."""
+    return Definition(
+        name=SearchProjection.name,
+        pattern="search-{}",
+        code=lambda: _digest(search_projection.VERSION, schema_digest()),
+        open=_open_engine,
+        check=lambda engine, go_on: go_on(),
+        shut=lambda engine: engine.close(),
+        trusted=lambda path: True,
+        projection=SearchProjection,
+        source=sorted_entries,
+        kinds=_search_kinds,
+        load=_load_search,
+        resumes=True,
+        batch_size=5_000,
+    )
+
+
+def _open_engine(path: Path, writable: bool) -> SearchEngine:
+    engine = WhooshEngine.open(path, writable=writable)
+    if engine.rebuild_reason is not None:
+        engine.close()
+        raise Damaged(engine.rebuild_reason)
+    return engine
+
+
+def _load_search(path: Path, log: EventLog, progress: Progress) -> None:
+    # What an earlier load left may be damaged: the engine begins anew then.
+    engine = WhooshEngine.open(path)
+    try:
+        search_load.load(engine, log, progress)
+    finally:
+        engine.close()
+
+
+def _entity_kinds(store: EntityStore) -> dict[str, KindReport]:
+    deleted = store.deleted()
+    return {
+        kind: KindReport(n, deleted.get(kind, 0), f"{total:x}")
+        for kind, (n, total) in store.digests().items()
+    }
+
+
+def _search_kinds(engine: SearchEngine) -> dict[str, KindReport]:
+    with engine.snapshot() as snapshot:
+        kept = snapshot.digests()
+    return {kind: KindReport(n, None, f"{total:x}") for kind, (n, total) in sorted(kept.items())}
+
+
+def _digest(*parts: object) -> str:
+    return blake2b(msgspec.json.encode(parts), digest_size=8).hexdigest()
 
 
 class Stores:
-    """The log, the sorted read model and the search index; made by `open_stores`."""
+    """The log, the read models as they are read, and what keeps them; see `open_stores`."""
 
     def __init__(
-        self, directory: Path, log: EventLog, entities: EntityStore, engine: SearchEngine
+        self,
+        directory: Path,
+        log: EventLog,
+        entities: Live[EntityStore],
+        engine: Live[SearchEngine],
+        keepers: list[Keeper[Any]],
     ) -> None:
         self.directory = directory
         self.log = log
         self.entities = entities
         self.engine = engine
-
-    def projectors(self) -> list[Projector]:
-        """One for each projection, continuing where it stands."""
-        projections: list[Projection] = [
-            EntityProjection(self.entities),
-            SearchProjection(self.engine),
-        ]
-        return [
-            Projector(projection, self.log, batch_size=EVENTS_PER_COMMIT[projection.name])
-            for projection in projections
-        ]
+        self.keepers = keepers
+        """One for each projection; none in a process that only reads."""
 
     @property
-    def read_models(self) -> dict[str, EntityStore | SearchEngine]:
-        """Projection -> what it writes to."""
-        return {EntityProjection.name: self.entities, SearchProjection.name: self.engine}
+    def read_models(self) -> list[Live[Any]]:
+        """The read models, the sorted one first."""
+        return [self.entities, self.engine]
+
+    def interrupt(self) -> None:
+        """End whatever the keepers are building; the process is about to stop."""
+        for keeper in self.keepers:
+            keeper.interrupt()
 
     def close(self) -> None:
-        """Release every file."""
+        """Release every file; nothing may step the keepers any more."""
         self.engine.close()
         self.entities.close()
+        for keeper in self.keepers:
+            keeper.close()
         self.log.close()
 
 
@@ -66,16 +149,38 @@ def open_stores(directory: Path, *, writable: bool = True) -> Stores:
     """Everything in a data directory, made when it is missing.
 
     A process that runs the projectors holds the directory's ProjectorLock before it opens
-    anything writable, for what is damaged is begun anew; any other passes `writable` false.
-    Raises StoreUnavailable when something cannot be opened.
+    anything writable: it decides which generations may be served. Any other passes `writable`
+    false. Raises StoreUnavailable when something cannot be opened.
     """
     log = open_log(directory)
-    entities = open_entity_store(directory / "entities.db", writable=writable)
-    read_objects = object_reader(lambda ids: read_documents(entities, ids))
-    engine = WhooshEngine.open(directory / "search", writable=writable, read_objects=read_objects)
-    if engine.rebuild_reason is not None:
-        log_line.warning("the search index is built anew", reason=engine.rebuild_reason)
-    return Stores(directory, log, entities, engine)
+    if writable:
+        _remove_first_layout(directory)
+    opened: list[Callable[[], None]] = [log.close]
+    try:
+        lives: list[Live[Any]] = []
+        keepers: list[Keeper[Any]] = []
+        for definition in (entities_definition(), search_definition()):
+            shelf = Shelf(directory, definition.name, definition.pattern)
+            if writable:
+                keeper: Keeper[Any] = Keeper(definition, shelf, log)
+                keepers.append(keeper)
+                opened.append(keeper.close)
+                keeper.open()
+            lives.append(Live(definition, shelf, log))
+    except BaseException:
+        for close in reversed(opened):
+            close()
+        raise
+    return Stores(directory, log, lives[0], lives[1], keepers)
+
+
+def _remove_first_layout(directory: Path) -> None:
+    """Remove read models from before there were generations: they are built anew."""
+    with told("what an older version left cannot be removed"):
+        for name in ("entities.db", "entities.db-wal", "entities.db-shm"):
+            (directory / name).unlink(missing_ok=True)
+        if (directory / "search").is_dir():
+            shutil.rmtree(directory / "search")
 
 
 def make_directory(directory: Path) -> None:

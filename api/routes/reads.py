@@ -1,18 +1,16 @@
 """Lists and single entities of one kind, from the sorted read model."""
 
-from collections.abc import AsyncIterator, Generator
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
-from anyio import to_thread
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter, QueryParameter
 from litestar.response import Stream
 
 from api.permissions import Action, Permission
-from api.responses import JSON, Finished
+from api.responses import JSON, Finished, made_in_thread
 from api.routes.signatures import (
     ENTITY_ID,
     FQN,
@@ -58,11 +56,13 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             filters={name: str(value) for name, value in filters.items() if value is not None},
         )
         if limit > STREAM_FROM:
-            chunks = stream_page(stores.entities, request)
-            # Now, while what is wrong can still be a status.
-            first = next(chunks)
-            return Stream(_sent(first, chunks), media_type=JSON)
-        return Finished(list_page(stores.entities, request))
+            with stores.entities.use() as entities:
+                chunks = stream_page(entities, request)
+                # Now, while what is wrong can still be a status; the chunks keep their snapshot.
+                first = next(chunks)
+            return Stream(made_in_thread(first, chunks), media_type=JSON)
+        with stores.entities.use() as entities:
+            return Finished(list_page(entities, request))
 
     def by_id(entity_id: str, fields: str | None, include: Include) -> Finished:
         return one(fields, include, entity_id=id_in_path(entity_id))
@@ -74,21 +74,22 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
     def one(fields: str | None, include: Include, **which: str) -> Finished:
         wanted = parse_fields(kind, fields)
-        body, position = read_one(stores.entities, kind, fields=wanted, include=include, **which)
+        with stores.entities.use() as entities:
+            body, position = read_one(entities, kind, fields=wanted, include=include, **which)
         version = msgspec.json.decode(body, type=_Versioned).version
         headers = {"ETag": etag(bytes(version).decode()), "X-Catalog-Position": str(position)}
         return Finished(body, headers=headers)
 
     def versions(entity_id: str) -> Finished:
-        states = history.versions(stores.log, kind, id_in_path(entity_id))
-        shown = [document.encode(document.fields(state)).decode() for state in states]
+        found = history.versions(stores.log, kind, id_in_path(entity_id))
+        shown = [document.encode(revision.document()).decode() for revision in found]
         body = msgspec.json.encode({"entityType": kind.name, "versions": shown})
         return Finished(body)
 
     def version(entity_id: str, version: str) -> Finished:
-        for state in history.versions(stores.log, kind, id_in_path(entity_id)):
-            if format_version(state.version) == version:
-                return Finished(document.encode(document.fields(state)))
+        for revision in history.versions(stores.log, kind, id_in_path(entity_id)):
+            if format_version(revision.entity.version) == version:
+                return Finished(document.encode(revision.document()))
         raise NotFound(f"{kind.name} instance for {entity_id} and version {version} not found")
 
     listing, viewing = (Permission(action, kind.name) for action in (Action.LIST, Action.VIEW))
@@ -121,16 +122,6 @@ class _Versioned(msgspec.Struct):
 def etag(version: str) -> str:
     """The entity tag of a decimal version, as OpenMetadata's client sends it in If-Match."""
     return f'W/"{version}"'
-
-
-async def _sent(first: bytes, chunks: Generator[bytes]) -> AsyncIterator[bytes]:
-    """The chunks, made in a thread; closes their snapshot however the response ends."""
-    try:
-        yield first
-        while chunk := await to_thread.run_sync(next, chunks, b""):
-            yield chunk
-    finally:
-        chunks.close()
 
 
 def parse_fields(kind: EntityKind, text: str | None) -> tuple[str, ...]:

@@ -48,12 +48,12 @@ def search_routes(services: Services) -> list[HTTPRouteHandler]:
             kind for kind in KINDS if request.user.may(Permission(Action.SEARCH, kind))
         )
         sought = SearchRequest(**values)
-        body = await services.search(
-            lambda: search(
-                sought, stores.engine, lambda ids: read_documents(stores.entities, ids), visible
-            )
-        )
-        return Finished(body)
+
+        def work() -> bytes:
+            with stores.engine.use() as engine, stores.entities.use() as entities:
+                return search(sought, engine, lambda ids: read_documents(entities, ids), visible)
+
+        return Finished(await services.search(work))
 
     return [route("GET", "/v1/search/query", Permission(Action.SEARCH), query, _parameters())]
 

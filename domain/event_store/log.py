@@ -2,7 +2,9 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import cast
 
@@ -10,10 +12,14 @@ from eventsourcing.application import Application
 from eventsourcing.persistence import IntegrityError, PersistenceError
 
 from domain import events
-from domain.errors import AlreadyExists, ConcurrentChange, StoreUnavailable
+from domain.errors import AlreadyExists, ConcurrentChange, Conflict, StoreUnavailable
+from domain.event_store.claims import claim_changes
 from domain.event_store.mapper import EventMapper
-from domain.event_store.port import Claim, RecordedEvent, RememberedAnswer
-from domain.event_store.sqlite import ClaimChange, Recorder
+from domain.event_store.port import Claim, LiveStreams, RecordedEvent, RememberedAnswer
+from domain.event_store.snapshot import LogSnapshot, connect, find_damage, open_snapshot
+from domain.event_store.sqlite import Recorder
+from domain.event_store.transfer import ExportReader, export, insert
+from domain.events import Event
 
 _MAX_POSITION = 2**63 - 1
 
@@ -39,7 +45,9 @@ class EventLog(Application[str]):
     ) -> int:
         """Store all events, the claims that follow from them and the answer, or nothing."""
         stored = [self._mapper.to_stored_event(event) for event in recorded]
-        changes = [change for event in recorded for change in _claim_changes(event)]
+        changes = [
+            change for event in recorded for change in claim_changes(event.entity_id, event.event)
+        ]
         with _errors_told(recorded):
             positions = self._rows.insert_events(stored, claim_changes=changes, answer=answer)
         return positions[-1] if positions else self.head()
@@ -67,6 +75,33 @@ class EventLog(Application[str]):
         with _errors_told(()):
             return self._rows.max_notification_id() or 0
 
+    def identity(self) -> str:
+        """Random text made with the log."""
+        with _errors_told(()):
+            return self._rows.select_identity()
+
+    def live(self, *, by_name: bool) -> LiveStreams:
+        """The entities that are not purged, in order of ids or of lists (`by_name`)."""
+        with _errors_told(()):
+            head, ids, streams = self._rows.select_live(by_name)
+        found = LiveStreams(head, ids)
+        if len(found) != streams:
+            raise StoreUnavailable(
+                f"the log is damaged: {len(found)} names are claimed by {streams} entities"
+            )
+        return found
+
+    def streams(self, entity_ids: Sequence[str], upto: int) -> Iterator[list[RecordedEvent]]:
+        """The streams of these entities up to a position, in this order; empty ones left out."""
+        with _errors_told(()):
+            rows = self._rows.select_streams(entity_ids, upto)
+        decode = self._mapper.decode
+        for _, stream in groupby(rows, key=itemgetter(0)):
+            yield [
+                RecordedEvent(entity_id, stream_version, decode(topic, state), position)
+                for entity_id, stream_version, topic, state, position in stream
+            ]
+
     def claim(self, kind: str, fqn: str) -> Claim | None:
         """Who holds a qualified name."""
         return self._one_claim("kind = ? AND fqn = ?", (kind, fqn))
@@ -90,6 +125,59 @@ class EventLog(Application[str]):
         with _errors_told(()):
             return self._rows.select_answer(actor, key)
 
+    @contextmanager
+    def snapshot(self) -> Iterator[LogSnapshot]:
+        """The log as it is now, whatever is appended until the block ends."""
+        with _errors_told(()):
+            snapshot = open_snapshot(self.database)
+            try:
+                yield snapshot
+            finally:
+                snapshot.close()
+
+    def decode(self, type_name: str, payload: bytes) -> Event:
+        """The event of a stored row; raises msgspec.MsgspecError or KeyError for a damaged one."""
+        return self._mapper.decode(type_name, payload)
+
+    def former_holders(self, kind: str, fqn: str) -> list[str]:
+        """Ids of the entities that were ever created under a name, in order; reads the log."""
+        with self.snapshot() as snapshot:
+            rows = snapshot.creations(fqn)
+            created = [(entity_id, self.decode(topic, state)) for entity_id, topic, state in rows]
+        return [
+            entity_id
+            for entity_id, event in created
+            if isinstance(event, events.EntityCreated) and (event.kind, event.fqn) == (kind, fqn)
+        ]
+
+    def damage(self) -> list[str]:
+        """What SQLite finds wrong with the file: nothing, when it is sound."""
+        return find_damage(self.database)
+
+    def export(self, snapshot: LogSnapshot) -> Iterator[bytes]:
+        """The lines of `domain.event_store.transfer`."""
+        return export(snapshot, self.decode)
+
+    def restore(self, reader: ExportReader) -> Iterator[int]:
+        """Take over an exported log, all of it or nothing; yields how many events it has so far.
+
+        The events keep their positions; claims are derived from them. Raises Conflict when this
+        log has events, InvalidInput when the export is not whole or no log.
+        """
+        with _errors_told(()), closing(connect(self.database)) as connection:
+            connection.execute("PRAGMA synchronous=FULL")
+            connection.execute("PRAGMA cache_size=-65536")
+            connection.execute("BEGIN IMMEDIATE")
+            if connection.execute("SELECT 1 FROM stored_events").fetchone() is not None:
+                raise Conflict("only an empty log can be imported into: this one has events")
+            yield from insert(connection, reader, self.decode)
+            connection.execute("COMMIT")
+
+    @property
+    def database(self) -> str:
+        """Path or URI of the SQLite file, to open it once more."""
+        return cast("Recorder", self.recorder).datastore.pool.db_name
+
     def _one_claim(self, where: str, parameters: tuple[str, ...]) -> Claim | None:
         with _errors_told(()):
             found = self._rows.select_claims(where, parameters)
@@ -109,19 +197,6 @@ def open_event_log(path: Path | str) -> EventLog:
                 "SQLITE_DBNAME": str(path),
             }
         )
-
-
-def _claim_changes(recorded: RecordedEvent) -> Iterator[ClaimChange]:
-    """What an event means for the entity's claim."""
-    event, entity_id = recorded.event, recorded.entity_id
-    if isinstance(event, events.EntityCreated):
-        yield "take", (event.kind, event.fqn, entity_id, event.name, event.parent_id)
-    elif isinstance(event, events.EntitySoftDeleted):
-        yield "delete", (entity_id,)
-    elif isinstance(event, events.EntityRestored):
-        yield "restore", (entity_id,)
-    elif isinstance(event, events.EntityPurged):
-        yield "release", (entity_id,)
 
 
 @contextmanager

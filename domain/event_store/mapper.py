@@ -6,10 +6,8 @@ import msgspec
 from eventsourcing.persistence import JSONTranscoder, Mapper, StoredEvent
 
 from domain.event_store.port import RecordedEvent
-from domain.events import EVENT_TYPES, Event
+from domain.events import EVENT_TYPES, TYPE_NAMES, Event
 from domain.upcasters import UPCASTERS, Upcasters, current_schema, upcast
-
-_TYPE_NAMES = {event_type: name for name, event_type in EVENT_TYPES.items()}
 
 
 class _Header(msgspec.Struct):
@@ -32,7 +30,7 @@ class EventMapper(Mapper[str]):
     def to_stored_event(self, domain_event: Any) -> StoredEvent:
         """The stored form of a RecordedEvent."""
         recorded: RecordedEvent = domain_event
-        topic = _TYPE_NAMES[type(recorded.event)]
+        topic = TYPE_NAMES[type(recorded.event)]
         state = self._encoder.encode(recorded.event)
         if (schema := self._schemas[topic]) > 1:
             state = b'{"schema":%d,' % schema + state[1:]

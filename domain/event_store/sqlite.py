@@ -4,13 +4,15 @@ Differences from the stock recorder, each for a reason:
 - `rowid` is declared AUTOINCREMENT: an implicit rowid is reused after deletes and may be
   renumbered by VACUUM, and it is the position that projections have committed;
 - `synchronous=FULL`: what was acknowledged survives power loss;
-- a batch is one `executemany`, and claims and answers are written in its transaction.
+- a batch is one `executemany`, and claims and answers are written in its transaction;
+- `identity` holds an id made with the log, which exports name.
 """
 
 import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import msgspec
 from eventsourcing.persistence import IntegrityError, StoredEvent
 from eventsourcing.sqlite import (
     SQLiteApplicationRecorder,
@@ -21,17 +23,9 @@ from eventsourcing.sqlite import (
     SQLiteFactory,
 )
 
+from domain.event_store.claims import ClaimChange, write_claims
 from domain.event_store.port import ANSWERS_KEPT_MS, Claim, RememberedAnswer
-
-ClaimChange = tuple[str, tuple[Any, ...]]
-"""A statement of `CLAIM_STATEMENTS` and its parameters."""
-
-CLAIM_STATEMENTS = {
-    "take": "INSERT INTO claims (kind, fqn, id, name, parent_id, deleted) VALUES (?,?,?,?,?,0)",
-    "delete": "UPDATE claims SET deleted = 1 WHERE id = ?",
-    "restore": "UPDATE claims SET deleted = 0 WHERE id = ?",
-    "release": "DELETE FROM claims WHERE id = ?",
-}
+from domain.event_store.snapshot import as_claim
 
 _SELECT_CLAIMS = "SELECT kind, fqn, id, name, parent_id, deleted FROM claims"
 _NAMED_CLAIM = f"{_SELECT_CLAIMS} WHERE kind = ? AND fqn = ?"
@@ -51,6 +45,7 @@ _TABLES = (
     "stream_version INTEGER NOT NULL, outcome TEXT NOT NULL, at INTEGER NOT NULL, "
     "PRIMARY KEY (actor, key)) WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS answers_by_age ON answers (at)",
+    "CREATE TABLE IF NOT EXISTS identity (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT)",
 )
 
 
@@ -96,8 +91,20 @@ class Recorder(SQLiteApplicationRecorder):
             f"FROM {events_table_name} WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?"
         )
 
+        self._select_streams = (
+            "SELECT originator_id, originator_version, topic, state, e.rowid FROM json_each(?) one "
+            f"CROSS JOIN {events_table_name} e ON e.originator_id = one.value "
+            "WHERE e.rowid <= ? ORDER BY one.key, originator_version"
+        )
+
     def construct_create_table_statements(self) -> list[str]:
         return [statement.format(events=self.events_table_name) for statement in _TABLES]
+
+    def _create_table(self, c: SQLiteCursor) -> None:
+        super()._create_table(c)
+        c.execute("SELECT 1 FROM identity")
+        if c.fetchone() is None:
+            c.execute("INSERT OR IGNORE INTO identity VALUES (1, lower(hex(randomblob(16))))")
 
     def _insert_events(
         self,
@@ -135,14 +142,7 @@ class Recorder(SQLiteApplicationRecorder):
 
     def _change_claims(self, c: SQLiteCursor, changes: list[ClaimChange]) -> None:
         """Apply the changes in order, then check that no live entity lost its parent."""
-        start = 0
-        while start < len(changes):
-            action = changes[start][0]
-            end = start
-            while end < len(changes) and changes[end][0] == action:
-                end += 1
-            c.executemany(CLAIM_STATEMENTS[action], [p for _, p in changes[start:end]])
-            start = end
+        write_claims(c, changes)
         parents = {p[4] for action, p in changes if action == "take" and p[4] is not None}
         for action, parameters in changes:
             if action == "restore":
@@ -166,6 +166,39 @@ class Recorder(SQLiteApplicationRecorder):
             plain.execute(self._select_log, (after, upto, limit))
             return plain.fetchall()
 
+    def select_identity(self) -> str:
+        """The random text made with the log."""
+        with self.datastore.transaction(commit=False) as c:
+            c.execute("SELECT id FROM identity")
+            return str(c.fetchone()[0])
+
+    def select_live(self, by_name: bool) -> tuple[int, bytes, int]:
+        """Head, the ids of the claims in order, and the number of streams that are not purged."""
+        order = "kind, deleted, name, id" if by_name else "id"
+        with self.datastore.transaction(commit=False) as c:
+            plain = _plain(c)
+            # One state of the file for all statements: the transaction begins with the first.
+            plain.execute(f"SELECT coalesce(max(rowid), 0) FROM {self.events_table_name}")
+            head = plain.fetchone()[0]
+            plain.execute(f"SELECT id FROM claims ORDER BY {order}")
+            ids = bytearray()
+            while rows := plain.fetchmany(10_000):
+                ids += "".join(entity_id for (entity_id,) in rows).encode("ascii")
+            plain.execute(
+                "SELECT coalesce(sum(originator_version = 1), 0)"
+                f" - coalesce(sum(topic = 'entity.purged'), 0) FROM {self.events_table_name}"
+            )
+            return head, bytes(ids), plain.fetchone()[0]
+
+    def select_streams(
+        self, entity_ids: Sequence[str], upto: int
+    ) -> list[tuple[str, int, str, bytes, int]]:
+        """Rows like those of `read_log`, stream after stream in the order of the ids."""
+        with self.datastore.transaction(commit=False) as c:
+            plain = _plain(c)
+            plain.execute(self._select_streams, (msgspec.json.encode(entity_ids).decode(), upto))
+            return plain.fetchall()
+
     def select_named_claims(self, keys: Sequence[tuple[str, str]]) -> list[Claim]:
         """The claims on pairs of kind and qualified name, for those that are held."""
         found = []
@@ -174,7 +207,7 @@ class Recorder(SQLiteApplicationRecorder):
             for key in keys:
                 plain.execute(_NAMED_CLAIM, key)
                 found += plain.fetchall()
-        return [_claim(row) for row in found]
+        return [as_claim(row) for row in found]
 
     def select_claims(self, where: str, parameters: tuple[str, ...]) -> list[Claim]:
         """The claims that satisfy a condition, in order of kind and qualified name."""
@@ -182,7 +215,7 @@ class Recorder(SQLiteApplicationRecorder):
         with self.datastore.transaction(commit=False) as c:
             plain = _plain(c)
             plain.execute(statement, parameters)
-            return [_claim(row) for row in plain]
+            return [as_claim(row) for row in plain]
 
     def select_answer(self, actor: str, key: str) -> RememberedAnswer | None:
         """The remembered answer of a key."""
@@ -190,13 +223,6 @@ class Recorder(SQLiteApplicationRecorder):
             c.execute("SELECT * FROM answers WHERE actor = ? AND key = ?", (actor, key))
             row = c.fetchone()
         return None if row is None else RememberedAnswer(**dict(row))
-
-
-def _claim(row: tuple[Any, ...]) -> Claim:
-    kind, fqn, entity_id, name, parent_id, deleted = row
-    return Claim(
-        kind=kind, fqn=fqn, id=entity_id, name=name, parent_id=parent_id, deleted=bool(deleted)
-    )
 
 
 def _plain(cursor: SQLiteCursor | sqlite3.Cursor) -> sqlite3.Cursor:

@@ -3,32 +3,26 @@
 `entities` is keyed by the order of lists, so a page is a range scan; deletion state comes
 before the name because lists leave the soft-deleted out by default. `scopes` holds the same
 order once more for each entity that a list can be narrowed to (a service, a schema, the entity
-of a contract). `counters` holds every total, kept in the transaction that changes the rows.
+of a contract). `counters` holds every total and `digests` the sum of the digests of each kind's
+rows, both kept in the transaction that changes the rows.
 """
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import WeakSet
 
-import structlog
-
 from domain.errors import StoreUnavailable
+from projections.port import Damaged
 
-log = structlog.get_logger("catalog.projections")
-
-_TABLES = """
+TABLES = """
 CREATE TABLE IF NOT EXISTS entities (
     kind TEXT NOT NULL, deleted INTEGER NOT NULL, name TEXT NOT NULL, id TEXT NOT NULL,
     fqn TEXT NOT NULL, status TEXT, scopes TEXT NOT NULL, position INTEGER NOT NULL,
-    core BLOB NOT NULL, optional BLOB NOT NULL,
+    core BLOB NOT NULL, optional BLOB NOT NULL, digest BLOB NOT NULL,
     PRIMARY KEY (kind, deleted, name, id)) WITHOUT ROWID;
-CREATE UNIQUE INDEX IF NOT EXISTS entities_by_id ON entities (id);
-CREATE UNIQUE INDEX IF NOT EXISTS entities_by_fqn ON entities (kind, fqn);
-CREATE INDEX IF NOT EXISTS entities_by_status ON entities (kind, deleted, status, name, id)
-    WHERE status IS NOT NULL;
 CREATE TABLE IF NOT EXISTS scopes (
     scope TEXT NOT NULL, kind TEXT NOT NULL, deleted INTEGER NOT NULL, name TEXT NOT NULL,
     id TEXT NOT NULL, status TEXT,
@@ -37,9 +31,22 @@ CREATE TABLE IF NOT EXISTS counters (
     kind TEXT NOT NULL, scope TEXT NOT NULL, deleted INTEGER NOT NULL, status TEXT NOT NULL,
     n INTEGER NOT NULL,
     PRIMARY KEY (kind, scope, deleted, status)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS checkpoint (one INTEGER PRIMARY KEY CHECK (one = 1), position INTEGER);
+CREATE TABLE IF NOT EXISTS digests (
+    kind TEXT PRIMARY KEY, n INTEGER NOT NULL, sum BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS checkpoint (
+    one INTEGER PRIMARY KEY CHECK (one = 1), position INTEGER NOT NULL, mark TEXT NOT NULL);
 """
-TABLES = ("entities", "scopes", "counters", "checkpoint")
+INDEXES = """
+CREATE UNIQUE INDEX IF NOT EXISTS entities_by_id ON entities (id);
+CREATE UNIQUE INDEX IF NOT EXISTS entities_by_fqn ON entities (kind, fqn);
+CREATE INDEX IF NOT EXISTS entities_by_status ON entities (kind, deleted, status, name, id)
+    WHERE status IS NOT NULL;
+"""
+INSERT_ROW = "INSERT INTO entities VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+PAGE_BYTES = 16_384
+"""Rows of some kilobytes without a rowid: on small pages nearly each would overflow."""
+
+_DIGEST_MODULUS = 1 << 128
 
 
 class _Connection(sqlite3.Connection):
@@ -54,8 +61,9 @@ class _Connection(sqlite3.Connection):
 class EntityStore:
     """One connection per thread onto the file; made by `open_entity_store`."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, writable: bool) -> None:
+        self.path = path
+        self._mode = "rwc" if writable else "rw"
         self._local = threading.local()
         self._opened: WeakSet[_Connection] = WeakSet()
         self._lock = threading.Lock()
@@ -72,14 +80,18 @@ class EntityStore:
 
     def connect(self) -> _Connection:
         """A connection of the caller's own, who closes it."""
+        # A file that is gone must be told, not made anew: hence the mode.
         connection = sqlite3.connect(
-            self._path, isolation_level=None, check_same_thread=False, factory=_Connection
+            f"{self.path.absolute().as_uri()}?mode={self._mode}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=_Connection,
         )
         # The read model can be rebuilt, so it need not be synced at each commit.
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA busy_timeout=5000")
-        # Rows of some kilobytes without a rowid: on small pages nearly each would overflow.
-        connection.execute("PRAGMA page_size=16384")
+        connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
         connection.execute("PRAGMA wal_autocheckpoint=4000")
         connection.execute("PRAGMA cache_size=-16384")
         connection.execute("PRAGMA mmap_size=1073741824")
@@ -87,15 +99,32 @@ class EntityStore:
 
     def checkpoint(self) -> int:
         """The position of the log up to which the rows are current."""
+        return self.anchor()[0]
+
+    def anchor(self) -> tuple[int, str]:
+        """The checkpoint and which event of which log stands there; 0 and "" at first."""
         with errors_told():
-            row = self.connection.execute("SELECT position FROM checkpoint").fetchone()
-        return 0 if row is None else int(row[0])
+            row = self.connection.execute("SELECT position, mark FROM checkpoint").fetchone()
+        return (0, "") if row is None else row
 
     def count(self) -> int:
         """The number of entities, soft-deleted ones included."""
         with errors_told():
-            row = self.connection.execute("SELECT sum(n) FROM counters WHERE scope = ''").fetchone()
+            row = self.connection.execute("SELECT sum(n) FROM digests").fetchone()
         return row[0] or 0
+
+    def deleted(self) -> dict[str, int]:
+        """Kind -> how many of its entities are soft-deleted."""
+        with errors_told():
+            rows = self.connection.execute(
+                "SELECT kind, sum(n) FROM counters WHERE scope = '' AND deleted = 1 GROUP BY kind"
+            ).fetchall()
+        return dict(rows)
+
+    def digests(self) -> Mapping[str, tuple[int, int]]:
+        """Kind -> number of rows and sum of their digests, as kept while events were applied."""
+        with errors_told():
+            return read_digests(self.connection)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -112,28 +141,30 @@ class EntityStore:
                     connection.execute("ROLLBACK")
                 raise
 
-    def clear(self) -> None:
-        """Forget every row; a file that is damaged is replaced by an empty one."""
-        try:
-            with self.transaction() as connection:
-                for table in TABLES:
-                    connection.execute(f"DELETE FROM {table}")
-        except Damaged:
-            self.replace()
-
-    def replace(self) -> None:
-        """Put an empty file in the place of a damaged one."""
-        self.close()
-        self._local = threading.local()
-        for suffix in ("", "-wal", "-shm"):
-            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
-        self.prepare()
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one consistent state of the file, however long it reads."""
+        with errors_told():
+            connection = self.connect()
+            try:
+                # A scan through a memory map would count as this process's memory.
+                connection.execute("PRAGMA mmap_size=0")
+                connection.execute("BEGIN")
+                yield connection
+            finally:
+                connection.close()
 
     def prepare(self) -> None:
         """Make the tables that are missing."""
         with errors_told():
             self.connection.execute("PRAGMA journal_mode=WAL")
-            self.connection.executescript(_TABLES)
+            self.connection.executescript(TABLES + INDEXES)
+
+    def settle(self) -> None:
+        """Move everything committed into the file itself, as far as readers let it."""
+        with errors_told():
+            self.connection.execute("PRAGMA busy_timeout=0")
+            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Close every thread's connection; nothing may use the store afterwards."""
@@ -143,26 +174,39 @@ class EntityStore:
             self._opened.clear()
 
 
-class Damaged(StoreUnavailable):
-    """The file is not as it was written; only building it anew helps."""
-
-
 def open_entity_store(path: Path, *, writable: bool = True) -> EntityStore:
-    """The store in the file at `path`, made when it is missing.
+    """The store in the file at `path`, made when it is missing and `writable`.
 
-    A damaged file is replaced by an empty one, to be filled from the log, when `writable`.
-    Raises StoreUnavailable.
+    Raises Damaged when only building it anew helps, else StoreUnavailable.
     """
-    store = EntityStore(path)
+    store = EntityStore(path, writable=writable)
     try:
-        store.prepare()
-    except Damaged as error:
-        if not writable:
-            store.close()
-            raise
-        log.warning("the sorted read model is built anew", reason=error.message)
-        store.replace()
+        if writable:
+            store.prepare()
+        else:
+            store.checkpoint()
+    except BaseException:
+        store.close()
+        raise
     return store
+
+
+def read_digests(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+    """Kind -> number of rows and sum of their digests."""
+    rows = connection.execute("SELECT kind, n, sum FROM digests WHERE n > 0 ORDER BY kind")
+    return {kind: (n, int.from_bytes(total, "big")) for kind, n, total in rows}
+
+
+def add_digests(connection: sqlite3.Connection, changes: Mapping[str, tuple[int, int]]) -> None:
+    """Add to each kind's number of rows and sum of digests; both may be negative."""
+    known = connection.execute("SELECT kind, n, sum FROM digests").fetchall()
+    held = {kind: (n, int.from_bytes(total, "big")) for kind, n, total in known}
+    rows = []
+    for kind, (n, total) in changes.items():
+        before, sum_before = held.get(kind, (0, 0))
+        whole = (sum_before + total) % _DIGEST_MODULUS
+        rows.append((kind, before + n, whole.to_bytes(16, "big")))
+    connection.executemany("INSERT OR REPLACE INTO digests VALUES (?,?,?)", rows)
 
 
 @contextmanager
@@ -171,8 +215,10 @@ def errors_told() -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        if getattr(error, "sqlite_errorname", "") in ("SQLITE_CORRUPT", "SQLITE_NOTADB"):
+        if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
             raise Damaged(f"the sorted read model is damaged: {error}") from error
         if isinstance(error, sqlite3.OperationalError):
+            if str(error).startswith(("no such table", "no such column")):
+                raise Damaged(f"the sorted read model has other tables: {error}") from error
             raise StoreUnavailable(f"the sorted read model cannot be used: {error}") from error
         raise

@@ -79,7 +79,7 @@ class SearchDocument(msgspec.Struct, frozen=True):
     sort: Mapping[str, SortValue]
     """Sortable path -> value; texts are lower-cased."""
     digest: int = 0
-    """64 bits over everything of the entity that the document is made of, see `digest`."""
+    """64 bits over everything of the entity that the document is made of, see `entity_digest`."""
 
 
 def document(entity: Entity) -> SearchDocument:
@@ -107,11 +107,11 @@ def document(entity: Entity) -> SearchDocument:
         deleted=entity.deleted,
         fields=fields,
         sort={path: _sort_value(fields.get(path), form) for path, form in SORTABLE.items()},
-        digest=digest(entity),
+        digest=entity_digest(entity),
     )
 
 
-def digest(entity: Entity) -> int:
+def entity_digest(entity: Entity) -> int:
     """What tells whether a document was made of this state of the entity.
 
     The first 8 bytes, big-endian, of a BLAKE2b over the parts id, kind, name, qualified name,

@@ -1,11 +1,13 @@
 """The port of search engines: documents in with a checkpoint, one query at a time out."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
 import msgspec
 
 from projections.search.documents import SearchDocument, SortValue
+from projections.search.objects import ReadObjects
 from projections.search.tree import Node
 
 TOTAL_CAP = 10_000
@@ -62,6 +64,24 @@ class EngineHits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the deadline came first: the hits and the total are what was found by then."""
 
 
+class IndexSnapshot(Protocol):
+    """One commit of an index, whatever is committed after it."""
+
+    @property
+    def position(self) -> int:
+        """Its checkpoint."""
+
+    @property
+    def mark(self) -> str:
+        """The mark committed with it."""
+
+    def digests(self) -> Mapping[str, tuple[int, int]]:
+        """Kind -> number of documents and sum of their digests modulo 2**64, as kept."""
+
+    def entries(self) -> Iterator[tuple[str, str, int]]:
+        """Id, kind and digest of every document, in any order."""
+
+
 class SearchEngine(Protocol):
     """An index of search documents.
 
@@ -70,31 +90,33 @@ class SearchEngine(Protocol):
     """
 
     rebuild_reason: str | None
-    """Why the index was begun anew when it was opened, None when it was not."""
+    """Why an index that was there was replaced by an empty one when it was opened."""
 
     def checkpoint(self) -> int:
         """The log position committed with the documents; 0 when there are none."""
 
-    def apply(self, documents: Mapping[str, SearchDocument | None], position: int) -> None:
-        """Replace, add or (None) remove documents by id; commit them with the position.
+    def anchor(self) -> tuple[int, str]:
+        """The checkpoint and the mark committed with it."""
+
+    def apply(
+        self, documents: Mapping[str, SearchDocument | None], position: int, mark: str = ""
+    ) -> None:
+        """Replace, add or (None) remove documents by id; commit them with position and mark.
 
         Raises StoreUnavailable when nothing was committed.
         """
 
-    def search(self, query: EngineQuery) -> EngineHits:
-        """The documents found; InvalidInput for what the engine cannot do."""
+    def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
+        """The documents found; InvalidInput for what the engine cannot do.
+
+        Nested queries with several conditions need `read_objects`.
+        """
+
+    def snapshot(self) -> AbstractContextManager[IndexSnapshot]:
+        """The newest commit, kept readable until the block ends; raises StoreUnavailable."""
 
     def count(self) -> int:
         """How many documents there are, soft-deleted ones included."""
-
-    def size(self) -> int:
-        """Bytes on disk."""
-
-    def digests(self) -> Mapping[str, tuple[int, int]]:
-        """Kind -> number of its documents, and the sum of their digests modulo 2**64."""
-
-    def entries(self) -> Iterator[tuple[str, str, int]]:
-        """Id, kind and digest of every document, in no order."""
 
     def compact(self) -> None:
         """Bring the index into the form that is searched fastest, as after a rebuild.

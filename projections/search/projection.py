@@ -6,6 +6,9 @@ from projections.port import Folded
 from projections.search.documents import document
 from projections.search.engine import SearchEngine
 
+VERSION = 1
+"""Raised whenever the same states give other documents."""
+
 
 class SearchProjection:
     """Feeds the states of entities to a search engine."""
@@ -15,18 +18,14 @@ class SearchProjection:
     def __init__(self, engine: SearchEngine) -> None:
         self._engine = engine
 
-    def checkpoint(self) -> int:
-        """The last position committed, 0 when nothing was."""
-        return self._engine.checkpoint()
+    def anchor(self) -> tuple[int, str]:
+        """The last position committed and its mark; 0 and nothing when nothing was."""
+        return self._engine.anchor()
 
-    def apply(self, entities: Mapping[str, Folded], position: int) -> None:
-        """Index these states, remove purged entities, commit with the position."""
+    def apply(self, entities: Mapping[str, Folded], position: int, mark: str) -> None:
+        """Index these states, remove purged entities, commit with position and mark."""
         documents = {
             entity_id: None if folded.entity.purged else document(folded.entity)
             for entity_id, folded in entities.items()
         }
-        self._engine.apply(documents, position)
-
-    def reset(self) -> None:
-        """Forget everything; the checkpoint becomes 0."""
-        self._engine.reset()
+        self._engine.apply(documents, position, mark)

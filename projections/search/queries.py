@@ -12,6 +12,7 @@ from domain.registry import KINDS
 from projections.search import filter_json, text
 from projections.search.documents import SORTABLE, SortValue, indexed_path
 from projections.search.engine import SCORE, EngineHits, EngineQuery, SearchEngine, Sort
+from projections.search.objects import object_reader
 from projections.search.sources import ReadSources, ancestors, narrow, source
 
 MAX_SIZE = 1_000
@@ -60,7 +61,7 @@ def search(
     """
     started = clock()
     visible = None if visible_kinds is None else frozenset(visible_kinds)
-    found = engine.search(_engine_query(request, visible))
+    found = engine.search(_engine_query(request, visible), object_reader(read_sources))
     hits = _hits(request, found, read_sources, visible)
     response = {
         "took": int((clock() - started) * 1000),

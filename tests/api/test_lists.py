@@ -117,7 +117,11 @@ def test_versions_are_kept_newest_first(client: Client) -> None:
     answer = client.get(f"/v1/tables/{table['id']}/versions")
 
     assert answer["entityType"] == "table"
+    added = [{"name": "description", "newValue": "All orders."}]
+    description = {"fieldsAdded": added, "fieldsUpdated": [], "fieldsDeleted": []}
+    changed["changeDescription"] = {**description, "previousVersion": 0.1}
     assert [json.loads(version) for version in answer["versions"]] == [changed, table]
+    assert client.get(f"/v1/tables/{table['id']}/versions/0.2") == changed
     assert client.get(f"/v1/tables/{table['id']}/versions/0.1") == table
     assert client.ask("GET", f"/v1/tables/{table['id']}/versions/0.9")[0] == 404
     assert client.ask("GET", f"/v1/tables/{new_id()}/versions")[0] == 404

@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-ASKED = r"^/(v1/(dataContracts|tables|glossaryTerms|search|system)|healthz|metrics)"
+ASKED = r"^/(v1/(dataContracts|tables|glossaryTerms|search|audit|system)|healthz|metrics)"
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,9 @@ from benchmarks.search_questions import Sample
 from benchmarks.search_stock import Stock
 from benchmarks.search_tantivy import Tantivy
 from benchmarks.workspace import Workspace, load
-from projections.stores import open_stores
+from projections.search.load import load as rebuild
+from projections.search.whoosh.engine import WhooshEngine
+from projections.stores import open_log
 
 COUNT, QUESTIONS = 400, 3
 
@@ -17,18 +19,18 @@ COUNT, QUESTIONS = 400, 3
 def engines(tmp_path_factory):
     """A search engine of ours, tantivy and stock Whoosh over the same documents."""
     directory = tmp_path_factory.mktemp("search")
-    stores = open_stores(directory / "data")
-    load(stores.log, lines(COUNT))
-    projector = next(p for p in stores.projectors() if p.name == "search")
-    while projector.step():
-        pass
-    documents = list(search.documents(stores.log))
+    log = open_log(directory / "data")
+    load(log, lines(COUNT))
+    engine = WhooshEngine.open(directory / "index")
+    rebuild(engine, log, lambda done, total: None)
+    documents = list(search.documents(log))
     for name in ("tantivy", "stock"):
         (directory / name).mkdir()
     tantivy = Tantivy(search_tantivy.build(directory / "tantivy", documents))
     stock = Stock(search_stock.build(directory / "stock", documents))
-    yield documents, stores.engine, tantivy, stock
-    stores.close()
+    yield documents, engine, tantivy, stock
+    engine.close()
+    log.close()
 
 
 def test_documents_are_those_that_the_projection_indexes(engines):

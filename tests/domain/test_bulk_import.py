@@ -73,7 +73,7 @@ def test_children_inherit_from_parents_of_an_earlier_batch(world: Any) -> None:
     load(world, service())
     load(world, database())
     (made,) = versions(world.log, KINDS["database"], world.log.claim("database", "s.d").id)
-    assert made.value("serviceType") == "Mysql"
+    assert made.entity.value("serviceType") == "Mysql"
 
 
 KINDS_SAID = f"entityType must be one of {', '.join(KINDS)}, got "
@@ -159,7 +159,7 @@ def test_id_of_another_entity_is_refused(world: Any) -> None:
 def test_id_of_a_purged_entity_is_refused(world: Any) -> None:
     load(world, service(id=ID))
     (made,) = versions(world.log, KINDS["databaseService"], ID)
-    world.delete(made, hard=True)
+    world.delete(made.entity, hard=True)
     said = f"id {ID} is the id of another entity"
     assert outcome(load(world, service(id=ID), service("t"))) == (2, 1, 1, 0, 0, [BadLine(1, said)])
     assert outcome(load(world, service())) == (1, 1, 1, 0, 0, [])
@@ -175,7 +175,7 @@ def test_entity_twice_in_a_batch_is_created_and_changed(world: Any) -> None:
     )
     assert outcome(batch) == (4, 3, 1, 2, 1, [])
     entity_id = world.log.claim("databaseService", "s").id
-    newest = versions(world.log, KINDS["databaseService"], entity_id)[0]
+    newest = versions(world.log, KINDS["databaseService"], entity_id)[0].entity
     assert (newest.version, newest.value("description"), newest.value("displayName")) == (
         3,
         "x",
@@ -199,7 +199,7 @@ def test_batch_after_a_purge_by_another_writer(world: Any) -> None:
     (made,) = versions(
         world.log, KINDS["databaseService"], world.log.claim("databaseService", "s").id
     )
-    world.delete(made, hard=True, recursive=True)
+    world.delete(made.entity, hard=True, recursive=True)
     assert outcome(running.load(lines)) == (2, 2, 2, 0, 0, [])
     assert world.lives() == {"s": True, "s.d": True}
 

@@ -10,7 +10,7 @@ from domain.registry import KINDS
 
 
 def shown(world: Any, entity: Any) -> list[tuple[int, object, str, bool]]:
-    states = versions(world.log, KINDS[entity.kind], entity.id)
+    states = [each.entity for each in versions(world.log, KINDS[entity.kind], entity.id)]
     return [(s.version, s.value("description"), s.updated_by, s.deleted) for s in states]
 
 
@@ -36,7 +36,7 @@ def test_events_that_share_a_version_are_one_version(world: Any) -> None:
     add = {"op": "add", "path": "/description", "value": "x"}
     activate = {"op": "replace", "path": "/entityStatus", "value": "Active"}
     world.patch(contract, add, activate)
-    states = versions(world.log, KINDS["dataContract"], contract.id)
+    states = [each.entity for each in versions(world.log, KINDS["dataContract"], contract.id)]
     assert [(s.version, s.status, s.value("description")) for s in states] == [
         (2, "Active", "x"),
         (1, "Draft", None),

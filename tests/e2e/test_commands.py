@@ -80,23 +80,26 @@ def test_replay_inspects_catches_up_and_rebuilds(tmp_path: Path) -> None:
         return {report["name"]: report["lag"] for report in shown["projections"]}
 
     before, caught_up, after = lags(), replay("catch-up", "--data", data), lags()
-    rebuilt = replay("rebuild", "entities", "--data", data)
+    rebuilt = replay("rebuild", "entities", "--force", "--data", data)
     both = replay("rebuild", "--data", data)
 
     assert (before, after) == ({"entities": 1, "search": 1}, {"entities": 0, "search": 0})
     assert [line.partition(" in ")[0] for line in caught_up.stdout.splitlines()] == [
-        "entities: 1 events applied",
-        "search: 1 events applied",
+        "entities: at position 1",
+        "search: at position 1",
     ]
-    assert rebuilt.stdout.startswith("entities: 1 events applied")
-    assert len(both.stdout.splitlines()) == 2
+    assert rebuilt.stdout.startswith("entities: rebuilt, generation 2, 1 entities, checkpoint 1")
+    assert [line.partition(",")[0] for line in both.stdout.splitlines()] == [
+        "entities: unchanged",
+        "search: unchanged",
+    ]
     assert "head 1" in replay("inspect", "--data", data).stdout
 
 
-def test_replay_refuses_beside_a_server_and_without_a_catalog(tmp_path: Path) -> None:
+def test_catch_up_is_refused_beside_a_server_and_without_a_catalog(tmp_path: Path) -> None:
     nothing = replay("inspect", "--data", str(tmp_path / "nowhere"))
     with serving(tmp_path / "d"):
-        beside = replay("rebuild", "--data", str(tmp_path / "d"))
+        beside = replay("catch-up", "--data", str(tmp_path / "d"))
         shown = replay("inspect", "--json", "--data", str(tmp_path / "d"))
 
     assert (nothing.returncode, "holds no catalog" in nothing.stderr) == (2, True)
@@ -119,5 +122,5 @@ def test_what_is_written_is_for_its_owner_only(tmp_path: Path) -> None:
     catalog("import", str(file), "--data", str(tmp_path))
     replay("catch-up", "--data", str(tmp_path))
 
-    for name in ("events.db", "entities.db", "search/manifest.json"):
+    for name in ("events.db", "entities-1.db", "search-1/manifest.json"):
         assert stat.S_IMODE(os.stat(tmp_path / name).st_mode) == 0o600

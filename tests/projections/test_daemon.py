@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from domain.catalog import Catalog
 from domain.errors import StoreUnavailable
+from domain.event_store.log import open_event_log
+from domain.registry import KINDS
 from projections.daemon import (
     Daemon,
     ProjectorLock,
@@ -16,9 +19,9 @@ from projections.daemon import (
     read_states,
     wait_for,
 )
-from projections.port import Folded
+from projections.port import Damaged, Folded
 from projections.projector import Projector
-from tests.projections.conftest import Fixture
+from tests.projections.conftest import ME, Fixture
 
 
 class Recording:
@@ -28,20 +31,17 @@ class Recording:
 
     def __init__(self, failures: list[Exception] | None = None) -> None:
         self.failures = failures or []
-        self.position = 0
+        self.position, self.mark = 0, ""
         self.names: dict[str, str] = {}
 
-    def checkpoint(self) -> int:
-        return self.position
+    def anchor(self) -> tuple[int, str]:
+        return self.position, self.mark
 
-    def apply(self, entities: Mapping[str, Folded], position: int) -> None:
+    def apply(self, entities: Mapping[str, Folded], position: int, mark: str) -> None:
         if self.failures:
             raise self.failures.pop(0)
         self.names |= {key: folded.entity.name for key, folded in entities.items()}
-        self.position = position
-
-    def reset(self) -> None:
-        self.position = 0
+        self.position, self.mark = position, mark
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -119,17 +119,28 @@ def test_daemon_goes_on_when_its_states_cannot_be_shared(
     assert read_states(catalog.directory) == {}
 
 
-def test_projector_begins_anew_when_it_is_ahead_of_the_log(catalog: Fixture) -> None:
+def test_projector_refuses_what_is_ahead_of_the_log(catalog: Fixture) -> None:
     catalog.schema()
     projection = Recording()
-    projection.position = 75
+    projection.position, projection.mark = 75, "mark"
     projector = Projector(projection, catalog.log, batch_size=2)
 
-    while projector.step():
-        pass
+    with pytest.raises(Damaged, match=r"position 75, which the log \(head 3\) does not have"):
+        projector.step()
 
-    assert projection.position == catalog.log.head() == 3
-    assert list(projection.names.values()) == ["service", "database", "schema"]
+    assert projection.names == {}
+
+
+def test_projector_refuses_what_another_log_led_to(catalog: Fixture, tmp_path: Path) -> None:
+    projection = Recording()
+    other = open_event_log(tmp_path / "other.db")
+    Catalog(other).create(KINDS["databaseService"], {"name": "x", "serviceType": "Mysql"}, ME)
+    Projector(projection, other, batch_size=2).step()
+    other.close()
+    catalog.schema()
+
+    with pytest.raises(Damaged, match="another event stands at position 1"):
+        Projector(projection, catalog.log, batch_size=2).step()
 
 
 def test_states_of_a_directory_without_a_daemon_are_empty(tmp_path: Path) -> None:

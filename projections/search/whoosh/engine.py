@@ -11,7 +11,7 @@ import numpy as np
 
 from domain.errors import StoreUnavailable
 from projections.search.documents import SearchDocument
-from projections.search.engine import EngineHits, EngineQuery
+from projections.search.engine import EngineHits, EngineQuery, IndexSnapshot
 from projections.search.objects import ReadObjects
 from projections.search.whoosh import evaluate
 from projections.search.whoosh.codec import Segment
@@ -20,7 +20,7 @@ from projections.search.whoosh.inverter import Inverter
 from projections.search.whoosh.merger import Merger
 from projections.search.whoosh.merging import Part
 from projections.search.whoosh.opened import Opened
-from projections.search.whoosh.rows import id_terms, numbers, row
+from projections.search.whoosh.rows import id_terms, numbers
 from projections.search.whoosh.storage import (
     INDEX,
     LOCK,
@@ -47,12 +47,10 @@ class WhooshEngine:
         *,
         writable: bool,
         deadline: float,
-        read_objects: ReadObjects | None = None,
     ) -> None:
         self._storage = storage
         self._writable = writable
         self._deadline = deadline
-        self._read_objects = read_objects
         self._current = Current(storage)
         self._writing = threading.Lock()
         self._merging = threading.Lock()
@@ -70,17 +68,15 @@ class WhooshEngine:
         *,
         writable: bool = True,
         deadline: float = DEADLINE,
-        read_objects: ReadObjects | None = None,
     ) -> Self:
         """The index in a directory, or a new one in memory (None).
 
         A writable engine replaces an index that is damaged, or made by other code, by an empty
         one at checkpoint 0, to be filled from the log; a read-only one refuses to serve it.
-        `deadline` is in seconds; `read_objects` is what nested queries with several conditions
-        need.
+        `deadline` is in seconds.
         """
         storage: Storage = Memory() if path is None else Directory(path)
-        engine = cls(storage, writable=writable, deadline=deadline, read_objects=read_objects)
+        engine = cls(storage, writable=writable, deadline=deadline)
         if writable:
             if path is not None:
                 path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -105,52 +101,31 @@ class WhooshEngine:
 
     def checkpoint(self) -> int:
         """The log position committed with the documents; 0 when there are none."""
+        return self.anchor()[0]
+
+    def anchor(self) -> tuple[int, str]:
+        """The checkpoint and the mark committed with it."""
         opened = self._current.newest()
-        return opened.manifest.position if opened else 0
+        return (opened.position, opened.mark) if opened else (0, "")
 
     def count(self) -> int:
         """How many documents there are, soft-deleted ones included."""
         return self._current.existing().live
 
-    def size(self) -> int:
-        """Bytes on disk."""
-        files = self._current.existing().manifest.files
-        return sum(self._storage.file_length(name) for name in files)
-
-    def digests(self) -> Mapping[str, tuple[int, int]]:
-        """Kind -> number of its documents, and the sum of their digests modulo 2**64."""
-        found: dict[str, tuple[int, int]] = {}
-        opened = self._current.existing()
-        for name, arrays in opened.arrays.items():
-            dead = opened.segments[name].dead
-            for code, offset in enumerate(arrays["kind.offsets"][:-1].tolist()):
-                end = int(arrays["kind.offsets"][code + 1])
-                kind = arrays["kind.lexicon"][offset:end].tobytes().decode()
-                chosen = arrays["kind"] == code
-                if dead is not None:
-                    chosen &= ~dead
-                count, total = found.get(kind, (0, 0))
-                total += int(arrays["digest"][chosen].sum(dtype=np.uint64))
-                found[kind] = count + int(chosen.sum()), total % 2**64
-        return {kind: figures for kind, figures in found.items() if figures[0]}
-
-    def entries(self) -> Iterator[tuple[str, str, int]]:
-        """Id, kind and digest of every document."""
-        opened = self._current.existing()
-        for name, arrays in opened.arrays.items():
-            segment = opened.segments[name]
-            dead = segment.dead
-            for number in range(segment.size):
-                if dead is None or not dead[number]:
-                    found = row(arrays, number)
-                    yield found.id, found.kind, found.digest
+    @contextmanager
+    def snapshot(self) -> Iterator[IndexSnapshot]:
+        """The newest commit, which stays as it is; raises StoreUnavailable."""
+        yield self._current.existing()
 
     # Searching
 
-    def search(self, query: EngineQuery) -> EngineHits:
-        """The documents found; InvalidInput for what the engine cannot do."""
+    def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
+        """The documents found; InvalidInput for what the engine cannot do.
+
+        Nested queries with several conditions need `read_objects`.
+        """
         ends = time.monotonic() + self._deadline
-        return evaluate.search(self._current.snapshot(), query, ends, self._read_objects)
+        return evaluate.search(self._current.snapshot(), query, ends, read_objects)
 
     # Writing
 
@@ -160,8 +135,10 @@ class WhooshEngine:
             generation = self._current.generation + 1
             self._commit(Manifest(generation, 0, self._current.digest, {}), [])
 
-    def apply(self, documents: Mapping[str, SearchDocument | None], position: int) -> None:
-        """Replace, add or (None) remove documents by id; commit them with the position."""
+    def apply(
+        self, documents: Mapping[str, SearchDocument | None], position: int, mark: str = ""
+    ) -> None:
+        """Replace, add or (None) remove documents by id; commit them with position and mark."""
         if not self._writable:
             raise StoreUnavailable("the search index was opened for reading only")
         with self._locked():
@@ -170,7 +147,7 @@ class WhooshEngine:
             new = [document for document in documents.values() if document is not None]
             with self._failures():
                 segments = [*old, *self._write(new)]
-                self._commit(opened.manifest.after(position), segments)
+                self._commit(opened.manifest.after(position, mark), segments)
         if next_merge(segments):
             self._merger.wake()
             if len(segments) > 2 * MAX_SEGMENTS:
@@ -263,7 +240,7 @@ class WhooshEngine:
                             merged = merged.with_dead(died[died >= 0])
                     others = [s for name, s in opened.segments.items() if name not in names]
                     self._current.verified[merged.file] = crc
-                    self._commit(opened.manifest.after(opened.manifest.position), [*others, merged])
+                    self._commit(opened.manifest.after(*self.anchor()), [*others, merged])
         finally:
             self._unfinished.discard(merged.file)
 

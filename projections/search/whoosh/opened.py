@@ -1,12 +1,14 @@
 """A commit as it is open for reading; immutable, and replaced as a whole by the next one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from projections.search.whoosh.arrays import Arrays
 from projections.search.whoosh.codec import Segment
+from projections.search.whoosh.rows import row
 from projections.search.whoosh.segments import SegmentView, Snapshot
 from projections.search.whoosh.storage import Manifest, Storage, map_arrays, read_toc, verify
 
@@ -23,6 +25,41 @@ class Opened(msgspec.Struct, frozen=True):
     def live(self) -> int:
         """Number of documents."""
         return sum(segment.doc_count() for segment in self.segments.values())
+
+    @property
+    def position(self) -> int:
+        """The checkpoint committed with the documents."""
+        return self.manifest.position
+
+    @property
+    def mark(self) -> str:
+        """The mark committed with them."""
+        return self.manifest.mark
+
+    def digests(self) -> Mapping[str, tuple[int, int]]:
+        """Kind -> number of its documents, and the sum of their digests modulo 2**64."""
+        found: dict[str, tuple[int, int]] = {}
+        for name, arrays in self.arrays.items():
+            dead = self.segments[name].dead
+            for code, offset in enumerate(arrays["kind.offsets"][:-1].tolist()):
+                end = int(arrays["kind.offsets"][code + 1])
+                kind = arrays["kind.lexicon"][offset:end].tobytes().decode()
+                chosen = arrays["kind"] == code
+                if dead is not None:
+                    chosen &= ~dead
+                count, total = found.get(kind, (0, 0))
+                total += int(arrays["digest"][chosen].sum(dtype=np.uint64))
+                found[kind] = count + int(chosen.sum()), total % 2**64
+        return {kind: figures for kind, figures in found.items() if figures[0]}
+
+    def entries(self) -> Iterator[tuple[str, str, int]]:
+        """Id, kind and digest of every document."""
+        for name, arrays in self.arrays.items():
+            segment = self.segments[name]
+            for number in range(segment.size):
+                if segment.dead is None or not segment.dead[number]:
+                    found = row(arrays, number)
+                    yield found.id, found.kind, found.digest
 
 
 def open_segments(

@@ -41,10 +41,12 @@ class Manifest(msgspec.Struct, frozen=True):
     schema: int
     files: dict[str, int]
     """File name -> CRC-32."""
+    mark: str = ""
+    """What the writer wants to know of the position, or of how far it came."""
 
-    def after(self, position: int) -> "Manifest":
+    def after(self, position: int, mark: str) -> "Manifest":
         """The beginning of the next commit's manifest."""
-        return Manifest(self.generation + 1, position, self.schema, {})
+        return Manifest(self.generation + 1, position, self.schema, {}, mark)
 
 
 class Directory(FileStorage):  # type: ignore[misc]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 from numpy.typing import NDArray
 from whoosh.index import TOC
 
@@ -56,7 +57,7 @@ def commit(
     segments: Sequence[Segment],
     known: dict[str, int],
 ) -> Manifest:
-    """Make the segments the index, at the generation and position of `manifest`.
+    """Make the segments the index, with what else `manifest` says.
 
     `known` are checksums of files that are as they were.
     """
@@ -66,7 +67,7 @@ def commit(
     files = {name: known[name] for name in names if name in known}
     files |= {name: storage.crc(name) for name in fresh}
     storage.sync(fresh)
-    made = Manifest(manifest.generation, manifest.position, manifest.schema, files)
+    made = msgspec.structs.replace(manifest, files=files)
     write_manifest(storage, made)
     return made
 

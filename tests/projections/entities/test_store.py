@@ -7,56 +7,77 @@ from pathlib import Path
 import pytest
 
 from domain.errors import StoreUnavailable
-from projections.entities.store import Damaged, open_entity_store
+from projections.entities.check import check, shut, take_stamp
+from projections.entities.store import open_entity_store
+from projections.port import Damaged
 from tests.projections.conftest import Fixture
 
 DAMAGES = {
     "header": lambda data: b"x" * 100 + data[100:],
     "truncated": lambda data: data[: len(data) // 3],
     "text": lambda data: b"this is no database",
+    "zeroed page": lambda data: data[:16_384] + bytes(16_384) + data[32_768:],
+    "flipped byte": lambda data: data.replace(b'"name":"service"', b'"name":"sErvice"'),
+    "flipped digest": lambda data: data.replace(b"digests", b"digestz"),
 }
 
 
+def filled(catalog: Fixture) -> Path:
+    """The closed file of a read model with three entities."""
+    catalog.schema()
+    catalog.project()
+    shut(catalog.entities)
+    return catalog.entities.path
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_file_is_begun_anew_and_filled_from_the_log(catalog: Fixture, damage: str) -> None:
-    catalog.schema()
-    catalog.project()
-    catalog.entities.close()
-    path = catalog.directory / "entities.db"
-    path.write_bytes(DAMAGES[damage](path.read_bytes()))
+@pytest.mark.parametrize("writable", [True, False])
+def test_damage_is_noticed(catalog: Fixture, damage: str, writable: bool) -> None:
+    path = filled(catalog)
+    damaged = DAMAGES[damage](path.read_bytes())
+    assert damaged != path.read_bytes()
+    path.write_bytes(damaged)
 
-    reopened = Fixture(catalog.directory)
-    try:
-        reopened.project()
-        assert reopened.entities.count() == 3
-    finally:
-        reopened.close()
-
-
-def test_damaged_file_is_refused_by_a_process_that_only_reads(catalog: Fixture) -> None:
-    catalog.entities.close()
-    path = catalog.directory / "entities.db"
-    path.write_bytes(b"x" * 5_000)
-
-    with pytest.raises(Damaged):
-        open_entity_store(path, writable=False)
-    assert path.read_bytes() == b"x" * 5_000
+    assert not take_stamp(path)
+    with pytest.raises(Damaged):  # noqa: PT012 - some are noticed on opening, all on checking
+        store = open_entity_store(path, writable=writable)
+        try:
+            check(store, lambda: None)
+        finally:
+            store.close()
 
 
-def test_clear_replaces_a_file_that_was_damaged_while_open(catalog: Fixture) -> None:
-    catalog.schema()
-    catalog.project()
-    catalog.entities.close()
-    path = catalog.directory / "entities.db"
-    data = bytearray(path.read_bytes())
-    data[16_384:] = b"\xff" * (len(data) - 16_384)
-    path.write_bytes(bytes(data))
+def test_row_that_is_missing_is_noticed(catalog: Fixture) -> None:
+    store = open_entity_store(filled(catalog))
+    store.connection.execute("DELETE FROM entities WHERE name = 'schema'")
 
-    store = open_entity_store(path)
-    store.clear()
-
-    assert (store.checkpoint(), store.count()) == (0, 0)
+    with pytest.raises(Damaged, match="rows are missing, or too many"):
+        check(store, lambda: None)
     store.close()
+
+
+def test_file_that_was_shut_and_not_touched_is_trusted_once(catalog: Fixture) -> None:
+    path = filled(catalog)
+
+    assert (take_stamp(path), take_stamp(path)) == (True, False)
+
+
+def test_digests_are_kept_per_kind(catalog: Fixture) -> None:
+    catalog.schema()
+    catalog.project()
+    before = catalog.entities.digests()
+    table = catalog.table("t")
+    catalog.project()
+    assert catalog.entities.digests()["table"][0] == 1
+    catalog.delete(table, hard=True)
+    catalog.project()
+
+    assert catalog.entities.digests() == before
+    assert {kind: n for kind, (n, _) in before.items()} == {
+        "database": 1,
+        "databaseSchema": 1,
+        "databaseService": 1,
+    }
 
 
 def test_connections_end_with_their_threads(catalog: Fixture) -> None:
@@ -72,3 +93,10 @@ def test_connections_end_with_their_threads(catalog: Fixture) -> None:
 def test_file_in_a_place_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="sorted read model"):
         open_entity_store(tmp_path / "nowhere" / "entities.db")
+
+
+def test_file_that_is_not_there_is_not_made_by_a_reader(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="sorted read model"):
+        open_entity_store(tmp_path / "entities.db", writable=False)
+
+    assert list(tmp_path.iterdir()) == []

@@ -71,7 +71,8 @@ def test_index_is_whole_after_every_kill(tmp_path):
         assert engine.rebuild_reason is None, f"seed {seed}, kill {kill}"
         assert engine.checkpoint() >= checkpoint
         checkpoint = engine.checkpoint()
-        found = {i: digest for i, _, digest in engine.entries()}
+        with engine.snapshot() as snapshot:
+            found = {i: digest for i, _, digest in snapshot.entries()}
         assert found == expected(checkpoint), f"seed {seed}, kill {kill}"
         assert engine.count() == len(found)
         engine.close()

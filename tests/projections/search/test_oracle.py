@@ -122,7 +122,8 @@ class Both:
                 post_filter=filters[1] if len(filters) > 1 else None,
                 size=len(self.catalog.entities),
                 **options,
-            )
+            ),
+            object_reader(self.catalog.read_sources),
         )
         found = [hit.id for hit in hits.hits]
         assert (hits.relation, hits.timed_out) == ("eq", False)
@@ -156,8 +157,7 @@ def both(request) -> Iterator[Both]:
     else:
         entities = list(shared_entities(request.param))
         entities = random.sample(entities, min(len(entities), 160))
-    read = object_reader(lambda ids: catalog.read_sources(ids))
-    catalog = Catalog(WhooshEngine.open(None, read_objects=read))
+    catalog = Catalog(WhooshEngine.open(None))
     filled = Both(catalog, random)
     filled.fill(entities)
     yield filled

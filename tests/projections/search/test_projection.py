@@ -9,12 +9,10 @@ from projections.search.projection import SearchProjection
 def test_projection_indexes_and_removes(catalog, entity):
     projection = SearchProjection(catalog.engine)
     one, two = entity("one"), entity("two")
-    projection.apply({e.id: Folded(e, n) for n, e in enumerate((one, two), 1)}, 2)
+    projection.apply({e.id: Folded(e, n) for n, e in enumerate((one, two), 1)}, 2, "second")
     assert projection.name == "search"
-    assert (projection.checkpoint(), catalog.engine.count()) == (2, 2)
+    assert (projection.anchor(), catalog.engine.count()) == ((2, "second"), 2)
     purged = {one.id: Folded(replace(one, purged=True), 3)}
-    projection.apply(purged, 3)
-    projection.apply(purged, 3)
-    assert (projection.checkpoint(), catalog.engine.count()) == (3, 1)
-    projection.reset()
-    assert (projection.checkpoint(), catalog.engine.count()) == (0, 0)
+    projection.apply(purged, 3, "third")
+    projection.apply(purged, 3, "third")
+    assert (projection.anchor(), catalog.engine.count()) == ((3, "third"), 1)

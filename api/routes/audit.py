@@ -1,0 +1,167 @@
+"""The log for auditors: a page at a time as JSON, or streamed as NDJSON."""
+
+from collections.abc import Generator
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import msgspec
+from anyio import to_thread
+from litestar import Request
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import QueryParameter
+from litestar.response.streaming import ASGIStreamingResponse
+
+from api.errors import Forbidden
+from api.permissions import Action, Permission
+from api.responses import NDJSON, Finished, made_in_thread
+from api.routes.signatures import REQUEST, Parameters, route
+from api.services import Services
+from domain.audit import AuditEvent, AuditQuery, AuditTrail
+from domain.errors import InvalidInput
+from domain.registry import KINDS
+
+DEFAULT_LIMIT, MAX_LIMIT, MAX_STREAMED = 100, 1_000, 1_000_000
+BOUND, STREAM_BOUND = 50_000, 1_000_000
+"""Events that one request looks at, at most, as JSON and as NDJSON."""
+
+AUDITING = Permission(Action.AUDIT)
+
+
+class AuditPaging(msgspec.Struct):
+    """How far the log was read."""
+
+    after: int
+    """Position reached: give it as `after` to go on. Everything up to here was looked at."""
+    head: int
+    """Newest position of the log; the end is reached when `after` equals it."""
+
+
+class AuditPage(msgspec.Struct):
+    """Events in log order."""
+
+    data: list[AuditEvent]
+    paging: AuditPaging
+
+
+def audit_routes(services: Services) -> list[HTTPRouteHandler]:
+    """The audit endpoint."""
+    log = services.stores.log
+
+    async def events(
+        request: Request[Any, Any, Any],
+        after: int,
+        kind: str | None,
+        actor: str | None,
+        since: str | None,
+        until: str | None,
+        limit: int | None,
+    ) -> Any:
+        query = AuditQuery(
+            kinds=_kinds(request, kind),
+            actor=actor,
+            since=_time("since", since),
+            until=_time("until", until),
+        )
+        streamed = NDJSON in request.headers.get("accept", "").lower()
+        if not streamed and limit is not None and limit > MAX_LIMIT:
+            raise InvalidInput(
+                f"limit must be 1 to {MAX_LIMIT}, got '{limit}';"
+                f" with Accept: {NDJSON} it may be up to {MAX_STREAMED}"
+            )
+        head = await to_thread.run_sync(log.head)
+        if after > head:
+            raise InvalidInput(f"after must be at most {head}, the head of the log, got '{after}'")
+        trail = AuditTrail(log)
+        if streamed:
+            chunks = _lines(trail, query, after, head, limit or MAX_STREAMED)
+            first = await to_thread.run_sync(next, chunks)
+            # Not Stream: it would take the media type of the route.
+            return ASGIStreamingResponse(iterator=made_in_thread(first, chunks), media_type=NDJSON)
+        return Finished(
+            await to_thread.run_sync(_page, trail, query, after, head, limit or DEFAULT_LIMIT)
+        )
+
+    return [route("GET", "/v1/audit/events", AUDITING, events, _PARAMETERS)]
+
+
+def _about(description: str) -> Any:
+    return Annotated[str | None, QueryParameter(description=description)]
+
+
+_PARAMETERS: Parameters = {
+    **REQUEST,
+    "after": (
+        Annotated[
+            int,
+            QueryParameter(ge=0, le=2**63 - 1, description="Position after which to begin."),
+        ],
+        0,
+    ),
+    "kind": (_about("Only events of entities of this kind."), None),
+    "actor": (_about("Only what this subject caused."), None),
+    "since": (_about("Only from this time on: an ISO 8601 date or time, or milliseconds."), None),
+    "until": (_about("Only before this time."), None),
+    "limit": (
+        Annotated[
+            int | None,
+            QueryParameter(
+                ge=1,
+                le=MAX_STREAMED,
+                description=f"The most events to give: {DEFAULT_LIMIT} by default and at most"
+                f" {MAX_LIMIT} as JSON, {MAX_STREAMED} by default and at most as NDJSON.",
+            ),
+        ],
+        None,
+    ),
+}
+
+
+def _kinds(request: Request[Any, Any, Any], kind: str | None) -> frozenset[str]:
+    """The kinds asked for that the caller may audit."""
+    if kind is not None and kind not in KINDS:
+        raise InvalidInput(f"kind must be one of {', '.join(KINDS)}, got {kind[:64]!r}")
+    asked = KINDS if kind is None else (kind,)
+    allowed = frozenset(name for name in asked if request.user.may(Permission(Action.AUDIT, name)))
+    if not allowed:
+        raise Forbidden(f"{request.user.name!r} has no permission to audit {kind}")
+    return allowed
+
+
+def _time(name: str, text: str | None) -> int | None:
+    """Milliseconds since the epoch; a time without a zone is in UTC."""
+    if text is None:
+        return None
+    if text.isascii() and text.isdigit() and 10 < len(text) < 16:
+        return int(text)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(
+            f"{name} must be an ISO 8601 date or time such as 2026-01-31 or 2026-01-31T12:00:00Z,"
+            f" or milliseconds since 1970, got {text[:64]!r}"
+        ) from None
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _page(trail: AuditTrail, query: AuditQuery, after: int, head: int, limit: int) -> bytes:
+    data: list[AuditEvent] = []
+    for found, position in trail.read(query, after=after, upto=head, limit=limit, bound=BOUND):
+        data += found
+        after = position
+    return msgspec.json.encode(AuditPage(data, AuditPaging(after, head)))
+
+
+def _lines(
+    trail: AuditTrail, query: AuditQuery, after: int, head: int, limit: int
+) -> Generator[bytes]:
+    """A line for each event, and one with the paging last, which says that nothing is missing."""
+    lines = bytearray()
+    batches = trail.read(query, after=after, upto=head, limit=limit, bound=STREAM_BOUND)
+    for found, position in batches:
+        after = position
+        for event in found:
+            lines += msgspec.json.encode(event) + b"\n"
+        if lines:
+            yield bytes(lines)
+            lines.clear()
+    yield msgspec.json.encode({"paging": AuditPaging(after, head)}) + b"\n"

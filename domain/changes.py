@@ -1,0 +1,112 @@
+"""What differs between two states of an entity, field by field, as OpenMetadata tells it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from domain import document, json_patch, names
+from domain.entity import Entity
+from domain.lifecycle import format_version
+
+_UNTOLD = frozenset({"id", "name", "fullyQualifiedName", "version", "updatedAt", "updatedBy"})
+"""Keys that never change, or that say when and by whom rather than what."""
+_ABSENT: Any = object()
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """One field: added has no old value, deleted no new one."""
+
+    sort: Literal["added", "updated", "deleted"]
+    name: str
+    """Dotted; elements of arrays go by their name: `columns.customer_id.description`."""
+    old: Any = None
+    new: Any = None
+
+
+class FieldChange(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A difference on the wire; values are texts, or JSON in a text."""
+
+    name: str
+    old_value: str | UnsetType = UNSET
+    new_value: str | UnsetType = UNSET
+
+
+class ChangeDescription(msgspec.Struct, frozen=True, rename="camel"):
+    """What a version changed."""
+
+    fields_added: tuple[FieldChange, ...]
+    fields_updated: tuple[FieldChange, ...]
+    fields_deleted: tuple[FieldChange, ...]
+    previous_version: Raw
+
+
+def describe(before: Entity, after: Entity) -> ChangeDescription:
+    """What `after` changed of `before`, in the form of OpenMetadata's `changeDescription`."""
+    told: dict[str, list[FieldChange]] = {"added": [], "updated": [], "deleted": []}
+    for found in differences(_told(before), _told(after)):
+        old = UNSET if found.sort == "added" else _text(found.old)
+        new = UNSET if found.sort == "deleted" else _text(found.new)
+        told[found.sort].append(FieldChange(found.name, old, new))
+    return ChangeDescription(
+        tuple(told["added"]),
+        tuple(told["updated"]),
+        tuple(told["deleted"]),
+        Raw(format_version(before.version).encode()),
+    )
+
+
+def differences(old: Any, new: Any, name: str = "") -> Iterator[Difference]:
+    """The differing fields of two JSON values, in the order of the new one's keys."""
+    if json_patch.same(old, new):
+        return
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys((*new, *old)):
+            where = f"{name}.{names.quote(key)}" if name else key
+            yield from _one(old.get(key, _ABSENT), new.get(key, _ABSENT), where)
+    elif isinstance(old, list) and isinstance(new, list):
+        yield from _arrays(old, new, name)
+    else:
+        yield Difference("updated", name, old, new)
+
+
+def _one(old: Any, new: Any, name: str) -> Iterator[Difference]:
+    if old is _ABSENT:
+        yield Difference("added", name, None, new)
+    elif new is _ABSENT:
+        yield Difference("deleted", name, old, None)
+    else:
+        yield from differences(old, new, name)
+
+
+def _arrays(old: list[Any], new: list[Any], name: str) -> Iterator[Difference]:
+    """Elements that came or went are told together, under the name of their array."""
+    old_ids, new_ids = json_patch.identities(old), json_patch.identities(new)
+    if old_ids is None or new_ids is None:
+        yield Difference("updated", name, old, new)
+        return
+    before = dict(zip(old_ids, old, strict=True))
+    after = dict(zip(new_ids, new, strict=True))
+    if added := [after[i] for i in new_ids if i not in before]:
+        yield Difference("added", name, None, added)
+    if deleted := [before[i] for i in old_ids if i not in after]:
+        yield Difference("deleted", name, deleted, None)
+    for identity in new_ids:
+        if identity in before:
+            label = str(after[identity].get("name", identity))
+            inside = f"{name}.{names.quote(label)}"
+            yield from differences(before[identity], after[identity], inside)
+    kept = [i for i in old_ids if i in after], [i for i in new_ids if i in before]
+    if kept[0] != kept[1]:
+        yield Difference("updated", name, *kept)
+
+
+def _told(entity: Entity) -> Mapping[str, Any]:
+    shown = document.fields(entity)
+    told = {key: msgspec.json.decode(raw) for key, raw in shown.items() if key not in _UNTOLD}
+    return {**told, "deleted": entity.deleted}
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

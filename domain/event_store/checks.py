@@ -1,0 +1,211 @@
+"""Checks of the log against itself: each stream folded event by event, and its claims.
+
+A stream is only followed up to its first bad event: nothing that comes after has a meaning.
+"""
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import msgspec
+
+from domain import events
+from domain.entity import Entity, evolve
+from domain.event_store.port import Claim
+from domain.event_store.snapshot import LogSnapshot, StoredRow
+from domain.events import Event
+
+_DAY_MS = 24 * 60 * 60 * 1000
+
+
+class Problem(msgspec.Struct, frozen=True, order=True):
+    """Something wrong in the log; position 0 where it concerns no single event."""
+
+    position: int
+    entity_id: str
+    what: str
+
+
+class Problems:
+    """Counts all problems and keeps those at the lowest positions."""
+
+    def __init__(self, kept: int) -> None:
+        self._kept = max(kept, 1)
+        self._found: list[Problem] = []
+        self.count = 0
+
+    def add(self, position: int, entity_id: str, what: str) -> None:
+        """Count a problem; forget it when there are enough at lower positions."""
+        self.count += 1
+        self._found.append(Problem(position, entity_id, what))
+        if len(self._found) > 2 * self._kept:
+            self._found = heapq.nsmallest(self._kept, self._found)
+
+    def lowest(self) -> list[Problem]:
+        """The kept problems in order of position."""
+        return heapq.nsmallest(self._kept, self._found)
+
+
+class Stream(msgspec.Struct):
+    """What came of an entity's events."""
+
+    states: list[tuple[int, Entity]]
+    """Position of an event and the state after it, in order: those asked for, and the last."""
+    events: int = 0
+    """How many good events there are."""
+    whole: bool = True
+    """Whether all of them are good."""
+
+    def at(self, position: int) -> tuple[int, Entity | None]:
+        """The last event up to a position, and the state after it."""
+        for at, state in reversed(self.states):
+            if at <= position:
+                return at, state
+        return 0, None
+
+
+class StreamReader:
+    """Folds streams, telling what is wrong with them."""
+
+    def __init__(
+        self,
+        decode: Callable[[str, bytes], Event],
+        problems: Problems,
+        *,
+        now: int,
+        pins: Sequence[int] = (),
+    ) -> None:
+        """`decode` lifts a payload to the current schema; `now` is in ms since the epoch.
+
+        `pins` are the positions at which states are asked for: the others are not kept, since an
+        entity may have very many.
+        """
+        self._decode = decode
+        self._pins = pins
+        self._problems = problems
+        self._latest = now + _DAY_MS
+
+    def read(self, rows: Iterable[StoredRow]) -> Stream:
+        """Fold a stream up to its first bad event."""
+        stream = Stream([])
+        states = stream.states
+        state: Entity | None = None
+        previous = 0
+        for entity_id, stream_version, type_name, payload, position in rows:
+            wrong = None
+            if stream_version != stream.events + 1:
+                wrong = f"stream version {stream_version} where {stream.events + 1} is due"
+            elif position < previous:
+                wrong = f"stream version {stream_version} comes before the one it follows"
+            else:
+                try:
+                    event = self._decode(type_name, payload)
+                    wrong = self._misfit(state, event)
+                    if wrong is None:
+                        state = evolve(state, event, entity_id)
+                except Exception as error:  # whatever a damaged payload or an upcaster raises
+                    wrong = f"{type_name} cannot be applied: {type(error).__name__}: {error}"
+            if wrong is not None or state is None:
+                self._problems.add(position, entity_id, wrong or "nothing came of it")
+                stream.whole = False
+                return stream
+            if states and not any(previous <= pin < position for pin in self._pins):
+                states.pop()
+            states.append((position, state))
+            stream.events += 1
+            previous = position
+        return stream
+
+    def _misfit(self, state: Entity | None, event: Event) -> str | None:
+        """Why an event cannot follow a state, None when it can."""
+        creation = isinstance(event, events.EntityCreated)
+        if not 0 < event.at <= self._latest:
+            return f"its time, {event.at}, is not between 1970 and tomorrow"
+        if state is None:
+            return None if creation else "the stream does not begin with a creation"
+        if creation:
+            return "the entity is created again"
+        if state.purged:
+            return "the entity was purged before"
+        if event.kind != state.kind:
+            return f"a {event.kind} where the entity is a {state.kind}"
+        if event.version < state.version:
+            return f"version {event.version} (in tenths) after {state.version}"
+        return None
+
+
+class ClaimChecker:
+    """Compares the claims table with what the events make of it, entity by entity in order of id.
+
+    Call `meet` with every entity, then `finish`.
+    """
+
+    def __init__(self, claims: Iterator[Claim], problems: Problems) -> None:
+        self._claims = claims
+        self._problems = problems
+        self._next = next(claims, None)
+
+    def meet(self, entity_id: str, stream: Stream) -> None:
+        """Hold an entity's claim against its last state; a broken stream is not judged."""
+        self._ghosts_below(entity_id)
+        found = None
+        if self._next is not None and self._next.id == entity_id:
+            found, self._next = self._next, next(self._claims, None)
+        if not stream.whole or not stream.states:
+            return
+        position, entity = stream.states[-1]
+        due = None if entity.purged else claim_of(entity)
+        if due == found:
+            return
+        if found is None:
+            what = f"the claim on {entity.kind} {entity.fqn!r} is missing"
+        elif due is None:
+            what = f"a claim on {found.kind} {found.fqn!r} is left of a purged entity"
+        else:
+            fields = [name for name in due.__struct_fields__ if _differs(due, found, name)]
+            shown = ", ".join(f"{name} {getattr(found, name)!r}" for name in fields)
+            what = f"the claim on {entity.kind} {entity.fqn!r} differs from the events: {shown}"
+        self._problems.add(position, entity_id, what)
+
+    def finish(self) -> None:
+        """Tell of the claims that come after the last entity."""
+        self._ghosts_below(None)
+
+    def _ghosts_below(self, entity_id: str | None) -> None:
+        while self._next is not None and (entity_id is None or self._next.id < entity_id):
+            ghost, self._next = self._next, next(self._claims, None)
+            what = f"a claim on {ghost.kind} {ghost.fqn!r} belongs to no entity of the log"
+            self._problems.add(0, ghost.id, what)
+
+
+def claim_of(entity: Entity) -> Claim:
+    """The claim that the events of a live or soft-deleted entity amount to."""
+    return Claim(
+        kind=entity.kind,
+        fqn=entity.fqn,
+        id=entity.id,
+        name=entity.name,
+        parent_id=entity.parent_id,
+        deleted=entity.deleted,
+    )
+
+
+def check_whole(log: LogSnapshot, problems: Problems) -> None:
+    """What concerns the log as a whole: gaps, a lost tail, answers without their events."""
+    if log.count != log.head:
+        previous = 0
+        for *_, position in log.events():
+            if position != previous + 1:
+                gap = f"{previous + 1}" + (f" to {position - 1}" if position > previous + 2 else "")
+                problems.add(previous + 1, "", f"no event at position {gap}")
+            previous = position
+    given = log.last_position_given()
+    if given > log.head:
+        what = f"positions up to {given} were given, the log ends at {log.head}"
+        problems.add(log.head + 1, "", what)
+    for actor, key in log.lost_answers():
+        what = f"the answer remembered for {actor!r} under key {key!r} refers to no event"
+        problems.add(0, "", what)
+
+
+def _differs(due: Claim, found: Claim, name: str) -> bool:
+    return bool(getattr(due, name) != getattr(found, name))

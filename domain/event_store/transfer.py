@@ -1,0 +1,203 @@
+"""The log as NDJSON: a header, a line for each event in its stored form, a trailer.
+
+    {"format":"metadata-catalog-log","version":1,"logId":"...","head":2}
+    {"position":1,"entityId":"...","streamVersion":1,"type":"entity.created","payload":{...}}
+    {"position":2,...}
+    {"count":2,"head":2,"digest":"..."}
+
+The digest is BLAKE2b of the event lines with their line ends, so that a file which was cut or
+changed is told from a whole one. Answers to idempotency keys do not travel: they are forgotten
+after a day anyway. Claims do not either: they follow from the events.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from hashlib import blake2b
+from itertools import islice
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw
+
+from domain.errors import InvalidInput
+from domain.event_store.claims import claim_changes, write_claims
+from domain.event_store.snapshot import LogSnapshot, StoredRow
+from domain.events import Event
+
+Decode = Callable[[str, bytes], Event]
+
+
+class Header(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The first line."""
+
+    format: Literal["metadata-catalog-log"]
+    version: Literal[1]
+    log_id: str
+    head: int
+
+
+class Line(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, gc=False):
+    """An event in its stored form."""
+
+    position: int
+    entity_id: str
+    stream_version: int
+    type: str
+    payload: Raw
+
+
+class Trailer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """The last line."""
+
+    count: int
+    head: int
+    digest: str
+
+
+_encode = msgspec.json.Encoder().encode
+_header = msgspec.json.Decoder(Header)
+_line = msgspec.json.Decoder(Line)
+_trailer = msgspec.json.Decoder(Trailer)
+
+
+def export(log: LogSnapshot, decode: Decode) -> Iterator[bytes]:
+    """The lines of a log; raises InvalidInput at an event that could not be read back."""
+    yield _encode(Header("metadata-catalog-log", 1, log.log_id, log.head)) + b"\n"
+    digest = _new_digest()
+    count = 0
+    for row in log.events():
+        line = event_line(row)
+        _decoded(decode, row[2], row[3], row[4])
+        digest.update(line)
+        count += 1
+        yield line
+    yield _encode(Trailer(count, log.head, digest.hexdigest())) + b"\n"
+
+
+def event_line(row: StoredRow) -> bytes:
+    """The line of an event, with its line end; the payload is copied as it is."""
+    entity_id, stream_version, type_name, payload, position = row
+    return _encode(Line(position, entity_id, stream_version, type_name, Raw(payload))) + b"\n"
+
+
+class ExportReader:
+    """Reads an exported log; whoever reads it to its end knows that it is whole."""
+
+    def __init__(self, lines: Iterable[bytes], name: str) -> None:
+        """Reads the header; `name` stands for the file in errors."""
+        self._lines = iter(lines)
+        self._name = name
+        self._number = 1
+        self.header: Header = self._decoded(_header, next(self._lines, b""))
+        self.trailer: Trailer | None = None
+        """There once all events were read."""
+
+    def events(self) -> Iterator[tuple[bytes, StoredRow]]:
+        """Each event's line and its stored form; raises InvalidInput where the file is wrong."""
+        digest = _new_digest()
+        count = position = 0
+        held = next(self._lines, None)
+        while (following := next(self._lines, None)) is not None:
+            assert held is not None
+            self._number += 1
+            line: Line = self._decoded(_line, held)
+            if line.position <= position:
+                raise self._wrong(f"position {line.position} comes after {position}")
+            position = line.position
+            count += 1
+            digest.update(held)
+            row = line.entity_id, line.stream_version, line.type, bytes(line.payload), position
+            yield held, row
+            held = following
+        self._number += 1
+        try:
+            trailer = _trailer.decode(held or b"")
+        except msgspec.MsgspecError:
+            raise self._wrong("the trailer is missing: the file was cut off") from None
+        if trailer != Trailer(count, position, digest.hexdigest()):
+            raise self._wrong("the events are not those that the trailer speaks of")
+        if trailer.head != self.header.head:
+            raise self._wrong("the header speaks of another head than the trailer")
+        self.trailer = trailer
+
+    def _decoded(self, decoder: Any, line: bytes) -> Any:
+        try:
+            return decoder.decode(line)
+        except msgspec.MsgspecError as error:
+            raise self._wrong(str(error)) from None
+
+    def _wrong(self, what: str) -> InvalidInput:
+        return InvalidInput(f"{self._name}, line {self._number}: {what}")
+
+
+def compare(log: LogSnapshot, reader: ExportReader) -> str | None:
+    """Where a log first departs from an exported one; None when it begins with all of it."""
+    rows = log.events()
+    found = None
+    # Read on after a difference: only a whole file is evidence.
+    for line, exported in reader.events():
+        if found is not None:
+            continue
+        position = exported[4]
+        row = next(rows, None)
+        if row is None:
+            found = f"position {position}: the log ends before it, the export has an event there"
+        elif row[4] != position:
+            found = f"position {min(row[4], position)}: there in the log or the export alone"
+        elif event_line(row) != line:
+            found = f"position {position}: the event differs from the exported one"
+    return found
+
+
+def insert(
+    connection: sqlite3.Connection, reader: ExportReader, decode: Decode, batch_size: int = 5_000
+) -> Iterator[int]:
+    """Insert the events of an export and their claims, in the caller's transaction; yields counts.
+
+    Raises InvalidInput for what is no log: payloads that cannot be read, streams with gaps.
+    """
+    rows = (row for _, row in reader.events())
+    count = 0
+    while batch := list(islice(rows, batch_size)):
+        changes = [
+            change
+            for entity_id, _, type_name, payload, position in batch
+            for change in claim_changes(entity_id, _decoded(decode, type_name, payload, position))
+        ]
+        try:
+            connection.executemany(_INSERT, batch)
+            write_claims(connection, changes)
+        except sqlite3.IntegrityError as error:
+            where = f"positions {batch[0][4]} to {batch[-1][4]}"
+            raise InvalidInput(f"{where}: an event or a name comes twice ({error})") from error
+        count += len(batch)
+        yield count
+    broken = connection.execute(_BROKEN_STREAM).fetchone()
+    if broken is not None:
+        raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no whole log")
+
+
+_INSERT = (
+    "INSERT INTO stored_events (originator_id, originator_version, topic, state, rowid)"
+    " VALUES (?,?,?,?,?)"
+)
+_BROKEN_STREAM = """
+SELECT originator_id FROM (
+    SELECT originator_id, originator_version AS version, rowid AS position,
+        row_number() OVER stream AS due, lag(rowid, 1, 0) OVER stream AS previous
+    FROM stored_events WINDOW stream AS (PARTITION BY originator_id ORDER BY originator_version))
+WHERE version != due OR position < previous LIMIT 1
+"""
+
+
+def _decoded(decode: Decode, type_name: str, payload: bytes, position: int) -> Event:
+    if b"\n" in payload:
+        raise InvalidInput(f"the event at position {position} is damaged: it has a line end")
+    try:
+        return decode(type_name, payload)
+    except (msgspec.MsgspecError, KeyError, ValueError) as error:
+        raise InvalidInput(f"the event at position {position} is damaged: {error!r}") from None
+
+
+def _new_digest() -> Any:
+    return blake2b(digest_size=32)

@@ -1,0 +1,1 @@
+"""Proves that the read models hold exactly what a replay of the log gives."""

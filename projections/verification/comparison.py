@@ -1,0 +1,126 @@
+"""Walks a replay and a read model side by side in order of entity ids, in constant memory."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Generic, TypeVar
+
+import msgspec
+
+from domain.entity import Entity
+from domain.event_store.checks import Stream
+from projections.verification.report import Difference, Differences, FieldPair, KindProof
+
+V = TypeVar("V")
+
+
+class Stored(msgspec.Struct, Generic[V], frozen=True, gc=False):
+    """What a read model holds of one entity."""
+
+    id: str
+    kind: str
+    name: str
+    """Qualified name, empty where the model does not know it."""
+    value: V
+
+
+class Model(msgspec.Struct, Generic[V], frozen=True, kw_only=True):
+    """A read model pinned to a position."""
+
+    name: str
+    position: int
+    stored: Iterator[Stored[V]]
+    """In order of id."""
+    expected: Callable[[Entity, int], tuple[V, int]]
+    """What it should hold of an entity whose last event is at a position, and its digest."""
+    digest: Callable[[V], int]
+    modulus: int
+    explain: Callable[[V, V], list[FieldPair]]
+    """Where expected and stored differ."""
+    kept: Mapping[str, tuple[int, int]]
+    """Kind -> number and digest as the model kept them while it was written."""
+    inner: Callable[[Differences], None]
+    """Looks for what is wrong inside the model besides the entities."""
+
+
+class Comparison(Generic[V]):
+    """Feed it every entity of the log in order of id, then `finish`."""
+
+    def __init__(self, model: Model[V], differences: Differences) -> None:
+        self.model = model
+        self.differences = differences
+        self.compared = 0
+        self._next = next(model.stored, None)
+        self._replayed: Counter[str] = Counter()
+        self._replayed_sums: Counter[str] = Counter()
+        self._stored: Counter[str] = Counter()
+        self._stored_sums: Counter[str] = Counter()
+
+    def meet(self, entity_id: str, stream: Stream) -> None:
+        """Compare one entity; one whose stream is broken is only counted as it is stored."""
+        while self._next is not None and self._next.id < entity_id:
+            self._ghost(self._next)
+        stored = None
+        if self._next is not None and self._next.id == entity_id:
+            stored = self._next
+            self._next = next(self.model.stored, None)
+        position, entity = stream.at(self.model.position)
+        if not stream.whole:
+            if stored is not None:
+                self._count_stored(stored, self.model.digest(stored.value))
+        elif entity is None or entity.purged:
+            if stored is not None:
+                self._tell_ghost(stored)
+        else:
+            self._compare(entity, position, stored)
+
+    def finish(self, *, sums: bool) -> list[KindProof]:
+        """Tell of what is left, and give the sums of each kind when they are of everything."""
+        while self._next is not None:
+            self._ghost(self._next)
+        return [self._prove(kind) for kind in self._kinds()] if sums else []
+
+    def _kinds(self) -> list[str]:
+        return sorted({*self._replayed, *self._stored, *self.model.kept})
+
+    def _prove(self, kind: str) -> KindProof:
+        """The sums of a kind; those kept while writing must be those of what is stored."""
+        number, total = self.model.kept.get(kind, (0, 0))
+        totals = self._replayed_sums[kind], self._stored_sums[kind], total
+        replayed, stored, kept = (f"{each % self.model.modulus:x}" for each in totals)
+        if (number, kept) != (self._stored[kind], stored):
+            pairs = [
+                FieldPair("count", self._stored[kind], number),
+                FieldPair("digest", stored, kept),
+            ]
+            self.differences.add(Difference("digest", kind, "", "kept while writing", pairs))
+        return KindProof(
+            kind, self._replayed[kind], self._stored[kind], number, replayed, stored, kept
+        )
+
+    def _compare(self, entity: Entity, position: int, stored: Stored[V] | None) -> None:
+        model = self.model
+        expected, digest = model.expected(entity, position)
+        self.compared += 1
+        self._replayed[entity.kind] += 1
+        self._replayed_sums[entity.kind] += digest
+        if stored is None:
+            self.differences.add(Difference("missing", entity.kind, entity.id, entity.fqn))
+        elif stored.value == expected:
+            self._count_stored(stored, digest)
+        else:
+            self._count_stored(stored, model.digest(stored.value))
+            pairs = model.explain(expected, stored.value)
+            told = Difference("different", entity.kind, entity.id, entity.fqn, pairs)
+            self.differences.add(told)
+
+    def _ghost(self, stored: Stored[V]) -> None:
+        self._next = next(self.model.stored, None)
+        self._tell_ghost(stored)
+
+    def _tell_ghost(self, stored: Stored[V]) -> None:
+        self._count_stored(stored, self.model.digest(stored.value))
+        self.differences.add(Difference("ghost", stored.kind, stored.id, stored.name))
+
+    def _count_stored(self, stored: Stored[V], digest: int) -> None:
+        self._stored[stored.kind] += 1
+        self._stored_sums[stored.kind] += digest

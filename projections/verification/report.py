@@ -1,0 +1,114 @@
+"""What a verification found."""
+
+from collections import Counter
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from domain.event_store.checks import Problem
+
+
+class Verdict(StrEnum):
+    """Whether what is derived equals what it is derived from."""
+
+    EQUAL = "equal"
+    DIFFERS = "differs"
+    UNKNOWN = "unknown"
+
+
+class FieldPair(msgspec.Struct, frozen=True):
+    """A field as a replay gives it, and as the read model has it; null where it is absent."""
+
+    name: str
+    log: Any
+    model: Any
+
+
+class Difference(msgspec.Struct, frozen=True, rename="camel"):
+    """Something that a read model has otherwise than a replay."""
+
+    sort: str
+    """missing, ghost or different entities; or scope, counter, digest, file."""
+    kind: str
+    id: str
+    name: str
+    """Qualified name of the entity, or what is meant besides entities."""
+    fields: list[FieldPair] = []
+
+
+class Differences:
+    """Counts all differences by sort and keeps the first of them."""
+
+    def __init__(self, kept: int) -> None:
+        self._kept = kept
+        self.shown: list[Difference] = []
+        self.counts: Counter[str] = Counter()
+
+    def add(self, difference: Difference) -> None:
+        """Count it; keep it while there are not too many."""
+        self.counts[difference.sort] += 1
+        if len(self.shown) < self._kept:
+            self.shown.append(difference)
+
+
+class KindProof(msgspec.Struct, frozen=True, rename="camel"):
+    """One kind: entities and digests by replay, of what is stored, and as kept on the way."""
+
+    kind: str
+    replayed: int
+    stored: int
+    kept: int
+    replayed_digest: str
+    stored_digest: str
+    kept_digest: str
+
+
+class ProjectionProof(msgspec.Struct, rename="camel"):
+    """One read model at one position."""
+
+    name: str
+    verdict: Verdict
+    position: int = 0
+    entities: int = 0
+    """How many were compared."""
+    kinds: list[KindProof] = []
+    """Empty for a sample: sums are of everything."""
+    found: dict[str, int] = {}
+    """Sort of difference -> how many there are."""
+    differences: list[Difference] = []
+    """The first of them."""
+    reason: str | None = None
+    """Why nothing could be compared."""
+
+
+class LogProof(msgspec.Struct, rename="camel"):
+    """The log against itself."""
+
+    verdict: Verdict
+    head: int
+    events: int
+    """How many were read."""
+    problems: list[Problem]
+    """Those at the lowest positions, in order."""
+    found: int
+    """How many problems there are."""
+
+
+class Verification(msgspec.Struct, rename="camel"):
+    """All that was verified, at one moment of the log."""
+
+    verdict: Verdict
+    log: LogProof
+    projections: list[ProjectionProof]
+    seed: int | None = None
+    """What the sample was drawn with."""
+    seconds: float = 0.0
+
+
+def worst(verdicts: list[Verdict]) -> Verdict:
+    """What is to be said of several together."""
+    for verdict in (Verdict.DIFFERS, Verdict.UNKNOWN):
+        if verdict in verdicts:
+            return verdict
+    return Verdict.EQUAL

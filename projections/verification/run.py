@@ -1,0 +1,221 @@
+"""Verifies a log and the read models built from it in one pass over the log.
+
+The pass goes from entity to entity, not from position to position: each stream is folded, and
+what comes of it is held against the claim, the row and the document of the same id, which are
+read in the same order. So memory stays the same for any number of entities. Everything is read
+from snapshots, and each model is compared with the states at its own checkpoint, so that writes
+beside it change nothing.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any, Protocol
+
+import msgspec
+
+from domain.errors import StoreUnavailable
+from domain.event_store.checks import ClaimChecker, Problems, StreamReader, check_whole
+from domain.event_store.log import EventLog
+from domain.event_store.snapshot import LogSnapshot, StoredRow
+from projections.port import Damaged
+from projections.verification.comparison import Comparison, Model
+from projections.verification.report import (
+    Difference,
+    Differences,
+    LogProof,
+    ProjectionProof,
+    Verdict,
+    Verification,
+    worst,
+)
+
+_TOLD_EVERY = 5_000
+
+Progress = Callable[[int, int], None]
+"""Told how many events of how many were read."""
+
+
+class Source(Protocol):
+    """A read model in one consistent state."""
+
+    def ids(self) -> Iterator[str]:
+        """The ids of all entities that it holds, in order."""
+
+    def model(self, ids: Sequence[str] | None) -> Model[Any]:
+        """What it holds of these entities (None: of all)."""
+
+    def damage(self) -> list[str]:
+        """What is wrong with its files; called from another thread."""
+
+
+Subjects = Mapping[str, Callable[[], AbstractContextManager[Source]]]
+"""Name of a read model -> what takes its snapshot, raising Damaged when it is not of this log, or
+StoreUnavailable when nothing can be told."""
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be verified, and how much is to be told."""
+
+    log: bool = True
+    """Also the log against itself: the file, gaps, claims, answers."""
+    shown: int = 100
+    """How many differences of each model, and problems of the log, are listed."""
+    sample: int | None = None
+    """How many entities to look at, None for all."""
+    seed: int = 0
+    """What the sample is drawn with."""
+    now: int
+    """Milliseconds since the Unix epoch."""
+
+
+def verify(
+    log: EventLog,
+    subjects: Subjects,
+    request: Request,
+    progress: Progress = lambda done, total: None,
+) -> Verification:
+    """Compare everything that is asked for; raises StoreUnavailable without a readable log."""
+    with ThreadPoolExecutor() as pool, ExitStack() as stack:
+        run = _Run(log, request, pool)
+        sources = run.open(subjects, stack)
+        # After the models, so that it has every event that they have.
+        snapshot = stack.enter_context(log.snapshot())
+        ids = None if request.sample is None else run.draw(snapshot, sources.values())
+        for name, source in sources.items():
+            run.begin(name, source, ids)
+        run.read(snapshot, ids, progress)
+        return run.report(snapshot)
+
+
+class _Run:
+    """One verification: what is compared, and what was found so far."""
+
+    def __init__(self, log: EventLog, request: Request, pool: ThreadPoolExecutor) -> None:
+        self._log = log
+        self._request = request
+        self._pool = pool
+        self._whole = request.sample is None
+        self._problems = Problems(request.shown)
+        self._proofs: dict[str, ProjectionProof] = {}
+        self._comparisons: dict[str, Comparison[Any]] = {}
+        self._damage: dict[str, Future[list[str]]] = {}
+        self._events = 0
+        if request.log and self._whole:
+            self._damage[""] = pool.submit(log.damage)
+
+    def open(self, subjects: Subjects, stack: ExitStack) -> dict[str, Source]:
+        """The snapshots of those that can be had."""
+        sources: dict[str, Source] = {}
+        for name, take in subjects.items():
+            try:
+                sources[name] = stack.enter_context(take())
+            except StoreUnavailable as error:
+                self._fail(name, error)
+        return sources
+
+    def draw(self, log: LogSnapshot, sources: Iterable[Source]) -> list[str]:
+        """Entities at random, half of them of the log, half of the models, in order of id."""
+        draw = random.Random(self._request.seed)
+        half = ((self._request.sample or 0) + 1) // 2
+        positions = [draw.randint(1, log.head) for _ in range(half if log.head else 0)]
+        found = {row[0] for at in positions for row in log.events(at - 1, at)}
+        for source in sources:
+            ids = list(source.ids())
+            found.update(draw.sample(ids, min(half, len(ids))))
+        return sorted(found)
+
+    def begin(self, name: str, source: Source, ids: Sequence[str] | None) -> None:
+        """Get ready to compare a read model."""
+        try:
+            differences = Differences(self._request.shown)
+            self._comparisons[name] = Comparison(source.model(ids), differences)
+        except StoreUnavailable as error:
+            self._fail(name, error)
+            return
+        if self._whole:
+            self._damage[name] = self._pool.submit(source.damage)
+
+    def read(self, log: LogSnapshot, ids: Sequence[str] | None, progress: Progress) -> None:
+        """Pass over the log."""
+        pins = [comparison.model.position for comparison in self._comparisons.values()]
+        now = self._request.now
+        reader = StreamReader(self._log.decode, self._problems, now=now, pins=pins)
+        claims = ClaimChecker(log.claims(ids), self._problems) if self._request.log else None
+        streams: Iterable[tuple[str, Iterable[StoredRow]]] = log.streams()
+        if ids is not None:
+            streams = ((entity_id, log.stream(entity_id)) for entity_id in ids)
+        told = 0
+        try:
+            for entity_id, rows in streams:
+                stream = reader.read(rows)
+                self._events += stream.events
+                if claims is not None:
+                    claims.meet(entity_id, stream)
+                for name, comparison in tuple(self._comparisons.items()):
+                    try:
+                        comparison.meet(entity_id, stream)
+                    except StoreUnavailable as error:
+                        self._fail(name, error)
+                if self._events - told >= _TOLD_EVERY:
+                    told = self._events
+                    progress(told, log.count)
+            if claims is not None:
+                claims.finish()
+            if self._request.log and self._whole:
+                check_whole(log, self._problems)
+        except StoreUnavailable as error:
+            self._problems.add(0, "", error.message)
+            for name in tuple(self._comparisons):
+                self._fail(name, error)
+
+    def report(self, log: LogSnapshot) -> Verification:
+        """What was found."""
+        for name in tuple(self._comparisons):
+            try:
+                self._finish(name)
+            except StoreUnavailable as error:
+                self._fail(name, error)
+        for line in self._damage.pop("").result() if "" in self._damage else ():
+            self._problems.add(0, "", f"the file is damaged: {line}")
+        verdict = Verdict.DIFFERS if self._problems.count else Verdict.EQUAL
+        about_log = LogProof(
+            verdict, log.head, self._events, self._problems.lowest(), self._problems.count
+        )
+        proofs = list(self._proofs.values())
+        return Verification(
+            verdict=worst([verdict, *(proof.verdict for proof in proofs)]),
+            log=about_log,
+            projections=proofs,
+            seed=None if self._whole else self._request.seed,
+        )
+
+    def _finish(self, name: str) -> None:
+        """Turn a comparison into a proof."""
+        comparison = self._comparisons[name]
+        model, differences = comparison.model, comparison.differences
+        kinds = comparison.finish(sums=self._whole)
+        if self._whole:
+            model.inner(differences)
+            for line in self._damage[name].result():
+                differences.add(Difference("file", "", "", line))
+        self._proofs[name] = ProjectionProof(
+            name=name,
+            verdict=Verdict.DIFFERS if differences.counts else Verdict.EQUAL,
+            position=model.position,
+            entities=comparison.compared,
+            kinds=kinds,
+            found=dict(differences.counts),
+            differences=differences.shown,
+        )
+
+    def _fail(self, name: str, error: StoreUnavailable) -> None:
+        """Nothing more can be told of a model, unless that it is damaged."""
+        self._comparisons.pop(name, None)
+        damaged = isinstance(error, Damaged)
+        self._proofs[name] = ProjectionProof(
+            name=name,
+            verdict=Verdict.DIFFERS if damaged else Verdict.UNKNOWN,
+            reason=error.message,
+        )

@@ -1,0 +1,136 @@
+"""`catalog-replay history`: who changed an entity, when, by which request, and what."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from domain import document
+from domain import history as streams
+from domain.changes import ChangeDescription
+from domain.errors import InvalidInput, NotFound
+from domain.event_store.log import EventLog
+from domain.history import Revision
+from domain.kinds import EntityKind
+from domain.lifecycle import format_version
+from domain.registry import KINDS
+from projections.stores import open_log
+from replay_tool import options
+
+_SHOWN = 60
+"""Characters of a value on a terminal."""
+
+
+class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A version for machines."""
+
+    entity_id: str
+    version: msgspec.Raw
+    stream_version: int
+    time: int
+    """Milliseconds since the Unix epoch."""
+    actor: str
+    request_id: str
+    event_types: tuple[str, ...]
+    change_description: ChangeDescription | None = None
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(list(KINDS)))
+@click.argument("fqn")
+@click.option("--at", "version", metavar="VERSION", help="The entity as it was, e.g. at 0.2.")
+@options.as_json
+@options.data
+@options.told
+def history(kind: str, fqn: str, version: str | None, as_json: bool, data: Path) -> None:
+    """Show the versions of the entity of a KIND that holds the qualified name FQN.
+
+    When none holds it now, show those that held it before they were purged.
+    """
+    options.check_catalog(data)
+    log = open_log(data)
+    try:
+        found = _find(log, KINDS[kind], fqn)
+    finally:
+        log.close()
+    if version is not None:
+        click.echo(document.encode(_at(found, version).document()))
+    elif as_json:
+        click.echo(msgspec.json.encode([_entry(revision) for revision in found]))
+    else:
+        _print(found)
+
+
+def _find(log: EventLog, kind: EntityKind, fqn: str) -> list[Revision]:
+    """The revisions of the holder of a name, or else of its former holders, oldest first."""
+    fqn = kind.spelled(fqn)
+    claim = log.claim(kind.name, fqn)
+    ids = [claim.id] if claim else log.former_holders(kind.name, fqn)
+    if not ids:
+        raise NotFound(f"no {kind.name} holds the name {fqn!r}, or ever held it")
+    return [revision for entity_id in ids for revision in streams.revisions(log, entity_id)]
+
+
+def _at(found: list[Revision], version: str) -> Revision:
+    """The last revision of a decimal version."""
+    for revision in reversed(found):
+        if format_version(revision.entity.version) == version and not revision.entity.purged:
+            return revision
+    known = dict.fromkeys(format_version(revision.entity.version) for revision in found)
+    raise InvalidInput(f"--at must be one of {', '.join(known)}, got {version[:64]!r}")
+
+
+def _entry(revision: Revision) -> Entry:
+    entity = revision.entity
+    return Entry(
+        entity.id,
+        msgspec.Raw(format_version(entity.version).encode()),
+        entity.stream_version,
+        entity.updated_at,
+        entity.updated_by,
+        revision.request_id,
+        revision.event_types,
+        None if entity.purged else revision.description,
+    )
+
+
+def _print(found: list[Revision]) -> None:
+    table = Table("version", "when (UTC)", "who", "request", "what", show_lines=True)
+    for revision in found:
+        entity = revision.entity
+        when = datetime.fromtimestamp(entity.updated_at / 1000, UTC)
+        cells: list[Any] = [
+            format_version(entity.version),
+            when.strftime("%Y-%m-%d %H:%M:%S"),
+            entity.updated_by,
+            revision.request_id,
+            "\n".join(_told(revision)),
+        ]
+        table.add_row(*map(Text, cells))
+    # Wide where nobody looks, so that scripts find each change on a line of its own.
+    Console(width=None if Console().is_terminal else 200).print(table)
+
+
+def _told(revision: Revision) -> list[str]:
+    """A line for each changed field."""
+    if revision.entity.purged:
+        return ["purged"]
+    description = revision.description
+    if description is None:
+        return ["created"]
+    lines = [f"+ {each.name}: {_cut(each.new_value)}" for each in description.fields_added]
+    lines += [
+        f"~ {each.name}: {_cut(each.old_value)} -> {_cut(each.new_value)}"
+        for each in description.fields_updated
+    ]
+    return lines + [f"- {each.name}: {_cut(each.old_value)}" for each in description.fields_deleted]
+
+
+def _cut(value: Any) -> str:
+    text = str(value).replace("\n", " ")
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -1,0 +1,82 @@
+"""`catalog-replay inspect`: how the read models stand to the log, or one entity in each."""
+
+from pathlib import Path
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from domain.errors import InvalidInput
+from domain.registry import KINDS
+from projections.inspection import Inspection, inspect, inspect_entity
+from projections.stores import open_stores
+from replay_tool import options
+
+
+@click.command("inspect")
+@click.option(
+    "--entity", nargs=2, metavar="KIND FQN", help="What log and read models say of it, as JSON."
+)
+@options.as_json
+@options.data
+@options.told
+def show(entity: tuple[str, str] | None, as_json: bool, data: Path) -> None:
+    """Show the log and how far each projection is, or one entity side by side."""
+    options.check_catalog(data)
+    if entity is not None and entity[0] not in KINDS:
+        raise InvalidInput(f"{entity[0]!r} is no kind; there are {', '.join(KINDS)}")
+    stores = open_stores(data, writable=False)
+    try:
+        if entity is not None:
+            found = inspect_entity(stores, KINDS[entity[0]], KINDS[entity[0]].spelled(entity[1]))
+            click.echo(msgspec.json.format(msgspec.json.encode(found)))
+            return
+        inspection = inspect(stores, details=True)
+    finally:
+        stores.close()
+    if as_json:
+        click.echo(msgspec.json.encode(inspection))
+    else:
+        _print(inspection)
+
+
+def _print(inspection: Inspection) -> None:
+    console = Console(width=None if Console().is_terminal else 200)
+    console.print(
+        f"log: head {inspection.head}, {inspection.log_bytes / 1e6:.1f} MB;"
+        f" projectors {'running' if inspection.projected else 'not running'}",
+        highlight=False,
+    )
+    table = Table(
+        "projection",
+        "state",
+        "generation",
+        "checkpoint",
+        "lag",
+        "lag (s)",
+        "entities",
+        "MB",
+        "error",
+    )
+    for report in inspection.projections:
+        table.add_row(
+            report.name,
+            report.state,
+            "" if report.generation is None else str(report.generation),
+            str(report.checkpoint),
+            str(report.lag),
+            f"{report.lag_seconds:.1f}",
+            str(report.entities),
+            f"{report.bytes / 1e6:.1f}",
+            report.error or "",
+        )
+    console.print(table)
+    for report in inspection.projections:
+        if not report.kinds:
+            continue
+        kinds = Table(f"{report.name}: kind", "entities", "deleted", "digest")
+        for kind, held in report.kinds.items():
+            deleted = "" if held.deleted is None else str(held.deleted)
+            kinds.add_row(kind, str(held.entities), deleted, held.digest)
+        console.print(kinds)

@@ -1,0 +1,135 @@
+"""`catalog-replay rebuild` and `rollback`: another generation becomes the live one."""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from projections.building import Differs, build
+from projections.definition import Definition
+from projections.generations import Shelf
+from projections.live import Live
+from projections.stores import entities_definition, open_log, search_definition
+from projections.switching import is_current, pending, propose_previous, switch
+from replay_tool import options
+from replay_tool.progress import Meter
+
+_which = click.argument(
+    "projection", type=click.Choice(["entities", "search", "all"]), default="all"
+)
+
+
+class Outcome(msgspec.Struct, rename="camel"):
+    """What was done to one projection."""
+
+    projection: str
+    outcome: str
+    generation: int
+    entities: int
+    checkpoint: int
+    by_server: bool
+    """Whether a running server took it up."""
+    seconds: float
+    """Until the generation was finished; the switch is not in it."""
+
+    def __str__(self) -> str:
+        rate = f" ({self.entities / self.seconds:,.0f} entities/s)" if self.seconds > 0 else ""
+        by = "; the running server reads it" if self.by_server else ""
+        return (
+            f"{self.projection}: {self.outcome}, generation {self.generation},"
+            f" {self.entities} entities, checkpoint {self.checkpoint},"
+            f" {self.seconds:.1f} s{rate}{by}"
+        )
+
+
+@click.command()
+@_which
+@click.option("--force", is_flag=True, help="Also when code and log are those it was built from.")
+@options.as_json
+@options.data
+@options.told
+def rebuild(projection: str, force: bool, as_json: bool, data: Path) -> None:
+    """Build a read model again beside the live one, verify it, and switch to it.
+
+    A running server goes over to it without stopping. What was read until then stays for
+    rollback. Exit code 0: done, or nothing to do; 1: what was built differs from the log; 2:
+    could not.
+    """
+    options.check_catalog(data)
+    log = open_log(data)
+    try:
+        for definition in _definitions(projection):
+            shelf = Shelf(data, definition.name, definition.pattern)
+            began = time.monotonic()
+            if not force and is_current(definition, shelf, log):
+                _tell(_outcome(definition, shelf, log, "unchanged, nothing to do", 0.0), as_json)
+                continue
+            generation = None if force else pending(definition, shelf)
+            if generation is None:
+                with Meter(definition.name, "entities", as_json=as_json) as meter:
+                    generation = build(definition, shelf, log, meter.tell)
+            seconds = time.monotonic() - began
+            by_server = switch(definition, shelf, log, generation)
+            _tell(_outcome(definition, shelf, log, "rebuilt", seconds, by_server), as_json)
+    except Differs as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(options.EXIT_DIFFERS)
+    finally:
+        log.close()
+
+
+@click.command()
+@_which
+@options.as_json
+@options.data
+@options.told
+def rollback(projection: str, as_json: bool, data: Path) -> None:
+    """Make the generation before the live one live again, once it has caught up."""
+    options.check_catalog(data)
+    log = open_log(data)
+    try:
+        for definition in _definitions(projection):
+            shelf = Shelf(data, definition.name, definition.pattern)
+            generation = propose_previous(definition, shelf)
+            by_server = switch(definition, shelf, log, generation)
+            _tell(_outcome(definition, shelf, log, "rolled back", 0.0, by_server), as_json)
+    finally:
+        log.close()
+
+
+def _definitions(projection: str) -> Iterator[Definition[Any]]:
+    for definition in (entities_definition(), search_definition()):
+        if projection in (definition.name, "all"):
+            yield definition
+
+
+def _outcome(
+    definition: Definition[Any],
+    shelf: Shelf,
+    log: Any,
+    outcome: str,
+    seconds: float,
+    by_server: bool = False,
+) -> Outcome:
+    live = Live(definition, shelf, log)
+    try:
+        with live.use() as model:
+            return Outcome(
+                projection=definition.name,
+                outcome=outcome,
+                generation=live.generation().number,
+                entities=model.count(),
+                checkpoint=model.checkpoint(),
+                by_server=by_server,
+                seconds=round(seconds, 3),
+            )
+    finally:
+        live.close()
+
+
+def _tell(outcome: Outcome, as_json: bool) -> None:
+    click.echo(msgspec.json.encode(outcome) if as_json else str(outcome))

@@ -1,0 +1,172 @@
+"""`catalog-replay verify`: proves that the read models, and the log itself, are as they must be."""
+
+import secrets
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from domain.event_store.checks import Problem
+from domain.event_store.transfer import compare
+from projections.stores import Stores, open_stores
+from projections.verification.entities import EntityRows, entity_rows
+from projections.verification.report import Difference, ProjectionProof, Verdict, Verification
+from projections.verification.run import Request, Subjects
+from projections.verification.run import verify as run
+from projections.verification.search import SortedEntries, sorted_entries
+from replay_tool import options
+from replay_tool.progress import Meter
+from replay_tool.transfer import exported
+
+_EXIT = {
+    Verdict.EQUAL: 0,
+    Verdict.DIFFERS: options.EXIT_DIFFERS,
+    Verdict.UNKNOWN: options.EXIT_FAILED,
+}
+_SHOWN = 80
+"""Characters of a value on a terminal."""
+_FIELDS = 10
+"""Fields of a difference on a terminal."""
+
+
+@click.command()
+@click.argument("what", type=click.Choice(["entities", "search", "log", "all"]), default="all")
+@click.option("--sample", type=click.IntRange(min=1), help="Look at so many random entities only.")
+@click.option("--seed", type=int, help="Draw the sample of an earlier run again.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="List so many differences of each read model; all are counted.",
+)
+@click.option(
+    "--against",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help="Also compare the log with an exported one: it must begin with all of it.",
+)
+@options.as_json
+@options.data
+@options.told
+def verify(
+    what: str,
+    sample: int | None,
+    seed: int | None,
+    limit: int,
+    against: str | None,
+    as_json: bool,
+    data: Path,
+) -> None:
+    """Compare the read models with a replay of the log, and the log with itself.
+
+    A server may run and write meanwhile. Exit code 0: equal; 1: differs; 2: could not tell.
+    """
+    if against is not None and what not in ("log", "all"):
+        raise click.UsageError("--against compares the log: verify log, or all.")
+    if seed is not None and sample is None:
+        raise click.UsageError("--seed is for a --sample.")
+    options.check_catalog(data)
+    request = Request(
+        log=what in ("log", "all"),
+        shown=limit,
+        sample=sample,
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        now=time.time_ns() // 1_000_000,
+    )
+    began = time.monotonic()
+    stores = open_stores(data, writable=False)
+    try:
+        with Meter("verify") as meter:
+            found = run(stores.log, _subjects(stores, what), request, meter.tell)
+        if against is not None:
+            _compare(stores, against, found)
+    finally:
+        stores.close()
+    found.seconds = round(time.monotonic() - began, 3)
+    if as_json:
+        click.echo(msgspec.json.encode(found))
+    else:
+        _print(found)
+    sys.exit(_EXIT[found.verdict])
+
+
+def _subjects(stores: Stores, what: str) -> Subjects:
+    """The read models that are asked for."""
+
+    @contextmanager
+    def entities() -> Iterator[EntityRows]:
+        with stores.entities.use() as store, entity_rows(store, stores.log) as rows:
+            yield rows
+
+    @contextmanager
+    def search() -> Iterator[SortedEntries]:
+        with stores.engine.use() as engine, sorted_entries(engine, stores.log) as entries:
+            yield entries
+
+    subjects: Subjects = {"entities": entities, "search": search}
+    return {name: take for name, take in subjects.items() if what in (name, "all")}
+
+
+def _compare(stores: Stores, file: str, found: Verification) -> None:
+    """Add to a verification how the log stands to an exported one."""
+    with stores.log.snapshot() as snapshot, exported(file) as reader:
+        departs = compare(snapshot, reader)
+    if departs is not None:
+        found.log.found += 1
+        found.log.problems.insert(0, Problem(0, "", f"{file}: {departs}"))
+        found.log.verdict = found.verdict = Verdict.DIFFERS
+
+
+def _print(found: Verification) -> None:
+    console = Console(width=None if Console().is_terminal else 200, highlight=False)
+    table = Table("what", "verdict", "position", "entities", "found")
+    log = found.log
+    problems = f"{log.found} problems" if log.found else ""
+    table.add_row("log", log.verdict, str(log.head), f"{log.events} events", problems)
+    for proof in found.projections:
+        table.add_row(*map(Text, _row(proof)))
+    console.print(table)
+    for problem in log.problems:
+        where = f" at position {problem.position}" if problem.position else ""
+        _say(console, f"log{where}: {problem.what} {problem.entity_id}")
+    for proof in found.projections:
+        for difference in proof.differences:
+            _tell(console, proof.name, difference)
+        more = sum(proof.found.values()) - len(proof.differences)
+        if more > 0:
+            _say(console, f"{proof.name}: {more} more are not listed")
+    if found.seed is not None:
+        _say(console, f"a sample only; --seed {found.seed} draws it again")
+    _say(console, f"{found.verdict} ({found.seconds:.1f} s)")
+
+
+def _row(proof: ProjectionProof) -> list[str]:
+    said = ", ".join(f"{n} {sort}" for sort, n in proof.found.items())
+    cells: list[Any] = [proof.name, proof.verdict, proof.position, proof.entities]
+    return [*map(str, cells), proof.reason or said]
+
+
+def _tell(console: Console, name: str, difference: Difference) -> None:
+    about = " ".join(filter(None, (difference.kind, difference.name, difference.id)))
+    _say(console, f"{name}: {difference.sort}: {about}")
+    for pair in difference.fields[:_FIELDS]:
+        _say(console, f"    {pair.name}: log {_cut(pair.log)}, model {_cut(pair.model)}")
+    if len(difference.fields) > _FIELDS:
+        _say(console, f"    and {len(difference.fields) - _FIELDS} more fields")
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line.rstrip(), markup=False, soft_wrap=True)
+
+
+def _cut(value: Any) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

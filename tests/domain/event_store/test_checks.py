@@ -1,0 +1,214 @@
+"""Tampering with the file of the log is found, and the first bad position named."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from domain.event_store.checks import ClaimChecker, Problem, Problems, StreamReader, check_whole
+from domain.event_store.log import open_event_log
+from domain.event_store.snapshot import find_damage
+from domain.registry import KINDS
+from tests.domain.conftest import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = World(tmp_path / "events.db")
+    world.schema()
+    table = world.table("orders")
+    world.patch(table, {"op": "add", "path": "/description", "value": "all"})
+    world.delete(table)
+    world.restore(table)
+    world.delete(world.table("gone"), hard=True)
+    created = {"name": "user", "email": "u@example.com"}
+    world.catalog.create(KINDS["user"], created, world.caller(idempotency_key="k", digest=b"d"))
+    world.log.close()
+    return world
+
+
+def tamper(world: World, *statements: str) -> None:
+    with closing(sqlite3.connect(world.path)) as connection, connection:
+        for statement in statements:
+            assert connection.execute(statement).rowcount >= 1, statement
+
+
+def problems(world: World, kept: int = 100) -> list[Problem]:
+    """What a verification finds wrong with the log."""
+    log = open_event_log(world.path)
+    found = Problems(kept)
+    with log.snapshot() as snapshot:
+        reader = StreamReader(log.decode, found, now=10_000)
+        claims = ClaimChecker(snapshot.claims(), found)
+        for entity_id, rows in snapshot.streams():
+            claims.meet(entity_id, reader.read(rows))
+        claims.finish()
+        check_whole(snapshot, found)
+    log.close()
+    return found.lowest()
+
+
+def told(world: World) -> list[tuple[int, str]]:
+    return [(problem.position, problem.what) for problem in problems(world)]
+
+
+def test_untouched_log_has_no_problems(world: World) -> None:
+    assert problems(world) == []
+
+
+def change(old: str, new: str, position: int) -> str:
+    return (
+        f"UPDATE stored_events SET state = CAST(replace(state, '{old}', '{new}') AS BLOB)"
+        f" WHERE rowid = {position}"
+    )
+
+
+EVENTS: dict[str, tuple[str, int, str]] = {
+    "payload damaged": (change("{", "(", 5), 5, "entity.changed cannot be applied: DecodeError"),
+    "unknown type": (
+        "UPDATE stored_events SET topic = 'entity.eaten' WHERE rowid = 5",
+        5,
+        "entity.eaten cannot be applied: KeyError",
+    ),
+    "patch that does not fit": (
+        change('"add"', '"remove"', 5),
+        5,
+        "entity.changed cannot be applied: InvalidInput",
+    ),
+    "deleted in a stream": (
+        "DELETE FROM stored_events WHERE rowid = 5",
+        5,
+        "no event at position 5",
+    ),
+    "other kind": (change("table", "topic", 5), 5, "a topic where the entity is a table"),
+    "time to come": (change('"at":1004', '"at":9876543210', 5), 5, "its time, 9876543210, is not"),
+    "version goes back": (change('"version":2', '"version":0', 5), 5, "version 0 (in tenths)"),
+    "no creation": (
+        "UPDATE stored_events SET topic = 'entity.soft-deleted' WHERE rowid = 4",
+        4,
+        "the stream does not begin with a creation",
+    ),
+    "created twice": (
+        "UPDATE stored_events SET topic = 'entity.created', state ="
+        " (SELECT state FROM stored_events WHERE rowid = 4) WHERE rowid = 5",
+        5,
+        "the entity is created again",
+    ),
+    "after a purge": (
+        "INSERT INTO stored_events (originator_id, originator_version, topic, state)"
+        " SELECT originator_id, 3, topic, state FROM stored_events WHERE rowid = 9",
+        11,
+        "the entity was purged before",
+    ),
+    "inserted": (
+        "INSERT INTO stored_events (originator_id, originator_version, topic, state)"
+        " SELECT originator_id, 9, topic, state FROM stored_events WHERE rowid = 6",
+        11,
+        "stream version 9 where 5 is due",
+    ),
+}
+
+
+@pytest.mark.parametrize(("statement", "position", "what"), EVENTS.values(), ids=list(EVENTS))
+def test_tampered_event_is_named(world: World, statement: str, position: int, what: str) -> None:
+    tamper(world, statement)
+
+    first = problems(world)[0]
+
+    assert first.position == position
+    assert first.what.startswith(what)
+
+
+def test_reordered_events_are_named(world: World) -> None:
+    tamper(
+        world,
+        "UPDATE stored_events SET rowid = 100 WHERE rowid = 5",
+        "UPDATE stored_events SET rowid = 5 WHERE rowid = 6",
+        "UPDATE stored_events SET rowid = 6 WHERE rowid = 100",
+    )
+
+    assert told(world)[0] == (5, "stream version 3 comes before the one it follows")
+
+
+def test_lost_tail_is_told(world: World) -> None:
+    tamper(world, "DELETE FROM stored_events WHERE rowid > 8")
+
+    found = told(world)
+
+    assert (9, "positions up to 10 were given, the log ends at 8") in found
+
+
+CLAIMS: dict[str, tuple[str, int, str]] = {
+    "missing": (
+        "DELETE FROM claims WHERE name = 'orders'",
+        7,
+        "the claim on table 'service.database.schema.orders' is missing",
+    ),
+    "ghost": (
+        "INSERT INTO claims VALUES ('team', 'ghost', 'x', 'ghost', NULL, 0)",
+        0,
+        "a claim on team 'ghost' belongs to no entity of the log",
+    ),
+    "different": (
+        "UPDATE claims SET deleted = 1, fqn = 'x' WHERE name = 'orders'",
+        7,
+        "the claim on table 'service.database.schema.orders' differs from the events:"
+        " fqn 'x', deleted True",
+    ),
+    "left of a purge": (
+        "INSERT INTO claims SELECT 'table', 'y', originator_id, 'gone', NULL, 0"
+        " FROM stored_events WHERE rowid = 9",
+        9,
+        "a claim on table 'y' is left of a purged entity",
+    ),
+    "answer": (
+        "UPDATE answers SET stream_version = 2",
+        0,
+        "the answer remembered for 'ann' under key 'k' refers to no event",
+    ),
+}
+
+
+@pytest.mark.parametrize(("statement", "position", "what"), CLAIMS.values(), ids=list(CLAIMS))
+def test_claim_or_answer_that_departs_from_the_events_is_named(
+    world: World, statement: str, position: int, what: str
+) -> None:
+    tamper(world, statement)
+
+    assert told(world) == [(position, what)]
+
+
+def test_states_are_kept_where_they_are_asked_for(world: World) -> None:
+    log = open_event_log(world.path)
+    with log.snapshot() as snapshot:
+        streams = [list(stream) for _, stream in snapshot.streams()]
+    log.close()
+    (orders,) = (rows for rows in streams if len(rows) == 4)
+    reader = StreamReader(log.decode, Problems(1), now=10_000, pins=[1, 5, 100])
+
+    stream = reader.read(orders)
+
+    assert [(at, state.stream_version) for at, state in stream.states] == [(5, 2), (7, 4)]
+    assert (stream.events, stream.whole) == (4, True)
+    found = {pin: stream.at(pin)[0] for pin in (1, 5, 6, 7, 100)}
+    assert found == {1: 0, 5: 5, 6: 5, 7: 7, 100: 7}
+
+
+def test_problems_are_all_counted_and_the_lowest_kept() -> None:
+    found = Problems(3)
+    for position in reversed(range(1, 100)):
+        found.add(position, "", "bad")
+
+    assert found.count == 99
+    assert [problem.position for problem in found.lowest()] == [1, 2, 3]
+
+
+def test_file_damage_is_found_by_the_database(world: World) -> None:
+    assert find_damage(str(world.path)) == []
+    data = bytearray(world.path.read_bytes())
+    page = 16_384
+    data[page : page + 64] = b"\xff" * 64
+    world.path.write_bytes(data)
+
+    assert find_damage(str(world.path)) != []

@@ -1,0 +1,164 @@
+"""An index that departs from the log is found, and the documents named; writes are no damage."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from domain.errors import StoreUnavailable
+from domain.registry import KINDS
+from projections.search.documents import document
+from projections.verification.entities import entity_rows
+from projections.verification.report import Difference, ProjectionProof, Verdict
+from projections.verification.run import Request, verify
+from tests.projections.conftest import ME
+from tests.projections.verification.conftest import NOW, Verified
+
+GHOST = "00000000-0000-7000-8000-000000000000"
+
+
+def found(filled: Verified) -> list[tuple[str, str, str]]:
+    """The differences of the index, when it and nothing else differs."""
+    result = filled.verify()
+    entities, search = result.projections
+    assert (result.log.verdict, entities.verdict) == (Verdict.EQUAL, Verdict.EQUAL)
+    assert search.verdict == result.verdict
+    return [(d.sort, d.kind, d.id) for d in search.differences]
+
+
+def apply(filled: Verified, documents: dict[str, Any]) -> None:
+    """Commit documents at the position and mark that the index has."""
+    filled.engine.apply(documents, *filled.engine.anchor())
+
+
+def test_missing_document_is_named(filled: Verified) -> None:
+    orders = filled.orders.entity
+    apply(filled, {orders.id: None})
+
+    assert found(filled) == [("missing", "table", orders.id)]
+
+
+def test_ghost_document_is_named(filled: Verified) -> None:
+    ghost = document(filled.orders.entity)
+    apply(filled, {GHOST: type(ghost)(GHOST, ghost.kind, False, ghost.fields, ghost.sort, 1)})
+
+    assert found(filled) == [("ghost", "table", GHOST)]
+
+
+def test_document_of_an_older_state_is_named(filled: Verified) -> None:
+    orders = filled.orders.entity
+    patch = [{"op": "replace", "path": "/description", "value": "new"}]
+    filled.catalog.patch(KINDS["table"], orders.id, patch, ME)
+    filled.index()
+    apply(filled, {orders.id: document(orders)})
+
+    assert found(filled) == [("different", "table", orders.id)]
+
+
+class WrongSums:
+    """A snapshot whose kept digests are not those of its documents, or with a double."""
+
+    def __init__(self, snapshot: Any, *, double: bool) -> None:
+        self.position, self.mark = snapshot.position, snapshot.mark
+        self._snapshot = snapshot
+        self._double = double
+
+    def digests(self) -> dict[str, tuple[int, int]]:
+        return {**self._snapshot.digests(), "table": (2, 1)}
+
+    def entries(self) -> Iterator[tuple[str, str, int]]:
+        entries = list(self._snapshot.entries())
+        return iter(entries[:1] + entries if self._double else entries)
+
+
+class WrongEngine:
+    """An engine that lends such snapshots."""
+
+    def __init__(self, engine: Any, *, double: bool) -> None:
+        self._engine = engine
+        self._double = double
+
+    @contextmanager
+    def snapshot(self) -> Iterator[WrongSums]:
+        with self._engine.snapshot() as snapshot:
+            yield WrongSums(snapshot, double=self._double)
+
+
+def test_sums_that_drifted_are_told(filled: Verified) -> None:
+    filled.engine = WrongEngine(filled.engine, double=False)  # type: ignore[assignment]
+    try:
+        assert found(filled) == [("digest", "table", "")]
+    finally:
+        filled.engine = filled.engine._engine  # type: ignore[attr-defined]
+
+
+def test_document_that_is_there_twice_is_named(filled: Verified) -> None:
+    first = entries(filled)[0]
+    filled.engine = WrongEngine(filled.engine, double=True)  # type: ignore[assignment]
+    try:
+        assert first[0] in {entity_id for _, _, entity_id in found(filled)}
+    finally:
+        filled.engine = filled.engine._engine  # type: ignore[attr-defined]
+
+
+def entries(filled: Verified) -> list[tuple[str, str, int]]:
+    with filled.engine.snapshot() as snapshot:
+        return list(snapshot.entries())
+
+
+def test_index_that_cannot_be_opened_leaves_the_rest_proven(filled: Verified) -> None:
+    def taken() -> Any:
+        raise StoreUnavailable("it is being built")
+
+    subjects = {"entities": lambda: entity_rows(filled.entities, filled.log), "search": taken}
+    result = verify(filled.log, subjects, Request(now=NOW))
+
+    proofs = {proof.name: proof for proof in result.projections}
+    assert proofs["search"] == ProjectionProof(
+        "search", Verdict.UNKNOWN, reason="it is being built"
+    )
+    assert proofs["entities"].verdict is Verdict.EQUAL
+    assert result.verdict is Verdict.UNKNOWN
+
+
+def test_writes_beside_it_raise_no_alarm(filled: Verified) -> None:
+    stopping = threading.Event()
+    failed: list[BaseException] = []
+
+    def work(step: Any) -> None:
+        try:
+            number = 0
+            while not stopping.is_set():
+                step(number)
+                number += 1
+        except BaseException as error:
+            failed.append(error)
+
+    def write(number: int) -> None:
+        made = filled.table(f"t{number}", description="one")
+        patch = [{"op": "replace", "path": "/description", "value": "two"}]
+        filled.catalog.patch(KINDS["table"], made.entity.id, patch, ME)
+        if number % 3 == 0:
+            filled.delete(made, hard=number % 2 == 0)
+
+    threads = [
+        threading.Thread(target=work, args=(step,))
+        for step in (write, lambda _: filled.projector.step(), lambda _: filled.indexer.step())
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        seen: list[tuple[Verdict, list[list[Difference]]]] = []
+        positions = set()
+        for number in range(15):
+            result = filled.verify(sample=20, seed=number) if number % 3 == 2 else filled.verify()
+            differences = [proof.differences for proof in result.projections]
+            seen.append((result.verdict, differences))
+            positions.update(proof.position for proof in result.projections)
+    finally:
+        stopping.set()
+        for thread in threads:
+            thread.join()
+    assert failed == []
+    assert seen == [(Verdict.EQUAL, [[], []])] * 15
+    assert len(positions) > 5

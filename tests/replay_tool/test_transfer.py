@@ -1,0 +1,93 @@
+"""`catalog-replay export` and `import`: a log moved is the log it was."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from projections.entities.store import open_entity_store
+from tests.e2e.conftest import replay
+
+
+def digests(data: Path) -> list[Any]:
+    """Kind, counts and digests of both read models."""
+    found = json.loads(replay("verify", "--json", "--data", str(data)).stdout)
+    assert found["verdict"] == "equal"
+    return [proof["kinds"] for proof in found["projections"]]
+
+
+@pytest.mark.parametrize("name", ["log.ndjson", "log.ndjson.gz"])
+def test_moved_log_gives_the_same_read_models(built: Path, tmp_path: Path, name: str) -> None:
+    file, other = tmp_path / name, tmp_path / "other"
+
+    exported = replay("export", str(file), "--data", str(built))
+    imported = replay("import", str(file), "--data", str(other))
+    caught_up = replay("catch-up", "--data", str(other))
+    again = replay("export", str(tmp_path / f"again-{name}"), "--data", str(other))
+
+    done = exported, imported, caught_up, again
+    assert [each.returncode for each in done] == [0, 0, 0, 0], [each.stderr for each in done]
+    assert exported.stderr.startswith("exported 8 events, head 8, in ")
+    assert imported.stderr.startswith("imported 8 events, head 8, in ")
+    assert digests(other) == digests(built)
+    opened = gzip.open if name.endswith(".gz") else open
+    with opened(file) as first, opened(tmp_path / f"again-{name}") as second:
+        assert first.readlines()[1:] == second.readlines()[1:]
+    assert sorted(path.name for path in tmp_path.glob("*.new")) == []
+
+
+def test_log_travels_through_a_pipe(built: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "replay_tool.commands"]
+    exported = subprocess.run(
+        [*command, "export", "-", "--data", str(built)], capture_output=True, check=True
+    )
+    imported = subprocess.run(
+        [*command, "import", "-", "--data", str(tmp_path / "other")],
+        input=exported.stdout,
+        capture_output=True,
+        check=True,
+    )
+
+    assert imported.stderr.startswith(b"imported 8 events")
+
+
+def test_cut_file_leaves_nothing_behind(built: Path, tmp_path: Path) -> None:
+    file, other = tmp_path / "log.ndjson", tmp_path / "other"
+    assert replay("export", str(file), "--data", str(built)).returncode == 0
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+
+    refused = replay("import", str(file), "--data", str(other))
+    file.write_bytes(whole)
+    accepted = replay("import", str(file), "--data", str(other))
+
+    assert refused.returncode == 2
+    assert "the trailer is missing: the file was cut off" in refused.stderr
+    assert (accepted.returncode, accepted.stderr[:17]) == (0, "imported 8 events")
+
+
+def test_cut_compressed_file_is_refused(built: Path, tmp_path: Path) -> None:
+    file = tmp_path / "log.ndjson.gz"
+    assert replay("export", str(file), "--data", str(built)).returncode == 0
+    file.write_bytes(file.read_bytes()[:-20])
+
+    refused = replay("import", str(file), "--data", str(tmp_path / "other"))
+
+    assert (refused.returncode, "cannot be read to its end" in refused.stderr) == (2, True)
+
+
+def test_catalog_takes_no_other_log(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "log.ndjson"
+    assert replay("export", str(file), "--data", str(data)).returncode == 0
+
+    refused = replay("import", str(file), "--data", str(data))
+
+    assert refused.returncode == 2
+    assert "holds read models of another log: entities-1.db" in refused.stderr
+    store = open_entity_store(data / "entities-1.db", writable=False)
+    assert store.count() == 4
+    store.close()

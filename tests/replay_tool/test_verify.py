@@ -1,0 +1,176 @@
+"""`catalog-replay verify`: exit codes, and what it says to people and to machines."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Server, replay, serving
+from tests.replay_tool.conftest import ORDERS, edit
+
+
+@pytest.mark.parametrize(
+    ("what", "names"),
+    [
+        ((), ["entities", "search"]),
+        (("all",), ["entities", "search"]),
+        (("entities",), ["entities"]),
+        (("search",), ["search"]),
+        (("log",), []),
+    ],
+)
+def test_whole_catalog_is_equal(built: Path, what: tuple[str, ...], names: list[str]) -> None:
+    done = replay("verify", *what, "--json", "--data", str(built))
+
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["verdict"]) == (0, "equal")
+    assert [(p["name"], p["verdict"], p["position"]) for p in found["projections"]] == [
+        (name, "equal", 8) for name in names
+    ]
+    assert (found["log"]["head"], found["log"]["events"], found["seed"]) == (8, 8, None)
+
+
+def test_changed_row_is_shown_and_exits_with_1(data: Path) -> None:
+    statement = (
+        "UPDATE entities SET core = replace(core, 'all orders', 'none') WHERE name = 'orders'"
+    )
+    edit(data / "entities-1.db", statement)
+
+    done = replay("verify", "--data", str(data))
+
+    assert done.returncode == 1
+    said = done.stdout.splitlines()
+    place = next(at for at, line in enumerate(said) if line.startswith("entities: different"))
+    assert said[place].startswith(f"entities: different: table {ORDERS} ")
+    assert said[place + 1] == '    description: log "all orders", model "none"'
+    assert said[-1].startswith("differs (")
+
+
+def test_lost_claim_is_shown_at_its_position(data: Path) -> None:
+    edit(data / "events.db", "DELETE FROM claims WHERE name = 'orders'")
+
+    assert replay("verify", "entities", "--data", str(data)).returncode == 0
+    done = replay("verify", "log", "--data", str(data))
+
+    assert done.returncode == 1
+    assert f"log at position 6: the claim on table '{ORDERS}' is missing" in done.stdout
+
+
+def test_tampered_event_is_told_by_what_was_made_of_it_before(data: Path) -> None:
+    statement = (
+        "UPDATE stored_events SET state = CAST(replace(state, 'all orders', 'no orders') AS BLOB)"
+        " WHERE rowid = 6"
+    )
+    edit(data / "events.db", statement)
+
+    found = json.loads(replay("verify", "--json", "--data", str(data)).stdout)
+
+    assert found["verdict"] == "differs"
+    assert [[d["sort"] for d in p["differences"]] for p in found["projections"]] == [
+        ["different"],
+        ["different"],
+    ]
+
+
+def test_read_model_that_is_not_built_cannot_be_told(data: Path) -> None:
+    (data / "entities.json").unlink()
+
+    done = replay("verify", "--data", str(data))
+
+    assert done.returncode == 2
+    assert "entities" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("unknown (")
+
+
+def test_damaged_index_file_is_named(data: Path) -> None:
+    file = max((data / "search-1").glob("*"), key=lambda path: path.stat().st_size)
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+    done = replay("verify", "search", "--data", str(data))
+
+    assert done.returncode in (1, 2)
+    assert file.name in done.stdout
+
+
+def test_damaged_page_of_the_sorted_model_is_told(data: Path) -> None:
+    file = data / "entities-1.db"
+    content = bytearray(file.read_bytes())
+    page = 16_384
+    content[page : 4 * page] = b"\xff" * (3 * page)
+    file.write_bytes(content)
+
+    done = replay("verify", "entities", "--data", str(data))
+
+    assert done.returncode == 1
+    assert "malformed" in done.stdout
+
+
+def test_sample_tells_its_seed(built: Path) -> None:
+    done = replay("verify", "--sample", "3", "--seed", "42", "--data", str(built))
+
+    assert done.returncode == 0
+    assert "a sample only; --seed 42 draws it again" in done.stdout
+
+
+def test_log_is_held_against_an_export(data: Path, tmp_path: Path) -> None:
+    file = str(tmp_path / "log.ndjson.gz")
+    assert replay("export", file, "--data", str(data)).returncode == 0
+    against = ("verify", "log", "--against", file, "--data", str(data))
+    assert replay(*against).returncode == 0
+
+    edit(data / "events.db", "DELETE FROM stored_events WHERE rowid > 6")
+    edit(data / "events.db", "UPDATE sqlite_sequence SET seq = 6 WHERE name = 'stored_events'")
+    done = replay(*against)
+
+    assert done.returncode == 1
+    said = "position 7: the log ends before it, the export has an event there"
+    assert f"log: {file}: {said}" in done.stdout
+
+
+def test_writes_of_a_running_server_raise_no_alarm(data: Path) -> None:
+    stopping = threading.Event()
+    written: list[str] = []
+
+    def write(server: Server) -> None:
+        while not stopping.is_set():
+            name = f"s{len(written)}"
+            made = server.post("/v1/services/databaseServices", name=name, serviceType="Mysql")
+            written.append(made["id"])
+            patch = [{"op": "add", "path": "/description", "value": name}]
+            path = f"/v1/services/databaseServices/{made['id']}"
+            assert server.http.patch(path, json=patch).status_code == 200
+
+    with serving(data) as server:
+        writer = threading.Thread(target=write, args=(server,))
+        writer.start()
+        try:
+            done = [replay("verify", "--json", "--data", str(data)) for _ in range(3)]
+        finally:
+            stopping.set()
+            writer.join()
+
+    found = [json.loads(each.stdout) for each in done]
+    assert [(f["verdict"], len(f["projections"])) for f in found] == [("equal", 2)] * 3
+    heads = [f["log"]["head"] for f in found]
+    assert 8 < heads[0] < heads[1] < heads[2] <= 8 + 2 * len(written)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("everything",), "'everything' is not one of 'entities', 'search', 'log', 'all'"),
+        (("--sample", "0"), "0 is not in the range"),
+        (("--seed", "1"), "--seed is for a --sample"),
+        (("search", "--against", "x"), "--against compares the log"),
+        (("log", "--against", "missing"), "No such file"),
+        (("--data", "nowhere"), "holds no catalog"),
+    ],
+)
+def test_wrong_use_exits_with_2(built: Path, arguments: tuple[str, ...], said: str) -> None:
+    data = () if "--data" in arguments else ("--data", str(built))
+    done = replay("verify", *arguments, *data)
+
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
