@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= catalog-data
 
-.PHONY: run test bench install
+.PHONY: run test bench audit install
 
 install: $(VENV)/installed
 
@@ -32,3 +32,7 @@ test: install
 
 bench: install
 	$(BIN)/python -m benchmarks
+
+# Needs the network: it asks PyPI for known weaknesses of what is installed.
+audit: install
+	$(BIN)/pip-audit --skip-editable --strict

@@ -1,29 +1,50 @@
 """The composition root: settings in, a Litestar application out."""
 
+from typing import Any
+
 from litestar import Litestar
 
-from api.auth import AccessMiddleware, TokenVerifier
+from api.access import AccessMiddleware
 from api.docs import docs_routes
+from api.edge import Edge
 from api.errors import render
-from api.metrics import Metrics, MetricsMiddleware
+from api.limits import RateLimit
+from api.logs import AccessLog
+from api.metrics import Metrics
+from api.policies import open_policies
 from api.routes.audit import audit_routes
 from api.routes.reads import read_routes
 from api.routes.search import search_routes
 from api.routes.system import system_routes
 from api.routes.writes import write_routes
 from api.services import Services
+from api.tokens.verifier import TokenVerifier
 from domain.registry import KINDS
 
 
-def create_app(services: Services, secret: str) -> Litestar:
+class Application(Litestar):
+    """Litestar's, inside the edge: its middlewares see no request that no route takes."""
+
+    edge: Edge
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request, or run the life of the application."""
+        if scope["type"] == "http":
+            await self.edge(scope, receive, send, super().__call__)
+        else:
+            await super().__call__(scope, receive, send)
+
+
+def create_app(services: Services, verifier: TokenVerifier) -> Application:
     """The application over opened stores; it opens and closes nothing itself."""
-    metrics = Metrics()
+    metrics, settings = Metrics(), services.settings
+    rate_limit = RateLimit(settings.rate_limit, settings.rate_burst)
     entities = [
         handler
         for kind in KINDS.values()
         for handler in (*read_routes(kind, services), *write_routes(kind, services))
     ]
-    return Litestar(
+    app = Application(
         # Whole paths, no Router: it would copy every handler, a fifth of the time to start.
         route_handlers=[
             *entities,
@@ -32,8 +53,11 @@ def create_app(services: Services, secret: str) -> Litestar:
             *system_routes(services, metrics),
             *docs_routes(),
         ],
-        middleware=[MetricsMiddleware(metrics), AccessMiddleware(TokenVerifier(secret))],
+        middleware=[AccessMiddleware(verifier, open_policies(settings.policies), rate_limit)],
+        lifespan=[verifier.refreshing],
         exception_handlers={Exception: render},
         openapi_config=None,  # with one, Litestar serves pages of its own; see api.openapi
         logging_config=None,
     )
+    app.edge = Edge(metrics, AccessLog(settings.access_log))
+    return app

@@ -10,10 +10,11 @@ from typing import Any
 
 import click
 
-from api.settings import Settings, read_settings
+from api.settings import read_settings
 from domain.errors import CatalogError, InvalidInput
 
 EXIT_BAD_LINES, EXIT_USAGE = 1, 2
+DAY = 86_400
 
 _data = click.option("--data", metavar="DIR", help="Data directory (CATALOG_DATA).")
 
@@ -47,22 +48,26 @@ def main() -> None:
 @told
 def serve(host: str | None, port: int | None, workers: int | None, data: str | None) -> None:
     """Serve the HTTP API until stopped."""
-    from api import server, supervisor  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api import logs, server, supervisor  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api.policies import open_policies  # noqa: PLC0415 - start-up: as above
+    from api.tokens.verifier import open_verifier  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(host=host, port=port, workers=workers, data=data)
-    configure_logging(settings)
+    logs.configure(settings.log_level)
+    verifier = open_verifier(settings)
+    open_policies(settings.policies)  # before anything is opened, what is wrong with them
     try:
         listener = server.bind(settings.host, settings.port)
     except OSError as error:
         raise InvalidInput(f"cannot listen on {settings.host}:{settings.port}: {error}") from None
     address = listener.getsockname()
     click.echo(f"catalog listens on http://{address[0]}:{address[1]}, data in {settings.data}")
-    if settings.jwt_secret is None:
+    if settings.makes_secret:
         click.echo(
             f"tokens: catalog token --subject NAME --role reader --data {settings.data}", err=True
         )
     if settings.workers == 1:
-        server.serve_alone(settings, listener)
+        server.serve_alone(settings, listener, verifier)
     else:
         supervisor.supervise(settings, listener)
 
@@ -73,10 +78,10 @@ def serve(host: str | None, port: int | None, workers: int | None, data: str | N
 @told
 def worker(descriptor: int, data: str | None) -> None:
     """Serve on an inherited socket; started by `serve --workers`."""
-    from api import server  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api import logs, server  # noqa: PLC0415 - start-up: tokens and import need no server
 
     settings = read_settings(data=data)
-    configure_logging(settings)
+    logs.configure(settings.log_level)
     server.serve_worker(settings, socket.socket(fileno=descriptor))
 
 
@@ -85,30 +90,45 @@ def worker(descriptor: int, data: str | None) -> None:
 @told
 def project(data: str | None) -> None:
     """Keep the projections current; started by `serve --workers`."""
-    from api import server  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api import logs, server  # noqa: PLC0415 - start-up: tokens and import need no server
 
     settings = read_settings(data=data)
-    configure_logging(settings)
+    logs.configure(settings.log_level)
     server.project(settings)
 
 
 @main.command()
 @click.option("--subject", required=True, help="Who the token is for; stands in every event.")
-@click.option("--role", "roles", multiple=True, required=True, help="reader, editor or admin.")
-@click.option("--ttl", type=click.IntRange(min=1), default=86_400, help="Lifetime in seconds.")
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    required=True,
+    help="reader, editor, admin, or a role of CATALOG_POLICIES.",
+)
+@click.option(
+    "--ttl",
+    type=click.IntRange(min=1),
+    help="Lifetime in seconds; a day if that is allowed (CATALOG_JWT_MAX_LIFETIME).",
+)
 @_data
 @told
-def token(subject: str, roles: tuple[str, ...], ttl: int, data: str | None) -> None:
+def token(subject: str, roles: tuple[str, ...], ttl: int | None, data: str | None) -> None:
     """Print a bearer token signed with the catalog's secret."""
-    from api import auth, permissions  # noqa: PLC0415 - start-up: import needs no token library
+    from api.policies import open_policies  # noqa: PLC0415 - start-up: import needs no tokens
+    from api.tokens.minting import find_minter, mint  # noqa: PLC0415 - start-up: as above
 
-    for role in roles:
-        if role not in permissions.ROLES:
-            allowed = ", ".join(permissions.ROLES)
-            raise InvalidInput(f"--role must be one of {allowed}, got {role!r}")
     settings = read_settings(data=data)
-    secret = auth.read_secret(settings.directory, settings.jwt_secret)
-    click.echo(auth.mint(secret, subject, roles, ttl))
+    known = open_policies(settings.policies).roles
+    for role in roles:
+        if role not in known:
+            raise InvalidInput(f"--role must be one of {', '.join(known)}, got {role!r}")
+    if ttl is None:
+        ttl = min(DAY, settings.jwt_max_lifetime)
+    elif ttl > settings.jwt_max_lifetime:
+        most = f"CATALOG_JWT_MAX_LIFETIME ({settings.jwt_max_lifetime})"
+        raise InvalidInput(f"--ttl must be at most {most}, got {ttl}")
+    click.echo(mint(find_minter(settings), subject, roles, ttl))
 
 
 @main.command("import")
@@ -130,27 +150,6 @@ def import_files(files: tuple[str, ...], actor: str, data: str | None) -> None:
         click.echo(run.summary())
     if run.failed:
         sys.exit(EXIT_BAD_LINES)
-
-
-def configure_logging(settings: Settings) -> None:
-    """JSON lines on standard error from the configured level on."""
-    import logging  # noqa: PLC0415 - start-up: only serving logs
-
-    import structlog  # noqa: PLC0415 - start-up: only serving logs
-
-    level = logging.getLevelNamesMapping().get(settings.log_level.upper())
-    if level is None:
-        raise InvalidInput("CATALOG_LOG_LEVEL must be a level such as INFO or WARNING")
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
 
 
 if __name__ == "__main__":

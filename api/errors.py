@@ -10,7 +10,9 @@ import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
+from api.limits import TooManyRequests
 from domain import errors
+from projections.withholding import FieldWithheld
 
 log = structlog.get_logger("catalog.http")
 
@@ -23,12 +25,26 @@ class Forbidden(Exception):
     """The caller is known and lacks the permission."""
 
 
+class TooLarge(Exception):
+    """The body of the request is larger than allowed."""
+
+
+class UnsupportedMediaType(Exception):
+    """The body of the request is of a type that the route does not take."""
+
+
+class ClientLeft(Exception):
+    """The client closed the connection before its request was whole; nobody is answered."""
+
+
 class ErrorBody(msgspec.Struct):
     """What every error looks like."""
 
     code: int
     error_type: str = msgspec.field(name="errorType")
     message: str
+    request_id: str = msgspec.field(name="requestId")
+    """As in the X-Request-Id header and the log."""
 
 
 ERROR_TYPES = {
@@ -37,11 +53,14 @@ ERROR_TYPES = {
     403: "FORBIDDEN",
     404: "NOT_FOUND",
     405: "METHOD_NOT_ALLOWED",
+    408: "REQUEST_TIMEOUT",
     409: "CONFLICT",
     412: "PRECONDITION_FAILED",
     413: "PAYLOAD_TOO_LARGE",
+    414: "URI_TOO_LONG",
     415: "UNSUPPORTED_MEDIA_TYPE",
     429: "LIMITS_EXCEPTION",
+    431: "HEADERS_TOO_LARGE",
     500: "INTERNAL_ERROR",
     503: "SERVICE_UNAVAILABLE",
 }
@@ -56,6 +75,7 @@ CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
     (errors.ConcurrentChange, 409, "CONFLICT"),
     (errors.StaleVersion, 412, "PRECONDITION_FAILED"),
     (errors.StoreUnavailable, 503, "SERVICE_UNAVAILABLE"),
+    (FieldWithheld, 403, "FORBIDDEN"),
 )
 """Errors of the catalog, the narrower before the wider, with status and error type."""
 
@@ -64,6 +84,18 @@ _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="catalog"'}
 
 def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """The response to any exception; only the unforeseen is logged, and never shown."""
+    request_id: str = request.scope["state"].get("request_id", "")
+
+    def respond(
+        status: int, error_type: str, message: str, headers: dict[str, str] | None = None
+    ) -> Response[bytes]:
+        return Response(
+            msgspec.json.encode(ErrorBody(status, error_type, message, request_id)),
+            status_code=status,
+            media_type="application/json",
+            headers=headers,
+        )
+
     if isinstance(error, errors.CatalogError):
         for error_class, status, error_type in CATALOG_ERRORS:
             if isinstance(error, error_class):
@@ -72,6 +104,15 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         return respond(401, "UNAUTHORIZED", "a valid bearer token is needed", _CHALLENGE)
     if isinstance(error, Forbidden):
         return respond(403, "FORBIDDEN", str(error))
+    if isinstance(error, TooManyRequests):
+        headers = {"Retry-After": str(error.retry_after)}
+        return respond(429, ERROR_TYPES[429], str(error), headers)
+    if isinstance(error, TooLarge):
+        return respond(413, ERROR_TYPES[413], str(error))
+    if isinstance(error, UnsupportedMediaType):
+        return respond(415, ERROR_TYPES[415], str(error))
+    if isinstance(error, ClientLeft):
+        return respond(408, ERROR_TYPES[408], "the request did not come whole")
     if isinstance(error, ValidationException):
         return respond(400, "BAD_REQUEST", _explain(request, error))
     if isinstance(error, HTTPException) and error.status_code < 500:
@@ -81,20 +122,9 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         method, path = request.method, request.url.path
         message = f"{phrase}: {method} {path}" if status in (404, 405) else error.detail
         return respond(status, error_type, message or phrase, dict(error.headers or {}))
-    log.error("request failed", path=request.url.path, exc_info=error)
+    route = request.scope.get("path_template")
+    log.error("request failed", request_id=request_id, route=route, exc_info=error)
     return respond(500, "INTERNAL_ERROR", "the catalog failed to answer; the log says why")
-
-
-def respond(
-    status: int, error_type: str, message: str, headers: dict[str, str] | None = None
-) -> Response[bytes]:
-    """A response with the error body."""
-    return Response(
-        msgspec.json.encode(ErrorBody(status, error_type, message)),
-        status_code=status,
-        media_type="application/json",
-        headers=headers,
-    )
 
 
 def _explain(request: Request[Any, Any, Any], error: ValidationException) -> str:

@@ -21,7 +21,8 @@ from litestar.routes import HTTPRoute
 
 from api import openapi_schemas
 from api.openapi_schemas import UUID, Schema, body_name, error_schema, ref
-from api.permissions import ANY_KIND, PUBLIC, ROLES, Permission
+from api.permissions import PUBLIC, Permission
+from api.policies import DEFAULT_RULES, combine
 from api.responses import NDJSON
 from api.routes import audit, search
 from api.routes.writes import MAX_KEY_LENGTH
@@ -33,7 +34,9 @@ _JSON = "application/json"
 _METHODS = ("get", "post", "put", "patch", "delete")
 _READ_ERRORS = (400, 503)
 _ONE_ERRORS = (400, 404, 503)
-_WRITE_ERRORS = (400, 404, 409, 412, 413, 503)
+_WRITE_ERRORS = (400, 404, 408, 409, 412, 413, 415, 503)
+_GUARD_ERRORS = (401, 403, 429)
+"""Of every route that needs a token."""
 _ENTITY_HEADERS = ("ETag", "X-Catalog-Position")
 _WRITE_HEADERS = (*_ENTITY_HEADERS, "X-OpenMetadata-Change")
 
@@ -47,7 +50,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     answers: Mapping[int, str]
     """Status -> component schema."""
     errors: tuple[int, ...] = ()
-    """Statuses with the error body, beside 401 and 403."""
+    """Statuses with the error body, beside those of _GUARD_ERRORS."""
     body: str | None = None
     """Component schema of the request body."""
     body_types: tuple[str, ...] = (_JSON,)
@@ -103,6 +106,11 @@ RESPONSE_HEADERS: Mapping[str, Schema] = MappingProxyType(
             "description": "The scheme of the token.",
             "required": True,
             "schema": {"type": "string"},
+        },
+        "Retry-After": {
+            "description": "Seconds to wait.",
+            "required": True,
+            "schema": {"type": "integer", "minimum": 1},
         },
     }
 )
@@ -310,7 +318,8 @@ def document(app: Litestar) -> dict[str, Any]:
     for path, item in found["paths"].items():
         paths[path] = {
             method: _operation(method, path, generated, permissions[method, path])
-            for method, generated in sorted(item.items(), key=lambda each: _METHODS.index(each[0]))
+            for method in _METHODS
+            if (generated := item.get(method)) is not None
         }
     schemas |= found["components"].get("schemas", {})
     return {
@@ -331,7 +340,7 @@ def document(app: Litestar) -> dict[str, Any]:
             "schemas": schemas,
             "responses": {
                 _error_name(status): _error(status)
-                for status in sorted({401, 403, *_READ_ERRORS, *_WRITE_ERRORS})
+                for status in sorted({*_GUARD_ERRORS, *_READ_ERRORS, *_WRITE_ERRORS})
             },
             "parameters": {
                 **{
@@ -382,7 +391,7 @@ def _operation(
     kind, tag, row = _find(method, path)
     words = _words(kind) if kind else {}
     public = permission == PUBLIC
-    errors = row.errors if public else tuple(sorted({401, 403, *row.errors}))
+    errors = row.errors if public else tuple(sorted({*_GUARD_ERRORS, *row.errors}))
     granted = "" if public else f"Needs the permission to {permission} ({_roles(permission)})."
     about = "\n\n".join(filter(None, (row.about, granted)))
     shown = {
@@ -438,17 +447,12 @@ def _spaced(name: str) -> str:
 
 
 def _roles(permission: Permission | str) -> str:
-    """The roles that grant a permission."""
+    """The roles that grant a permission while no file of policies is named."""
     assert isinstance(permission, Permission)
     granting = [
-        role
-        for role, grants in ROLES.items()
-        if any(
-            permission.action in actions and kind in (ANY_KIND, permission.kind)
-            for kind, actions in grants.items()
-        )
+        rule.role for rule in DEFAULT_RULES if combine(DEFAULT_RULES, (rule.role,)).may(permission)
     ]
-    return f"role {' or '.join(granting)}" if granting else "no role has it"
+    return f"by default role {' or '.join(granting)}"
 
 
 def _parameters(path: str, generated: Schema) -> Iterator[Schema]:
@@ -528,10 +532,13 @@ def _error_name(status: int) -> str:
     return HTTPStatus(status).phrase.replace(" ", "")
 
 
+_ERROR_HEADERS = {401: "WWW-Authenticate", 429: "Retry-After"}
+
+
 def _error(status: int) -> dict[str, Any]:
     """The response with the error body under one status."""
     return {
         "description": HTTPStatus(status).phrase,
-        **({"headers": {"WWW-Authenticate": _header("WWW-Authenticate")}} if status == 401 else {}),
+        **({"headers": {name: _header(name)}} if (name := _ERROR_HEADERS.get(status)) else {}),
         "content": {_JSON: {"schema": error_schema(status)}},
     }

@@ -1,10 +1,11 @@
-"""Who may do what: actions on kinds, granted by roles; what no role grants is denied."""
+"""Who may do what: actions on kinds, and the fields withheld under each action."""
 
 from collections.abc import Mapping
 from enum import StrEnum
-from types import MappingProxyType
 
 import msgspec
+
+from projections.withholding import Withheld
 
 
 class Action(StrEnum):
@@ -20,32 +21,17 @@ class Action(StrEnum):
     OPERATE = "operate"
 
 
-ANY_KIND = "*"
-
-Grants = Mapping[str, frozenset[Action]]
-"""Kind, or ANY_KIND, -> the actions allowed on it."""
-
-_READ = frozenset({Action.LIST, Action.VIEW, Action.SEARCH})
-_WRITE = _READ | {Action.CREATE, Action.EDIT, Action.DELETE}
-
-ROLES: Mapping[str, Grants] = MappingProxyType(
-    {
-        "reader": {ANY_KIND: _READ},
-        "editor": {ANY_KIND: _WRITE},
-        "admin": {ANY_KIND: _WRITE | {Action.AUDIT, Action.OPERATE}},
-    }
-)
-"""Role, as tokens name it -> what it grants."""
-
-
 class Permission(msgspec.Struct, frozen=True):
     """What a route needs; `kind` is None for what concerns no kind, or several."""
 
     action: Action
     kind: str | None = None
+    also: Action | None = None
+    """A second action that the route may turn out to do."""
 
     def __str__(self) -> str:
-        return f"{self.action.value} {self.kind}" if self.kind else self.action.value
+        actions = f"{self.action.value} and {self.also.value}" if self.also else self.action.value
+        return f"{actions} {self.kind}" if self.kind else actions
 
 
 PUBLIC = "public"
@@ -53,24 +39,35 @@ PUBLIC = "public"
 
 
 class Principal(msgspec.Struct, frozen=True):
-    """An authenticated caller."""
+    """An authenticated caller, as its token names it."""
 
     name: str
     roles: tuple[str, ...]
 
-    def may(self, permission: Permission) -> bool:
-        """Whether one of the caller's roles grants the permission; unknown roles grant nothing.
 
-        A permission without a kind (search, operate) is granted by any grant of its action;
-        a search then shows the kinds for which the caller has it.
+class Access(msgspec.Struct, frozen=True):
+    """What the policies grant to a set of roles; what is not in it is denied."""
+
+    allowed: Mapping[Action, frozenset[str]]
+    """Action -> the kinds it is allowed on."""
+    hidden: Mapping[Action, Mapping[str, Withheld]]
+    """Action -> kind -> fields withheld under it, where there are any."""
+
+    def may(self, permission: Permission) -> bool:
+        """Whether the permission is granted.
+
+        One without a kind (search, operate) is granted by any grant of its action; a search
+        then shows the kinds for which the caller has it.
         """
-        for role in self.roles:
-            grants = ROLES.get(role, {})
-            if permission.kind is None:
-                if any(permission.action in actions for actions in grants.values()):
-                    return True
-            elif permission.action in grants.get(ANY_KIND, ()) or permission.action in grants.get(
-                permission.kind, ()
-            ):
-                return True
-        return False
+        actions = [action for action in (permission.action, permission.also) if action]
+        if permission.kind is None:
+            return all(self.allowed.get(action) for action in actions)
+        return all(permission.kind in self.allowed.get(action, ()) for action in actions)
+
+    def kinds(self, action: Action) -> frozenset[str]:
+        """The kinds that the action is allowed on."""
+        return self.allowed.get(action, frozenset())
+
+    def withheld(self, action: Action, kind: str) -> Withheld | None:
+        """The fields of a kind that are not shown under an action."""
+        return self.hidden.get(action, {}).get(kind)

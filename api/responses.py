@@ -43,7 +43,8 @@ class Finished(ASGIResponse):
                 "headers": self.raw_headers,
             }
         )
-        await send({"type": "http.response.body", "body": self.body, "more_body": False})
+        body = b"" if scope.get("method") == "HEAD" else self.body
+        await send({"type": "http.response.body", "body": body, "more_body": False})
 
 
 async def made_in_thread(first: bytes, chunks: Generator[bytes]) -> AsyncIterator[bytes]:

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 import uvicorn
 
 from api.app import create_app
-from api.auth import read_secret
+from api.connections import bounded
 from api.services import make_services
 from api.settings import Settings
+from api.tokens.verifier import TokenVerifier, open_verifier
 from projections.daemon import Daemon, ProjectorLock
 from projections.stores import Stores, make_directory, open_stores
 
@@ -39,23 +40,22 @@ def make_daemon(stores: Stores, settings: Settings) -> Daemon:
     return Daemon(stores.keepers, stores.directory, pauses={"search": settings.search_refresh})
 
 
-def serve_alone(settings: Settings, listener: socket.socket) -> None:
+def serve_alone(settings: Settings, listener: socket.socket, verifier: TokenVerifier) -> None:
     """Project and serve in this process until SIGTERM or SIGINT."""
     # Projectors share the interpreter with the event loop; by default one of them could make a
     # list wait for 5 ms at a time.
     sys.setswitchinterval(_SWITCH_SECONDS)
-    secret = read_secret(settings.directory, settings.jwt_secret)
     with _projecting(settings) as (stores, daemon):
-        _serve(settings, stores, secret, listener, daemon.wake)
+        _serve(settings, stores, verifier, listener, daemon.wake)
 
 
 def serve_worker(settings: Settings, listener: socket.socket) -> None:
     """Serve, while another process projects."""
     _stop_with_parent()
-    secret = read_secret(settings.directory, settings.jwt_secret)
+    verifier = open_verifier(settings)
     stores = open_stores(settings.directory, writable=False)
     try:
-        _serve(settings, stores, secret, listener, lambda: None)
+        _serve(settings, stores, verifier, listener, lambda: None)
     finally:
         stores.close()
 
@@ -103,7 +103,7 @@ def _stop_with_parent() -> None:
 def _serve(
     settings: Settings,
     stores: Stores,
-    secret: str,
+    verifier: TokenVerifier,
     listener: socket.socket,
     wake: Callable[[], None],
 ) -> None:
@@ -111,10 +111,11 @@ def _serve(
     # process before the projectors have finished their batch.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    app = create_app(make_services(settings, stores, wake), secret)
+    app = create_app(make_services(settings, stores, wake), verifier)
     config = uvicorn.Config(
         app,
         lifespan="on",
+        http=bounded(app.edge, settings.max_connections, settings.receive_timeout),
         log_config=None,
         access_log=False,
         server_header=False,

@@ -7,6 +7,7 @@ from typing import TypeVar
 import msgspec
 from anyio import CapacityLimiter, to_thread
 
+from api.limits import SearchQueue
 from api.settings import Settings
 from domain.catalog import Catalog
 from domain.errors import StoreUnavailable
@@ -31,6 +32,7 @@ class Services(msgspec.Struct, frozen=True):
     """Tells projectors in this process that something was appended."""
     writers: CapacityLimiter
     searches: CapacityLimiter
+    queue: SearchQueue
 
     async def write(self, work: Callable[[], Outcome]) -> Outcome:
         """Do a write in a thread and wait until lists show it, 2 seconds at most."""
@@ -46,9 +48,13 @@ class Services(msgspec.Struct, frozen=True):
 
         return await to_thread.run_sync(run, limiter=self.writers)
 
-    async def search(self, work: Callable[[], T]) -> T:
-        """Do a search in a thread, so that lists keep their latency."""
-        return await to_thread.run_sync(work, limiter=self.searches)
+    async def search(self, caller: str, work: Callable[[], T]) -> T:
+        """Do a caller's search in a thread, so that lists keep their latency.
+
+        Raises TooManyRequests when too many of the caller's are waiting.
+        """
+        with self.queue.place(caller):
+            return await to_thread.run_sync(work, limiter=self.searches)
 
 
 def make_services(
@@ -62,4 +68,5 @@ def make_services(
         wake,
         CapacityLimiter(_WRITERS),
         CapacityLimiter(_SEARCHES),
+        SearchQueue(settings.search_queue),
     )

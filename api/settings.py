@@ -11,7 +11,6 @@ from msgspec import Meta
 from domain.errors import InvalidInput
 
 _PREFIX = "CATALOG_"
-MIN_SECRET_BYTES = 32
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,7 +25,39 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     workers: Annotated[int, Meta(ge=1, le=64)] = 1
     """HTTP processes; from 2 on, the projectors run in a process of their own."""
     jwt_secret: str | None = None
-    """Shared secret of the tokens (HS256), at least 32 bytes; made in `data` if unset."""
+    """Shared secret of the tokens (HS256), at least 32 bytes; made in `data` if nothing is set."""
+    jwt_secret_file: str | None = None
+    """File that holds the shared secret."""
+    jwks: str | None = None
+    """URL (https) or path of the issuer's JSON Web Key Set, instead of a secret."""
+    jwt_issuer: str | None = None
+    """The `iss` that tokens must have; needed with `jwks`."""
+    jwt_audience: str | None = None
+    """The `aud` that tokens must have, or several separated by commas; needed with `jwks`."""
+    jwt_algorithms: str | None = None
+    """Algorithms allowed, separated by commas; by default all that fit the kind of key."""
+    jwt_leeway: Annotated[float, Meta(ge=0.0, le=60.0)] = 30.0
+    """Seconds by which the clocks of issuer and catalog may differ."""
+    jwt_max_lifetime: Annotated[int, Meta(ge=1, le=31_536_000)] = 86_400
+    """Seconds that a token may be good for, from its issue to its end."""
+    jwt_roles_claim: str = "roles"
+    """Claim that holds the caller's roles: its name or a dotted path."""
+    jwt_name_claim: str = "sub"
+    """Claim that holds the caller's name, which stands in every event."""
+    issuers: str | None = None
+    """TOML file of several issuers, instead of the settings for one."""
+    policies: str | None = None
+    """TOML file of roles and what they may do (`docs/permissions.md`); its changes are followed."""
+    rate_limit: Annotated[float, Meta(ge=0.0, le=1e6)] = 0.0
+    """Requests a second that one caller may make of each process; 0 for no limit."""
+    rate_burst: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
+    """Requests that one caller may make at once under `rate_limit`."""
+    search_queue: Annotated[int, Meta(ge=1, le=10_000)] = 128
+    """Searches of one caller that may be under way or waiting in each process."""
+    max_connections: Annotated[int, Meta(ge=1, le=100_000)] = 1_000
+    """Connections of each process; idle ones make room for new ones."""
+    receive_timeout: Annotated[float, Meta(gt=0.0, le=3_600.0)] = 30.0
+    """Seconds that a request's head, then its body, may take; and a client, to read on."""
     search_refresh: Annotated[float, Meta(ge=0.0, le=60.0)] = 0.2
     """Seconds during which writes are gathered before they become searchable."""
     ready_lag: Annotated[float, Meta(gt=0.0)] = 30.0
@@ -35,11 +66,18 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """OpenMetadata version told to clients, whose major and minor must equal their own."""
     log_level: str = "INFO"
     """Least severe level of the log lines written to standard error."""
+    access_log: bool = True
+    """Whether each request is a log line."""
 
     @property
     def directory(self) -> Path:
         """The data directory."""
         return Path(self.data)
+
+    @property
+    def makes_secret(self) -> bool:
+        """Whether the catalog signs with a secret of its own, as no other key is named."""
+        return not (self.jwt_secret or self.jwt_secret_file or self.jwks or self.issuers)
 
 
 def read_settings(environment: Mapping[str, str] = os.environ, **given: Any) -> Settings:
@@ -58,16 +96,9 @@ def read_settings(environment: Mapping[str, str] = os.environ, **given: Any) -> 
             values[field] = value
     values |= {field: value for field, value in given.items() if value is not None}
     try:
-        settings = msgspec.convert(values, type=Settings, strict=False)
+        return msgspec.convert(values, type=Settings, strict=False)
     except msgspec.ValidationError as error:
         message = str(error)
         for field in known:
             message = message.replace(f"$.{field}", _PREFIX + field.upper())
         raise InvalidInput(f"setting: {message}") from None
-    secret = settings.jwt_secret
-    if secret is not None and len(secret.encode()) < MIN_SECRET_BYTES:
-        raise InvalidInput(
-            f"CATALOG_JWT_SECRET must have at least {MIN_SECRET_BYTES} bytes (256 bits),"
-            f" got {len(secret.encode())}"
-        )
-    return settings

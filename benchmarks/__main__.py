@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from benchmarks import (
+    access,
     bulk_import,
     list_pages,
     process,
@@ -23,6 +24,7 @@ from benchmarks.workspace import Workspace
 
 BENCHMARKS: Mapping[str, Callable[[Workspace, bool], list[Figure]]] = {
     "list": list_pages.measure,
+    "access": access.measure,
     "stream": stream.measure,
     "import": bulk_import.measure,
     "replay": replay.measure,

@@ -14,7 +14,8 @@ from urllib.request import urlopen
 
 import msgspec
 
-from api.auth import mint
+from api.tokens.issuers import Issuer
+from api.tokens.minting import mint
 
 CONSTANT = "/benchmark/constant"
 """Path of the constant that the benchmarks' server has beside the product's routes."""
@@ -58,7 +59,7 @@ def running(
             assert process.stdout is not None
             found = _ADDRESS.search(process.stdout.readline())
             assert found is not None, "the server did not say where it listens"
-            token = mint(secret, "benchmark", (role,), 86_400)
+            token = mint(Issuer(secret=secret), "benchmark", (role,), 86_400)
             host, port = found[1].decode(), int(found[2])
             _await_readiness(f"http://{host}:{port}/healthz")
             yield Server(host, port, process.pid, token)

@@ -6,7 +6,6 @@ Its log is projected into the sorted read model only, as the figures are not abo
 import sys
 from pathlib import Path
 
-from litestar import Litestar
 from litestar.response.base import ASGIResponse
 
 from api import app, server
@@ -15,6 +14,7 @@ from api.responses import JSON
 from api.routes.signatures import route
 from api.services import Services
 from api.settings import Settings, read_settings
+from api.tokens.verifier import TokenVerifier, open_verifier
 from benchmarks.running import CONSTANT
 from domain.registry import KINDS
 from projections.daemon import Daemon
@@ -22,7 +22,7 @@ from projections.entities.queries import ListRequest, list_page
 from projections.stores import Stores
 
 
-def create_app(services: Services, secret: str) -> Litestar:
+def create_app(services: Services, verifier: TokenVerifier) -> app.Application:
     """The application with the constant: the bytes of the first page of contracts."""
     kind = KINDS["dataContract"]
     with services.stores.entities.use() as entities:
@@ -31,7 +31,7 @@ def create_app(services: Services, secret: str) -> Litestar:
     def constant() -> ASGIResponse:
         return ASGIResponse(body=body, media_type=JSON)
 
-    made = app.create_app(services, secret)
+    made = app.create_app(services, verifier)
     made.register(route("GET", CONSTANT, Permission(Action.LIST, kind.name), constant, {}))
     return made
 
@@ -50,7 +50,7 @@ def main(directory: Path) -> None:
     listener = server.bind(settings.host, settings.port)
     host, port = listener.getsockname()
     print(f"listening on http://{host}:{port}", flush=True)
-    server.serve_alone(settings, listener)
+    server.serve_alone(settings, listener, open_verifier(settings))
 
 
 if __name__ == "__main__":

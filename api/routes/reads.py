@@ -8,6 +8,7 @@ from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter, QueryParameter
 from litestar.response import Stream
+from litestar.response.base import ASGIResponse
 
 from api.permissions import Action, Permission
 from api.responses import JSON, Finished, made_in_thread
@@ -27,8 +28,11 @@ from domain.kinds import EntityKind
 from domain.lifecycle import format_version
 from projections.entities.queries import STREAM_FROM, ListRequest, list_page, read_one, stream_page
 from projections.entities.selection import Include
+from projections.withholding import Withheld
 
 DEFAULT_LIMIT = 10
+
+AnyRequest = Request[Any, Any, Any]
 
 
 def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
@@ -37,6 +41,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     stores = services.stores
 
     def list_entities(
+        request: AnyRequest,
         limit: int,
         fields: str | None,
         before: str | None,
@@ -45,67 +50,83 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         status: str | None = None,
         **filters: Any,
     ) -> Any:
-        request = ListRequest(
+        withheld = request.auth.withheld(Action.LIST, kind.name)
+        wanted = ListRequest(
             kind=kind,
             limit=limit,
-            fields=parse_fields(kind, fields),
+            fields=parse_fields(kind, fields, withheld),
             before=before,
             after=after,
             include=include,
             status=status,
             filters={name: str(value) for name, value in filters.items() if value is not None},
+            cut=withheld and withheld.cut,
         )
+        if withheld:
+            for name in wanted.filters:
+                withheld.refuse_field(kind.filters[name], name)
         if limit > STREAM_FROM:
             with stores.entities.use() as entities:
-                chunks = stream_page(entities, request)
+                chunks = stream_page(entities, wanted)
                 # Now, while what is wrong can still be a status; the chunks keep their snapshot.
                 first = next(chunks)
+            if request.method == "HEAD":
+                chunks.close()
+                return ASGIResponse(headers={"Content-Type": JSON}, is_head_response=True)
             return Stream(made_in_thread(first, chunks), media_type=JSON)
         with stores.entities.use() as entities:
-            return Finished(list_page(entities, request))
+            return Finished(list_page(entities, wanted))
 
-    def by_id(entity_id: str, fields: str | None, include: Include) -> Finished:
-        return one(fields, include, entity_id=id_in_path(entity_id))
-
-    def by_name(
-        request: Request[Any, Any, Any], fqn: str, fields: str | None, include: Include
+    def by_id(
+        request: AnyRequest, entity_id: str, fields: str | None, include: Include
     ) -> Finished:
-        return one(fields, include, fqn=kind.spelled(name_in_path(request)))
+        return one(request, fields, include, entity_id=id_in_path(entity_id))
 
-    def one(fields: str | None, include: Include, **which: str) -> Finished:
-        wanted = parse_fields(kind, fields)
+    def by_name(request: AnyRequest, fqn: str, fields: str | None, include: Include) -> Finished:
+        return one(request, fields, include, fqn=kind.spelled(name_in_path(request)))
+
+    def one(request: AnyRequest, fields: str | None, include: Include, **which: str) -> Finished:
+        withheld = request.auth.withheld(Action.VIEW, kind.name)
+        wanted = parse_fields(kind, fields, withheld)
         with stores.entities.use() as entities:
             body, position = read_one(entities, kind, fields=wanted, include=include, **which)
         version = msgspec.json.decode(body, type=_Versioned).version
         headers = {"ETag": etag(bytes(version).decode()), "X-Catalog-Position": str(position)}
-        return Finished(body, headers=headers)
+        return Finished(withheld.cut(body) if withheld else body, headers=headers)
 
-    def versions(entity_id: str) -> Finished:
+    def versions(request: AnyRequest, entity_id: str) -> Finished:
         found = history.versions(stores.log, kind, id_in_path(entity_id))
-        shown = [document.encode(revision.document()).decode() for revision in found]
+        shown = [show(request, revision).decode() for revision in found]
         body = msgspec.json.encode({"entityType": kind.name, "versions": shown})
         return Finished(body)
 
-    def version(entity_id: str, version: str) -> Finished:
+    def version(request: AnyRequest, entity_id: str, version: str) -> Finished:
         for revision in history.versions(stores.log, kind, id_in_path(entity_id)):
             if format_version(revision.entity.version) == version:
-                return Finished(document.encode(revision.document()))
+                return Finished(show(request, revision))
         raise NotFound(f"{kind.name} instance for {entity_id} and version {version} not found")
+
+    def show(request: AnyRequest, revision: history.Revision) -> bytes:
+        withheld: Withheld | None = request.auth.withheld(Action.VIEW, kind.name)
+        if withheld is None:
+            return document.encode(revision.document())
+        # Without what changed: it holds old and new values of any field.
+        return withheld.cut(document.encode(document.fields(revision.entity)))
 
     listing, viewing = (Permission(action, kind.name) for action in (Action.LIST, Action.VIEW))
     single = _single_parameters(kind)
     item, named = f"{path}/{{entity_id:str}}", f"{path}/name/{{fqn:path}}"
     return [
-        route("GET", path, listing, list_entities, list_parameters(kind)),
-        route("GET", item, viewing, by_id, {**ENTITY_ID, **single}),
+        route("GET", path, listing, list_entities, {**REQUEST, **list_parameters(kind)}),
+        route("GET", item, viewing, by_id, {**REQUEST, **ENTITY_ID, **single}),
         route("GET", named, viewing, by_name, {**REQUEST, **FQN, **single}),
-        route("GET", f"{item}/versions", viewing, versions, ENTITY_ID),
+        route("GET", f"{item}/versions", viewing, versions, {**REQUEST, **ENTITY_ID}),
         route(
             "GET",
             f"{item}/versions/{{version:str}}",
             viewing,
             version,
-            {**ENTITY_ID, **_VERSION},
+            {**REQUEST, **ENTITY_ID, **_VERSION},
         ),
     ]
 
@@ -124,10 +145,12 @@ def etag(version: str) -> str:
     return f'W/"{version}"'
 
 
-def parse_fields(kind: EntityKind, text: str | None) -> tuple[str, ...]:
-    """The optional fields named in a comma-separated list; `*` names all of them.
+def parse_fields(
+    kind: EntityKind, text: str | None, withheld: Withheld | None = None
+) -> tuple[str, ...]:
+    """The optional fields named in a comma-separated list; `*` names all that may be seen.
 
-    Raises InvalidInput naming the first that the kind does not have.
+    Raises InvalidInput naming the first that the kind does not have, and FieldWithheld.
     """
     if not text:
         return ()
@@ -138,6 +161,8 @@ def parse_fields(kind: EntityKind, text: str | None) -> tuple[str, ...]:
         if name == "*":
             fields.update(dict.fromkeys(kind.optional))
         elif field in kind.optional:
+            if withheld:
+                withheld.refuse_field(field, "fields")
             fields[field] = None
         else:
             allowed = ", ".join((*kind.optional, *kind.field_aliases))

@@ -6,7 +6,8 @@ from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 
-from api.permissions import Action, Permission
+from api.errors import Forbidden
+from api.permissions import Access, Action, Permission
 from api.responses import Finished
 from api.routes.signatures import REQUEST, Parameters, route
 from api.services import Services
@@ -14,7 +15,7 @@ from domain.errors import InvalidInput
 from domain.registry import KINDS
 from projections.entities.queries import read_documents
 from projections.search.documents import SORTABLE
-from projections.search.queries import SearchRequest, search
+from projections.search.queries import SearchRequest, index_names, search
 
 _INDEXES = ", ".join(sorted(kind.index for kind in KINDS.values()))
 
@@ -44,18 +45,32 @@ def search_routes(services: Services) -> list[HTTPRouteHandler]:
 
     async def query(request: Request[Any, Any, Any], **given: Any) -> Finished:
         values = _values(given)
-        visible = frozenset(
-            kind for kind in KINDS if request.user.may(Permission(Action.SEARCH, kind))
-        )
+        access: Access = request.auth
+        visible = access.kinds(Action.SEARCH)
+        _check_index(values["index"], visible)
         sought = SearchRequest(**values)
 
         def work() -> bytes:
             with stores.engine.use() as engine, stores.entities.use() as entities:
-                return search(sought, engine, lambda ids: read_documents(entities, ids), visible)
+                return search(
+                    sought,
+                    engine,
+                    lambda ids: read_documents(entities, ids),
+                    visible,
+                    access.hidden.get(Action.SEARCH, {}),
+                )
 
-        return Finished(await services.search(work))
+        return Finished(await services.search(request.user.name, work))
 
     return [route("GET", "/v1/search/query", Permission(Action.SEARCH), query, _parameters())]
+
+
+def _check_index(index: str, visible: frozenset[str]) -> None:
+    """Raises Forbidden for the index of a kind that the caller may not search."""
+    kinds = index_names()
+    for name in index.split(","):
+        if (kind := kinds.get(name.strip())) and kind not in visible:
+            raise Forbidden(f"you have no permission to {Permission(Action.SEARCH, kind)}")
 
 
 def snake(name: str) -> str:

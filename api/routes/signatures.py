@@ -72,7 +72,8 @@ def route(
     }
     return HTTPRouteHandler(
         path,
-        http_method=HttpMethod(method),
+        # HEAD is answered as GET is, without the body.
+        http_method=[HttpMethod.GET, HttpMethod.HEAD] if method == "GET" else HttpMethod(method),
         status_code=status,
         opt={"permission": permission, "names": _names(parameters)},
         media_type="application/json",

@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Callable
+from functools import cache
 from hashlib import sha256
 from typing import Annotated, Any
-from uuid import uuid4
 
 import msgspec
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 
+from api.bodies import JSON_TYPES, PATCH_TYPES, check_media_type, decode, read_body
+from api.errors import Forbidden
 from api.permissions import Action, Permission
 from api.responses import Finished
 from api.routes.reads import etag
@@ -29,10 +31,11 @@ from domain.errors import InvalidInput
 from domain.ids import parse_id
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
+from domain.registry import KINDS
 from domain.requests import ByName, Caller, Change, Outcome
+from projections.withholding import Withheld
 
 MAX_KEY_LENGTH = 255
-MAX_REQUEST_ID = 128
 _ETAG = re.compile(r'^(?:W/)?"?(\d{1,9})\.(\d)"?$')
 _STATUS = {Change.CREATED: 201}
 
@@ -46,13 +49,27 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
 
     async def create(request: AnyRequest) -> Finished:
         body, caller = await _read(request)
-        values = _decode(body, dict[str, Any], "the body")
-        return await _answer(services, kind, lambda: catalog.create(kind, values, caller))
+        withheld = request.auth.withheld(Action.CREATE, kind.name)
+
+        def work() -> Outcome:
+            values = decode(body, dict[str, Any], "the body")
+            if withheld:
+                withheld.refuse_writing(values, replacing=False)
+            return catalog.create(kind, values, caller)
+
+        return await _answer(services, kind, withheld, work)
 
     async def put(request: AnyRequest) -> Finished:
         body, caller = await _read(request)
-        values = _decode(body, dict[str, Any], "the body")
-        return await _answer(services, kind, lambda: catalog.put(kind, values, caller))
+        withheld = request.auth.withheld(Action.EDIT, kind.name)
+
+        def work() -> Outcome:
+            values = decode(body, dict[str, Any], "the body")
+            if withheld:
+                withheld.refuse_writing(values, replacing=True)
+            return catalog.put(kind, values, caller)
+
+        return await _answer(services, kind, withheld, work)
 
     async def patch(request: AnyRequest, entity_id: str) -> Finished:
         return await patch_entity(request, id_in_path(entity_id))
@@ -61,9 +78,16 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         return await patch_entity(request, named_in(request))
 
     async def patch_entity(request: AnyRequest, which: str | ByName) -> Finished:
-        body, caller = await _read(request)
-        operations = _decode(body, list[dict[str, Any]], "a JSON Patch")
-        return await _answer(services, kind, lambda: catalog.patch(kind, which, operations, caller))
+        body, caller = await _read(request, PATCH_TYPES)
+        withheld = request.auth.withheld(Action.EDIT, kind.name)
+
+        def work() -> Outcome:
+            operations = decode(body, list[dict[str, Any]], "a JSON Patch")
+            if withheld:
+                withheld.refuse_patching(operations)
+            return catalog.patch(kind, which, operations, caller)
+
+        return await _answer(services, kind, withheld, work)
 
     async def delete(
         request: AnyRequest, entity_id: str, hard_delete: bool, recursive: bool
@@ -78,10 +102,15 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     async def delete_entity(
         request: AnyRequest, which: str | ByName, hard: bool, recursive: bool
     ) -> Finished:
+        if recursive:
+            for below in sorted(kinds_below(kind.name)):
+                if not request.auth.may(Permission(Action.DELETE, below)):
+                    raise Forbidden(f"recursive: you have no permission to delete {below}")
         _, caller = await _read(request)
         return await _answer(
             services,
             kind,
+            request.auth.withheld(Action.DELETE, kind.name),
             lambda: catalog.delete(kind, which, caller, hard=hard, recursive=recursive),
         )
 
@@ -90,25 +119,45 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
 
     async def restore(request: AnyRequest) -> Finished:
         body, caller = await _read(request)
-        entity_id = parse_id(_decode(body, _Restore, "the body").id, "id")
-        return await _answer(services, kind, lambda: catalog.restore(kind, entity_id, caller))
+        entity_id = parse_id(decode(body, _Restore, "the body").id, "id")
+        withheld = request.auth.withheld(Action.EDIT, kind.name)
+        return await _answer(
+            services, kind, withheld, lambda: catalog.restore(kind, entity_id, caller)
+        )
 
     creating, editing, deleting = (
         Permission(action, kind.name) for action in (Action.CREATE, Action.EDIT, Action.DELETE)
     )
+    putting = Permission(Action.EDIT, kind.name, also=Action.CREATE)
     named = f"{path}/name/{{fqn:path}}"
     name: Parameters = {**REQUEST, **FQN}
     item = f"{path}/{{entity_id:str}}"
     one: Parameters = {**REQUEST, **ENTITY_ID}
     return [
         route("POST", path, creating, create, REQUEST, status=201),
-        route("PUT", path, editing, put, REQUEST),
+        route("PUT", path, putting, put, REQUEST),
         route("PATCH", item, editing, patch, one),
         route("PATCH", named, editing, patch_by_name, name),
         route("DELETE", item, deleting, delete, {**one, **_DELETE}),
         route("DELETE", named, deleting, delete_by_name, {**name, **_DELETE}),
         route("PUT", f"{path}/restore", editing, restore, REQUEST),
     ]
+
+
+@cache
+def kinds_below(kind: str) -> frozenset[str]:
+    """The kinds that entities below one of this kind may have."""
+    found: set[str] = set()
+    above = {kind}
+    while above:
+        above = {
+            row.name
+            for row in KINDS.values()
+            for key in row.parents
+            if (to := set(row.references[row.attribute_of[key]]) or set(KINDS)) and to & above
+        } - found
+        found |= above
+    return frozenset(found)
 
 
 _DELETE: Parameters = {
@@ -130,17 +179,12 @@ class _Restore(msgspec.Struct, forbid_unknown_fields=True):
     id: str
 
 
-def _decode(body: bytes, expected: Any, what: str) -> Any:
-    """The JSON of a request body; raises InvalidInput saying where it is wrong."""
-    try:
-        return msgspec.json.decode(body, type=expected)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(f"{what} is not as expected: {error}") from None
-
-
-async def _read(request: AnyRequest) -> tuple[bytes, Caller]:
+async def _read(
+    request: AnyRequest, media_types: tuple[str, ...] = JSON_TYPES
+) -> tuple[bytes, Caller]:
     """The body, and who asks under which conditions."""
-    body = await request.body()
+    check_media_type(request.headers.get("content-type"), media_types)
+    body = await read_body(request)
     key = request.headers.get("idempotency-key")
     if key is not None and not 1 <= len(key) <= MAX_KEY_LENGTH:
         raise InvalidInput(f"Idempotency-Key must have 1 to {MAX_KEY_LENGTH} characters")
@@ -152,18 +196,12 @@ async def _read(request: AnyRequest) -> tuple[bytes, Caller]:
     )
     caller = Caller(
         actor=request.user.name,
-        request_id=_request_id(request.headers.get("x-request-id")),
+        request_id=request.scope["state"]["request_id"],
         expected_version=_expected_version(condition),
         idempotency_key=key,
         digest=sha256(target + b"\0" + (condition or "").encode() + b"\0" + body).digest(),
     )
     return body, caller
-
-
-def _request_id(given: str | None) -> str:
-    """The caller's own id of the request when it is fit to be recorded, else one made here."""
-    fit = given is not None and len(given) <= MAX_REQUEST_ID and given.isascii()
-    return given if given and fit and given.isprintable() else str(uuid4())
 
 
 def _expected_version(condition: str | None) -> int | None:
@@ -178,8 +216,13 @@ def _expected_version(condition: str | None) -> int | None:
     return int(match[1]) * 10 + int(match[2])
 
 
-async def _answer(services: Services, kind: EntityKind, work: Callable[[], Outcome]) -> Finished:
-    """Do a write and show the entity as it left it."""
+async def _answer(
+    services: Services,
+    kind: EntityKind,
+    withheld: Withheld | None,
+    work: Callable[[], Outcome],
+) -> Finished:
+    """Do a write and show the entity as it left it, as far as the caller may see it."""
     outcome = await services.write(work)
     entity = outcome.entity
     headers = {
@@ -189,8 +232,9 @@ async def _answer(services: Services, kind: EntityKind, work: Callable[[], Outco
     }
     if outcome.change is Change.CREATED:
         headers["Location"] = f"/v1/{kind.collection}/{entity.id}"
+    shown = document.encode(document.fields(entity))
     return Finished(
-        body=document.encode(document.fields(entity)),
+        body=withheld.cut(shown) if withheld else shown,
         status_code=_STATUS.get(outcome.change, 200),
         headers=headers,
     )

@@ -1,7 +1,7 @@
 """Reads of the sorted read model: pages of a list, single entities, documents by id."""
 
 import sqlite3
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -33,6 +33,8 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True):
     status: str | None = None
     filters: Mapping[str, str] = {}
     """List parameter -> id or qualified name, as the kind's filters take them."""
+    cut: Callable[[bytes], bytes] | None = None
+    """What becomes of each item's JSON before it is shown; None: nothing."""
 
     @property
     def backward(self) -> bool:
@@ -183,9 +185,12 @@ def _paging(
 
 def _items(request: ListRequest, rows: Sequence[Row]) -> list[bytes]:
     """The finished items of rows."""
-    if not request.fields:
-        return [row[2] for row in rows]
-    return [_with_fields(request.kind, row[2], row[3] or b"{}", request.fields) for row in rows]
+    items: Iterable[bytes] = (row[2] for row in rows)
+    if request.fields:
+        items = (
+            _with_fields(request.kind, row[2], row[3] or b"{}", request.fields) for row in rows
+        )
+    return [*(items if request.cut is None else map(request.cut, items))]
 
 
 def _with_fields(

@@ -2,8 +2,9 @@
 
 The rule for every kind: each text, number and boolean of the entity counts under its dotted path,
 array elements under the path of the array. `children` below the top adds no step (columns at every
-depth are under `columns.name`), and `tags` at every depth are under `tags` too. Of a text longer
-than `MAX_TEXT` only the beginning counts; null, empty texts and empty arrays are absent.
+depth are under `columns.name`), and `tags` at every depth, but for those inside an `extension`,
+are under `tags` too. Of a text longer than `MAX_TEXT` only the beginning counts; null, empty texts
+and empty arrays are absent.
 """
 
 import re
@@ -237,7 +238,7 @@ def _gather(value: Any, path: str, depth: int, fields: defaultdict[str, list[Sca
                 _gather(inner, path, depth + 1, fields)
             else:
                 _gather(inner, f"{path}.{key}", depth + 1, fields)
-                if key == "tags":
+                if key == "tags" and "extension" not in path.split("."):
                     _gather(inner, "tags", depth + 1, fields)
     elif form is list:
         if depth < MAX_DEPTH:
@@ -258,6 +259,8 @@ def _objects(value: Any, at: str, depth: int, path: str) -> Iterator[Mapping[str
         if at == path:
             yield value
         for key, inner in value.items():
+            if key == "extension" and path.partition(".")[0] == "tags":
+                continue
             below = key if not at else at if key == "children" else f"{at}.{key}"
             if path == below or path.startswith(f"{below}."):
                 yield from _objects(inner, below, depth + 1, path)

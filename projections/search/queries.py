@@ -1,7 +1,8 @@
 """`GET /v1/search/query`: a request checked, carried out by an engine, answered as JSON bytes."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -14,6 +15,9 @@ from projections.search.documents import SORTABLE, SortValue, indexed_path
 from projections.search.engine import SCORE, EngineHits, EngineQuery, SearchEngine, Sort
 from projections.search.objects import object_reader
 from projections.search.sources import ReadSources, ancestors, narrow, source
+from projections.search.tree import Node
+from projections.search.visibility import Visibility
+from projections.withholding import Withheld
 
 MAX_SIZE = 1_000
 MAX_WINDOW = 10_000
@@ -52,17 +56,19 @@ def search(
     engine: SearchEngine,
     read_sources: ReadSources,
     visible_kinds: Iterable[str] | None = None,
+    withheld: Mapping[str, Withheld] = MappingProxyType({}),
     clock: Callable[[], float] = time.perf_counter,
 ) -> bytes:
     """The response of the specification; a hit whose entity is gone meanwhile is left out.
 
-    `visible_kinds` are the kinds that the caller may see, None for all. Raises InvalidInput that
-    names the parameter, the value and what is allowed.
+    `visible_kinds` are the kinds that the caller may see, None for all; `withheld` has the fields
+    that it may not, by kind. Raises InvalidInput that names the parameter, the value and what is
+    allowed, and FieldWithheld.
     """
     started = clock()
-    visible = None if visible_kinds is None else frozenset(visible_kinds)
-    found = engine.search(_engine_query(request, visible), object_reader(read_sources))
-    hits = _hits(request, found, read_sources, visible)
+    visibility = Visibility.of(visible_kinds, withheld)
+    found = engine.search(_engine_query(request, visibility), object_reader(read_sources))
+    hits = _hits(request, found, read_sources, visibility)
     response = {
         "took": int((clock() - started) * 1000),
         "timed_out": found.timed_out,
@@ -81,14 +87,17 @@ def index_names() -> dict[str, str]:
     return {kind.index: kind.name for kind in KINDS.values()}
 
 
-def _engine_query(request: SearchRequest, visible: frozenset[str] | None) -> EngineQuery:
+def _engine_query(request: SearchRequest, visibility: Visibility) -> EngineQuery:
     _check_window(request)
     sort = _sort(request)
     for name in ("include_source_fields", "exclude_source_fields"):
         _check_paths(name, getattr(request, name))
-    kinds = _kinds(request.index)
-    if visible is not None:
-        kinds = visible if kinds is None else kinds & visible
+    kinds = visibility.within(_kinds(request.index))
+    hidden = visibility.hidden_in(kinds)
+    if request.sort_field is not None:
+        hidden.refuse(request.sort_field, "sortField")
+    for path in request.include_source_fields:
+        hidden.refuse(path, "includeSourceFields", below_only=True)
     query_filter, post_filter = (
         None if data is None else filter_json.parse(data, where=where)
         for data, where in (
@@ -96,10 +105,14 @@ def _engine_query(request: SearchRequest, visible: frozenset[str] | None) -> Eng
             (request.post_filter, "postFilter"),
         )
     )
+
+    def allowed(node: Node | None, parameter: str) -> Node | None:
+        return None if node is None else hidden.restrict(node, parameter)
+
     return EngineQuery(
-        tree=text.parse(request.q),
-        filter=query_filter,
-        post_filter=post_filter,
+        tree=hidden.restrict(text.parse(request.q), "q"),
+        filter=allowed(query_filter, "queryFilter"),
+        post_filter=allowed(post_filter, "postFilter"),
         kinds=kinds,
         include_deleted=request.deleted,
         sort=sort,
@@ -166,10 +179,7 @@ def _check_paths(name: str, paths: tuple[str, ...]) -> None:
 
 
 def _hits(
-    request: SearchRequest,
-    found: EngineHits,
-    read_sources: ReadSources,
-    visible: frozenset[str] | None,
+    request: SearchRequest, found: EngineHits, read_sources: ReadSources, visibility: Visibility
 ) -> list[dict[str, Any]]:
     named = request.include_source_fields or request.exclude_source_fields
     with_source = request.fetch_source or bool(named)
@@ -178,7 +188,7 @@ def _hits(
     chains = {}
     if request.get_hierarchy:
         kept = {hit.id: (hit.kind, stored[hit.id]) for hit in found.hits if hit.id in stored}
-        chains = ancestors(kept, read_sources, visible)
+        chains = ancestors(kept, read_sources, visibility.show)
     hits: list[dict[str, Any]] = []
     for hit in found.hits:
         if wanted and hit.id not in stored:
@@ -189,7 +199,10 @@ def _hits(
             "_score": hit.score,
         }
         if with_source:
-            whole = source(hit.kind, stored[hit.id])
+            shown_json = visibility.show(hit.kind, stored[hit.id])
+            if shown_json is None:
+                continue
+            whole = source(hit.kind, shown_json)
             shown["_source"] = Raw(
                 narrow(whole, request.include_source_fields, request.exclude_source_fields)
             )

@@ -1,6 +1,6 @@
 """`_source` of a hit: the entity's own JSON with its kind, narrowed to the fields asked for."""
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +11,9 @@ MAX_ANCESTORS = 20
 
 ReadSources = Callable[[Sequence[str]], Mapping[str, bytes]]
 """Ids -> the full JSON of those entities that are still there."""
+
+Show = Callable[[str, bytes], bytes | None]
+"""Kind and JSON of an entity -> what the caller may see of it, None for nothing."""
 
 _REFERENCE_KEYS = ("name", "displayName", "fullyQualifiedName", "deleted")
 
@@ -89,12 +92,11 @@ def _without(value: Any, branches: Branches) -> Any:
 def ancestors(
     hits: Mapping[str, tuple[str, bytes]],
     read_sources: ReadSources,
-    visible: Container[str] | None = None,
+    show: Show = lambda _, entity_json: entity_json,
 ) -> dict[str, list[dict[str, Any]]]:
     """Id -> references of its ancestors, from the root down; `hits` maps ids to kind and JSON.
 
-    Parents are read level by level, one call for all hits; of those whose kind is not among the
-    visible ones (None: all are) nothing is shown.
+    Parents are read level by level, one call for all hits; `show` says what may be seen of each.
     """
     chains: dict[str, list[dict[str, Any]]] = {entity_id: [] for entity_id in hits}
     known: dict[str, bytes] = {}
@@ -114,15 +116,12 @@ def ancestors(
             if parent is None or parent["id"] not in known:
                 continue
             parent_json = known[parent["id"]]
-            chains[entity_id].insert(0, _reference(parent, parent_json))
+            shown = show(parent["type"], parent_json)
+            if shown is not None:
+                chains[entity_id].insert(0, _reference(parent, shown))
             after[entity_id] = _parent(parent["type"], parent_json)
         level = after
-    if visible is None:
-        return chains
-    return {
-        entity_id: [step for step in chain if step["type"] in visible]
-        for entity_id, chain in chains.items()
-    }
+    return chains
 
 
 def _parent(kind: str, entity_json: bytes) -> dict[str, Any] | None:

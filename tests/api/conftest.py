@@ -11,10 +11,12 @@ from litestar import Litestar
 from litestar.testing import TestClient
 
 from api.app import create_app
-from api.auth import mint
 from api.server import make_daemon
 from api.services import make_services
 from api.settings import Settings
+from api.tokens.issuers import Issuer
+from api.tokens.minting import mint
+from api.tokens.verifier import open_verifier
 from projections.daemon import ProjectorLock
 from projections.stores import open_stores
 
@@ -25,11 +27,19 @@ Answer = tuple[int, Any]
 
 def token(role: str) -> str:
     """A token of a caller with one role."""
-    return mint(SECRET, f"the-{role}", (role,), 600)
+    return mint(Issuer(secret=SECRET), f"the-{role}", (role,), 600)
+
+
+def body_of(response: Any) -> Any:
+    """The decoded body; an error's without its request id, which must be that of the header."""
+    body = response.json()
+    if response.status_code >= 400:
+        assert body.pop("requestId") == response.headers["X-Request-Id"]
+    return body
 
 
 class Client:
-    """Requests with a token of a role; `ask` gives status and decoded body."""
+    """Requests with a token of a role; `ask` gives status and decoded body, as `body_of` does."""
 
     def __init__(self, http: TestClient[Litestar], directory: Path) -> None:
         self.http = http
@@ -49,7 +59,7 @@ class Client:
 
     def ask(self, method: str, path: str, **options: Any) -> Answer:
         response = self.request(method, path, **options)
-        return response.status_code, response.json()
+        return response.status_code, body_of(response)
 
     def get(self, path: str, **params: Any) -> Any:
         """The body of a GET that succeeds."""
@@ -89,13 +99,14 @@ class Client:
 
 
 @contextmanager
-def running(directory: Path) -> Iterator[Client]:
-    """A client of an application over stores in a directory."""
-    settings = Settings(data=str(directory), search_refresh=0.01)
+def running(directory: Path, **options: Any) -> Iterator[Client]:
+    """A client of an application over stores in a directory, with settings of its own."""
+    given = {"search_refresh": 0.01, "jwt_secret": SECRET, "access_log": False, **options}
+    settings = Settings(data=str(directory), **given)
     with ProjectorLock(directory):
         stores = open_stores(directory)
         daemon = make_daemon(stores, settings)
-        app = create_app(make_services(settings, stores, daemon.wake), SECRET)
+        app = create_app(make_services(settings, stores, daemon.wake), open_verifier(settings))
         daemon.start()
         try:
             with TestClient(app) as http:

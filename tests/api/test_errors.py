@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api.conftest import Client
+from tests.api.conftest import Client, body_of
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_error_has_the_one_shape(
     body = response.json()
 
     assert response.headers["Content-Type"].startswith("application/json")
-    assert sorted(body) == ["code", "errorType", "message"]
+    assert sorted(body) == ["code", "errorType", "message", "requestId"]
     assert (response.status_code, body["code"], body["errorType"]) == (status, status, error_type)
     assert body["message"]
 
@@ -39,7 +39,7 @@ def test_unforeseen_error_is_500_and_says_nothing(
     response = empty.request("GET", "/v1/tables")
 
     assert response.status_code == 500
-    assert response.json() == {
+    assert body_of(response) == {
         "code": 500,
         "errorType": "INTERNAL_ERROR",
         "message": "the catalog failed to answer; the log says why",

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 import pytest
@@ -81,22 +81,34 @@ class Server:
 
 
 @contextmanager
-def serving(directory: Path, *arguments: str) -> Iterator[Server]:
-    """A server over a data directory, ready, on a free port."""
-    token = catalog("token", "--subject", "me", "--role", "admin", "--data", str(directory))
+def serving(
+    directory: Path,
+    *arguments: str,
+    token: str | None = None,
+    log: IO[str] | None = None,
+    **environment: str,
+) -> Iterator[Server]:
+    """A server over a data directory, ready, on a free port.
+
+    It is asked with `token`, or with one of its own, and logs to `log`, or to our standard error.
+    """
+    if token is None:
+        minting = ("token", "--subject", "me", "--role", "admin", "--data", str(directory))
+        token = catalog(*minting, **environment).stdout.strip()
     command = [sys.executable, "-m", "api.commands", "serve", "--port=0", f"--data={directory}"]
     process = subprocess.Popen(
         [*command, *arguments],
         stdout=subprocess.PIPE,
+        stderr=log,
         text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
     )
     try:
         assert process.stdout is not None
         said = process.stdout.readline()
         address = re.search(r"http://\S+(?=,)", said)
         assert address is not None, said
-        server = Server(process, address[0], token.stdout.strip())
+        server = Server(process, address[0], token)
         try:
             until_ready(server)
             yield server
@@ -111,13 +123,15 @@ def serving(directory: Path, *arguments: str) -> Iterator[Server]:
 
 
 def until_ready(server: Server, seconds: float = 60) -> None:
-    """Wait until the server is ready and its projections stand at the head."""
+    """Wait until the server is ready and, if the caller may ask, its projections at the head."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:
             if server.http.get("/readyz").status_code == 200:
-                answer = server.get("/v1/system/projections")
-                if all(report["lag"] == 0 for report in answer["projections"]):
+                answer = server.http.get("/v1/system/projections")
+                assert answer.status_code in (200, 403), answer.text
+                reports = answer.json().get("projections", [])
+                if all(report["lag"] == 0 for report in reports):
                     return
         except httpx.TransportError:
             pass

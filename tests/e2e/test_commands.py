@@ -112,7 +112,7 @@ def test_secret_that_is_too_short_is_refused(tmp_path: Path) -> None:
 
     done = catalog("token", "--subject", "a", "--role", "reader", "--data", str(tmp_path))
 
-    assert (done.returncode, "must hold at least 32 bytes" in done.stderr) == (2, True)
+    assert (done.returncode, "must have at least 32 bytes" in done.stderr) == (2, True)
 
 
 def test_what_is_written_is_for_its_owner_only(tmp_path: Path) -> None:

@@ -206,7 +206,8 @@ def test_ancestors_are_read_level_by_level():
     assert shown == [("d", "database"), ("s", "databaseSchema")]
     assert chains["u"] == []
     assert calls == [["s"], ["d"], ["gone"]]
-    assert [step["id"] for step in ancestors(hits, read, {"table", "database"})["t"]] == ["d"]
+    databases = ancestors(hits, read, lambda kind, json: json if kind == "database" else None)
+    assert [step["id"] for step in databases["t"]] == ["d"]
 
 
 def test_ancestors_of_a_circle_end():

@@ -1,0 +1,74 @@
+"""Bodies of requests, within bounds: their media type, size and depth."""
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+from litestar import Request
+
+from api.errors import ClientLeft, TooLarge, UnsupportedMediaType
+from domain.errors import InvalidInput
+
+MAX_BODY = 10_000_000
+MAX_DEPTH = 64
+JSON_TYPES = ("application/json",)
+PATCH_TYPES = ("application/json-patch+json", "application/json")
+
+_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_CHARSET = re.compile(r"charset *= *\"?utf-?8\"?", re.IGNORECASE)
+
+T = TypeVar("T")
+
+
+def check_media_type(given: str | None, allowed: tuple[str, ...]) -> None:
+    """Raises UnsupportedMediaType unless the Content-Type is allowed; without one it is."""
+    if given is None:
+        return
+    media_type, _, parameters = given.partition(";")
+    known = media_type.strip().lower() in allowed
+    if not known or (parameters.strip() and not _CHARSET.fullmatch(parameters.strip())):
+        raise UnsupportedMediaType(
+            f"Content-Type must be {' or '.join(allowed)}, in UTF-8, got {given[:80]!r}"
+        )
+
+
+async def read_body(request: Request[Any, Any, Any]) -> bytes:
+    """The whole body; raises TooLarge, and ClientLeft when it does not come whole."""
+    announced = request.headers.get("content-length", "0")
+    if announced.isdigit() and int(announced) > MAX_BODY:
+        raise TooLarge(f"a request body may have {MAX_BODY} bytes")
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await request.receive()
+        if message["type"] != "http.request":
+            raise ClientLeft
+        part = message.get("body", b"")
+        size += len(part)
+        if size > MAX_BODY:
+            raise TooLarge(f"a request body may have {MAX_BODY} bytes")
+        parts.append(part)
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def decode(body: bytes, expected: type[T], what: str) -> T:
+    """The JSON of a body; raises InvalidInput saying where it is wrong."""
+    _check_depth(body, what)
+    try:
+        return msgspec.json.decode(body, type=expected)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{what} is not as expected: {error}") from None
+
+
+def _check_depth(body: bytes, what: str) -> None:
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for token in _STRUCTURE.finditer(body):
+        if token[0] in (b"{", b"["):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise InvalidInput(f"{what} may be {MAX_DEPTH} levels deep")
+        elif token[0] in (b"}", b"]"):
+            depth -= 1

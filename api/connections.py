@@ -1,0 +1,236 @@
+"""Connections within bounds: how many, how long a request may take to come, and how large it is.
+
+Uvicorn's protocol bounds none of these. What is refused here has not reached the application; it
+is answered with the error body, told to the edge, and the connection closed.
+"""
+
+import asyncio
+import resource
+from asyncio.events import TimerHandle
+from typing import Any, ClassVar
+
+import msgspec
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from api.bodies import MAX_BODY
+from api.edge import Edge
+from api.errors import ERROR_TYPES, ErrorBody
+from domain.errors import InvalidInput
+
+MAX_URL = 16_384
+MAX_HEADERS = 100
+MAX_HEADER_BYTES = 32_768
+MAX_HEAD = MAX_URL + MAX_HEADER_BYTES
+MAX_UNREAD_BODY = 65_536
+"""Of a request whose method has no use for a body."""
+_WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
+_LINGER_SECONDS = 2.0
+"""How long the rest of a refused request is thrown away, so that its answer can be read."""
+_OTHER_FILES = 256
+
+
+class _Refused(Exception):
+    """Ends the parsing of a request that has been answered."""
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """A connection; the class itself holds what the connections of the process share."""
+
+    edge: ClassVar[Edge]
+    max_connections: ClassVar[int]
+    receive_timeout: ClassVar[float]
+    waiting: ClassVar[dict["BoundedProtocol", None]]
+    """Connections without a request that has come whole, the longest waiting first."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a connection, in the place of the one that waits the longest if there are many."""
+        super().connection_made(transport)
+        self._refused = False
+        self._timer: TimerHandle | None = None
+        self._writing_timer: TimerHandle | None = None
+        self._heading = True
+        self._receiving = False
+        self._head_bytes = self._body_bytes = 0
+        self._set_timer()
+        if len(self.connections) > self.max_connections:
+            longest = next(iter(self.waiting), None)
+            if longest is None:
+                self._refuse(503, "as many connections as there may be")
+                return
+            longest.transport.close()
+            self.waiting.pop(longest, None)
+        self.waiting[self] = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection; work for it stops at its next step."""
+        self.waiting.pop(self, None)
+        self._unset_timer()
+        if self._writing_timer is not None:
+            self._writing_timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what has come, unless the request was refused."""
+        if self._refused or self.transport.is_closing():
+            return
+        if self._heading:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._refused:
+            return
+        if self._heading and self._head_bytes > MAX_HEAD:
+            self._refuse(431, f"the head of a request may have {MAX_HEAD} bytes")
+        elif ((self._heading and self._head_bytes) or self._receiving) and self._timer is None:
+            self._set_timer()
+
+    # Callbacks of the parser
+
+    def on_message_begin(self) -> None:
+        self._heading, self._receiving = True, False
+        self._head_bytes, self._header_bytes, self._body_bytes = 1, 0, 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        if len(self.url) > MAX_URL:
+            self._refuse(414, f"an address may have {MAX_URL} bytes")
+            raise _Refused
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        self._header_bytes += len(name) + len(value)
+        if len(self.headers) > MAX_HEADERS or self._header_bytes > MAX_HEADER_BYTES:
+            self._refuse(
+                431, f"a request may have {MAX_HEADERS} headers of {MAX_HEADER_BYTES} bytes in all"
+            )
+            raise _Refused
+
+    def on_headers_complete(self) -> None:
+        self._unset_timer()
+        self.waiting.pop(self, None)
+        self._heading, self._receiving = False, True
+        self._head_bytes = 0
+        self._most = MAX_BODY if self.parser.get_method() in _WITH_BODY else MAX_UNREAD_BODY
+        for name, value in self.headers:
+            if name == b"content-length" and value.isdigit() and int(value) > self._most:
+                self._refuse_body()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._body_bytes += len(body)
+        if self._body_bytes > self._most:
+            self._refuse_body()
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._unset_timer()
+        self._receiving = False
+        super().on_message_complete()
+        self._wait()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._wait()
+
+    def _wait(self) -> None:
+        """Be one of those that wait, unless a request is under way."""
+        done = not self._receiving and self.cycle.response_complete and not self.pipeline
+        if done and not self.transport.is_closing():
+            self.waiting[self] = None
+
+    def _refuse_body(self) -> None:
+        self._refuse(413, f"the body of such a request may have {self._most} bytes")
+        raise _Refused
+
+    # Clients that do not read
+
+    def pause_writing(self) -> None:
+        """The client does not read: it has a while to go on."""
+        super().pause_writing()
+        if self._writing_timer is None:
+            self._writing_timer = self.loop.call_later(self.receive_timeout, self._give_up)
+
+    def resume_writing(self) -> None:
+        """The client reads again."""
+        if self._writing_timer is not None:
+            self._writing_timer.cancel()
+            self._writing_timer = None
+        super().resume_writing()
+
+    def _give_up(self) -> None:
+        self.transport.abort()
+
+    # Time, and answers of our own
+
+    def _set_timer(self) -> None:
+        self._timer = self.loop.call_later(self.receive_timeout, self._late)
+
+    def _unset_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _late(self) -> None:
+        self._timer = None
+        unasked = self._heading and not self._head_bytes
+        if unasked or (self._receiving and self.cycle.response_complete):
+            self.transport.close()
+        else:
+            self._refuse(408, f"a request must come within {self.receive_timeout:g} s")
+
+    def send_400_response(self, msg: str) -> None:
+        """Called for whatever the parser stops at, our own refusals among it."""
+        if not self._refused:
+            self._refuse(400, "this is no HTTP request")
+
+    def _refuse(self, status: int, why: str) -> None:
+        """Answer and close; while another request is being answered, close after that."""
+        self._refused = True
+        self._unset_timer()
+        self.waiting.pop(self, None)
+        cycle = self.cycle
+        if cycle is not None and cycle.scope is self.scope and cycle.response_complete:
+            # Answered already, before all of its body had come.
+            self.transport.close()
+            return
+        request_id = self.edge.refused(status, why)
+        if cycle is not None and not cycle.response_complete:
+            if cycle.scope is not self.scope or cycle.response_started:
+                cycle.keep_alive = False
+                self.pipeline.clear()
+                return
+            # Its application waits for the rest of the body, which will not come.
+            cycle.disconnected = True
+            cycle.message_event.set()
+        body = msgspec.json.encode(ErrorBody(status, ERROR_TYPES[status], why, request_id))
+        head = b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n"
+        head += b"x-request-id: %b\r\n\r\n" % request_id.encode()
+        self.transport.write(STATUS_LINE[status] + head % len(body) + body)
+        if status == 503:
+            self.transport.close()
+        else:
+            self.transport.write_eof()
+            self.loop.call_later(_LINGER_SECONDS, self.transport.close)
+
+
+def bounded(edge: Edge, max_connections: int, receive_timeout: float) -> type[BoundedProtocol]:
+    """The protocol of one server, for uvicorn's `http`; raises InvalidInput.
+
+    Lets the process open enough files for the connections, as far as the system allows.
+    """
+    needed = max_connections + _OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise InvalidInput(
+            f"CATALOG_MAX_CONNECTIONS: {max_connections} need {needed} open files,"
+            f" and this process may have {hard}"
+        )
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    members: dict[str, Any] = {
+        "edge": edge,
+        "max_connections": max_connections,
+        "receive_timeout": receive_timeout,
+        "waiting": {},
+    }
+    return type("ServerProtocol", (BoundedProtocol,), members)

@@ -1,0 +1,109 @@
+"""What every request passes first and last: its id, its access line and its measure."""
+
+import itertools
+import secrets
+import time
+from collections.abc import Iterable
+
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, Send
+
+from api.logs import AccessLine, AccessLog, now
+from api.metrics import Metrics
+from api.permissions import Principal
+
+MAX_REQUEST_ID = 128
+_CLEAN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:/+=@")
+_numbers = itertools.count(1)
+_prefix = secrets.token_hex(4)
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+def request_id_of(headers: Headers) -> str:
+    """The caller's own id of the request if it is short and clean, else one made here."""
+    for name, value in headers:
+        if name == b"x-request-id":
+            clean = 0 < len(value) <= MAX_REQUEST_ID and _CLEAN.issuperset(value)
+            return value.decode() if clean else new_request_id()
+    return new_request_id()
+
+
+def new_request_id() -> str:
+    """Unlike that of any other request, in this process and others."""
+    return f"{_prefix}-{next(_numbers):x}"
+
+
+class Edge:
+    """Wraps the application; what the server refuses by itself is told to it as well."""
+
+    def __init__(self, metrics: Metrics, access_log: AccessLog) -> None:
+        self._metrics = metrics
+        self._access_log = access_log
+
+    async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, app: ASGIApp) -> None:
+        """Answer a request, under an id that its headers, errors, events and log lines share."""
+        request_id = request_id_of(scope["headers"])
+        scope["state"] = {**scope.get("state", {}), "request_id": request_id}
+        started = time.perf_counter()
+        # 499, as others have it, where the client left before there was a status.
+        status, sent, position = 499, 0, None
+
+        async def watch(message: Message) -> None:
+            nonlocal status, sent, position
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
+                message["headers"] = headers
+                position = _position(headers) if scope["method"] not in ("GET", "HEAD") else None
+            elif message["type"] == "http.response.body":
+                sent += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await app(scope, receive, watch)
+        finally:
+            seconds = time.perf_counter() - started
+            route = scope.get("path_template") or ""
+            self._metrics.observe(_known(scope["method"]), route, status, seconds)
+            if self._access_log.wanted:
+                caller = scope.get("user")
+                known = isinstance(caller, Principal)
+                self._access_log.write(
+                    AccessLine(
+                        timestamp=now(),
+                        request_id=request_id,
+                        method=_known(scope["method"]),
+                        route=route,
+                        status=status,
+                        ms=round(seconds * 1e3, 3),
+                        bytes=sent,
+                        caller=caller.name if known else None,
+                        roles=caller.roles if known else (),
+                        position=position,
+                    )
+                )
+
+    def refused(self, status: int, reason: str) -> str:
+        """Note a request that the connection refused before it was one; its new id."""
+        request_id = new_request_id()
+        self._metrics.observe("", "", status, 0.0)
+        if self._access_log.wanted:
+            self._access_log.write(
+                AccessLine(now(), request_id, "", "", status, 0.0, 0, reason=reason)
+            )
+        return request_id
+
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+def _known(method: str) -> str:
+    """The method, so that callers can make no labels of their own."""
+    return method if method in _METHODS else "other"
+
+
+def _position(headers: Headers) -> int | None:
+    for name, value in headers:
+        if name == b"x-catalog-position":
+            return int(value)
+    return None

@@ -1,0 +1,1 @@
+"""Bearer tokens: who may issue them, with which keys, and how they are checked."""

@@ -1,0 +1,119 @@
+"""Reads a token strictly, before its signature is checked; nothing in it is believed yet."""
+
+import json
+import sys
+from binascii import a2b_base64
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import msgspec
+
+from api.errors import Unauthorized
+
+_URL_SAFE = bytes.maketrans(b"-_+/=", b"+/   ")
+"""To the plain alphabet; what only that has, and padding, becomes something that is refused."""
+_REFUSED = frozenset({"crit", "b64", "zip", "enc"})
+"""Header members that change how a token is read; we understand none of them."""
+_TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
+SPACED = "scope"
+"""The claim whose value is words between spaces (RFC 9068), where others are lists."""
+
+
+class Header(msgspec.Struct, frozen=True):
+    """All of a token's header that counts; the keys and addresses it may bring do not."""
+
+    alg: str
+    kid: str | None = None
+    typ: str = "JWT"
+
+
+class Claims(msgspec.Struct, frozen=True):
+    """The claims that decide whether a token is good; times are seconds since 1970."""
+
+    sub: str
+    exp: float
+    nbf: float | None = None
+    iat: float | None = None
+    iss: str | None = None
+    aud: str | list[str] | None = None
+
+    @property
+    def audiences(self) -> list[str]:
+        """Whom the token is for."""
+        if self.aud is None:
+            return []
+        return [self.aud] if isinstance(self.aud, str) else self.aud
+
+
+def read_token(token: bytes) -> tuple[Header, Claims, dict[str, Any]]:
+    """Header, checked claims and all claims of a JWS in compact form; raises Unauthorized."""
+    try:
+        head, payload, signature = token.split(b".")
+        _decode(signature)
+        fields = _read_object(head)
+        if _REFUSED & fields.keys():
+            raise Unauthorized
+        header = msgspec.convert(fields, Header)
+        # A logout or event token of the same issuer is no access token (RFC 8725, 3.11).
+        if header.typ.lower() not in _TYPES:
+            raise Unauthorized
+        everything = _read_object(payload)
+        claims = msgspec.convert(everything, Claims)
+    except (ValueError, OverflowError, RecursionError, msgspec.ValidationError):
+        raise Unauthorized from None
+    return header, claims, everything
+
+
+def _read_object(segment: bytes) -> dict[str, Any]:
+    """The JSON object in a segment; raises ValueError for any doubt about it."""
+    text = _decode(segment).decode()
+    found = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse)
+    if not isinstance(found, dict):
+        raise ValueError("not an object")
+    return found
+
+
+def _decode(segment: bytes) -> bytes:
+    padded = segment.translate(_URL_SAFE) + b"=" * (-len(segment) % 4)
+    return a2b_base64(padded, strict_mode=True)
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is there twice")
+    return found
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def find_claim(claims: Mapping[str, Any], path: str) -> Any:
+    """The claim of this name, or else at this dotted path; None if there is none."""
+    if path in claims:
+        return claims[path]
+    found: Any = claims
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def find_roles(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:
+    """The roles at a path, none if the claim is absent; raises Unauthorized for another shape."""
+    found = find_claim(claims, path)
+    if found is None:
+        return ()
+    if path == SPACED and isinstance(found, str):
+        found = found.split(" ")
+    if not isinstance(found, list) or not all(isinstance(role, str) for role in found):
+        raise Unauthorized
+    return tuple(map(sys.intern, found))  # callers share them, and many callers are remembered
+
+
+def place_claim(claims: dict[str, Any], path: str, value: Any) -> None:
+    """Put a value where `find_claim` finds it."""
+    *above, last = path.split(".")
+    for name in above:
+        claims = claims.setdefault(name, {})
+    claims[last] = value

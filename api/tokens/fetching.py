@@ -1,0 +1,98 @@
+"""Gets a key set from an identity provider, within bounds of time and size."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from domain.errors import InvalidInput
+
+MAX_BYTES = 262_144
+_STEP_SECONDS = 5.0
+_TOTAL_SECONDS = 10.0
+
+
+class Unreachable(InvalidInput):
+    """The provider does not answer, or not with a document."""
+
+
+def check_url(url: str) -> None:
+    """Raises InvalidInput unless keys may be fetched there: https, or http on loopback."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise InvalidInput(f"{url!r} is no URL: {error}") from None
+    if parts.scheme not in ("http", "https") or not host:
+        raise InvalidInput(f"{url!r} is no URL with a scheme (https) and a host")
+    if parts.username is not None or parts.password is not None:
+        raise InvalidInput("a URL of keys must hold no user name or password")
+    if any(not 0x20 < ord(character) < 0x7F for character in url):
+        raise InvalidInput(f"{url!r} has characters that a URL cannot have")
+    if parts.scheme == "http" and not _is_loopback(host):
+        raise InvalidInput(
+            f"{url!r} must be https: whoever can change http on its way makes tokens for everyone"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def fetch(url: str) -> bytes:
+    """The document at a URL that `check_url` let pass; redirects are not followed.
+
+    Blocks for 10 seconds at most, once a connection stands. Raises Unreachable, saying why.
+    """
+    parts = urlsplit(url)
+    connect = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+    connection = connect(parts.hostname or "", parts.port, timeout=_STEP_SECONDS)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    try:
+        connection.connect()
+        with _limited(connection.sock):
+            connection.request("GET", target, headers={"Accept": "application/json"})
+            with connection.getresponse() as response:
+                return _read(response)
+    except (OSError, HTTPException, ValueError) as error:
+        raise Unreachable(f"no answer: {error or type(error).__name__}") from None
+    finally:
+        connection.close()
+
+
+def _read(response: HTTPResponse) -> bytes:
+    if 300 <= response.status < 400:
+        location = response.headers.get("Location", "")[:200]
+        raise Unreachable(f"redirects to {location!r}; redirects are not followed")
+    if response.status != 200:
+        raise Unreachable(f"answered {response.status}")
+    body = response.read(MAX_BYTES + 1)
+    if len(body) > MAX_BYTES:
+        raise Unreachable(f"answered with more than {MAX_BYTES} bytes")
+    if response.length:
+        raise Unreachable("ended its answer early")
+    return body
+
+
+@contextmanager
+def _limited(connection: socket.socket) -> Iterator[None]:
+    """Cut a connection off after the total time: its own limit is for each read, not for all."""
+    watchdog = threading.Timer(_TOTAL_SECONDS, _cut, [connection])
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        yield
+    finally:
+        watchdog.cancel()
+
+
+def _cut(connection: socket.socket) -> None:
+    with suppress(OSError):
+        # Below TLS, whose own shutdown would wait for the other side.
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -1,0 +1,118 @@
+"""An issuer's keys, kept current while requests are answered."""
+
+import time
+from collections.abc import Callable
+
+import structlog
+from anyio import Lock, to_thread
+
+from api.tokens.fetching import Unreachable
+from api.tokens.keys import KeySet
+from domain.errors import InvalidInput
+
+REFRESH_SECONDS = 240.0
+"""Age at which keys are asked for again: one that was removed is refused within 5 minutes."""
+RETRY_SECONDS = 30.0
+"""How soon a provider that failed is asked again."""
+UNKNOWN_SECONDS = 60.0
+"""Tokens with unknown key ids cause at most one request in this time."""
+STALE_SECONDS = 86_400.0
+"""How long keys are used while their provider is down."""
+
+_NO_KEYS = KeySet()
+
+Load = Callable[[], tuple[KeySet, list[str]]]
+"""Gets the keys, and what is wrong with those left out; blocks; raises InvalidInput."""
+
+log = structlog.get_logger("catalog.keys")
+
+
+class CachedKeys:
+    """The keys of one source; only `start` blocks, the rest belongs to the event loop."""
+
+    def __init__(
+        self, source: str, load: Load, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.source = source
+        self._load = load
+        self._clock = clock
+        self._keys = _NO_KEYS
+        self._due = self._stale_from = self._unknown_from = clock()
+        self._attempts = 0
+        self._loading = Lock()
+
+    def start(self) -> None:
+        """Get the keys for the first time; raises InvalidInput for anything wrong with them."""
+        try:
+            keys, problems = self._load()
+        except InvalidInput as error:
+            raise type(error)(f"{self.source}: {error.message}") from None
+        if problems:
+            raise InvalidInput(f"{self.source}: {'; '.join(problems)}")
+        if not keys.keys:
+            raise InvalidInput(f"{self.source}: no key there is for the algorithms allowed")
+        self._publish(keys)
+
+    def current(self) -> KeySet:
+        """The keys that count now: the same object as before unless they changed."""
+        return self._keys if self._clock() < self._stale_from else _NO_KEYS
+
+    async def reload_for_unknown(self) -> None:
+        """Look for a key that is not there, once a minute at most; joins a look under way."""
+        if not self._loading.locked():
+            now = self._clock()
+            if now < self._unknown_from:
+                return
+            self._unknown_from = now + UNKNOWN_SECONDS
+        await self._reload()
+
+    async def reload_if_due(self) -> None:
+        """Get the keys again when they have become old."""
+        if self._clock() >= self._due:
+            await self._reload()
+
+    async def _reload(self) -> None:
+        attempt = self._attempts
+        async with self._loading:
+            if self._attempts != attempt:
+                return  # whoever held the lock has just done it
+            try:
+                keys, problems = await to_thread.run_sync(self._load)
+            except InvalidInput as error:
+                self._due = self._clock() + RETRY_SECONDS
+                usable = max(0, round(self._stale_from - self._clock()))
+                log.error(
+                    "keys not renewed",
+                    source=self.source,
+                    reason=error.message,
+                    usable_seconds=usable,
+                )
+            else:
+                for problem in problems:
+                    log.error("key left out", source=self.source, reason=problem)
+                self._publish(keys)
+            finally:
+                self._attempts += 1
+
+    def _publish(self, keys: KeySet) -> None:
+        now = self._clock()
+        if keys.content != self._keys.content:
+            if self._keys is not _NO_KEYS:
+                log.info("keys changed", source=self.source, keys=[key.id for key in keys.keys])
+            self._keys = keys
+        self._due = now + REFRESH_SECONDS
+        self._stale_from = now + STALE_SECONDS
+
+
+def start_all(caches: list[CachedKeys]) -> None:
+    """Start the caches; a provider that is down is tolerated while another issuer has keys."""
+    failures: list[Unreachable] = []
+    for cache in caches:
+        try:
+            cache.start()
+        except Unreachable as error:
+            failures.append(error)
+    if len(failures) == len(caches):
+        raise InvalidInput("no issuer has keys: " + "; ".join(error.message for error in failures))
+    for failure in failures:
+        log.error("issuer without keys", reason=failure.message)

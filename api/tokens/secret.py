@@ -1,0 +1,38 @@
+"""The catalog's own secret, for tokens that it signs itself."""
+
+import os
+import secrets
+from pathlib import Path
+
+_FILE = "secret"
+
+
+def read_own_secret(directory: Path) -> tuple[str, Path]:
+    """The secret in a data directory and its file, made at first use (mode 0600)."""
+    path = directory / _FILE
+    if not path.exists():
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = directory / f"{_FILE}.{os.getpid()}"
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(32))
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            # A link fails where a rename would overwrite what another process just made.
+            os.link(fresh, path)
+        except FileExistsError:
+            pass
+        finally:
+            fresh.unlink()
+        _sync(directory)
+    return path.read_text().strip(), path
+
+
+def _sync(directory: Path) -> None:
+    """Make a new file's name survive power loss."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

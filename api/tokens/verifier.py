@@ -1,0 +1,156 @@
+"""Says whose a token is, or that it is none of ours."""
+
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from hashlib import blake2b
+from typing import Any
+
+import jwt
+import msgspec
+from anyio import create_task_group, sleep
+
+from api.errors import Unauthorized
+from api.permissions import Principal
+from api.settings import Settings
+from api.tokens.claims import Claims, find_claim, find_roles, read_token
+from api.tokens.issuers import Issuer, read_issuers
+from api.tokens.key_cache import CachedKeys, start_all
+from api.tokens.keys import ASYMMETRIC, SYMMETRIC, Key, KeySet
+from domain.names import MAX_NAME_LENGTH
+
+MAX_TOKEN_BYTES = 8_192
+_REMEMBERED = 10_000
+_TICK_SECONDS = 5.0
+
+_signatures = jwt.PyJWS(
+    algorithms=[*SYMMETRIC, *ASYMMETRIC], options={"enforce_minimum_key_length": True}
+)
+
+
+class _Trusted(msgspec.Struct, frozen=True, eq=False):
+    issuer: Issuer
+    cache: CachedKeys
+
+
+class _Verified(msgspec.Struct, frozen=True, eq=False):
+    """A token that was good, until its time is over or the issuer's keys change."""
+
+    principal: Principal
+    expires: float
+    keys: KeySet
+    cache: CachedKeys
+
+
+class TokenVerifier:
+    """Checks tokens of several issuers; a good one is remembered by its digest."""
+
+    def __init__(
+        self,
+        trusted: list[tuple[Issuer, CachedKeys]],
+        *,
+        leeway: float,
+        max_lifetime: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._trusted = {issuer.name: _Trusted(issuer, cache) for issuer, cache in trusted}
+        self._leeway = leeway
+        self._max_lifetime = max_lifetime
+        self._clock = clock
+        self._remembered: OrderedDict[bytes, _Verified] = OrderedDict()
+
+    async def verify(self, header: bytes) -> Principal:
+        """The caller of an Authorization header; raises Unauthorized without saying why."""
+        scheme, _, token = header.partition(b" ")
+        if scheme.lower() != b"bearer" or not 0 < len(token) <= MAX_TOKEN_BYTES:
+            raise Unauthorized
+        digest = blake2b(token, digest_size=32).digest()
+        known = self._remembered.get(digest)
+        if known is not None:
+            if self._clock() < known.expires and known.keys is known.cache.current():
+                self._remembered.move_to_end(digest)
+                return known.principal
+            del self._remembered[digest]
+        verified = await self._verify(token)
+        self._remembered[digest] = verified
+        if len(self._remembered) > _REMEMBERED:
+            self._remembered.popitem(last=False)
+        return verified.principal
+
+    async def _verify(self, token: bytes) -> _Verified:
+        """What costs nothing comes first: a token that is bad anyway makes nobody ask for keys."""
+        header, claims, everything = read_token(token)
+        trusted = self._trusted.get(claims.iss)
+        if trusted is None or header.alg not in trusted.issuer.algorithms:
+            raise Unauthorized
+        self._check(claims, trusted.issuer)
+        keys = trusted.cache.current()
+        candidates = keys.find(header.kid, header.alg)
+        if not candidates and header.kid is not None:
+            await trusted.cache.reload_for_unknown()
+            keys = trusted.cache.current()
+            candidates = keys.find(header.kid, header.alg)
+        if not any(_is_signed(token, key) for key in candidates):
+            raise Unauthorized
+        principal = _make_principal(everything, trusted.issuer)
+        return _Verified(principal, claims.exp + self._leeway, keys, trusted.cache)
+
+    def _check(self, claims: Claims, issuer: Issuer) -> None:
+        now = self._clock()
+        issued = now if claims.iat is None else min(claims.iat, now)
+        good = (
+            now < claims.exp + self._leeway
+            and claims.exp <= issued + self._max_lifetime + self._leeway
+            and (claims.nbf is None or claims.nbf <= now + self._leeway)
+            and (claims.iat is None or claims.iat <= now + self._leeway)
+            # Without an audience configured, a token that names one is for somebody else.
+            and (not issuer.audiences) == (claims.aud is None)
+            and (not issuer.audiences or not issuer.audiences.isdisjoint(claims.audiences))
+        )
+        if not good:
+            raise Unauthorized
+
+    @asynccontextmanager
+    async def refreshing(self, _: Any) -> AsyncIterator[None]:
+        """Keep the keys current while the block runs (a lifespan of the application)."""
+        async with create_task_group() as tasks:
+            for trusted in self._trusted.values():
+                tasks.start_soon(_keep_current, trusted.cache)
+            yield
+            tasks.cancel_scope.cancel()
+
+
+def open_verifier(settings: Settings) -> TokenVerifier:
+    """A verifier with its keys loaded; raises InvalidInput for what an operator must mend."""
+    trusted = [
+        (issuer, CachedKeys(issuer.source, issuer.loader())) for issuer in read_issuers(settings)
+    ]
+    start_all([cache for _, cache in trusted])
+    return TokenVerifier(
+        trusted, leeway=settings.jwt_leeway, max_lifetime=settings.jwt_max_lifetime
+    )
+
+
+async def _keep_current(cache: CachedKeys) -> None:
+    while True:
+        await sleep(_TICK_SECONDS)
+        await cache.reload_if_due()
+
+
+def _is_signed(token: bytes, key: Key) -> bool:
+    """Whether a token is signed with a key, by the algorithm that the key is bound to."""
+    try:
+        _signatures.decode_complete(token, key.jwk, algorithms=[key.algorithm])
+    except (jwt.PyJWTError, ValueError):
+        return False
+    return True
+
+
+def _make_principal(claims: dict[str, Any], issuer: Issuer) -> Principal:
+    name = find_claim(claims, issuer.name_claim)
+    if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME_LENGTH:
+        raise Unauthorized
+    if not name.isprintable():  # it will stand in events, logs and headers
+        raise Unauthorized
+    return Principal(name, find_roles(claims, issuer.roles_claim))

@@ -1,0 +1,132 @@
+"""The hostile tests 20, 24, 25, 26 and 28: no parameter is too much, and none is ignored.
+
+Longer ones than these are refused with their address: tests/e2e/test_hostile_connections.
+"""
+
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.api.conftest import Client
+
+QUERY = "/v1/search/query"
+DEEP = '{"bool":{"must":' * 700
+
+
+def refused(client: Client, path: str, **params: object) -> str:
+    """The message of a 400 that came soon; the best of three, as the machine is shared."""
+    taken = []
+    for _ in range(3):
+        started = time.perf_counter()
+        status, body = client.ask("GET", path, params=params)
+        taken.append(time.perf_counter() - started)
+        assert (status, body["errorType"]) == (400, "BAD_REQUEST"), body
+    assert min(taken) < 0.05
+    message: str = body["message"]
+    return message
+
+
+@pytest.mark.parametrize(
+    ("q", "said"),
+    [
+        ("x" * 10_000, "1024 characters"),
+        (" ".join(f"w{n}" for n in range(200)), "64 clauses"),
+        ("(" * 500 + "a" + ")" * 500, "8 deep"),
+    ],
+)
+def test_20_query_text_is_bounded(empty: Client, q: str, said: str) -> None:
+    assert said in refused(empty, QUERY, q=q)
+
+
+@pytest.mark.parametrize("parameter", ["queryFilter", "postFilter"])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (DEEP, ""),
+        ('{"script":{"source":"1"}}', "unknown clause 'script'"),
+        ('{"term":{"name":"a"},"term":{"name":"b"}}', ""),
+        ('{"range":{"version":{"gte":' + "9" * 5_000 + "}}}", ""),
+        ("not json", ""),
+        ("[]", "must be a JSON object"),
+        ('{"bool":{"must":[],"perhaps":[]}}', "unknown key 'perhaps'"),
+        ('{"term":{"name":"a"},"size":1}', "exactly one clause"),
+    ],
+)
+def test_24_filter_is_carried_out_or_refused(
+    empty: Client, parameter: str, text: str, said: str
+) -> None:
+    message = refused(empty, QUERY, q="*", **{parameter: text})
+
+    assert parameter in message
+    assert said in message
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("from", value) for value in ("2147483648", "-1", "1.5", "0x10", "\u0661\u0660", "")),
+        *(("size", value) for value in ("1000000000", "-1", "1.5", "ten", "1001", " 1 2")),
+    ],
+)
+def test_25_window_of_a_search_is_checked(empty: Client, name: str, value: str) -> None:
+    assert name in refused(empty, QUERY, q="*", **{name: value})
+
+
+def test_25_window_ends_at_ten_thousand(empty: Client) -> None:
+    assert "10000" in refused(empty, QUERY, q="*", **{"from": 9_001, "size": 1_000})
+    answer = empty.get(QUERY, q="*", size=0)
+    assert answer["hits"]["hits"] == []
+
+
+@pytest.mark.parametrize("value", ["1000001", "-1", "", "1.5", "0x1", "\u0661", "1 000"])
+def test_26_limit_of_contracts_is_checked(empty: Client, value: str) -> None:
+    assert "limit" in refused(empty, "/v1/dataContracts", limit=value)
+
+
+def test_26_limit_is_the_kinds_own(empty: Client) -> None:
+    assert "limit" in refused(empty, "/v1/tables", limit="1001")
+    assert empty.get("/v1/tables", limit=0) == {"data": [], "paging": {"total": 0}}
+    assert empty.get("/v1/dataContracts", limit=1_000_000) == {"data": [], "paging": {"total": 0}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "bad"),
+    [
+        (",".join(f"f{n}" for n in range(2_000)), "f0"),
+        ("owners,nonsense,worse", "nonsense"),
+        ("Owners", "Owners"),
+        ("owners;extension", "owners;extension"),
+        ("owners,columns", "columns"),
+        ("owners,,extension", ""),
+    ],
+)
+def test_28_first_bad_field_is_named(empty: Client, fields: str, bad: str) -> None:
+    message = refused(empty, "/v1/dataContracts", fields=fields)
+
+    assert message == (
+        f"fields: Invalid field name {bad}; allowed are owners, reviewers, extension"
+    )
+
+
+def test_28_fields_may_be_repeated_and_spaced(empty: Client) -> None:
+    assert empty.get("/v1/dataContracts", fields="owners, reviewers,owners ,extension")
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    name=st.sampled_from(
+        ["q", "queryFilter", "postFilter", "index", "sortField", "after", "fields"]
+    ),
+    value=st.text(max_size=60) | st.binary(max_size=60).map(lambda b: b.decode("latin-1")),
+)
+def test_any_value_gives_200_or_400(empty: Client, name: str, value: str) -> None:
+    if name in ("after", "fields"):
+        status, _ = empty.ask("GET", "/v1/tables", params={name: value})
+    else:
+        status, _ = empty.ask("GET", QUERY, params={"q": "*", name: value})
+
+    assert status in (200, 400)

@@ -1,0 +1,328 @@
+"""The hostile tests 26 and 29 on a real socket, and what the access log says of it all."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.conftest import catalog
+
+TIMEOUT = 2.0
+CONNECTIONS = 200
+
+
+class Serving:
+    """A server with narrow limits, asked by bytes."""
+
+    def __init__(self, process: subprocess.Popen[str], port: int, token: str, log: Path) -> None:
+        self.process = process
+        self.port = port
+        self.token = token
+        self.log = log
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), 10)
+
+    def head(self, method: str, path: str, **headers: Any) -> bytes:
+        lines = [f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {self.token}"]
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        return "\r\n".join([*lines, "", ""]).encode()
+
+    def ask(self, request: bytes) -> tuple[int, dict[str, str], Any]:
+        """Status, headers and body of the answer to a request on a connection of its own."""
+        with self.connect() as connection:
+            with suppress(BrokenPipeError, ConnectionResetError):
+                connection.sendall(request)
+            return answer(connection)
+
+    def served(self) -> float:
+        """Seconds that a list takes; it must be answered."""
+        started = time.perf_counter()
+        status, _, body = self.ask(self.head("GET", "/v1/tables?limit=1", Connection="close"))
+        assert (status, len(body["data"]) <= 1) == (200, True)
+        return time.perf_counter() - started
+
+    def memory(self) -> int:
+        """Bytes that the server holds."""
+        text = Path(f"/proc/{self.process.pid}/status").read_text()
+        found = re.search(r"VmRSS:\s+(\d+) kB", text)
+        assert found is not None
+        return int(found[1]) * 1024
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The lines of the log so far, each of them JSON."""
+        return [json.loads(line) for line in self.log.read_text().splitlines()]
+
+
+def answer(connection: socket.socket) -> tuple[int, dict[str, str], Any]:
+    received = b""
+    while b"\r\n\r\n" not in received:
+        part = connection.recv(65_536)
+        assert part, received
+        received += part
+    head, _, body = received.partition(b"\r\n\r\n")
+    first, *rest = head.decode().split("\r\n")
+    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in rest)}
+    while len(body) < int(headers["content-length"]):
+        body += connection.recv(65_536)
+    return int(first.split()[1]), headers, json.loads(body) if body else None
+
+
+@contextmanager
+def serving(directory: Path, **settings: str) -> Iterator[Serving]:
+    token = catalog("token", "--subject", "me", "--role", "admin", "--data", str(directory))
+    log = directory / "log"
+    narrow = {
+        "CATALOG_MAX_CONNECTIONS": str(CONNECTIONS),
+        "CATALOG_RECEIVE_TIMEOUT": str(TIMEOUT),
+        **settings,
+    }
+    with log.open("a") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "api.commands", "serve", "--port=0", f"--data={directory}"],
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **narrow},
+        )
+    try:
+        assert process.stdout is not None
+        found = re.search(r":(\d+),", process.stdout.readline())
+        assert found is not None, log.read_text()
+        served = Serving(process, int(found[1]), token.stdout.strip(), log)
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                served.served()
+                break
+            except (OSError, KeyError):
+                # Not listening yet, or the lists are still being built.
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        log.write_text("")
+        yield served
+    finally:
+        process.terminate()
+        process.wait(30)
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    with serving(tmp_path_factory.mktemp("server")) as started:
+        yield started
+
+
+def refusal(given: tuple[int, dict[str, str], Any]) -> tuple[int, str]:
+    """Status and type of an error that has the one shape and ends the connection."""
+    status, headers, body = given
+    assert headers["connection"] == "close"
+    assert sorted(body) == ["code", "errorType", "message", "requestId"]
+    assert (body["code"], body["requestId"]) == (status, headers["x-request-id"])
+    return status, body["errorType"]
+
+
+def test_29_long_address_is_414(server: Serving) -> None:
+    for size in (16_400, 65_536, 1_000_000):
+        given = server.ask(server.head("GET", "/v1/tables?after=" + "a" * size))
+        assert refusal(given) == (414, "URI_TOO_LONG")
+    status, _, body = server.ask(server.head("GET", "/v1/tables?after=" + "a" * 16_000))
+    assert (status, body["errorType"]) == (400, "BAD_REQUEST")
+
+
+def test_29_many_or_large_headers_are_431(server: Serving) -> None:
+    many = {f"x_{number}": "y" for number in range(200)}
+    for headers in (many, {"x_large": "y" * 40_000}, {"x_huge": "y" * 5_000_000}):
+        given = server.ask(server.head("GET", "/v1/tables", **headers))
+        assert refusal(given) == (431, "HEADERS_TOO_LARGE")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "length"),
+    [
+        ("GET", "/v1/tables", 100_000_000),
+        ("DELETE", "/v1/tables/x", 1_000_000),
+        ("POST", "/v1/tables", 100_000_000),
+        ("PUT", "/nowhere", 100_000_000),
+    ],
+)
+def test_29_large_body_is_413_and_not_read(
+    server: Serving, method: str, path: str, length: int
+) -> None:
+    before = server.memory()
+    announced = server.head(method, path, Content_Length=length)
+    assert refusal(server.ask(announced)) == (413, "PAYLOAD_TOO_LARGE")
+
+    chunk = b"100000\r\n" + b"x" * 0x100000 + b"\r\n"
+    unannounced = server.head(method, path, Transfer_Encoding="chunked") + chunk * 30
+    status, _, _ = server.ask(unannounced)
+    # Who does not wait for the body has answered by then.
+    early = {"GET": 200}.get(method, 404 if path == "/nowhere" else 413)
+    assert status in (413, early)
+    assert server.memory() - before < 64_000_000
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/9\r\n\r\n", b"GET http://[ HTTP/1.1\r\n\r\n"],
+)
+def test_29_what_is_no_http_is_400(server: Serving, garbage: bytes) -> None:
+    assert refusal(server.ask(garbage + b"\r\n\r\n")) == (400, "BAD_REQUEST")
+
+
+def test_29_slow_head_and_slow_body_are_408(server: Serving) -> None:
+    head = server.head("POST", "/v1/tables", Content_Length=100)
+    slow = [
+        (b"GET /v1/tables HT", b"TP/1.1\r\nx"),
+        (head[:-2], b"x-b: y"),
+        (head + b'{"name":', b" "),
+    ]
+    for part, drip in slow:
+        with server.connect() as connection:
+            connection.sendall(part)
+            server.served()
+            started = time.monotonic()
+            time.sleep(0.1)
+            connection.sendall(drip)
+            connection.settimeout(TIMEOUT * 3)
+            status, _, body = answer(connection)
+            assert (status, body["code"]) == (408, 408)
+            assert time.monotonic() - started < TIMEOUT * 2
+
+
+def test_29_connection_that_asks_nothing_is_closed(server: Serving) -> None:
+    with server.connect() as connection:
+        connection.settimeout(TIMEOUT * 3)
+        assert connection.recv(1) == b""
+
+
+def test_29_idle_connections_make_room_for_others(server: Serving) -> None:
+    before = server.memory()
+    request = server.head("GET", "/healthz")
+    idle = []
+    try:
+        for number in range(1_000):
+            connection = server.connect()
+            idle.append(connection)
+            if number % 2:
+                connection.sendall(request)
+                assert answer(connection)[0] == 200
+            elif number % 10 == 0:
+                connection.sendall(b"GET / HT")
+        taken = sorted(server.served() for _ in range(50))
+        assert taken[25] < 0.25
+        assert server.memory() - before < 64_000_000
+        open_files = len(list(Path(f"/proc/{server.process.pid}/fd").iterdir()))
+        assert open_files < CONNECTIONS + 100
+    finally:
+        for connection in idle:
+            connection.close()
+
+
+def test_29_caller_over_its_rate_is_429(tmp_path: Path) -> None:
+    limits = {"CATALOG_RATE_LIMIT": "0.01", "CATALOG_RATE_BURST": "20"}
+    with serving(tmp_path, **limits) as server:
+        answers = [server.ask(server.head("GET", "/v1/tables")) for _ in range(30)]
+        statuses = [status for status, _, _ in answers]
+
+    assert statuses == sorted(statuses)
+    assert set(statuses) == {200, 429}
+    assert answers[-1][2]["errorType"] == "LIMITS_EXCEPTION"
+    assert int(answers[-1][1]["retry-after"]) > 60
+
+
+def test_26_client_that_leaves_or_does_not_read_stops_the_stream(tmp_path: Path) -> None:
+    lines = [
+        '{"entityType":"databaseService","name":"s","serviceType":"Mysql"}',
+        '{"entityType":"database","name":"d","service":"s"}',
+        '{"entityType":"databaseSchema","name":"x","database":"s.d"}',
+        '{"entityType":"table","name":"t","databaseSchema":"s.d.x","columns":[]}',
+    ]
+    entity = {"type": "table", "fullyQualifiedName": "s.d.x.t"}
+    contract = {"entityType": "dataContract", "description": "x" * 4_000, "entity": entity}
+    lines += [json.dumps({**contract, "name": f"c{number:05}"}) for number in range(8_000)]
+    file = tmp_path / "catalog.jsonl"
+    file.write_text("\n".join(lines))
+    assert catalog("import", str(file), "--data", str(tmp_path)).returncode == 0
+
+    with serving(tmp_path) as server:
+        request = server.head("GET", "/v1/dataContracts?limit=1000000")
+        whole = 8_000 * 4_000
+        while True:
+            status, _, body = server.ask(server.head("GET", "/v1/dataContracts?limit=0"))
+            if status == 200 and body["paging"]["total"] == 8_000:
+                break
+            time.sleep(0.1)
+        with server.connect() as leaving:
+            leaving.sendall(request)
+            assert leaving.recv(1_000).startswith(b"HTTP/1.1 200")
+        with server.connect() as stuck:
+            stuck.sendall(request)
+            deadline = time.monotonic() + TIMEOUT * 4
+            while len(streams := [each for each in server.lines() if each["bytes"] > 10_000]) < 2:
+                assert time.monotonic() < deadline, server.lines()
+                time.sleep(0.1)
+
+    assert [each["status"] for each in streams] == [200, 200]
+    assert all(each["bytes"] < whole for each in streams)
+
+
+def test_log_has_a_line_for_each_request_and_no_secret(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        secret_text = (tmp_path / "secret").read_text().strip()
+        parts = server.token.split(".")
+        tokens = [".".join(each) for each in (parts[::-1], [*parts[:2], "AAAA"], parts[:2])]
+        bad = [*tokens, secret_text, "x" * 9_000, parts[1]]
+        for token in bad:
+            for header in (f"Bearer {token}", f"Basic {token}", token):
+                plain = f"GET /v1/tables HTTP/1.1\r\nHost: x\r\nAuthorization: {header}\r\n\r\n"
+                assert server.ask(plain.encode())[0] == 401
+        for path in (f"/v1/tables?token={server.token}", f"/{server.token}", f"/v1/{secret_text}"):
+            server.ask(server.head("GET", path))
+        made = {"name": "g", "description": secret_text}
+        body = json.dumps(made).encode()
+        head = server.head(
+            "POST", "/v1/glossaries", Content_Length=len(body), X_Request_Id="mine-7"
+        )
+        status, headers, _ = server.ask(head + body)
+        assert (status, headers["x-request-id"]) == (201, "mine-7")
+        server.ask(b"GET /" + server.token.encode() + b" HTTP/x\r\n\r\n")
+        time.sleep(0.2)
+        text = server.log.read_text()
+        lines = server.lines()
+
+    assert [part for part in (*parts[1:], secret_text, "x" * 50) if part in text] == []
+    (write,) = (line for line in lines if line.get("request_id") == "mine-7")
+    assert write.pop("timestamp").startswith("20")
+    assert write.pop("ms") > 0
+    assert write.pop("bytes") > 100
+    assert write == {
+        "event": "request",
+        "level": "info",
+        "request_id": "mine-7",
+        "method": "POST",
+        "route": "/v1/glossaries",
+        "status": 201,
+        "caller": "me",
+        "roles": ["admin"],
+        "position": 1,
+    }
+    refused = [line for line in lines if line.get("status") == 401]
+    assert len(refused) == 18
+    assert {line.get("caller") for line in refused} == {None}
+
+
+def test_log_without_requests_is_quiet(tmp_path: Path) -> None:
+    with serving(tmp_path, CATALOG_ACCESS_LOG="false") as server:
+        server.served()
+        assert server.lines() == []
