@@ -9,6 +9,7 @@ import click
 from benchmarks import (
     access,
     bulk_import,
+    hostile,
     list_pages,
     process,
     rebuild,
@@ -24,6 +25,7 @@ from benchmarks.workspace import Workspace
 
 BENCHMARKS: Mapping[str, Callable[[Workspace, bool], list[Figure]]] = {
     "list": list_pages.measure,
+    "hostile": hostile.measure,
     "access": access.measure,
     "stream": stream.measure,
     "import": bulk_import.measure,

@@ -54,7 +54,10 @@ def running(
     command = command or [sys.executable, "-m", "benchmarks.server", str(directory)]
     secret = secrets.token_hex(32)
     environment = {**os.environ, "CATALOG_JWT_SECRET": secret}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
+    with (
+        (directory / "server.log").open("w") as said,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, env=environment) as process,
+    ):
         try:
             assert process.stdout is not None
             found = _ADDRESS.search(process.stdout.readline())
