@@ -17,7 +17,9 @@ from projections.stores import Stores
 
 READ_YOUR_WRITES_SECONDS = 2.0
 """How long a write waits for the sorted read model."""
-_WRITERS, _SEARCHES = 16, 4
+_WRITERS, _SEARCHES = 16, 2
+"""Threads. More searches at once answer no more of them, as each wants the interpreter most of the
+time, and lists wait for all of them."""
 
 T = TypeVar("T")
 

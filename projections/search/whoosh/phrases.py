@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.whoosh.arrays import ranges, starts
+from projections.search.whoosh.arrays import ranges
 from projections.search.whoosh.segments import Numbers, SegmentView
 from projections.search.whoosh.term_results import Postings
 
@@ -33,13 +33,11 @@ def together(
     for other in rarest[1:]:
         ids = ids.compress(other.present(ids))
     found: list[Numbers] = []
+    join = _near if slop else _adjacent
     for begin in range(0, len(ids), _CHUNK):
         check()
         chunk = ids[begin : begin + _CHUNK]
-        lists = {
-            number: _Positions(view, field, number, chunk) for number in dict.fromkeys(numbers)
-        }
-        join = _near if slop else _adjacent
+        lists = {n: _Positions(view, field, n, chunk) for n in dict.fromkeys(numbers)}
         found.append(chunk.compress(join([lists[number] for number in numbers], slop)))
     return np.concatenate(found) if found else ids
 
@@ -51,84 +49,56 @@ class _Positions:
         inverted = view.fields[field]
         assert inverted.position_starts is not None
         assert inverted.positions is not None
-        self._view = view
-        self._term = (field, number)
-        self._starts = inverted.position_starts
         self._positions = inverted.positions
-        self._slice = inverted.postings(number)
-        postings = inverted.ids[self._slice]
-        self._many = len(ids) * _MANY >= len(postings)
-        """Whether the term is looked at in so many of its documents that all are cheaper."""
-        if self._many:
+        where = inverted.postings(number)
+        postings = inverted.ids[where]
+        if len(ids) * _MANY >= len(postings):
             wanted = np.zeros(view.size, np.bool_)
             wanted[ids] = True
-            self._places = np.flatnonzero(wanted.take(postings))
+            places = np.flatnonzero(wanted.take(postings))
         else:
-            self._places = postings.searchsorted(ids)
+            places = postings.searchsorted(ids)
+        starts = inverted.position_starts[where.start : where.stop + 1]
+        self._begins = starts.take(places)
+        self.sizes = starts.take(places + 1) - self._begins
+        """How many positions each document has."""
 
-    @property
-    def size(self) -> int:
-        """Number of documents."""
-        return len(self._places)
+    def all(self) -> NDArray[np.int32]:
+        """The positions of all documents, ascending in each."""
+        return self._positions.take(ranges(self._begins, self.sizes))
 
-    def signatures(self, shift: int) -> NDArray[np.uint64]:
-        """For each document a bit per position modulo 64, positions moved back by `shift`."""
-        if not self._many:
-            begins, sizes = self._ranges(self._places)
-            found = _bits(self._positions.take(ranges(begins, sizes)), starts(sizes)[:-1])
-        else:
-            key = ("positions", *self._term)
-            found = self._view.memory.array(key, self._all_signatures).take(self._places)
-        if not (turned := shift % 64):
-            return found
-        return (found >> np.uint64(turned)) | (found << np.uint64(64 - turned))
-
-    def _all_signatures(self) -> NDArray[np.uint64]:
-        places = self._starts[self._slice.start : self._slice.stop + 1]
-        first = places[0]
-        return _bits(self._positions[first : places[-1]], places[:-1] - first)
-
-    def keys(self, shift: int, documents: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Document and position in one number, of some of the documents, ascending."""
-        begins, sizes = self._ranges(self._places.take(documents))
-        places = self._positions.take(ranges(begins, sizes)).astype(np.int64)
-        # The room between documents is wider than any slop, also below the first position.
-        return (np.repeat(documents + 1, sizes) << _ROOM) + (places - shift)
-
-    def _ranges(self, places: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the positions of postings begin, and how many there are."""
-        postings = places + self._slice.start
-        begins = self._starts.take(postings)
-        return begins, self._starts.take(postings + 1) - begins
+    def hold(
+        self, documents: NDArray[np.intp], wanted: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
+        """Whether each of the documents has the position wanted in it, by halving."""
+        at = self._begins.take(documents)
+        last = at + (self.sizes.take(documents) - 1)
+        step = 1 << int((last - at).max(initial=0)).bit_length() >> 1
+        while step:
+            further = np.minimum(at + step, last)
+            at = np.where(self._positions.take(further) <= wanted, further, at)
+            step >>= 1
+        return np.equal(self._positions.take(at), wanted)
 
 
-def _bits(positions: NDArray[np.int32], begins: NDArray[np.int64]) -> NDArray[np.uint64]:
-    bits = np.left_shift(np.uint64(1), (positions & 63).astype(np.uint64))
-    return np.bitwise_or.reduceat(bits, begins)
-
-
-def _adjacent(parts: list[_Positions], _slop: int) -> NDArray[np.bool_]:
-    signatures = parts[0].signatures(0)
-    for shift, part in enumerate(parts[1:], 1):
-        signatures = signatures & part.signatures(shift)
-    likely = np.flatnonzero(signatures)
-    keys = parts[0].keys(0, likely)
-    for shift, part in enumerate(parts[1:], 1):
-        others = part.keys(shift, likely)
-        if not len(keys) or not len(others):
-            break
-        places = np.minimum(others.searchsorted(keys), len(others) - 1)
-        keys = keys.compress(others.take(places) == keys)
-    found = np.zeros(len(signatures), np.bool_)
-    found[(keys >> _ROOM) - 1] = True
+def _adjacent(parts: Sequence[_Positions], _slop: int) -> NDArray[np.bool_]:
+    """Whether the parts follow each other: each place of the fewest is looked up in the others."""
+    first, *others = sorted(enumerate(parts), key=lambda part: int(part[1].sizes.sum()))
+    shift, part = first
+    documents = np.repeat(np.arange(len(part.sizes)), part.sizes)
+    begins = part.all() - np.int32(shift)
+    for shift, part in others:
+        held = part.hold(documents, begins + np.int32(shift))
+        documents, begins = documents.compress(held), begins.compress(held)
+    found = np.zeros(len(part.sizes), np.bool_)
+    found[documents] = True
     return found
 
 
-def _near(parts: list[_Positions], slop: int) -> NDArray[np.bool_]:
+def _near(parts: Sequence[_Positions], slop: int) -> NDArray[np.bool_]:
     """Whether a window of `slop` holds every part: at its end each was seen not long before."""
-    size = parts[0].size
-    every = np.arange(size)
-    lists = [part.keys(shift, every) for shift, part in enumerate(parts)]
+    size = len(parts[0].sizes)
+    lists = [_keys(part, shift) for shift, part in enumerate(parts)]
     keys = np.concatenate(lists)
     owners = np.repeat(np.arange(len(parts)), [len(keys_of) for keys_of in lists])
     order = np.argsort(keys, kind="stable")
@@ -143,3 +113,10 @@ def _near(parts: list[_Positions], slop: int) -> NDArray[np.bool_]:
     ends = keys.compress(keys - oldest <= slop)
     found[((ends + (len(parts) + slop)) >> _ROOM) - 1] = True
     return found
+
+
+def _keys(part: _Positions, shift: int) -> NDArray[np.int64]:
+    """Document and position, moved back by `shift`, in one number, ascending."""
+    documents = np.repeat(np.arange(1, len(part.sizes) + 1), part.sizes)
+    # The room between documents is wider than any slop, also below the first position.
+    return (documents << _ROOM) + (part.all() - np.int32(shift))

@@ -10,11 +10,13 @@ from projections.search.whoosh.results import (
     Sparse,
     among,
     filled,
-    picked,
     rounded,
     times,
 )
 from projections.search.whoosh.segments import Mask, Numbers, SegmentView
+
+_FEW = 16
+"""Documents are searched for one by one up to one in so many of the term's."""
 
 
 class Postings:
@@ -68,17 +70,23 @@ class Postings:
         return mask
 
     def present(self, ids: Numbers) -> Mask:
-        if self.is_dense:
+        if self._by_table(ids):
             return np.not_equal(self._table().take(ids), 0)
         return among(self._ids, ids)[1]
 
     def scores_at(self, ids: Numbers) -> Scores:
         if ids is self._ids:
             return filled(self._scores(), len(ids))
-        if self.is_dense:
+        if self._by_table(ids):
             return self._scored(self._table().take(ids))
         places, present = among(self._ids, ids)
-        return picked(self._scores(), places, present)
+        if self._impacts is None or not self.count:
+            return self._scored(present.view(np.uint8))
+        return self._scored(self.impacts().take(places) * present)
+
+    def _by_table(self, ids: Numbers) -> bool:
+        """Whether a table is the cheaper way to look up so many documents."""
+        return self.is_dense and len(ids) * _FEW >= self.count
 
     def dense(self) -> Scores:
         if self.is_dense:
