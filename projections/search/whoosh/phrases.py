@@ -67,16 +67,16 @@ class _Positions:
         """The positions of all documents, ascending in each."""
         return self._positions.take(ranges(self._begins, self.sizes))
 
-    def hold(
-        self, documents: NDArray[np.intp], wanted: NDArray[np.int32]
-    ) -> NDArray[np.bool_]:
+    def hold(self, documents: NDArray[np.intp], wanted: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Whether each of the documents has the position wanted in it, by halving."""
         at = self._begins.take(documents)
         last = at + (self.sizes.take(documents) - 1)
         step = 1 << int((last - at).max(initial=0)).bit_length() >> 1
         while step:
-            further = np.minimum(at + step, last)
-            at = np.where(self._positions.take(further) <= wanted, further, at)
+            wide = np.flatnonzero(last - at >= step)
+            further = at.take(wide) + step
+            before = self._positions.take(further) <= wanted.take(wide)
+            at[wide.compress(before)] = further.compress(before)
             step >>= 1
         return np.equal(self._positions.take(at), wanted)
 

@@ -15,9 +15,6 @@ from projections.search.whoosh.results import (
 )
 from projections.search.whoosh.segments import Mask, Numbers, SegmentView
 
-_FEW = 16
-"""Documents are searched for one by one up to one in so many of the term's."""
-
 
 class Postings:
     """The documents of one term, scored by its impacts; nothing is copied before it is needed."""
@@ -70,23 +67,19 @@ class Postings:
         return mask
 
     def present(self, ids: Numbers) -> Mask:
-        if self._by_table(ids):
+        if self.is_dense:
             return np.not_equal(self._table().take(ids), 0)
         return among(self._ids, ids)[1]
 
     def scores_at(self, ids: Numbers) -> Scores:
         if ids is self._ids:
             return filled(self._scores(), len(ids))
-        if self._by_table(ids):
+        if self.is_dense:
             return self._scored(self._table().take(ids))
         places, present = among(self._ids, ids)
         if self._impacts is None or not self.count:
             return self._scored(present.view(np.uint8))
         return self._scored(self.impacts().take(places) * present)
-
-    def _by_table(self, ids: Numbers) -> bool:
-        """Whether a table is the cheaper way to look up so many documents."""
-        return self.is_dense and len(ids) * _FEW >= self.count
 
     def dense(self) -> Scores:
         if self.is_dense:
