@@ -12,6 +12,7 @@ from projections.search.whoosh.term_results import Postings
 _CHUNK = 20_000
 """Documents compared at a time."""
 _MANY = 4
+"""Documents are looked up through a mask if they are more than one in so many of the term's."""
 _ROOM = 32
 """Bits of a position beside the number of a document."""
 
