@@ -8,13 +8,13 @@ from litestar import Request
 
 from api.errors import ClientLeft, TooLarge, UnsupportedMediaType
 from domain.errors import InvalidInput
+from domain.json_nesting import deeper_than
 
 MAX_BODY = 10_000_000
 MAX_DEPTH = 64
 JSON_TYPES = ("application/json",)
 PATCH_TYPES = ("application/json-patch+json", "application/json")
 
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _CHARSET = re.compile(r"charset *= *\"?utf-?8\"?", re.IGNORECASE)
 
 T = TypeVar("T")
@@ -54,21 +54,9 @@ async def read_body(request: Request[Any, Any, Any]) -> bytes:
 
 def decode(body: bytes, expected: type[T], what: str) -> T:
     """The JSON of a body; raises InvalidInput saying where it is wrong."""
-    _check_depth(body, what)
+    if deeper_than(body, MAX_DEPTH) is not None:
+        raise InvalidInput(f"{what} may be {MAX_DEPTH} levels deep")
     try:
         return msgspec.json.decode(body, type=expected)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{what} is not as expected: {error}") from None
-
-
-def _check_depth(body: bytes, what: str) -> None:
-    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
-        return
-    depth = 0
-    for token in _STRUCTURE.finditer(body):
-        if token[0] in (b"{", b"["):
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise InvalidInput(f"{what} may be {MAX_DEPTH} levels deep")
-        elif token[0] in (b"}", b"]"):
-            depth -= 1

@@ -5,10 +5,10 @@ The JSON is read with its limits first, so that no input is costly; the clauses 
 """
 
 import json
-import re
 from typing import Any
 
 from domain.errors import InvalidInput
+from domain.json_nesting import deeper_than
 from projections.search import tree
 from projections.search.filter_clauses import Clauses
 from projections.search.tree import Node
@@ -16,8 +16,6 @@ from projections.search.tree import Node
 MAX_BYTES = 64 * 1024
 MAX_NESTING = 80
 """Brackets inside each other, enough for the clauses that may be."""
-
-_STRUCTURE = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 
 
 def parse(data: bytes, *, where: str = "queryFilter") -> Node:
@@ -41,14 +39,9 @@ def parse(data: bytes, *, where: str = "queryFilter") -> Node:
 def _read(data: bytes, where: str) -> Any:
     if len(data) > MAX_BYTES:
         raise InvalidInput(f"{where} may have {MAX_BYTES} bytes, got {len(data)}")
-    depth = 0
-    for token in _STRUCTURE.finditer(data):
-        if token[0] in (b"{", b"["):
-            depth += 1
-            if depth > MAX_NESTING:
-                raise InvalidInput(f"{where} is nested too deeply at byte {token.start() + 1}")
-        elif token[0] in (b"}", b"]"):
-            depth -= 1
+    deep = deeper_than(data, MAX_NESTING)
+    if deep is not None:
+        raise InvalidInput(f"{where} is nested too deeply at byte {deep + 1}")
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found: dict[str, Any] = {}
