@@ -42,7 +42,7 @@ async def read_body(request: Request[Any, Any, Any]) -> bytes:
     while True:
         message = await request.receive()
         if message["type"] != "http.request":
-            raise ClientLeft
+            raise ClientLeft("the request did not come whole")
         part = message.get("body", b"")
         size += len(part)
         if size > MAX_BODY:

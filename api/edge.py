@@ -5,6 +5,7 @@ import secrets
 import time
 from collections.abc import Iterable
 
+from anyio import move_on_after
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Send
 
 from api.logs import AccessLine, AccessLog, now
@@ -31,6 +32,15 @@ def request_id_of(headers: Headers) -> str:
 def new_request_id() -> str:
     """Unlike that of any other request, in this process and others."""
     return f"{_prefix}-{next(_numbers):x}"
+
+
+async def has_left(receive: Receive) -> bool:
+    """Whether the client of a request has closed its connection; what is left of a body is lost."""
+    with move_on_after(0):
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        return True
+    return False
 
 
 class Edge:

@@ -10,7 +10,6 @@ import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
-from api.limits import TooManyRequests
 from domain import errors
 from projections.withholding import FieldWithheld
 
@@ -34,7 +33,16 @@ class UnsupportedMediaType(Exception):
 
 
 class ClientLeft(Exception):
-    """The client closed the connection before its request was whole; nobody is answered."""
+    """The client closed the connection before it could be answered; nobody is."""
+
+
+class TooManyRequests(Exception):
+    """The caller is over a limit of its own."""
+
+    def __init__(self, message: str, retry_after: int) -> None:
+        """`retry_after` is in seconds."""
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class ErrorBody(msgspec.Struct):
@@ -112,7 +120,7 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
     if isinstance(error, UnsupportedMediaType):
         return respond(415, ERROR_TYPES[415], str(error))
     if isinstance(error, ClientLeft):
-        return respond(408, ERROR_TYPES[408], "the request did not come whole")
+        return respond(408, ERROR_TYPES[408], str(error))
     if isinstance(error, ValidationException):
         return respond(400, "BAD_REQUEST", _explain(request, error))
     if isinstance(error, HTTPException) and error.status_code < 500:

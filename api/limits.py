@@ -2,21 +2,18 @@
 
 import math
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections import Counter, OrderedDict, deque
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from anyio import CapacityLimiter, Event, to_thread
+
+from api.errors import ClientLeft, TooManyRequests
+
+T = TypeVar("T")
 
 _REMEMBERED = 10_000
 """Callers whose requests are counted; the least recent is forgotten, its bucket then full."""
-
-
-class TooManyRequests(Exception):
-    """The caller is over a limit of its own."""
-
-    def __init__(self, message: str, retry_after: int) -> None:
-        """`retry_after` is in seconds."""
-        super().__init__(message)
-        self.retry_after = retry_after
 
 
 class RateLimit:
@@ -47,24 +44,68 @@ class RateLimit:
 
 
 class SearchQueue:
-    """Counts the searches of each caller that are under way or waiting."""
+    """Runs searches in a few threads; callers that wait take turns, so that none holds all up."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, threads: int, most: int) -> None:
+        """`most` are the searches of one caller that may be under way or waiting."""
         self._most = most
-        self._running: dict[str, int] = {}
+        self._asked: Counter[str] = Counter()
+        self._threads = CapacityLimiter(threads)
+        self._idle = threads
+        self._waiting: dict[str, deque[Event]] = {}
+        """Of each caller, the one whose turn is next first."""
 
-    @contextmanager
-    def place(self, caller: str) -> Iterator[None]:
-        """A place for one search; raises TooManyRequests when the caller has no more."""
-        running = self._running.get(caller, 0)
-        if running >= self._most:
-            raise TooManyRequests(f"{running} searches of yours are under way: wait for some", 1)
-        self._running[caller] = running + 1
+    async def run(
+        self, caller: str, work: Callable[[], T], has_left: Callable[[], Awaitable[bool]]
+    ) -> T:
+        """Do a caller's search when it is its turn.
+
+        Raises TooManyRequests when too many of the caller's are waiting, and ClientLeft when the
+        client did not wait until its turn came.
+        """
+        asked = self._asked[caller]
+        if asked >= self._most:
+            raise TooManyRequests(f"{asked} searches of yours are under way: wait for some", 1)
+        self._asked[caller] += 1
         try:
-            yield
+            waited = await self._turn(caller)
+            try:
+                if waited and await has_left():
+                    raise ClientLeft("the client left before its search")
+                return await to_thread.run_sync(work, limiter=self._threads)
+            finally:
+                self._next()
         finally:
-            left = self._running[caller] - 1
-            if left:
-                self._running[caller] = left
+            self._asked[caller] -= 1
+            if not self._asked[caller]:
+                del self._asked[caller]
+
+    async def _turn(self, caller: str) -> bool:
+        """Whether it had to be waited for."""
+        if self._idle:
+            self._idle -= 1
+            return False
+        turn = Event()
+        self._waiting.setdefault(caller, deque()).append(turn)
+        try:
+            await turn.wait()
+        except BaseException:
+            # The client went: its turn, if it has come, is the next one's.
+            if turn.is_set():
+                self._next()
             else:
-                del self._running[caller]
+                self._waiting[caller].remove(turn)
+                if not self._waiting[caller]:
+                    del self._waiting[caller]
+            raise
+        return True
+
+    def _next(self) -> None:
+        if not self._waiting:
+            self._idle += 1
+            return
+        caller = next(iter(self._waiting))
+        turns = self._waiting.pop(caller)
+        turns.popleft().set()
+        if turns:
+            self._waiting[caller] = turns

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
 
 import msgspec
 from anyio import CapacityLimiter, to_thread
@@ -21,8 +20,6 @@ _WRITERS, _SEARCHES = 16, 2
 """Threads. More searches at once answer no more of them, as each wants the interpreter most of the
 time, and lists wait for all of them."""
 
-T = TypeVar("T")
-
 
 class Services(msgspec.Struct, frozen=True):
     """The write side, the read models, and the threads that blocking work runs in."""
@@ -33,8 +30,7 @@ class Services(msgspec.Struct, frozen=True):
     wake: Callable[[], None]
     """Tells projectors in this process that something was appended."""
     writers: CapacityLimiter
-    searches: CapacityLimiter
-    queue: SearchQueue
+    searches: SearchQueue
 
     async def write(self, work: Callable[[], Outcome]) -> Outcome:
         """Do a write in a thread and wait until lists show it, 2 seconds at most."""
@@ -50,14 +46,6 @@ class Services(msgspec.Struct, frozen=True):
 
         return await to_thread.run_sync(run, limiter=self.writers)
 
-    async def search(self, caller: str, work: Callable[[], T]) -> T:
-        """Do a caller's search in a thread, so that lists keep their latency.
-
-        Raises TooManyRequests when too many of the caller's are waiting.
-        """
-        with self.queue.place(caller):
-            return await to_thread.run_sync(work, limiter=self.searches)
-
 
 def make_services(
     settings: Settings, stores: Stores, wake: Callable[[], None] = lambda: None
@@ -69,6 +57,5 @@ def make_services(
         Catalog(stores.log),
         wake,
         CapacityLimiter(_WRITERS),
-        CapacityLimiter(_SEARCHES),
-        SearchQueue(settings.search_queue),
+        SearchQueue(_SEARCHES, settings.search_queue),
     )

@@ -1,11 +1,13 @@
 """Full-text search over the kinds that the caller may search."""
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 
+from api.edge import has_left
 from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
@@ -60,7 +62,8 @@ def search_routes(services: Services) -> list[HTTPRouteHandler]:
                     access.hidden.get(Action.SEARCH, {}),
                 )
 
-        return Finished(await services.search(request.user.name, work))
+        left = partial(has_left, request.receive)
+        return Finished(await services.searches.run(request.user.name, work, left))
 
     return [route("GET", "/v1/search/query", Permission(Action.SEARCH), query, _parameters())]
 

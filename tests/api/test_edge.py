@@ -1,12 +1,18 @@
 """What holds for every request: its id, its methods, its media type, and the callers' limits."""
 
+import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
+import uvicorn
 
 from api.bodies import decode
-from api.edge import request_id_of
-from api.limits import RateLimit, SearchQueue, TooManyRequests
+from api.connections import bounded
+from api.edge import Edge, has_left, request_id_of
+from api.logs import AccessLog
+from api.metrics import Metrics
+from api.server import bind
 from domain.errors import InvalidInput
 from tests.api.conftest import Client, running
 
@@ -104,39 +110,6 @@ def test_body_is_at_most_64_levels_deep() -> None:
     assert decode(b'["' + b"[" * 1_000 + b'"]', list[str], "the body") == ["[" * 1_000]
 
 
-def test_bucket_lets_a_burst_pass_and_fills_again() -> None:
-    now = [0.0]
-    limit = RateLimit(10, 3, lambda: now[0])
-    for _ in range(3):
-        limit.take("ann")
-    with pytest.raises(TooManyRequests) as raised:
-        limit.take("ann")
-    assert raised.value.retry_after == 1
-    limit.take("bo")
-
-    now[0] = 0.11
-    limit.take("ann")
-    with pytest.raises(TooManyRequests):
-        limit.take("ann")
-
-
-def test_no_rate_is_no_limit() -> None:
-    limit = RateLimit(0, 1)
-    for _ in range(1_000):
-        limit.take("ann")
-
-
-def test_searches_of_one_caller_are_bounded() -> None:
-    queue = SearchQueue(2)
-    with queue.place("ann"), queue.place("ann"):
-        with pytest.raises(TooManyRequests), queue.place("ann"):
-            pass
-        with queue.place("bo"):
-            pass
-    with queue.place("ann"):
-        pass
-
-
 def test_caller_over_its_rate_is_429(tmp_path: Path) -> None:
     with running(tmp_path, rate_limit=0.001, rate_burst=2) as client:
         for _ in range(2):
@@ -152,3 +125,38 @@ def test_caller_over_its_rate_is_429(tmp_path: Path) -> None:
         assert int(response.headers["Retry-After"]) >= 999
         assert client.ask("GET", "/v1/tables", role="admin")[0] == 200
         assert client.http.get("/healthz").status_code == 200
+
+
+def test_client_that_has_left_is_noticed() -> None:
+    found: list[bool] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        found.append(await has_left(receive))
+        await asyncio.sleep(0.2)
+        found.append(await has_left(receive))
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    async def leave(port: int) -> None:
+        for stays in (True, False):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            if stays:
+                assert (await reader.readline()).startswith(b"HTTP/1.1 204")
+            else:
+                await asyncio.sleep(0.1)
+            writer.close()
+        await asyncio.sleep(0.3)
+
+    async def serve() -> None:
+        protocol = bounded(Edge(Metrics(), AccessLog(wanted=False)), 10, 5.0)
+        config = uvicorn.Config(app, http=protocol, lifespan="off", log_config=None, ws="none")
+        server = uvicorn.Server(config)
+        with bind("127.0.0.1", 0) as listener:
+            serving = asyncio.create_task(server.serve([listener]))
+            await leave(listener.getsockname()[1])
+            server.should_exit = True
+            await serving
+
+    asyncio.run(serve())
+    assert found == [False, False, False, True]

@@ -1,0 +1,44 @@
+"""What a serving process sets up for itself."""
+
+import platform
+import re
+import subprocess
+import sys
+
+import pytest
+
+ALLOCATE = """
+import ctypes, os, sys, threading
+from api.server import share_memory
+
+if sys.argv[1] == "shared":
+    share_memory()
+together = threading.Barrier(8)
+
+def allocate():
+    together.wait()
+    kept = [bytes(1_000) for _ in range(1_000)]
+    together.wait()
+
+threads = [threading.Thread(target=allocate) for _ in range(8)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+libc = ctypes.CDLL(None)
+libc.fdopen.restype = ctypes.c_void_p
+stream = ctypes.c_void_p(libc.fdopen(1, b"w"))
+libc.malloc_info(0, stream)
+libc.fflush(stream)
+"""
+
+
+def arenas(how: str) -> int:
+    """Arenas that eight threads allocated from."""
+    command = [sys.executable, "-c", ALLOCATE, how]
+    told = subprocess.run(command, capture_output=True, check=True, timeout=60, text=True).stdout
+    return len(re.findall("<heap nr=", told))
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has arenas")
+def test_threads_share_two_arenas() -> None:
+    assert arenas("default") > 2
+    assert arenas("shared") <= 2
