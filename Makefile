@@ -23,7 +23,13 @@ run: install
 	@echo "  curl -s -H \"Authorization: Bearer \$$TOKEN\" 'http://127.0.0.1:8585/v1/dataContracts?limit=2'"; echo
 	$(BIN)/catalog serve --data $(DATA)
 
-test: install
+# A real identity provider for one test, where node is at hand; without it that test is skipped.
+PROVIDER := tests/e2e/identity_provider
+$(PROVIDER)/node_modules: $(PROVIDER)/package-lock.json
+	-@command -v npm >/dev/null && npm ci --prefix $(PROVIDER) --no-fund --no-audit --silent
+	@mkdir -p $@ && touch $@
+
+test: install $(PROVIDER)/node_modules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

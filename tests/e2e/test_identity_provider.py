@@ -1,6 +1,6 @@
 """The catalog with a real OpenID provider (the npm package oidc-provider) on loopback.
 
-Needs node 20 and, once, `npm install --prefix tests/e2e/identity_provider`; skipped without.
+`make test` installs it where it finds node 20 and npm; skipped without.
 """
 
 import shutil
@@ -22,8 +22,8 @@ AUDIENCE = "urn:catalog"
 pytestmark = [
     pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed"),
     pytest.mark.skipif(
-        not (ROOM / "node_modules").exists(),
-        reason="oidc-provider is not installed: npm install --prefix tests/e2e/identity_provider",
+        not (ROOM / "node_modules" / "oidc-provider").exists(),
+        reason="oidc-provider is not installed: npm ci --prefix tests/e2e/identity_provider",
     ),
 ]
 
