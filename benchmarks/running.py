@@ -45,6 +45,11 @@ class Server(msgspec.Struct, frozen=True):
         line = next(line for line in status.splitlines() if line.startswith(f"{key}:"))
         return int(line.split()[1]) / 1024
 
+    def work(self) -> float:
+        """CPU seconds of the process so far."""
+        user, system = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
 
 @contextmanager
 def running(

@@ -4,6 +4,8 @@ import multiprocessing
 import socket
 import sqlite3
 import statistics
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.figures import Figure, seconds
@@ -29,6 +31,8 @@ def measure(workspace: Workspace, large: bool) -> list[Figure]:
             plain.append(size / 1e6 / seconds(lambda: _sent_plainly(directory)))
         grown = server.memory("VmHWM") - before
         anonymous = server.memory("RssAnon") - before_anonymous
+        whole = _work_of(server, lambda: _served(server))
+        left = _work_of(server, lambda: _leave(server))
     rate = statistics.median(ours)
     return [
         Figure(
@@ -45,6 +49,12 @@ def measure(workspace: Workspace, large: bool) -> list[Figure]:
             budget=f"< {GROWTH} MB",
             met=grown < GROWTH,
         ),
+        Figure(
+            what="work for a client that leaves after the first of it",
+            measured=f"{left * 1e3:.0f} ms of CPU",
+            yardstick=f"for all of it {whole * 1e3:.0f} ms",
+            ratio=left / whole,
+        ),
     ]
 
 
@@ -52,6 +62,20 @@ def _served(server: Server) -> int:
     with socket.create_connection((server.host, server.port)) as client:
         client.sendall(server.request(_PATH, keep=False))
         return _discard(client)
+
+
+def _leave(server: Server) -> None:
+    with socket.create_connection((server.host, server.port)) as client:
+        client.sendall(server.request(_PATH, keep=False))
+        client.recv(_CHUNK)
+
+
+def _work_of(server: Server, ask: Callable[[], object]) -> float:
+    """CPU seconds that a request costs the server, until a second after the client has gone."""
+    before = server.work()
+    ask()
+    time.sleep(1.0)
+    return server.work() - before
 
 
 def _sent_plainly(directory: Path) -> int:
