@@ -102,14 +102,14 @@ def asked(client: Client, path: str, role: str, **params: Any) -> tuple[int, Any
 
 
 @pytest.mark.parametrize("bad", ["", "limit=x", "q=(", "fields=no", "before=a&after=b"])
-def test_14_without_permission_nothing_is_parsed(shop: Client, bad: str) -> None:
+def test_hostile_14_without_permission_nothing_is_parsed(shop: Client, bad: str) -> None:
     assert shop.ask("GET", f"/v1/dataContracts?{bad}", role="searcher")[0] == 403
     assert shop.ask("GET", f"/v1/dataContracts/{bad or 'x'}", role="searcher")[0] == 403
     assert shop.ask("GET", f"{QUERY}?{bad}", role="lister")[0] == 403
     assert shop.ask("POST", "/v1/tables", role="lister", content=b"{")[0] == 403
 
 
-def test_14_index_of_a_kind_that_may_not_be_searched_is_403(shop: Client) -> None:
+def test_hostile_14_index_of_a_kind_that_may_not_be_searched_is_403(shop: Client) -> None:
     status, body = asked(shop, QUERY, "contracts", q="*", index="table_search_index")
     assert (status, body["message"]) == (403, "you have no permission to search table")
     mixed = "data_contract_search_index,user_search_index"
@@ -118,7 +118,7 @@ def test_14_index_of_a_kind_that_may_not_be_searched_is_403(shop: Client) -> Non
     assert asked(shop, QUERY, "contracts", q="*", index="nonsense")[0] == 400
 
 
-def test_15_filter_by_what_may_not_be_seen_is_like_one_by_nothing(shop: Client) -> None:
+def test_hostile_15_filter_by_what_may_not_be_seen_is_like_one_by_nothing(shop: Client) -> None:
     table = shop.get("/v1/tables/name/service.database.schema.t1")["id"]
     schema = shop.get("/v1/databaseSchemas")["data"][0]["id"]
     empty = {"data": [], "paging": {"total": 0}}
@@ -130,7 +130,7 @@ def test_15_filter_by_what_may_not_be_seen_is_like_one_by_nothing(shop: Client) 
         assert missing[1]["message"] == f"dataContract instance for {entity} not found"
 
 
-def test_16_list_search_and_get_agree_under_random_policies(shop: Client) -> None:
+def test_hostile_16_list_search_and_get_agree_under_random_policies(shop: Client) -> None:
     ids = {
         kind: {item["id"] for item in shop.get(f"/v1/{path}", limit=100)["data"]}
         for kind, path in SEEN
@@ -172,7 +172,7 @@ def secrets(client: Client) -> list[str]:
     return [ann, "PII.Secret", '"cost"', '"owners"', '"extension"']
 
 
-def test_17_withheld_fields_are_in_no_answer(shop: Client) -> None:
+def test_hostile_17_withheld_fields_are_in_no_answer(shop: Client) -> None:
     orders = shop.get("/v1/tables/name/service.database.schema.orders", fields="*")
     one = f"/v1/tables/{orders['id']}"
     answers = [
@@ -197,7 +197,7 @@ def test_17_withheld_fields_are_in_no_answer(shop: Client) -> None:
     assert shop.get(one, fields="*")["owners"] == orders["owners"]
 
 
-def test_17_streams_are_cut_too(shop: Client) -> None:
+def test_hostile_17_streams_are_cut_too(shop: Client) -> None:
     path = "/v1/dataContracts?limit=5000&fields=*"
     seen, blind = (shop.request("GET", path, role=role).json() for role in ("admin", "blind"))
 
@@ -226,7 +226,7 @@ def test_17_streams_are_cut_too(shop: Client) -> None:
         f'{QUERY}?q=*&queryFilter={{"nested":{{"path":"owners","query":{{"match_all":{{}}}}}}}}',
     ],
 )
-def test_17_question_about_a_withheld_field_is_403(shop: Client, query: str) -> None:
+def test_hostile_17_question_about_a_withheld_field_is_403(shop: Client, query: str) -> None:
     status, body = shop.ask("GET", query, role="blind")
 
     assert (status, body["errorType"]) == (403, "FORBIDDEN"), body
@@ -245,7 +245,7 @@ def test_17_question_about_a_withheld_field_is_403(shop: Client, query: str) -> 
         ("put", {"columns": [{"name": "id", "dataType": "INT"}]}),
     ],
 )
-def test_17_write_that_touches_a_withheld_field_is_403(
+def test_hostile_17_write_that_touches_a_withheld_field_is_403(
     shop: Client, path: str, operations: Any
 ) -> None:
     orders = shop.get("/v1/tables/name/service.database.schema.orders", fields="*")
@@ -259,7 +259,7 @@ def test_17_write_that_touches_a_withheld_field_is_403(
     assert shop.get(f"/v1/tables/{orders['id']}", fields="*") == orders
 
 
-def test_17_plain_text_does_not_look_into_withheld_fields(shop: Client) -> None:
+def test_hostile_17_plain_text_does_not_look_into_withheld_fields(shop: Client) -> None:
     def found(role: str, text: str) -> list[str]:
         status, answer = asked(shop, QUERY, role, q=text, index="table_search_index")
         assert status == 200
@@ -278,7 +278,7 @@ def test_17_plain_text_does_not_look_into_withheld_fields(shop: Client) -> None:
     assert everywhere[0] == 200
 
 
-def test_17_ancestors_are_those_of_visible_kinds(shop: Client) -> None:
+def test_hostile_17_ancestors_are_those_of_visible_kinds(shop: Client) -> None:
     params = {"q": "name:orders", "index": "table_search_index", "getHierarchy": "true"}
     (every,) = asked(shop, QUERY, "admin", **params)[1]["hits"]["hits"]
     (some,) = asked(shop, QUERY, "tables", **params)[1]["hits"]["hits"]
@@ -288,7 +288,7 @@ def test_17_ancestors_are_those_of_visible_kinds(shop: Client) -> None:
     assert [each["type"] for each in some["hierarchy"]] == ["database"]
 
 
-def test_18_revoked_permission_counts_at_once_and_inside_a_cursor(tmp_path: Path) -> None:
+def test_hostile_18_revoked_permission_counts_at_once_and_inside_a_cursor(tmp_path: Path) -> None:
     file = tmp_path / "policies.toml"
     rules = [Rule("admin", tuple(Action)), Rule("reader", READS)]
     file.write_text(toml(rules))
@@ -310,14 +310,14 @@ def test_18_revoked_permission_counts_at_once_and_inside_a_cursor(tmp_path: Path
 
 
 @pytest.mark.parametrize("path", ["/v1/system/projections", "/metrics"])
-def test_19_operators_routes_need_the_operators_role(shop: Client, path: str) -> None:
+def test_hostile_19_operators_routes_need_the_operators_role(shop: Client, path: str) -> None:
     for role in ("searcher", "lister", "blind", "auditor", "nobody"):
         assert shop.ask("GET", path, role=role)[0] == 403
     assert shop.request("GET", path, role="admin").status_code == 200
     assert shop.http.get(path).status_code == 401
 
 
-def test_19_no_route_answers_a_caller_without_any_permission(shop: Client) -> None:
+def test_hostile_19_no_route_answers_a_caller_without_any_permission(shop: Client) -> None:
     public = 0
     for path, handler in handlers(shop):
         for method in handler.http_methods - {"OPTIONS"}:
@@ -351,7 +351,7 @@ def test_deleting_everything_below_needs_permission_for_all_of_it(shop: Client) 
     assert shop.ask("GET", path)[0] == 200
 
 
-def test_27_cursor_is_a_place_and_no_permission(shop: Client) -> None:
+def test_hostile_27_cursor_is_a_place_and_no_permission(shop: Client) -> None:
     page = shop.get("/v1/tables", limit=1)["paging"]
     after = page["after"]
     bad = [

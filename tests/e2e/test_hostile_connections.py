@@ -134,7 +134,7 @@ def refusal(given: tuple[int, dict[str, str], Any]) -> tuple[int, str]:
     return status, body["errorType"]
 
 
-def test_29_long_address_is_414(server: Serving) -> None:
+def test_hostile_29_long_address_is_414(server: Serving) -> None:
     for size in (16_400, 65_536, 1_000_000):
         given = server.ask(server.head("GET", "/v1/tables?after=" + "a" * size))
         assert refusal(given) == (414, "URI_TOO_LONG")
@@ -142,7 +142,7 @@ def test_29_long_address_is_414(server: Serving) -> None:
     assert (status, body["errorType"]) == (400, "BAD_REQUEST")
 
 
-def test_29_many_or_large_headers_are_431(server: Serving) -> None:
+def test_hostile_29_many_or_large_headers_are_431(server: Serving) -> None:
     many = {f"x_{number}": "y" for number in range(200)}
     for headers in (many, {"x_large": "y" * 40_000}, {"x_huge": "y" * 5_000_000}):
         given = server.ask(server.head("GET", "/v1/tables", **headers))
@@ -158,7 +158,7 @@ def test_29_many_or_large_headers_are_431(server: Serving) -> None:
         ("PUT", "/nowhere", 100_000_000),
     ],
 )
-def test_29_large_body_is_413_and_not_read(
+def test_hostile_29_large_body_is_413_and_not_read(
     server: Serving, method: str, path: str, length: int
 ) -> None:
     before = server.memory()
@@ -178,11 +178,11 @@ def test_29_large_body_is_413_and_not_read(
     "garbage",
     [b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/9\r\n\r\n", b"GET http://[ HTTP/1.1\r\n\r\n"],
 )
-def test_29_what_is_no_http_is_400(server: Serving, garbage: bytes) -> None:
+def test_hostile_29_what_is_no_http_is_400(server: Serving, garbage: bytes) -> None:
     assert refusal(server.ask(garbage + b"\r\n\r\n")) == (400, "BAD_REQUEST")
 
 
-def test_29_slow_head_and_slow_body_are_408(server: Serving) -> None:
+def test_hostile_29_slow_head_and_slow_body_are_408(server: Serving) -> None:
     head = server.head("POST", "/v1/tables", Content_Length=100)
     slow = [
         (b"GET /v1/tables HT", b"TP/1.1\r\nx"),
@@ -202,7 +202,7 @@ def test_29_slow_head_and_slow_body_are_408(server: Serving) -> None:
             assert time.monotonic() - started < TIMEOUT * 2
 
 
-def test_29_connection_that_asks_nothing_is_closed(server: Serving) -> None:
+def test_hostile_29_connection_that_asks_nothing_is_closed(server: Serving) -> None:
     with server.connect() as connection:
         connection.settimeout(TIMEOUT * 3)
         assert connection.recv(1) == b""
@@ -212,7 +212,9 @@ def test_29_connection_that_asks_nothing_is_closed(server: Serving) -> None:
     resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 2 * MANY, reason="so many files are forbidden"
 )
 @pytest.mark.parametrize("allowed", [CONNECTIONS, MANY + 100])
-def test_29_ten_thousand_idle_connections_hold_nobody_up(tmp_path: Path, allowed: int) -> None:
+def test_hostile_29_ten_thousand_idle_connections_hold_nobody_up(
+    tmp_path: Path, allowed: int
+) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * MANY), hard))
     limits = {"CATALOG_MAX_CONNECTIONS": str(allowed), "CATALOG_RECEIVE_TIMEOUT": "60"}
@@ -235,7 +237,7 @@ def test_29_ten_thousand_idle_connections_hold_nobody_up(tmp_path: Path, allowed
         assert held <= open_files < held + 100
 
 
-def test_29_caller_over_its_rate_is_429(tmp_path: Path) -> None:
+def test_hostile_29_caller_over_its_rate_is_429(tmp_path: Path) -> None:
     limits = {"CATALOG_RATE_LIMIT": "0.01", "CATALOG_RATE_BURST": "20"}
     with serving(tmp_path, **limits) as server:
         answers = [server.ask(server.head("GET", "/v1/tables")) for _ in range(30)]
@@ -247,7 +249,7 @@ def test_29_caller_over_its_rate_is_429(tmp_path: Path) -> None:
     assert int(answers[-1][1]["retry-after"]) > 60
 
 
-def test_26_client_that_leaves_or_does_not_read_stops_the_stream(tmp_path: Path) -> None:
+def test_hostile_26_client_that_leaves_or_does_not_read_stops_the_stream(tmp_path: Path) -> None:
     lines = [
         '{"entityType":"databaseService","name":"s","serviceType":"Mysql"}',
         '{"entityType":"database","name":"d","service":"s"}',
