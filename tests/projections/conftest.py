@@ -9,12 +9,11 @@ import pytest
 from domain.catalog import Catalog
 from domain.event_store.log import EventLog, open_event_log
 from domain.registry import KINDS
-from domain.requests import Caller, Outcome
+from domain.requests import Outcome
 from projections.entities.projection import EntityProjection
 from projections.entities.store import EntityStore, open_entity_store
 from projections.projector import Projector
-
-ME = Caller(actor="me", request_id="request")
+from tests.projections.read_models import ME, create, opened, step
 
 
 class Fixture:
@@ -62,3 +61,12 @@ def catalog(tmp_path: Path) -> Iterator[Fixture]:
     fixture = Fixture(tmp_path)
     yield fixture
     fixture.close()
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A data directory with three services in generation 1 of each read model."""
+    with opened(tmp_path / "data") as stores:
+        create(stores, "a", "b", "c")
+        step(stores)
+    return tmp_path / "data"

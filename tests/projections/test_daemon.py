@@ -21,7 +21,8 @@ from projections.daemon import (
 )
 from projections.port import Damaged, Folded
 from projections.projector import Projector
-from tests.projections.conftest import ME, Fixture
+from tests.projections.conftest import Fixture
+from tests.projections.read_models import ME
 
 
 class Recording:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from domain.registry import KINDS
@@ -18,7 +18,8 @@ from projections.entities.queries import ListRequest, list_page
 from projections.entities.selection import Include
 from projections.entities.store import EntityStore, open_entity_store
 from projections.projector import Projector
-from tests.projections.conftest import ME, Fixture
+from tests.projections.conftest import Fixture
+from tests.projections.read_models import ME
 
 operations = st.lists(
     st.tuples(
@@ -56,16 +57,16 @@ def perform(fixture: Fixture, changes: list[tuple[str, int]]) -> None:
 
 
 def dump(store: EntityStore) -> dict[str, list[Any]]:
-    """Every row of every table."""
-    tables = ("entities", "scopes", "counters", "digests", "checkpoint")
+    """Every row of every table, but counts of nothing."""
+    tables = ("entities", "scopes", "counters WHERE n", "digests WHERE n", "checkpoint")
     return {
-        table: [row for row in store.connection.execute(f"SELECT * FROM {table}") if row[-1] != 0]
-        for table in tables
+        table: store.connection.execute(f"SELECT * FROM {table}").fetchall() for table in tables
     }
 
 
 @settings(max_examples=25, deadline=None)
 @given(changes=operations)
+@example([("create", 0), ("purge", 0)])
 def test_projection_is_the_same_for_every_batch_size(changes: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         fixture = Fixture(Path(folder))

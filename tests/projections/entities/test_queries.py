@@ -18,7 +18,8 @@ from projections.entities.queries import (
     stream_page,
 )
 from projections.entities.selection import Include
-from tests.projections.conftest import ME, Fixture
+from tests.projections.conftest import Fixture
+from tests.projections.read_models import ME
 
 
 def page(fixture: Fixture, kind: str, limit: int = 10, **options: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from projections.search.documents import document
 from projections.verification.entities import entity_rows
 from projections.verification.report import Difference, ProjectionProof, Verdict
 from projections.verification.run import Request, verify
-from tests.projections.conftest import ME
+from tests.projections.read_models import ME
 from tests.projections.verification.conftest import NOW, Verified
 
 GHOST = "00000000-0000-7000-8000-000000000000"

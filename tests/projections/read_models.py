@@ -1,0 +1,69 @@
+"""A data directory with read models, filled, brought up to date and rebuilt by hand."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from domain.catalog import Catalog
+from domain.registry import KINDS
+from domain.requests import Caller
+from projections.building import build
+from projections.entities.queries import ListRequest, list_page
+from projections.search.engine import EngineQuery
+from projections.search.tree import MatchAll
+from projections.stores import Stores, open_stores
+
+ME = Caller(actor="me", request_id="request")
+EVERYTHING = EngineQuery(tree=MatchAll(), size=100)
+
+
+def create(stores: Stores, *names: str) -> None:
+    """A service per name."""
+    catalog = Catalog(stores.log)
+    for name in names:
+        catalog.create(KINDS["databaseService"], {"name": name, "serviceType": "Mysql"}, ME)
+
+
+def step(stores: Stores) -> None:
+    """What the daemon does, until nothing is left to do."""
+    while any([keeper.step() for keeper in stores.keepers]):
+        pass
+
+
+def listed(stores: Stores) -> bytes:
+    """The list of all services."""
+    with stores.entities.use() as entities:
+        return list_page(entities, ListRequest(kind=KINDS["databaseService"], limit=100))
+
+
+def found(stores: Stores) -> list[str]:
+    """The ids that a search for everything finds."""
+    with stores.engine.use() as engine:
+        return sorted(hit.id for hit in engine.search(EVERYTHING).hits)
+
+
+def generations(stores: Stores) -> list[int]:
+    return [live.generation().number for live in stores.read_models]
+
+
+def rebuild(stores: Stores) -> None:
+    """What `catalog-replay rebuild --force` does beside a process that projects."""
+    for live in stores.read_models:
+        build(live.definition, live.shelf, stores.log, lambda done, total: None)
+    step(stores)
+
+
+@contextmanager
+def opened(directory: Path, *, writable: bool = True) -> Iterator[Stores]:
+    stores = open_stores(directory, writable=writable)
+    try:
+        yield stores
+    finally:
+        stores.close()
+
+
+def files(directory: Path) -> list[str]:
+    """What lies in a directory, without locks and stamps."""
+    return sorted(
+        path.name for path in directory.iterdir() if path.suffix not in (".lock", ".db-stamp")
+    )
