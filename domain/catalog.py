@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
@@ -23,7 +22,6 @@ from domain.errors import (
 )
 from domain.event_store.port import (
     ANSWERS_KEPT_MS,
-    Claim,
     EventStore,
     RecordedEvent,
     RememberedAnswer,
@@ -32,10 +30,10 @@ from domain.events import Body, Event
 from domain.ids import new_id
 from domain.kinds import EntityKind
 from domain.requests import ByName, Caller, Change, Outcome, creation, record
+from domain.states import States
 
 _ATTEMPTS = 20
 _PAUSE_SECONDS = 0.001
-_CACHED_ENTITIES = 4_096
 
 
 _Step = tuple[str, Entity | None, list[Event]]
@@ -66,13 +64,13 @@ class Catalog:
         self._now = now
         self._make_id = make_id
         self._lock = threading.Lock()
-        self._states: OrderedDict[str, Entity] = OrderedDict()
+        self._states = States(store)
 
     def create(self, kind: EntityKind, values: Mapping[str, Any], caller: Caller) -> Outcome:
         """Create an entity; raises AlreadyExists when its name is taken, even by a deleted one."""
 
         def plan() -> _Plan:
-            payload = payloads.read(kind, values, self.store, self._body, lambda _: None)
+            payload = payloads.read(kind, values, self.store, self._states.body, lambda _: None)
             taken = self.store.claim(kind.name, payload.fqn)
             if taken is not None:
                 state = "a soft-deleted" if taken.deleted else "a"
@@ -89,7 +87,11 @@ class Catalog:
 
         def plan() -> _Plan:
             payload = payloads.read(
-                kind, values, self.store, self._body, lambda fqn: self._holder(kind, fqn)
+                kind,
+                values,
+                self.store,
+                self._states.body,
+                lambda fqn: self._states.holder(kind, fqn),
             )
             if payload.state is None:
                 return self._creation(kind, payload, caller)
@@ -108,7 +110,7 @@ class Catalog:
         json_patch.measure(list(patch))
 
         def plan() -> _Plan:
-            state = self._existing(kind, which)
+            state = self._states.existing(kind, which)
             if state.deleted:
                 raise NotFound(f"{kind.name} instance for {state.id} not found: it is deleted")
             shown = {key: msgspec.json.decode(raw) for key, raw in document.fields(state).items()}
@@ -125,7 +127,7 @@ class Catalog:
             for key, raw in document.stand_ins(state).items():
                 if json_patch.same(patched.get(key), msgspec.json.decode(raw)):
                     patched.pop(key, None)
-            body = payloads.read(kind, patched, self.store, self._body, lambda _: state).body
+            body = payloads.read(kind, patched, self.store, self._states.body, lambda _: state).body
             if STATUS in state.body and STATUS not in body:
                 raise InvalidInput(f"{STATUS} cannot be removed")
             return self._change(state, body, caller)
@@ -147,8 +149,8 @@ class Catalog:
         """
 
         def plan() -> _Plan:
-            state = self._existing(kind, which)
-            doomed = [claim for claim in self._descendants(state.id) if hard or not claim.deleted]
+            state = self._states.existing(kind, which)
+            doomed = [claim for claim in self._states.below(state.id) if hard or not claim.deleted]
             if doomed and not recursive and (hard or not state.deleted):
                 raise NotEmpty(
                     f"{kind.name} {state.fqn!r} is not empty: it has {len(doomed)} below it,"
@@ -157,7 +159,7 @@ class Catalog:
             command_type = commands.PurgeEntity if hard else commands.SoftDeleteEntity
             at = self._now()
             steps = [
-                self._step(command_type, self._known(claim.id), caller, at)
+                self._step(command_type, self._states.known(claim.id), caller, at)
                 for claim in reversed(doomed)
             ]
             own = self._step(command_type, state, caller, at, checked=True)
@@ -170,7 +172,7 @@ class Catalog:
         """Make a soft-deleted entity live again, with the children deleted by the same request."""
 
         def plan() -> _Plan:
-            state = self._existing(kind, entity_id)
+            state = self._states.existing(kind, entity_id)
             if not state.deleted:
                 raise NotFound(f"{kind.name} instance for {entity_id} is not deleted")
             at = self._now()
@@ -186,7 +188,7 @@ class Catalog:
         if state.parent_id is not None and (parent is None or parent.deleted):
             name = parent.fqn if parent else state.parent_id
             raise Conflict(f"{state.kind} {state.fqn!r} stands under {name!r}, which is deleted")
-        below = [self._known(claim.id) for claim in self._descendants(state.id)]
+        below = [self._states.known(claim.id) for claim in self._states.below(state.id)]
         # Callers choose request ids, so one may come twice; the time tells them apart.
         cause = state.deleted_by, state.updated_at
         return [
@@ -271,7 +273,7 @@ class Catalog:
             position = self.store.head()
         for changed in after.values():
             if changed is not None:
-                self._cache(changed)
+                self._states.remember(changed)
         return Outcome(entity, planned.change, position)
 
     def _repeat(self, remembered: RememberedAnswer, caller: Caller) -> Outcome:
@@ -281,49 +283,3 @@ class Catalog:
         entity = history.state(self.store, remembered.entity_id, upto=remembered.stream_version)
         assert entity is not None
         return Outcome(entity, Change(remembered.outcome), self.store.head())
-
-    def _existing(self, kind: EntityKind, which: str | ByName) -> Entity:
-        """The entity of this kind and id or name, live or soft-deleted; raises NotFound."""
-        if isinstance(which, ByName):
-            state, sought = self._holder(kind, which.fqn), which.fqn
-        else:
-            state, sought = self._state(which), which
-        if state is None or state.purged or state.kind != kind.name:
-            raise NotFound(f"{kind.name} instance for {sought} not found")
-        return state
-
-    def _holder(self, kind: EntityKind, fqn: str) -> Entity | None:
-        """The entity, live or soft-deleted, that holds a qualified name."""
-        claim = self.store.claim(kind.name, fqn)
-        return self._state(claim.id) if claim else None
-
-    def _known(self, entity_id: str) -> Entity:
-        """The state of an entity that holds a claim."""
-        state = self._state(entity_id)
-        assert state is not None
-        return state
-
-    def _state(self, entity_id: str) -> Entity | None:
-        """The newest state in the log, from the cache and whatever was appended since."""
-        state = history.state(self.store, entity_id, known=self._states.get(entity_id))
-        if state is not None:
-            self._cache(state)
-        return state
-
-    def _cache(self, state: Entity) -> None:
-        self._states[state.id] = state
-        self._states.move_to_end(state.id)
-        if len(self._states) > _CACHED_ENTITIES:
-            self._states.popitem(last=False)
-
-    def _body(self, entity_id: str) -> Body:
-        """The body of a parent; what children inherit of it never changes, so a cached one does."""
-        cached = self._states.get(entity_id)
-        return (cached or self._known(entity_id)).body
-
-    def _descendants(self, entity_id: str) -> list[Claim]:
-        """Everything below an entity, parents before their children."""
-        found = self.store.children(entity_id)
-        for claim in found:
-            found.extend(self.store.children(claim.id))
-        return found

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from domain import history
 from domain.registry import KINDS
 from projections.entities.check import check
 from projections.entities.load import load
@@ -51,7 +52,8 @@ def perform(fixture: Fixture, changes: list[tuple[str, int]]) -> None:
             fixture.catalog.patch(kind, claim.id, patch, ME)
         elif action == "status" and not claim.deleted:
             status = {"Draft": "Active", "Active": "Deprecated", "Deprecated": "Active"}
-            now = fixture.catalog._existing(kind, claim.id).status or ""
+            entity = history.state(fixture.log, claim.id)
+            now = (entity and entity.status) or ""
             patch = [{"op": "replace", "path": "/entityStatus", "value": status[now]}]
             fixture.catalog.patch(kind, claim.id, patch, ME)
 
