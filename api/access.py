@@ -28,21 +28,23 @@ class AccessMiddleware(ASGIMiddleware):
         What is behind it finds the caller in `user`, and what it may do in `auth`.
         """
         handler = scope["route_handler"]
-        if getattr(handler, "http_methods", None) == {"OPTIONS"}:
-            # Litestar's own answer leaves out methods that were registered one by one.
-            await Finished(b"", status_code=204, headers={"Allow": _methods(scope)})(
-                scope, receive, send
-            )
-            return
+        # Litestar's own handler of OPTIONS declares nothing: any caller may ask for the methods.
+        asks_methods = getattr(handler, "http_methods", None) == {"OPTIONS"}
         needed = handler.opt.get("permission")
         if needed != PUBLIC:
             principal = await self._authenticate(scope)
             scope["user"] = principal
             self._rate_limit.take(principal.name)
             access = self._policies.access(principal.roles)
-            if not isinstance(needed, Permission) or not access.may(needed):
+            may = asks_methods or (isinstance(needed, Permission) and access.may(needed))
+            if not may:
                 raise Forbidden(f"{principal.name!r} has no permission to {needed}")
             scope["auth"] = access
+        if asks_methods:
+            # And it leaves out methods that were registered one by one.
+            answer = Finished(b"", status_code=204, headers={"Allow": _methods(scope)})
+            await answer(scope, receive, send)
+            return
         await next_app(scope, receive, send)
 
     async def _authenticate(self, scope: Scope) -> Principal:

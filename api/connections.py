@@ -10,7 +10,11 @@ from asyncio.events import TimerHandle
 from typing import Any, ClassVar
 
 import msgspec
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from api.bodies import MAX_BODY
 from api.edge import Edge
@@ -23,6 +27,10 @@ MAX_HEADER_BYTES = 32_768
 MAX_HEAD = MAX_URL + MAX_HEADER_BYTES
 MAX_UNREAD_BODY = 65_536
 """Of a request whose method has no use for a body."""
+MAX_PIPELINED = 16
+"""Requests of one connection that wait for the answer to another."""
+LEAST_RATE = 256_000
+"""Bytes a second that a client must read of an answer, once it has used up its time."""
 _WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
 _LINGER_SECONDS = 2.0
 """How long the rest of a refused request is thrown away, so that its answer can be read."""
@@ -40,14 +48,18 @@ class BoundedProtocol(HttpToolsProtocol):
     max_connections: ClassVar[int]
     receive_timeout: ClassVar[float]
     waiting: ClassVar[dict["BoundedProtocol", None]]
-    """Connections without a request that has come whole, the longest waiting first."""
+    """Connections that wait for their client: for a request to come whole, or for an answer to be
+    read; the longest waiting first."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection, in the place of the one that waits the longest if there are many."""
         super().connection_made(transport)
         self._refused = False
+        self._answering: RequestResponseCycle | None = None
         self._timer: TimerHandle | None = None
         self._writing_timer: TimerHandle | None = None
+        self._patience = self.receive_timeout
+        self._paused_at, self._unread = 0.0, 0
         self._heading = True
         self._receiving = False
         self._head_bytes = self._body_bytes = 0
@@ -57,9 +69,16 @@ class BoundedProtocol(HttpToolsProtocol):
             if longest is None:
                 self._refuse(503, "as many connections as there may be")
                 return
-            longest.transport.close()
-            self.waiting.pop(longest, None)
+            longest.make_room()
         self.waiting[self] = None
+
+    def make_room(self) -> None:
+        """Close, for the sake of another connection."""
+        self.waiting.pop(self, None)
+        if self._writing_timer is None:
+            self.transport.close()
+        else:
+            self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection; work for it stops at its next step."""
@@ -88,6 +107,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._heading, self._receiving = True, False
         self._head_bytes, self._header_bytes, self._body_bytes = 1, 0, 0
+        self._header_count = 0
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -97,24 +117,40 @@ class BoundedProtocol(HttpToolsProtocol):
             raise _Refused
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
+        self._header_count += 1
         self._header_bytes += len(name) + len(value)
-        if len(self.headers) > MAX_HEADERS or self._header_bytes > MAX_HEADER_BYTES:
+        if self._header_count > MAX_HEADERS or self._header_bytes > MAX_HEADER_BYTES:
             self._refuse(
                 431, f"a request may have {MAX_HEADERS} headers of {MAX_HEADER_BYTES} bytes in all"
             )
             raise _Refused
+        # Those of a trailer come too late to count (RFC 9110, 6.5.1).
+        if self._heading:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._unset_timer()
-        self.waiting.pop(self, None)
         self._heading, self._receiving = False, True
         self._head_bytes = 0
         self._most = MAX_BODY if self.parser.get_method() in _WITH_BODY else MAX_UNREAD_BODY
+        has_body = False
         for name, value in self.headers:
             if name == b"content-length" and value.isdigit() and int(value) > self._most:
                 self._refuse_body()
+            has_body |= name == b"transfer-encoding" or (
+                name == b"content-length" and value != b"0"
+            )
+        upgrade = self.parser.should_upgrade()
+        if upgrade and has_body:
+            self._refuse(400, "a request with a body cannot ask for another protocol")
+            raise _Refused
         super().on_headers_complete()
+        if upgrade:
+            # Answered as it is; what follows on the connection is not parsed any more.
+            self.cycle.keep_alive = False
+        if len(self.pipeline) > MAX_PIPELINED:
+            self._refuse(400, f"{MAX_PIPELINED} requests may wait for the answer to another")
+            raise _Refused
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
@@ -124,13 +160,23 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._unset_timer()
+        self.waiting.pop(self, None)
         self._receiving = False
         super().on_message_complete()
         self._wait()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        if self.pipeline:
+            self.flow.pause_reading()
         self._wait()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Nothing: anybody may ask for another protocol, and is answered in this one."""
 
     def _wait(self) -> None:
         """Be one of those that wait, unless a request is under way."""
@@ -145,20 +191,25 @@ class BoundedProtocol(HttpToolsProtocol):
     # Clients that do not read
 
     def pause_writing(self) -> None:
-        """The client does not read: it has a while to go on."""
+        """The client does not keep up: it has a while to go on."""
         super().pause_writing()
         if self._writing_timer is None:
-            self._writing_timer = self.loop.call_later(self.receive_timeout, self._give_up)
+            self._paused_at = self.loop.time()
+            self._unread = self.transport.get_write_buffer_size()
+            self._writing_timer = self.loop.call_later(self._patience, self.transport.abort)
+            self.waiting[self] = None
 
     def resume_writing(self) -> None:
-        """The client reads again."""
+        """The client reads on, and gets back as much time as it has read bytes."""
         if self._writing_timer is not None:
             self._writing_timer.cancel()
             self._writing_timer = None
+            read = self._unread - self.transport.get_write_buffer_size()
+            left = self._patience - (self.loop.time() - self._paused_at) + read / LEAST_RATE
+            self._patience = min(left, self.receive_timeout)
+            if not self._receiving:
+                self.waiting.pop(self, None)
         super().resume_writing()
-
-    def _give_up(self) -> None:
-        self.transport.abort()
 
     # Time, and answers of our own
 
@@ -188,7 +239,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refused = True
         self._unset_timer()
         self.waiting.pop(self, None)
-        cycle = self.cycle
+        cycle = self._answering
         if cycle is not None and cycle.scope is self.scope and cycle.response_complete:
             # Answered already, before all of its body had come.
             self.transport.close()
@@ -196,6 +247,7 @@ class BoundedProtocol(HttpToolsProtocol):
         request_id = self.edge.refused(status, why)
         if cycle is not None and not cycle.response_complete:
             if cycle.scope is not self.scope or cycle.response_started:
+                # What is under way, or was asked before, is answered; then the connection ends.
                 cycle.keep_alive = False
                 self.pipeline.clear()
                 return

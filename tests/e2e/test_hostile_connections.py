@@ -1,137 +1,26 @@
 """The hostile tests 26 and 29 on a real socket, and what the access log says of it all."""
 
 import json
-import os
-import re
 import resource
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.conftest import catalog
+from tests.e2e.raw_server import CONNECTIONS, TIMEOUT, Serving, answer, refusal, serving
 
-TIMEOUT = 2.0
-CONNECTIONS = 200
 MANY = 10_000
-
-
-class Serving:
-    """A server with narrow limits, asked by bytes."""
-
-    def __init__(self, process: subprocess.Popen[str], port: int, token: str, log: Path) -> None:
-        self.process = process
-        self.port = port
-        self.token = token
-        self.log = log
-
-    def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), 10)
-
-    def head(self, method: str, path: str, **headers: Any) -> bytes:
-        lines = [f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {self.token}"]
-        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
-        return "\r\n".join([*lines, "", ""]).encode()
-
-    def ask(self, request: bytes) -> tuple[int, dict[str, str], Any]:
-        """Status, headers and body of the answer to a request on a connection of its own."""
-        with self.connect() as connection:
-            with suppress(BrokenPipeError, ConnectionResetError):
-                connection.sendall(request)
-            return answer(connection)
-
-    def served(self) -> float:
-        """Seconds that a list takes; it must be answered."""
-        started = time.perf_counter()
-        status, _, body = self.ask(self.head("GET", "/v1/tables?limit=1", Connection="close"))
-        assert (status, len(body["data"]) <= 1) == (200, True)
-        return time.perf_counter() - started
-
-    def memory(self) -> int:
-        """Bytes that the server holds."""
-        text = Path(f"/proc/{self.process.pid}/status").read_text()
-        found = re.search(r"VmRSS:\s+(\d+) kB", text)
-        assert found is not None
-        return int(found[1]) * 1024
-
-    def lines(self) -> list[dict[str, Any]]:
-        """The lines of the log so far, each of them JSON."""
-        return [json.loads(line) for line in self.log.read_text().splitlines()]
-
-
-def answer(connection: socket.socket) -> tuple[int, dict[str, str], Any]:
-    received = b""
-    while b"\r\n\r\n" not in received:
-        part = connection.recv(65_536)
-        assert part, received
-        received += part
-    head, _, body = received.partition(b"\r\n\r\n")
-    first, *rest = head.decode().split("\r\n")
-    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in rest)}
-    while len(body) < int(headers["content-length"]):
-        body += connection.recv(65_536)
-    return int(first.split()[1]), headers, json.loads(body) if body else None
-
-
-@contextmanager
-def serving(directory: Path, **settings: str) -> Iterator[Serving]:
-    token = catalog("token", "--subject", "me", "--role", "admin", "--data", str(directory))
-    log = directory / "log"
-    narrow = {
-        "CATALOG_MAX_CONNECTIONS": str(CONNECTIONS),
-        "CATALOG_RECEIVE_TIMEOUT": str(TIMEOUT),
-        **settings,
-    }
-    with log.open("a") as stderr:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "api.commands", "serve", "--port=0", f"--data={directory}"],
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **narrow},
-        )
-    try:
-        assert process.stdout is not None
-        found = re.search(r":(\d+),", process.stdout.readline())
-        assert found is not None, log.read_text()
-        served = Serving(process, int(found[1]), token.stdout.strip(), log)
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                served.served()
-                break
-            except (OSError, KeyError):
-                # Not listening yet, or the lists are still being built.
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
-        log.write_text("")
-        yield served
-    finally:
-        process.terminate()
-        process.wait(30)
-        if process.stdout is not None:
-            process.stdout.close()
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     with serving(tmp_path_factory.mktemp("server")) as started:
         yield started
-
-
-def refusal(given: tuple[int, dict[str, str], Any]) -> tuple[int, str]:
-    """Status and type of an error that has the one shape and ends the connection."""
-    status, headers, body = given
-    assert headers["connection"] == "close"
-    assert sorted(body) == ["code", "errorType", "message", "requestId"]
-    assert (body["code"], body["requestId"]) == (status, headers["x-request-id"])
-    return status, body["errorType"]
 
 
 def test_hostile_29_long_address_is_414(server: Serving) -> None:
@@ -277,12 +166,26 @@ def test_hostile_26_client_that_leaves_or_does_not_read_stops_the_stream(tmp_pat
         with server.connect() as stuck:
             stuck.sendall(request)
             deadline = time.monotonic() + TIMEOUT * 4
-            while len(streams := [each for each in server.lines() if each["bytes"] > 10_000]) < 2:
+            while len(streams(server)) < 2:
                 assert time.monotonic() < deadline, server.lines()
                 time.sleep(0.1)
+        # One that reads far less than LEAST_RATE is left as well, one that reads more is not.
+        for count, size in ((3, 2_000), (4, 500_000)):
+            with server.connect() as slow:
+                slow.sendall(request)
+                deadline = time.monotonic() + TIMEOUT * 10
+                while len(streams(server)) < count:
+                    assert slow.recv(size, socket.MSG_WAITALL)
+                    assert time.monotonic() < deadline
+                    time.sleep(0.05)
 
-    assert [each["status"] for each in streams] == [200, 200]
-    assert all(each["bytes"] < whole for each in streams)
+    assert [each["status"] for each in streams(server)] == [200] * 4
+    assert [each["bytes"] > whole for each in streams(server)] == [False, False, False, True]
+
+
+def streams(server: Serving) -> list[dict[str, Any]]:
+    """Of the log, the lines of answers that were large."""
+    return [each for each in server.lines() if each.get("bytes", 0) > 10_000]
 
 
 def test_log_has_a_line_for_each_request_and_no_secret(tmp_path: Path) -> None:
