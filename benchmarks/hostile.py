@@ -1,4 +1,4 @@
-"""Lists while clients misbehave: bad tokens, endless queries, slow heads, cut connections.
+"""Lists while clients misbehave: bad tokens, endless queries, slow heads, cut connections, floods.
 
 The load is bounded: so many clients of each sort, one request at a time each. Told are the latency
 of lists beside the quiet one, the server's memory before and after, and whether `verify` finds that
@@ -12,7 +12,7 @@ import random
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from urllib.parse import quote
 
@@ -27,6 +27,8 @@ from projections.stores import open_stores
 _ENTITIES = 20_000
 _QUIET_SECONDS = 5
 _LIST = "/v1/tables?limit=10"
+_IDLE = 2_000
+"""Connections that are kept open for nothing, more than the server allows."""
 _PATIENCE = 10.0
 """Seconds that a hostile client waits for an answer."""
 
@@ -95,6 +97,7 @@ async def _hostile(server: Server, duration: int) -> tuple[Counter[int], list[fl
         for number, sort in enumerate((_bad_token, _query, _filter, _malformed, _write) * 2)
     ]
     attackers += [_leaving(server, until, answers), _slow(server, until), _slow(server, until)]
+    attackers += [_flooding(server, until), _idling(server, until)]
     lists = [client(server, itertools.repeat(_LIST), until) for _ in range(2)]
     *_, one, other = await asyncio.gather(*attackers, *lists)
     return answers, sorted([*one, *other])
@@ -220,4 +223,29 @@ async def _slow(server: Server, until: float) -> list[float]:
                 break
         for _, writer in opened:
             writer.close()
+    return []
+
+
+async def _flooding(server: Server, until: float) -> list[float]:
+    """Thousands of requests at once on one connection, and no answer read."""
+    while time.perf_counter() < until:
+        _, writer = await asyncio.open_connection(server.host, server.port)
+        writer.write(b"GET /healthz HTTP/1.1\r\n\r\n" * 5_000)
+        await asyncio.sleep(0.1)
+        writer.close()
+    return []
+
+
+async def _idling(server: Server, until: float) -> list[float]:
+    """Bodies that are announced and do not come, on as many connections as there may be."""
+    opened: deque[asyncio.StreamWriter] = deque()
+    while time.perf_counter() < until:
+        _, writer = await asyncio.open_connection(server.host, server.port)
+        writer.write(b"POST /v1/tables HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n")
+        opened.append(writer)
+        if len(opened) > _IDLE:
+            opened.popleft().close()
+        await asyncio.sleep(0.01)
+    for writer in opened:
+        writer.close()
     return []
