@@ -74,8 +74,8 @@ class _Part:
         if after is not None:
             found = after.following(view, found)
         if sort.field == SCORE:
-            self.ids = best(found, wanted, ascending=not sort.descending)
-            self.scores: Sequence[float] = found.scores_at(self.ids).tolist()
+            self.ids, scores = best(found, wanted, ascending=not sort.descending)
+            self.scores: Sequence[float] = scores.tolist()
         else:
             self.ids = _by_field(view, found, sort, wanted)
             self.scores = ()
@@ -88,7 +88,7 @@ class _Part:
             return self._found.constant
         if self._leads:
             return self.scores[0]
-        return float(self._found.scores_at(best(self._found, 1))[0])
+        return float(best(self._found, 1)[1][0])
 
     def hit(self, at: int) -> EngineHit:
         """The hit at a place of the order."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.whoosh.results import Dense, Found, Sparse
+from projections.search.whoosh.results import Dense, Found, Scores, Sparse, filled
 from projections.search.whoosh.segments import Mask, Numbers
 from projections.search.whoosh.term_results import Postings
 
@@ -56,27 +56,27 @@ def walk(order: Numbers, mask: Mask, wanted: int) -> Numbers:
         begin, end = end, end * _FIRST_LOOK
 
 
-def best(found: Found, wanted: int, *, ascending: bool = False) -> Numbers:
+def best(found: Found, wanted: int, *, ascending: bool = False) -> tuple[Numbers, Scores]:
     """The documents with the highest (or lowest) scores in order, ties in order of their numbers.
 
     Documents of a `Dense` with an array of scores may be outside its mask when they score 0.
     """
     if found.constant is not None:
-        if isinstance(found, Dense):
-            return first(found.mask(), wanted)
-        return found.ids()[:wanted]
+        ids = first(found.mask(), wanted) if isinstance(found, Dense) else found.ids()[:wanted]
+        return ids, filled(found.constant, len(ids))
     if isinstance(found, Postings) and not ascending:
-        return found.ids().take(_highest(found.impacts(), wanted))
-    if ascending or not found.is_dense:
-        ids = found.ids()
-        scores = found.scores_at(ids)
-        return ids.take(_highest(-scores if ascending else scores, wanted))
-    scores = found.dense()
-    places = _highest(scores, wanted)
-    if len(places) and scores[places[-1]] > 0:
-        return places.astype(np.int32)
+        impacts = found.impacts()
+        places = _highest(impacts, wanted)
+        return found.ids().take(places), found.scored(impacts.take(places))
+    if not ascending and found.is_dense:
+        scores = found.dense()
+        places = _highest(scores, wanted)
+        if len(places) and scores[places[-1]] > 0:
+            return places.astype(np.int32), scores.take(places)
     ids = found.ids()
-    return ids.take(_highest(found.scores_at(ids), wanted))
+    scores = found.scores_at(ids)
+    places = _highest(-scores if ascending else scores, wanted)
+    return ids.take(places), scores.take(places)
 
 
 def _highest(scores: NDArray[Any], wanted: int) -> NDArray[np.intp]:
@@ -101,7 +101,7 @@ def _highest(scores: NDArray[Any], wanted: int) -> NDArray[np.intp]:
 
 
 def _descending(scores: NDArray[Any]) -> NDArray[np.intp]:
-    return np.argsort(~scores if scores.dtype == np.uint8 else -scores, kind="stable")
+    return (~scores if scores.dtype == np.uint8 else -scores).argsort(kind="stable")
 
 
 def _bound(scores: NDArray[Any], wanted: int) -> float:

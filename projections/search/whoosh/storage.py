@@ -54,6 +54,7 @@ class Directory(FileStorage):  # type: ignore[misc]
 
     def __init__(self, path: Path) -> None:
         super().__init__(str(path))
+        self._manifest = self._fpath(MANIFEST)
 
     def rename_file(self, oldname: str, newname: str, safe: bool = False) -> None:
         os.replace(self._fpath(oldname), self._fpath(newname))
@@ -70,7 +71,7 @@ class Directory(FileStorage):  # type: ignore[misc]
     def mark(self) -> object:
         """Something that differs when the manifest was replaced; None when there is none."""
         try:
-            status = os.stat(self._fpath(MANIFEST))
+            status = os.stat(self._manifest)
         except FileNotFoundError:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size

@@ -75,15 +75,15 @@ class Postings:
         if ids is self._ids:
             return filled(self._scores(), len(ids))
         if self.is_dense:
-            return self._scored(self._table().take(ids))
+            return self.scored(self._table().take(ids))
         places, present = among(self._ids, ids)
         if self._impacts is None or not self.count:
-            return self._scored(present.view(np.uint8))
-        return self._scored(self.impacts().take(places) * present)
+            return self.scored(present.view(np.uint8))
+        return self.scored(self.impacts().take(places) * present)
 
     def dense(self) -> Scores:
         if self.is_dense:
-            return self._scored(self._table())
+            return self.scored(self._table())
         found = np.zeros(self._view.size, np.float32)
         found[self._ids] = self._scores()
         return found
@@ -94,12 +94,13 @@ class Postings:
         ids = self._ids.compress(inside)
         if self.constant is not None:
             return Sparse(self._view.size, ids, self.constant)
-        return Sparse(self._view.size, ids, self._scored(self.impacts().compress(inside)))
+        return Sparse(self._view.size, ids, self.scored(self.impacts().compress(inside)))
 
     def _scores(self) -> Scores | float:
-        return self.constant if self.constant is not None else self._scored(self.impacts())
+        return self.constant if self.constant is not None else self.scored(self.impacts())
 
-    def _scored(self, impacts: NDArray[np.uint8]) -> Scores:
+    def scored(self, impacts: NDArray[np.uint8]) -> Scores:
+        """The scores that impacts of some of the documents come to."""
         if self.constant is not None:
             present: Scores = np.not_equal(impacts, 0).astype(np.float32)
             return present * np.float32(self.constant)
