@@ -62,7 +62,7 @@ class OpenAPIDocument:
 
     def encoded(self, app: Litestar) -> bytes:
         """The document as JSON; blocks while it is built."""
-        from api.openapi import document  # noqa: PLC0415 - start-up: only this page needs it
+        from api.openapi.document import document  # noqa: PLC0415 - start-up: only this page needs it
 
         with self._lock:
             if self._encoded is None:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from contextlib import suppress
 from uuid import UUID
 
 from domain.errors import InvalidInput
@@ -23,10 +24,9 @@ def parse_id(text: str, where: str) -> str:
 
     Raises InvalidInput when `text` is not a UUID of 36 characters.
     """
-    try:
+    canonical = None
+    with suppress(ValueError):
         canonical = str(UUID(text))
-    except ValueError:
-        canonical = ""
-    if canonical != text.lower():
+    if canonical is None or canonical != text.lower():
         raise InvalidInput(f"{where} must be a UUID such as {UUID(int=0)}, got {text[:64]!r}")
     return canonical

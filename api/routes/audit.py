@@ -21,6 +21,8 @@ from domain.errors import InvalidInput
 from domain.registry import KINDS
 
 DEFAULT_LIMIT, MAX_LIMIT, MAX_STREAMED = 100, 1_000, 1_000_000
+MAX_POSITION = 2**53 - 1
+"""Beyond what any log reaches; JSON's readers, which count in floats, know all numbers below."""
 BOUND, STREAM_BOUND = 50_000, 1_000_000
 """Events that one request looks at, at most, as JSON and as NDJSON."""
 
@@ -93,7 +95,7 @@ _PARAMETERS: Parameters = {
     "after": (
         Annotated[
             int,
-            QueryParameter(ge=0, le=2**63 - 1, description="Position after which to begin."),
+            QueryParameter(ge=0, le=MAX_POSITION, description="Position after which to begin."),
         ],
         0,
     ),

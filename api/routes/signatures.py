@@ -2,11 +2,12 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
 from litestar import HttpMethod, Request
-from litestar.handlers import HTTPRouteHandler
+from litestar.connection import ASGIConnection
+from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 from litestar.types import HTTPScope
@@ -17,6 +18,8 @@ from domain.ids import parse_id
 
 Parameters = Mapping[str, tuple[Any, Any]]
 """Name -> (annotation, default); `...` for a required one."""
+
+Connection = ASGIConnection[Any, Any, Any, Any]
 
 REQUEST: Parameters = {"request": (Request[Any, Any, Any], ...)}
 ENTITY_ID: Parameters = {
@@ -76,9 +79,41 @@ def route(
         http_method=[HttpMethod.GET, HttpMethod.HEAD] if method == "GET" else HttpMethod(method),
         status_code=status,
         opt={"permission": permission, "names": _names(parameters)},
+        guards=[_query_guard(parameters)],
         media_type="application/json",
         sync_to_thread=None if inspect.iscoroutinefunction(function) else False,
     )(function)
+
+
+def _query_guard(parameters: Parameters) -> Callable[[Connection, BaseRouteHandler], None]:
+    """Refuses what Litestar reads as if it were not there.
+
+    Of a parameter given twice it takes one, and msgspec takes `null` for nothing given.
+    """
+    names = _names(parameters)
+    kinds = {names[name]: _kinds(hint) for name, (hint, _) in parameters.items()}
+    single = frozenset(name for name, kind in kinds.items() if list not in kind)
+    typed = frozenset(name for name in single if str not in kinds[name])
+
+    def check(connection: Connection, _: BaseRouteHandler) -> None:
+        seen = set()
+        for name, value in connection.query_params.multi_items():
+            if name in single:
+                if name in seen:
+                    raise InvalidInput(f"{name} may be given once")
+                seen.add(name)
+                if name in typed and value.lower() == "null":
+                    raise InvalidInput(f"{name} must be left out or have a value, got {value!r}")
+
+    return check
+
+
+def _kinds(hint: Any) -> set[Any]:
+    """The types inside an annotation."""
+    inner = get_args(hint)
+    if not inner or get_origin(hint) is list:
+        return {get_origin(hint) or hint}
+    return set().union(*map(_kinds, inner))
 
 
 def _names(parameters: Parameters) -> dict[str, str]:

@@ -18,7 +18,7 @@ def refused(client: Client, path: str, **params: object) -> str:
     taken = []
     for _ in range(3):
         started = time.perf_counter()
-        status, body = client.ask("GET", path, params=params)
+        status, body = client.ask("GET", path, params=params or None)
         taken.append(time.perf_counter() - started)
         assert (status, body["errorType"]) == (400, "BAD_REQUEST"), body
     assert min(taken) < 0.05
@@ -110,3 +110,16 @@ def test_hostile_28_first_bad_field_is_named(empty: Client, fields: str, bad: st
 
 def test_hostile_28_fields_may_be_repeated_and_spaced(empty: Client) -> None:
     assert empty.get("/v1/dataContracts", fields="owners, reviewers,owners ,extension")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/v1/tables?limit=1&limit=2", "limit"),
+        ("/v1/tables?databaseSchema=a.b.c&databaseSchema=d.e.f", "databaseSchema"),
+        (f"{QUERY}?q=a&q=b", "q"),
+        ("/v1/audit/events?kind=table&kind=user", "kind"),
+    ],
+)
+def test_parameter_given_twice_is_refused(empty: Client, path: str, name: str) -> None:
+    assert refused(empty, path) == f"{name} may be given once"

@@ -133,10 +133,6 @@ def test_streamed_list_refuses_a_cursor_that_is_not_its_own(empty: Client) -> No
         assert (status, body["errorType"]) == (400, "BAD_REQUEST")
 
 
-def test_options_are_answered_without_a_token(empty: Client) -> None:
-    assert empty.http.options("/v1/tables").status_code == 204
-
-
 def test_name_of_a_root_entity_may_be_given_bare(client: Client) -> None:
     user = client.create("users", name="ann.lee", email="ann@example.com")
 

@@ -13,7 +13,8 @@ from litestar.routes import HTTPRoute
 
 from api import docs
 from api.app import create_app
-from api.openapi import ENTITY_OPERATIONS, OTHER_OPERATIONS, document
+from api.openapi.document import document
+from api.openapi.operations import ENTITY_OPERATIONS, OTHER_OPERATIONS
 from api.permissions import PUBLIC
 from api.routes.signatures import route
 from api.services import make_services
@@ -214,6 +215,24 @@ def test_answers_are_as_documented(client: Any, openapi: Any) -> None:
         found = client.request("GET", f"/v1/search/query?{query}")
         check(openapi, "get", "/v1/search/query", found)
     check(openapi, "get", "/v1/tables", client.http.get("/v1/tables"))
+
+
+def test_parameters_that_are_no_texts_refuse_null(client: Any, openapi: Any) -> None:
+    asked = 0
+    for method, path, operation in operations(openapi):
+        if method != "get" or "{" in path:
+            continue
+        for parameter in operation["parameters"]:
+            schema = parameter.get("schema", {})
+            text = schema.get("type") == "string" and not {"enum", "format"} & schema.keys()
+            if parameter.get("in") == "query" and schema.get("type") != "array" and not text:
+                name = parameter["name"]
+                if schema.get("format") in ("query-text", "page-cursor", "query-filter"):
+                    continue
+                status, body = client.ask("GET", f"{path}?q=&{name}=%6eull")
+                assert (status, body["code"], body["message"].startswith(name)) == (400, 400, True)
+                asked += 1
+    assert asked > 50
 
 
 def test_page_asks_nothing_of_other_servers(client: Any) -> None:

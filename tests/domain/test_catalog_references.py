@@ -85,6 +85,7 @@ def test_missing_reference_is_not_found(
         ({"type": "table", "id": NOBODY}, "owners[0].type must be user or team, got 'table'"),
         ({"type": "user"}, "owners[0]: a reference needs `id` or `fullyQualifiedName`"),
         ({"type": "user", "id": "7"}, f"owners[0].id must be a UUID such as {NOBODY}, got '7'"),
+        ({"type": "user", "id": ""}, f"owners[0].id must be a UUID such as {NOBODY}, got ''"),
     ],
 )
 def test_malformed_reference_is_invalid(world: Any, given: Any, said: str) -> None:

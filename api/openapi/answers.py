@@ -1,0 +1,160 @@
+"""What the API answers: entities, lists, histories and search results."""
+
+from api.openapi.json_schema import COUNT, NAME, NULL, TEXT, UUID, Schema, closed_object, ref
+from api.openapi.requests import REFERENCE
+from domain.kinds import EntityKind
+from domain.registry import KINDS
+
+
+def shown(kind: EntityKind, given: Schema) -> Schema:
+    """An entity as it is answered: references resolved, nothing null, secrets left out.
+
+    One schema serves lists, single entities and histories, so keys that depend on `fields`
+    are not required.
+    """
+    unkept = {kind.key_of[attribute] for attribute in kind.body.unkept}
+    body = {
+        key: _resolved(schema)
+        for key, schema in given["properties"].items()
+        if key not in unkept and key != "name"
+    }
+    always = [key for key in given["required"] if key in body and key not in kind.optional]
+    if kind.statuses:
+        body["entityStatus"] = {"enum": list(kind.statuses)}
+        always.append("entityStatus")
+    properties = {
+        "id": UUID,
+        "name": NAME,
+        "fullyQualifiedName": TEXT,
+        **body,
+        "version": {"type": "number", "minimum": 0.1},
+        "updatedAt": {"type": "integer", "description": "Milliseconds since the Unix epoch."},
+        "updatedBy": TEXT,
+        "deleted": {"const": True, "description": "There only when soft-deleted."},
+        "changeDescription": ref("ChangeDescription"),
+    }
+    return {
+        "type": "object",
+        "description": given.get("description", ""),
+        "properties": properties,
+        "required": [
+            *("id", "name", "fullyQualifiedName", "version", "updatedAt", "updatedBy"),
+            *dict.fromkeys(always),
+        ],
+        "additionalProperties": False,
+    }
+
+
+def _resolved(schema: Schema) -> Schema:
+    """The recorded form of a key: not null, and an object where a text may stand for one."""
+    if schema == ref(REFERENCE):
+        return ref("EntityReference")
+    if "items" in schema:
+        return {**schema, "items": _resolved(schema["items"])}
+    if "anyOf" not in schema:
+        return schema
+    options = [option for option in schema["anyOf"] if option != NULL]
+    if any("$ref" in option for option in options):
+        options = [option for option in options if option != TEXT]
+    options = [_resolved(option) for option in options]
+    rest = {key: value for key, value in schema.items() if key != "anyOf"}
+    return {**options[0], **rest} if len(options) == 1 else {**rest, "anyOf": options}
+
+
+def listed(name: str) -> Schema:
+    """A page of entities, by the component name of one."""
+    return closed_object({"data": {"type": "array", "items": ref(name)}, "paging": ref("Paging")})
+
+
+def shared_answers(reference: Schema) -> dict[str, Schema]:
+    """Answers that no Struct describes."""
+    known = {key: _resolved(value) for key, value in reference["properties"].items()}
+    cursor = {"type": "string", "description": "Opaque; there only when there is such a page."}
+    return {
+        "EntityReference": {
+            "type": "object",
+            "description": "Another entity.",
+            "properties": {**known, "id": UUID},
+            "required": ["id", "type"],
+            "additionalProperties": False,
+        },
+        "Paging": closed_object(
+            {"total": COUNT, "before": cursor, "after": cursor}, "before", "after"
+        ),
+        "EntityVersions": closed_object(
+            {
+                "entityType": {"enum": list(KINDS)},
+                "versions": {
+                    "type": "array",
+                    "items": {"type": "string", "contentMediaType": "application/json"},
+                    "description": "The entity as each version left it, the newest first.",
+                },
+            }
+        ),
+        "AuditLine": {"anyOf": [ref("AuditEvent"), closed_object({"paging": ref("AuditPaging")})]},
+        "Health": closed_object({"status": {"const": "alive"}}),
+        **_search(),
+    }
+
+
+def _search() -> dict[str, Schema]:
+    """The search response."""
+    sort_value = {"type": ["string", "number", "null"]}
+    array: Schema = {"type": "array", "items": {"type": "object"}}
+    column = {key: TEXT for key in ("name", "dataType", "fullyQualifiedName")}
+    texts = ("name", "displayName", "fullyQualifiedName", "serviceType", "description")
+    source: Schema = {
+        "type": "object",
+        "description": "The entity's document, less the fields that were not asked for.",
+        "properties": {
+            "id": UUID,
+            **dict.fromkeys(texts, TEXT),
+            "entityType": {"enum": list(KINDS)},
+            "owners": array,
+            "tags": array,
+            "columns": {"type": "array", "items": {"type": "object", "properties": column}},
+        },
+        "additionalProperties": True,
+    }
+    ancestor = {
+        "id": UUID,
+        "type": {"enum": list(KINDS)},
+        **dict.fromkeys(("name", "displayName", "fullyQualifiedName"), TEXT),
+        "deleted": {"type": "boolean"},
+    }
+    hit = {
+        "_index": {"enum": sorted(kind.index for kind in KINDS.values())},
+        "_id": UUID,
+        "_score": {"type": ["number", "null"]},
+        "_source": ref("SearchSource"),
+        "sort": {"type": "array", "items": sort_value, "description": "With sortField."},
+        "hierarchy": {
+            "type": "array",
+            "items": closed_object(
+                ancestor, *(key for key in ancestor if key not in ("id", "type"))
+            ),
+            "description": "Ancestors from the root down, with getHierarchy.",
+        },
+    }
+    return {
+        "SearchSource": source,
+        "SearchHit": closed_object(hit, "_source", "sort", "hierarchy"),
+        "SearchResponse": closed_object(
+            {
+                "took": {**COUNT, "description": "Milliseconds."},
+                "timed_out": {"type": "boolean"},
+                "_shards": closed_object(
+                    dict.fromkeys(("total", "successful", "failed", "skipped"), COUNT)
+                ),
+                "hits": closed_object(
+                    {
+                        "total": closed_object(
+                            {"value": COUNT, "relation": {"enum": ["eq", "gte"]}}
+                        ),
+                        "max_score": {"type": ["number", "null"]},
+                        "hits": {"type": "array", "items": ref("SearchHit")},
+                    }
+                ),
+            }
+        ),
+    }

@@ -1,0 +1,186 @@
+"""The document, put together from the routes and the rows."""
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from litestar import Litestar
+from litestar.config.app import AppConfig
+from litestar.openapi.config import OpenAPIConfig
+from litestar.plugins import InitPlugin
+from litestar.plugins.base import ReceiveRoutePlugin
+from litestar.routes import HTTPRoute
+
+from api.openapi.components import body_name, component_schemas
+from api.openapi.json_schema import Schema, ref
+from api.openapi.operations import (
+    ENTITY_OPERATIONS,
+    GUARD_ERRORS,
+    OTHER_OPERATIONS,
+    READ_ERRORS,
+    WRITE_ERRORS,
+    Operation,
+)
+from api.openapi.parameters import PATH_PARAMETERS, REQUEST_HEADERS, parameters, shared
+from api.openapi.responses import RESPONSE_HEADERS, error_name, error_response, responses
+from api.permissions import PUBLIC, Permission
+from api.policies import DEFAULT_RULES, combine
+from domain.kinds import EntityKind
+from domain.registry import KINDS
+
+_METHODS = ("get", "post", "put", "patch", "delete")
+_TAGS = {
+    "search": "Full-text search over all kinds.",
+    "audit": "Who changed what, when and by which request.",
+    "system": "The service itself.",
+}
+
+
+def document(app: Litestar) -> dict[str, Any]:
+    """The document of an application; takes long enough to be built in a thread, once.
+
+    Raises LookupError for a route that has no row here.
+    """
+    schemas = component_schemas()
+    found = _skeleton(app)
+    permissions = dict(_permissions(app))
+    paths: dict[str, dict[str, Any]] = {}
+    for path, item in found["paths"].items():
+        paths[path] = {
+            method: _operation(method, path, generated, permissions[method, path])
+            for method in _METHODS
+            if (generated := item.get(method)) is not None
+        }
+    schemas |= found["components"].get("schemas", {})
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Metadata catalog",
+            "version": "1",
+            "description": "Entities of a data platform: contracts, tables, search. Every error"
+            " is an Error with its status, a type and what was wrong.",
+        },
+        "servers": [{"url": "/"}],
+        "tags": [
+            *({"name": _tag(kind), "description": _about(kind)} for kind in KINDS.values()),
+            *({"name": name, "description": text} for name, text in _TAGS.items()),
+        ],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "responses": {
+                error_name(status): error_response(status)
+                for status in sorted({*GUARD_ERRORS, *READ_ERRORS, *WRITE_ERRORS})
+            },
+            "parameters": {
+                **{
+                    name: {"name": name, "in": "path", "required": True, **about}
+                    for name, about in PATH_PARAMETERS.items()
+                },
+                **{
+                    name: {"name": name, "in": "header", "required": False, **about}
+                    for name, about in REQUEST_HEADERS.items()
+                },
+            },
+            "headers": dict(RESPONSE_HEADERS),
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
+            },
+        },
+    }
+
+
+def _skeleton(app: Litestar) -> dict[str, Any]:
+    """Paths and parameters as Litestar sees them.
+
+    The application itself has no OpenAPI configuration, because with one Litestar serves pages
+    of its own. Its OpenAPI plugin collects the routes all the same and takes the configuration
+    now, with an application configuration that is thrown away together with those pages.
+    """
+    config = AppConfig(openapi_config=OpenAPIConfig(title="", version=""))
+    for plugin in app.plugins:
+        if isinstance(plugin, InitPlugin) and isinstance(plugin, ReceiveRoutePlugin):
+            plugin.on_app_init(config)
+    return app.openapi_schema.to_schema()
+
+
+def _permissions(app: Litestar) -> Iterator[tuple[tuple[str, str], Permission | str]]:
+    """(method, path) -> what the route demands."""
+    for route in app.routes:
+        if isinstance(route, HTTPRoute):
+            for method, (handler, _) in route.route_handler_map.items():
+                if "permission" in handler.opt:
+                    key = str(method).lower(), route.path_format
+                    yield key, handler.opt["permission"]
+
+
+def _operation(
+    method: str, path: str, generated: Schema, permission: Permission | str
+) -> dict[str, Any]:
+    """One operation of the document."""
+    kind, tag, row = _find(method, path)
+    words = _words(kind) if kind else {}
+    public = permission == PUBLIC
+    errors = row.errors if public else tuple(sorted({*GUARD_ERRORS, *row.errors}))
+    granted = "" if public else f"Needs the permission to {permission} ({_roles(permission)})."
+    about = "\n\n".join(filter(None, (row.about, granted)))
+    shown = {
+        "operationId": row.id.format(**words),
+        "summary": row.summary.format(**words),
+        **({"description": about} if about else {}),
+        "tags": [tag],
+        "security": [] if public else [{"bearer": []}],
+        "parameters": [*parameters(path, kind, generated), *map(shared, row.takes)],
+        "responses": responses(row, words, errors),
+    }
+    if row.body is not None:
+        schema = {"schema": ref(row.body.format(**words))}
+        content = dict.fromkeys(row.body_types, schema)
+        shown["requestBody"] = {"required": True, "content": content}
+    return shown
+
+
+def _find(method: str, path: str) -> tuple[EntityKind | None, str, Operation]:
+    """The kind, if any, the tag and the row of a route."""
+    if (method, path) in OTHER_OPERATIONS:
+        return (None, *OTHER_OPERATIONS[method, path])
+    for kind in KINDS.values():
+        prefix = f"/v1/{kind.collection}"
+        row = ENTITY_OPERATIONS.get((method, path.removeprefix(prefix)))
+        if path.startswith(prefix) and row is not None:
+            return kind, _tag(kind), row
+    raise LookupError(f"{method.upper()} {path} is not documented in api/openapi/operations.py")
+
+
+def _tag(kind: EntityKind) -> str:
+    return kind.collection.rpartition("/")[2]
+
+
+def _about(kind: EntityKind) -> str:
+    return inspect.getdoc(kind.body) or ""
+
+
+def _words(kind: EntityKind) -> dict[str, str]:
+    """What operation ids and summaries call a kind."""
+    plural = _tag(kind)
+    return {
+        "Kind": body_name(kind),
+        "Kinds": plural[0].upper() + plural[1:],
+        "kind": _spaced(kind.name),
+        "kinds": _spaced(plural),
+    }
+
+
+def _spaced(name: str) -> str:
+    """`dataContracts` -> `data contracts`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+
+
+def _roles(permission: Permission | str) -> str:
+    """The roles that grant a permission while no file of policies is named."""
+    assert isinstance(permission, Permission)
+    granting = [
+        rule.role for rule in DEFAULT_RULES if combine(DEFAULT_RULES, (rule.role,)).may(permission)
+    ]
+    return f"by default role {' or '.join(granting)}"

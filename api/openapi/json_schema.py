@@ -1,0 +1,43 @@
+"""The JSON schemas that the others are made of."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from domain.names import MAX_NAME_LENGTH
+
+Schema = dict[str, Any]
+
+UUID: Schema = {"type": "string", "format": "uuid"}
+TEXT: Schema = {"type": "string"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+NULL: Schema = {"type": "null"}
+NAME: Schema = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": MAX_NAME_LENGTH,
+    "pattern": r"^[^\u0000-\u001f\u007f]+$",
+    "examples": ["orders"],
+}
+
+
+def ref(name: str) -> Schema:
+    """A reference to a component schema."""
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def closed(schema: Schema) -> Schema:
+    """An answer that has these keys and no others."""
+    return {**schema, "additionalProperties": False}
+
+
+def closed_object(
+    properties: Mapping[str, Schema], *optional: str, description: str = ""
+) -> Schema:
+    """An answer with these keys, all there but the `optional` ones."""
+    schema: Schema = {
+        "type": "object",
+        "properties": dict(properties),
+        "required": [key for key in properties if key not in optional],
+        "additionalProperties": False,
+    }
+    return {**schema, "description": description} if description else schema

@@ -1,0 +1,204 @@
+"""What Litestar cannot see, because handlers read raw bodies and answer finished bytes.
+
+A row for each operation; a route without one is an error.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from api.openapi.parameters import REQUEST_HEADERS
+from api.responses import JSON
+from api.routes import audit
+
+READ_ERRORS = (400, 503)
+_ONE_ERRORS = (400, 404, 503)
+WRITE_ERRORS = (400, 404, 408, 409, 412, 413, 415, 503)
+GUARD_ERRORS = (401, 403, 429)
+"""Of every route that needs a token."""
+_ENTITY_HEADERS = ("ETag", "X-Catalog-Position")
+_WRITE_HEADERS = (*_ENTITY_HEADERS, "X-OpenMetadata-Change")
+_LARGE_ABOUT = "Large fields are there without being asked for."
+_PATCH_ABOUT = "RFC 6902, applied to the entity as it is shown, with absent arrays as []."
+_DELETE_ABOUT = "Soft-deleted entities keep their names and can be restored."
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a route takes and answers; `{Kind}`, `{Kinds}`, `{kind}` and `{kinds}` are filled in."""
+
+    id: str
+    summary: str
+    about: str = ""
+    answers: Mapping[int, str]
+    """Status -> component schema."""
+    errors: tuple[int, ...] = ()
+    """Statuses with the error body, beside those of GUARD_ERRORS."""
+    body: str | None = None
+    """Component schema of the request body."""
+    body_types: tuple[str, ...] = (JSON,)
+    takes: tuple[str, ...] = ()
+    """Headers of the request, as in REQUEST_HEADERS."""
+    headers: tuple[str, ...] = ()
+    """Headers of every answer, as in RESPONSE_HEADERS."""
+    media_type: str = JSON
+    lines: str | None = None
+    """Component schema of a line, where the answer may be had as NDJSON."""
+
+
+def _one(id: str, summary: str) -> Operation:
+    """Reads one entity."""
+    return Operation(
+        id=id,
+        summary=summary,
+        about=_LARGE_ABOUT,
+        answers={200: "{Kind}"},
+        errors=_ONE_ERRORS,
+        headers=_ENTITY_HEADERS,
+    )
+
+
+def _write(
+    id: str,
+    summary: str,
+    about: str,
+    body: str | None = None,
+    statuses: tuple[int, ...] = (200,),
+) -> Operation:
+    """Changes one entity."""
+    return Operation(
+        id=id,
+        summary=summary,
+        about=about,
+        answers=dict.fromkeys(statuses, "{Kind}"),
+        errors=WRITE_ERRORS,
+        body=body,
+        body_types=(JSON, "application/json-patch+json") if body == "JsonPatch" else (JSON,),
+        takes=tuple(name for name in REQUEST_HEADERS if name != "If-Match" or statuses != (201,)),
+        headers=_WRITE_HEADERS,
+    )
+
+
+ENTITY_OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(
+    {
+        ("get", ""): Operation(
+            id="list{Kinds}",
+            summary="List {kinds}",
+            about="By name. Follow `paging.after` until it is absent.",
+            answers={200: "{Kind}List"},
+            errors=READ_ERRORS,
+        ),
+        ("post", ""): _write(
+            "create{Kind}",
+            "Create a new {kind}",
+            "409 when the name is taken.",
+            body="Create{Kind}",
+            statuses=(201,),
+        ),
+        ("put", ""): _write(
+            "createOrUpdate{Kind}",
+            "Create or update a {kind}",
+            "Keys given as null or empty are removed, keys not given stay.",
+            body="Create{Kind}",
+            statuses=(200, 201),
+        ),
+        ("put", "/restore"): _write(
+            "restore{Kind}",
+            "Restore a soft-deleted {kind}",
+            "With what was deleted by the same request.",
+            body="RestoreEntity",
+        ),
+        ("get", "/{entity_id}"): _one("get{Kind}", "Get a {kind} by id"),
+        ("get", "/name/{fqn}"): _one("get{Kind}ByName", "Get a {kind} by qualified name"),
+        ("patch", "/{entity_id}"): _write(
+            "patch{Kind}", "Patch a {kind}", _PATCH_ABOUT, "JsonPatch"
+        ),
+        ("patch", "/name/{fqn}"): _write(
+            "patch{Kind}ByName", "Patch a {kind} by qualified name", _PATCH_ABOUT, "JsonPatch"
+        ),
+        ("delete", "/{entity_id}"): _write("delete{Kind}", "Delete a {kind}", _DELETE_ABOUT),
+        ("delete", "/name/{fqn}"): _write(
+            "delete{Kind}ByName", "Delete a {kind} by qualified name", _DELETE_ABOUT
+        ),
+        ("get", "/{entity_id}/versions"): Operation(
+            id="list{Kind}Versions",
+            summary="List the versions of a {kind}",
+            answers={200: "EntityVersions"},
+            errors=_ONE_ERRORS,
+        ),
+        ("get", "/{entity_id}/versions/{version}"): Operation(
+            id="get{Kind}Version",
+            summary="Get one version of a {kind}",
+            answers={200: "{Kind}"},
+            errors=_ONE_ERRORS,
+        ),
+    }
+)
+"""(method, path below the collection) -> operation, the same for every kind."""
+OTHER_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = MappingProxyType(
+    {
+        ("get", "/v1/search/query"): (
+            "search",
+            Operation(
+                id="searchEntities",
+                summary="Search all kinds",
+                about="Every parameter may be spelled in snake_case too: `sort_field`.",
+                answers={200: "SearchResponse"},
+                errors=READ_ERRORS,
+            ),
+        ),
+        ("get", "/v1/audit/events"): (
+            "audit",
+            Operation(
+                id="listAuditEvents",
+                summary="Read the log",
+                about="In log order. `paging.after` is the position reached: give it as `after`"
+                " until it equals `paging.head`. One request looks at no more than"
+                f" {audit.BOUND:,} events ({audit.STREAM_BOUND:,} as NDJSON), so a page may be"
+                " short, or empty, before the end. As NDJSON (`Accept: application/x-ndjson`)"
+                " there is a line for each event, and a last one with `paging`; without it the"
+                " answer was cut off.",
+                answers={200: "AuditPage"},
+                errors=READ_ERRORS,
+                lines="AuditLine",
+            ),
+        ),
+        ("get", "/v1/system/version"): (
+            "system",
+            Operation(id="getVersion", summary="Get the version", answers={200: "Version"}),
+        ),
+        ("get", "/v1/system/projections"): (
+            "system",
+            Operation(
+                id="getProjections",
+                summary="Get the state of the projections",
+                answers={200: "Inspection"},
+                errors=(503,),
+            ),
+        ),
+        ("get", "/healthz"): (
+            "system",
+            Operation(id="getHealth", summary="Is the process alive?", answers={200: "Health"}),
+        ),
+        ("get", "/readyz"): (
+            "system",
+            Operation(
+                id="getReadiness",
+                summary="Can requests be answered with fresh data?",
+                answers={200: "Readiness", 503: "Readiness"},
+                errors=(503,),
+            ),
+        ),
+        ("get", "/metrics"): (
+            "system",
+            Operation(
+                id="getMetrics",
+                summary="Get the metrics in Prometheus' text format",
+                answers={200: ""},
+                errors=(503,),
+                media_type="text/plain",
+            ),
+        ),
+    }
+)
+"""(method, path) -> tag and operation of what concerns no kind."""

@@ -1,0 +1,141 @@
+"""Parameters of path, query and header, with what the routes check of them by themselves."""
+
+import re
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from api.openapi.json_schema import UUID, Schema
+from api.routes import search
+from api.routes.writes import MAX_KEY_LENGTH
+from domain.kinds import EntityKind
+from domain.registry import KINDS
+from projections.search.documents import SORTABLE
+from projections.search.engine import SCORE
+from projections.search.queries import MAX_SIZE, MAX_WINDOW
+from projections.search.text import MAX_LENGTH
+
+REQUEST_HEADERS: Mapping[str, Schema] = MappingProxyType(
+    {
+        "If-Match": {
+            "description": "`*`, or the ETag of the version that the write is meant for.",
+            "schema": {
+                "anyOf": [
+                    {"const": "*"},
+                    {"type": "string", "pattern": r'^(W/)?"?[0-9]{1,9}\.[0-9]"?$'},
+                ]
+            },
+        },
+        "Idempotency-Key": {
+            "description": "The same request under the same key is answered as the first time.",
+            "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH},
+        },
+        "X-Request-Id": {
+            "description": "Recorded with the events; made up when absent.",
+            "schema": {"type": "string"},
+        },
+    }
+)
+PATH_PARAMETERS: Mapping[str, Schema] = MappingProxyType(
+    {
+        "entity_id": {"description": "Id of the entity.", "schema": UUID},
+        "fqn": {
+            "description": "Qualified name: parts joined with dots, a part that holds a dot or a"
+            ' quote in double quotes, as in `service."my.db"`. Percent-encode it once, `/` as'
+            " `%2F`.",
+            "schema": {"type": "string", "minLength": 1},
+        },
+        "version": {
+            "description": "Decimal version such as `0.1`.",
+            "schema": {"type": "string", "pattern": r"^[0-9]+\.[0-9]$"},
+        },
+    }
+)
+_INDEX = f"({'|'.join(sorted(('all', *(kind.index for kind in KINDS.values()))))})"
+_PATHS: Schema = {"type": "array", "items": {"type": "string", "format": "field-path"}}
+_TIME: Schema = {
+    "anyOf": [
+        {"type": "string", "format": "date"},
+        {"type": "string", "format": "date-time"},
+        {"type": "string", "pattern": "^[0-9]{11,15}$"},
+    ]
+}
+_QUERY_SCHEMAS: Mapping[str, Mapping[str, Schema]] = MappingProxyType(
+    {
+        "/v1/search/query": {
+            "q": {"type": "string", "format": "query-text", "maxLength": MAX_LENGTH},
+            "index": {"type": "string", "pattern": f"^{_INDEX}(,{_INDEX})*$"},
+            "from": {"type": "integer", "minimum": 0, "maximum": MAX_WINDOW},
+            "size": {"type": "integer", "minimum": 0, "maximum": MAX_SIZE},
+            "sortField": {"type": "string", "enum": [*SORTABLE, SCORE]},
+            "includeSourceFields": _PATHS,
+            "excludeSourceFields": _PATHS,
+            "queryFilter": {"type": "string", "format": "query-filter"},
+            "postFilter": {"type": "string", "format": "query-filter"},
+        },
+        "/v1/audit/events": {
+            "kind": {"type": "string", "enum": list(KINDS)},
+            "since": _TIME,
+            "until": _TIME,
+        },
+    }
+)
+"""Path -> query parameter -> what its route checks by itself, and Litestar does not know."""
+
+
+def _list_schemas(kind: EntityKind) -> Mapping[str, Schema]:
+    """What the routes of a kind check by themselves of their query parameters."""
+    field = f"({'|'.join(map(re.escape, ('*', *kind.optional, *kind.field_aliases)))})"
+    cursor = {"type": "string", "format": "page-cursor"}
+    return {
+        "fields": {"type": "string", "pattern": f"^({field}(,{field})*)?$"},
+        "before": cursor,
+        "after": cursor,
+    }
+
+
+def parameters(path: str, kind: EntityKind | None, generated: Schema) -> Iterator[Schema]:
+    """The path and query parameters."""
+    searching = {name: default for name, _, default, _ in search.PARAMETERS}
+    own = _QUERY_SCHEMAS.get(path) or (_list_schemas(kind) if kind else {})
+    for parameter in generated.get("parameters", ()):
+        name, place = parameter["name"], parameter["in"]
+        if place == "path":
+            yield shared(name)
+            continue
+        schema = {**_given(parameter["schema"]), **own.get(name, {})}
+        if path == "/v1/search/query":
+            if name not in searching:
+                continue
+            if searching[name] not in (None, ...):
+                schema["default"] = searching[name]
+        yield {
+            "name": name,
+            "in": place,
+            "required": parameter["required"],
+            "description": parameter.get("description", ""),
+            "schema": schema,
+        }
+
+
+def _given(schema: Schema) -> Schema:
+    """The schema of a query parameter that is there: an address has no null."""
+    rest = {key: value for key, value in schema.items() if key not in ("oneOf", "description")}
+    options = [option for option in schema.get("oneOf", ()) if option.get("type") != "null"]
+    if len(options) == 1:
+        rest |= options[0]
+    elif options:
+        rest["oneOf"] = options
+    if isinstance(rest.get("type"), list):
+        types = [name for name in rest["type"] if name != "null"]
+        rest["type"] = types[0] if len(types) == 1 else types
+    if "enum" in rest:
+        rest["enum"] = [value for value in rest["enum"] if value is not None]
+    if rest.get("type") == "integer":
+        for bound in {"minimum", "maximum"} & rest.keys():
+            rest[bound] = int(rest[bound])
+    return rest
+
+
+def shared(name: str) -> Schema:
+    """A path parameter or header that many operations take; the document has it once."""
+    return {"$ref": f"#/components/parameters/{name}"}

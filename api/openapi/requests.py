@@ -1,0 +1,118 @@
+"""What callers write: the bodies of requests, and references in them."""
+
+from api.openapi.json_schema import NAME, NULL, TEXT, UUID, Schema, closed_object, ref
+from domain.bodies.base import REQUEST_ALIASES, outside_fields
+from domain.kinds import EntityKind
+
+REFERENCE, OUTSIDE = "Reference", "OutsideReference"
+_QUALIFIED: Schema = {
+    "type": "string",
+    "pattern": r'^("([^"]|"")+"|[^".]+)(\.("([^"]|"")+"|[^".]+))*$',
+    "description": "Parts joined with dots; a part that holds a dot or a quote is quoted.",
+}
+REFERENCE, OUTSIDE = "Reference", "OutsideReference"
+_POINTER: Schema = {
+    "type": "string",
+    "pattern": "^(/([^~/]|~[01])*)*$",
+    "description": "RFC 6901 pointer.",
+}
+
+
+def request(kind: EntityKind, given: Schema) -> Schema:
+    """The body of POST and PUT."""
+    properties = {**given["properties"], "name": NAME}
+    for attribute, kinds in kind.references.items():
+        key = kind.key_of[attribute]
+        properties[key] = _referring(properties[key], _to(kinds), TEXT if kinds else None)
+    for attribute, other in outside_fields(kind.body).items():
+        key = kind.key_of[attribute]
+        properties[key] = _referring(properties[key], _typed(OUTSIDE, (other,)), _QUALIFIED)
+    if kind.statuses:
+        properties["entityStatus"] = {"enum": [*kind.statuses, None]}
+    aliases = {alias: key for alias, key in REQUEST_ALIASES.items() if key in kind.keys}
+    for alias, key in aliases.items():
+        properties[alias] = {
+            "anyOf": [TEXT, _to(kind.references[kind.attribute_of[key]]), NULL],
+            "deprecated": True,
+            "description": f"The one element of `{key}`; not beside it.",
+        }
+    schema = {**given, "properties": properties, "additionalProperties": False}
+    if aliases:
+        schema["allOf"] = [{"not": {"required": [alias, key]}} for alias, key in aliases.items()]
+    needed = [key for key in kind.parents if key not in given["required"]]
+    if needed and len(needed) == len(kind.parents) and not kind.root:
+        spellings = [*needed, *(alias for alias, key in aliases.items() if key in needed)]
+        given_one: Schema = {"not": {"enum": [None, []]}}
+        schema["anyOf"] = [{"required": [key], "properties": {key: given_one}} for key in spellings]
+    return schema
+
+
+def shared_requests(reference: Schema) -> dict[str, Schema]:
+    """References as they may be written, and bodies that all kinds share."""
+    properties = {**reference["properties"], "id": {"anyOf": [UUID, NULL]}}
+    reference = {**reference, "properties": properties}
+    return {
+        REFERENCE: {**reference, "anyOf": [_having(id=TEXT), _having(fullyQualifiedName=TEXT)]},
+        # Of what is not kept here, the name is taken from the qualified name if it is not given.
+        OUTSIDE: {
+            **reference,
+            "anyOf": [
+                _having(id=TEXT, fullyQualifiedName={"anyOf": [_QUALIFIED, NULL]}),
+                _having(fullyQualifiedName=_QUALIFIED),
+                _having(name={**TEXT, "minLength": 1}),
+            ],
+        },
+        "RestoreEntity": closed_object({"id": UUID}),
+        "JsonPatch": {
+            "type": "array",
+            "description": "RFC 6902 operations on the entity as it is shown.",
+            "items": {"oneOf": _patch_operations()},
+        },
+    }
+
+
+def _having(**properties: Schema) -> Schema:
+    """An object with the first of the properties, and with these schemas of all."""
+    return {"required": [next(iter(properties))], "properties": properties}
+
+
+def _typed(name: str, kinds: tuple[str, ...]) -> Schema:
+    """A reference to one of some kinds; the kind may be left out."""
+    return {**ref(name), "properties": {"type": {"enum": [*kinds, None]}}}
+
+
+def _to(kinds: tuple[str, ...]) -> Schema:
+    """A reference to one of some kinds; where it may be any, a name alone does not do."""
+    if kinds:
+        return _typed(REFERENCE, kinds)
+    return {**ref(REFERENCE), "anyOf": [_having(id=TEXT), _having(type=TEXT)]}
+
+
+def _referring(schema: Schema, reference: Schema, text: Schema | None) -> Schema:
+    """The schema of a key, or a list, of references: an object, or a text if it may be one."""
+    if "items" in schema:
+        return {**schema, "items": _referring(schema["items"], reference, text)}
+    if "anyOf" not in schema:
+        return reference if schema == ref(REFERENCE) else schema
+    options = [
+        text if option == TEXT else _referring(option, reference, text)
+        for option in schema["anyOf"]
+    ]
+    return {**schema, "anyOf": [option for option in options if option is not None]}
+
+
+def _patch_operations() -> list[Schema]:
+    """Operations by the members that they need."""
+    members: list[tuple[list[str], dict[str, Schema]]] = [
+        (["add", "replace", "test"], {"path": _POINTER, "value": {}}),
+        (["remove"], {"path": _POINTER}),
+        (["move", "copy"], {"path": _POINTER, "from": _POINTER}),
+    ]
+    return [
+        {
+            "type": "object",
+            "properties": {"op": {"enum": names}, **needed},
+            "required": ["op", *needed],
+        }
+        for names, needed in members
+    ]

@@ -1,0 +1,98 @@
+"""Responses: answers and errors by status, with their headers."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import Any
+
+from api.errors import CATALOG_ERRORS, ERROR_TYPES
+from api.openapi.json_schema import Schema, ref
+from api.openapi.operations import Operation
+from api.responses import JSON, NDJSON
+
+RESPONSE_HEADERS: Mapping[str, Schema] = MappingProxyType(
+    {
+        "ETag": {
+            "description": "The version, for If-Match.",
+            "required": True,
+            "schema": {"type": "string", "pattern": r'^W/"[0-9]+\.[0-9]"$'},
+        },
+        "X-Catalog-Position": {
+            "description": "Position in the log that the answer includes.",
+            "required": True,
+            "schema": {"type": "integer", "minimum": 0},
+        },
+        "X-OpenMetadata-Change": {
+            "description": "What the write did.",
+            "required": True,
+            "schema": {"type": "string"},
+        },
+        "Location": {
+            "description": "Path of the new entity.",
+            "required": True,
+            "schema": {"type": "string", "format": "uri-reference"},
+        },
+        "WWW-Authenticate": {
+            "description": "The scheme of the token.",
+            "required": True,
+            "schema": {"type": "string"},
+        },
+        "Retry-After": {
+            "description": "Seconds to wait.",
+            "required": True,
+            "schema": {"type": "integer", "minimum": 1},
+        },
+    }
+)
+_ERROR_HEADERS = {401: "WWW-Authenticate", 429: "Retry-After"}
+
+
+def responses(row: Operation, words: dict[str, str], errors: tuple[int, ...]) -> dict[str, Any]:
+    """Answers and errors by status; a status that may be either has both schemas."""
+    responses: dict[str, Any] = {
+        str(status): {"$ref": f"#/components/responses/{error_name(status)}"} for status in errors
+    }
+    for status, name in row.answers.items():
+        schema = ref(name.format(**words)) if name else {"type": "string"}
+        if status in errors:
+            schema = {"anyOf": [schema, error_schema(status)]}
+        headers = (*row.headers, "Location") if status == 201 else row.headers
+        responses[str(status)] = {
+            "description": HTTPStatus(status).phrase,
+            **({"headers": {header: _header(header) for header in headers}} if headers else {}),
+            "content": {
+                row.media_type: {"schema": schema},
+                **({NDJSON: {"schema": ref(row.lines)}} if row.lines else {}),
+            },
+        }
+    return dict(sorted(responses.items()))
+
+
+def error_response(status: int) -> dict[str, Any]:
+    """The response with the error body under one status."""
+    return {
+        "description": HTTPStatus(status).phrase,
+        **({"headers": {name: _header(name)}} if (name := _ERROR_HEADERS.get(status)) else {}),
+        "content": {JSON: {"schema": error_schema(status)}},
+    }
+
+
+def error_schema(status: int) -> Schema:
+    """The error body as it is under one status."""
+    types = [ERROR_TYPES[status]] if status in ERROR_TYPES else []
+    types += [error_type for _, code, error_type in CATALOG_ERRORS if code == status]
+    return {
+        **ref("Error"),
+        "properties": {
+            "code": {"const": status},
+            "errorType": {"enum": list(dict.fromkeys(types))},
+        },
+    }
+
+
+def error_name(status: int) -> str:
+    return HTTPStatus(status).phrase.replace(" ", "")
+
+
+def _header(name: str) -> Schema:
+    return {"$ref": f"#/components/headers/{name}"}

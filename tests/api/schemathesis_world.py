@@ -1,0 +1,193 @@
+"""What generated requests meet: an entity of each kind, and what makes a request mean something.
+
+A schema says what a request looks like. That a name is the name of something, that a patch fits
+the entity, or that two parameters go together, it cannot say; `World.meaningful` sees to it.
+"""
+
+from itertools import count
+from typing import Any
+from urllib.parse import quote
+
+from schemathesis import Case
+from schemathesis.core.parameters import ParameterLocation
+
+from api.routes.audit import MAX_LIMIT
+from domain.bodies.base import REQUEST_ALIASES
+from domain.kinds import EntityKind
+from domain.names import MAX_NAME_LENGTH
+from domain.registry import KINDS
+from projections.search.queries import MAX_WINDOW
+from tests.api.conftest import Client
+
+REQUIRED: dict[str, dict[str, Any]] = {
+    "team": {"teamType": "Group"},
+    "domain": {"domainType": "Aggregate"},
+    "databaseService": {"serviceType": "Mysql"},
+    "messagingService": {"serviceType": "Kafka"},
+    "dashboardService": {"serviceType": "Looker"},
+    "pipelineService": {"serviceType": "Airflow"},
+    "mlmodelService": {"serviceType": "Mlflow"},
+    "storageService": {"serviceType": "S3"},
+    "searchService": {"serviceType": "ElasticSearch"},
+    "topic": {"partitions": 1},
+}
+"""What a kind needs beside its name and parent."""
+NESTED = {
+    "upVoters": "user",
+    "downVoters": "user",
+    "owners": "user",
+    "accessedBy": "user",
+    "term": "glossaryTerm",
+    "relatedTerms": "glossaryTerm",
+    "dataSource": "table",
+}
+"""Key of a reference below the top level -> the kind that it is given here."""
+DAYS = ("effectiveFrom", "effectiveUntil", "appliedAt", "generatedAt", "startDate")
+"""Keys of the format date-time; beside null, schemathesis takes an empty text for one."""
+_DAY = "2026-01-31T12:00:00Z"
+_COLLECTIONS = {kind.collection: kind for kind in KINDS.values()}
+
+
+class World:
+    """An entity of each kind that stays, and as many that do not as are asked for."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.entities: dict[str, dict[str, Any]] = {}
+        self._numbers = count()
+        for kind in KINDS.values():
+            self.entities[kind.name] = self._create(kind)
+
+    def _create(self, kind: EntityKind) -> dict[str, Any]:
+        body = {"name": f"{kind.name} {next(self._numbers)}", **REQUIRED.get(kind.name, {})}
+        if kind.parents and not kind.root:
+            body[kind.parents[-1]] = self._references(kind, kind.parents[-1])
+        made: dict[str, Any] = self.client.create(kind.collection, **body)
+        return made
+
+    def _references(self, kind: EntityKind, key: str) -> Any:
+        """A value for a key that holds a reference, or several."""
+        kinds = kind.references[kind.attribute_of[key]]
+        value = self._reference(kinds[0] if kinds else "table")
+        return [value] if key in kind.arrays else value
+
+    def _reference(self, kind: str) -> dict[str, str]:
+        return {"id": self.entities[kind]["id"], "type": kind}
+
+    def meaningful(self, case: Case) -> Case:
+        """The case, changed where it keeps to its schema and the schema cannot say enough."""
+        meta = case.meta
+        if meta is None:
+            return case
+        headers = meta.components.get(ParameterLocation.HEADER)
+        if "Idempotency-Key" in case.headers and headers and headers.mode.is_positive:
+            # Else almost all would be answered as the first was, or refused for its sake.
+            case.headers["Idempotency-Key"] = f"{next(self._numbers)}"
+        if not meta.generation.mode.is_positive:
+            return case
+        collection = case.path.removeprefix("/v1/").partition("/{")[0]
+        kind = _COLLECTIONS.get(collection.removesuffix("/name").removesuffix("/restore"))
+        if kind is not None:
+            self._aim(case, kind)
+            if isinstance(case.body, list):
+                case.body = _patch(case.body)
+            elif isinstance(case.body, dict) and not case.path.endswith("/restore"):
+                case.body = self._body(kind, case.body)
+        elif case.path == "/v1/search/query":
+            self._search(case.query)
+        elif case.path == "/v1/audit/events":
+            case.query.pop("after", None)  # at most the head of the log, which moves
+            if int(case.query.get("limit", 0)) > MAX_LIMIT:  # the larger bound is that of NDJSON
+                case.query["limit"] = MAX_LIMIT
+        return case
+
+    def _aim(self, case: Case, kind: EntityKind) -> None:
+        """Make it about an entity that exists."""
+        restoring = case.path.endswith("/restore")
+        dying = restoring or case.method == "DELETE"
+        target = self._create(kind) if dying else self.entities[kind.name]
+        if restoring:
+            self.client.request("DELETE", f"/v1/{kind.collection}/{target['id']}")
+            case.body = {"id": target["id"]}
+        named = {
+            "entity_id": target["id"],
+            "fqn": quote(target["fullyQualifiedName"], safe=""),
+            "version": "0.1",
+        }
+        for name in case.path_parameters:
+            case.path_parameters[name] = named[name]
+
+    def _body(self, kind: EntityKind, given: dict[str, Any]) -> dict[str, Any]:
+        """References to what exists, and nothing that follows from the parent anyway."""
+        body: dict[str, Any] = self._nested(given)
+        body["name"] = f"{next(self._numbers)} {given['name']}"[:MAX_NAME_LENGTH]
+        for key in kind.inherits:
+            if key not in kind.parents:
+                body.pop(key, None)
+        for attribute in kind.references:
+            key = kind.key_of[attribute]
+            if body.get(key) not in (None, []):
+                body[key] = self._references(kind, key)
+        for alias, key in REQUEST_ALIASES.items():
+            if body.get(alias) is not None:
+                body[alias] = self._references(kind, key)[0]
+        return body
+
+    def _nested(self, value: Any) -> Any:
+        """The same at any depth; parts of one level have names of their own."""
+        if isinstance(value, list):
+            return [
+                {**inner, "name": f"{place} {inner['name']}"[:MAX_NAME_LENGTH]}
+                if isinstance(inner, dict) and isinstance(inner.get("name"), str)
+                else inner
+                for place, inner in enumerate(map(self._nested, value))
+            ]
+        if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+            return int(value)  # to JSON schemas 5.0 is an integer, to the catalog it is not
+        if not isinstance(value, dict):
+            return value
+        if "tagFQN" in value:
+            kind = "glossaryTerm" if value.get("source") == "Glossary" else "tag"
+            value = {**value, "tagFQN": self.entities[kind]["fullyQualifiedName"]}
+        value = {
+            key: _DAY if key in DAYS and inner == "" else inner for key, inner in value.items()
+        }
+        return {
+            key: self._refer(key, inner) if key in NESTED and inner else self._nested(inner)
+            for key, inner in value.items()
+        }
+
+    def _refer(self, key: str, value: Any) -> Any:
+        """A reference to what exists, in the place of one or of each of several."""
+        reference = self._reference(NESTED[key])
+        if not isinstance(value, list):
+            return reference
+        if key == "relatedTerms":
+            return [{"term": reference} if isinstance(each, dict) else reference for each in value]
+        return [reference for _ in value]
+
+    def _search(self, query: dict[str, Any]) -> None:
+        if "queryFilter" not in query:
+            query.setdefault("q", "*")
+        if "searchAfter" in query:
+            # The sort values of a hit, found under the same order.
+            name, entity_id = (self.entities["table"][key] for key in ("name", "id"))
+            query |= {"sortField": "name", "from": 0, "searchAfter": [name, name, entity_id]}
+        offset, size = int(query.get("from", 0)), int(query.get("size", 10))
+        query["from"] = min(offset, MAX_WINDOW - size)
+
+
+def _patch(operations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The operations on two texts that are there each time."""
+    texts = [
+        {"op": "add", "path": path, "value": "text"} for path in ("/displayName", "/description")
+    ]
+    fitting = {"path": "/displayName", "from": "/description", "value": "text"}
+    return [
+        each
+        for operation in operations
+        for each in (
+            *texts,
+            {**operation, **{key: fitting[key] for key in operation.keys() & fitting}},
+        )
+    ]
