@@ -1,13 +1,12 @@
 """Route handlers whose parameters follow from data: the registry's rows, not written out."""
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
 from litestar import HttpMethod, Request
-from litestar.connection import ASGIConnection
-from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
+from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 from litestar.types import HTTPScope
@@ -19,7 +18,7 @@ from domain.ids import parse_id
 Parameters = Mapping[str, tuple[Any, Any]]
 """Name -> (annotation, default); `...` for a required one."""
 
-Connection = ASGIConnection[Any, Any, Any, Any]
+AnyRequest = Request[Any, Any, Any]
 
 REQUEST: Parameters = {"request": (Request[Any, Any, Any], ...)}
 ENTITY_ID: Parameters = {
@@ -79,13 +78,13 @@ def route(
         http_method=[HttpMethod.GET, HttpMethod.HEAD] if method == "GET" else HttpMethod(method),
         status_code=status,
         opt={"permission": permission, "names": _names(parameters)},
-        guards=[_query_guard(parameters)],
+        before_request=_query_check(parameters),
         media_type="application/json",
         sync_to_thread=None if inspect.iscoroutinefunction(function) else False,
     )(function)
 
 
-def _query_guard(parameters: Parameters) -> Callable[[Connection, BaseRouteHandler], None]:
+def _query_check(parameters: Parameters) -> Callable[[AnyRequest], Awaitable[None]]:
     """Refuses what Litestar reads as if it were not there.
 
     Of a parameter given twice it takes one, and msgspec takes `null` for nothing given.
@@ -95,9 +94,9 @@ def _query_guard(parameters: Parameters) -> Callable[[Connection, BaseRouteHandl
     single = frozenset(name for name, kind in kinds.items() if list not in kind)
     typed = frozenset(name for name in single if str not in kinds[name])
 
-    def check(connection: Connection, _: BaseRouteHandler) -> None:
+    async def check(request: AnyRequest) -> None:
         seen = set()
-        for name, value in connection.query_params.multi_items():
+        for name, value in request.query_params.multi_items():
             if name in single:
                 if name in seen:
                     raise InvalidInput(f"{name} may be given once")
