@@ -29,7 +29,7 @@ class States:
         else:
             state, sought = self.newest(which), which
         if state is None or state.purged or state.kind != kind.name:
-            raise NotFound(f"{kind.name} instance for {sought} not found")
+            raise NotFound(f"{kind.name} instance for {sought[:80]} not found")
         return state
 
     def holder(self, kind: EntityKind, fqn: str) -> Entity | None:
