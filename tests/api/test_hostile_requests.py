@@ -110,3 +110,10 @@ def test_hostile_28_first_bad_field_is_named(empty: Client, fields: str, bad: st
 
 def test_hostile_28_fields_may_be_repeated_and_spaced(empty: Client) -> None:
     assert empty.get("/v1/dataContracts", fields="owners, reviewers,owners ,extension")
+
+
+def test_errors_repeat_the_beginning_of_long_addresses_only(empty: Client) -> None:
+    for path in ("/" + "x" * 5_000, "/v1/tables?" + "&".join(["limit=x"] * 500)):
+        response = empty.request("GET", path)
+        assert response.status_code in (400, 404)
+        assert len(response.json()["message"]) < 300
