@@ -50,11 +50,14 @@ def serve(host: str | None, port: int | None, workers: int | None, data: str | N
     """Serve the HTTP API until stopped."""
     from api import logs, server, supervisor  # noqa: PLC0415 - start-up: tokens and import need no server
     from api.policies import open_policies  # noqa: PLC0415 - start-up: as above
+    from api.tokens.secret import warn_of_readers  # noqa: PLC0415 - start-up: as above
     from api.tokens.verifier import open_verifier  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(host=host, port=port, workers=workers, data=data)
     logs.configure(settings.log_level)
     verifier = open_verifier(settings)
+    if settings.makes_secret:
+        warn_of_readers(settings.directory)
     open_policies(settings.policies)  # before anything is opened, what is wrong with them
     try:
         listener = server.bind(settings.host, settings.port)

@@ -87,6 +87,8 @@ CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
 )
 """Errors of the catalog, the narrower before the wider, with status and error type."""
 
+_MAX_VALUES = 5
+"""Values of a repeated parameter that a message repeats."""
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="catalog"'}
 
 
@@ -127,7 +129,7 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         status = error.status_code
         phrase = HTTPStatus(status).phrase
         error_type = ERROR_TYPES.get(status, phrase.upper().replace(" ", "_"))
-        method, path = request.method, request.url.path
+        method, path = request.method, request.url.path[:80]
         message = f"{phrase}: {method} {path}" if status in (404, 405) else error.detail
         return respond(status, error_type, message or phrase, dict(error.headers or {}))
     route = request.scope.get("path_template")
@@ -150,7 +152,7 @@ def _explain_one(request: Request[Any, Any, Any], problem: dict[str, Any]) -> st
     name = request.route_handler.opt.get("names", {}).get(argument, argument)
     given = request.query_params.getall(name, None) or [request.path_params.get(name)]
     message = str(problem.get("message", "not valid")).replace("`", "")
-    values = ", ".join(repr(str(value)[:64]) for value in given)
+    values = ", ".join(repr(str(value)[:64]) for value in given[:_MAX_VALUES])
     choices = list(_choices(field.annotation)) if field else []
     allowed = f"; allowed are {', '.join(choices)}" if choices else ""
     return f"{name}: {message}, got {values}{allowed}"

@@ -36,7 +36,7 @@ class ImportRun:
         self._actor = actor
         self._counts = Batch()
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TaskProgressColumn(),
             MofNCompleteColumn(),
@@ -84,7 +84,9 @@ class ImportRun:
         counts.add(batch)
         for bad in batch.bad:
             said = f"{file.name}:{bad.number}: {bad.reason}"
-            self._progress.console.print(said, markup=False, highlight=False, soft_wrap=True)
+            self._progress.console.print(
+                said, markup=False, emoji=False, highlight=False, soft_wrap=True
+            )
         now = time.monotonic()
         if self._progress.disable and now - self._said > _SECONDS_BETWEEN_LINES:
             self._said = now

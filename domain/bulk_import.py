@@ -13,7 +13,7 @@ import msgspec
 from domain import history, payloads
 from domain.commands import ChangeEntity
 from domain.entity import Entity, decide
-from domain.errors import AlreadyExists, CatalogError, ConcurrentChange, InvalidInput
+from domain.errors import AlreadyExists, CatalogError, ConcurrentChange, InvalidInput, shown
 from domain.event_store.port import Claim, EventStore, RecordedEvent
 from domain.events import Body, EntityCreated, EntityRestored
 from domain.ids import new_id, parse_id
@@ -201,7 +201,7 @@ class BulkImport:
         )
         if fqn not in (None, payload.fqn):
             raise InvalidInput(
-                f"fullyQualifiedName is {fqn!r}, but name and parent make it {payload.fqn!r}"
+                f"fullyQualifiedName is {shown(fqn)}, but name and parent make it {payload.fqn!r}"
             )
         state = payload.state
         if state is None:
@@ -254,11 +254,11 @@ def _read(line: bytes) -> _Line:
         raise InvalidInput(f"not a JSON object: {error}") from None
     name = values.pop("entityType", None)
     if not isinstance(name, str) or name not in KINDS:
-        raise InvalidInput(f"entityType must be one of {', '.join(KINDS)}, got {name!r}")
+        raise InvalidInput(f"entityType must be one of {', '.join(KINDS)}, got {shown(name)}")
     entity_id, fqn = values.pop("id", None), values.pop("fullyQualifiedName", None)
     for key, value in (("id", entity_id), ("fullyQualifiedName", fqn)):
         if value is not None and not isinstance(value, str):
-            raise InvalidInput(f"{key} must be a string, got {value!r}")
+            raise InvalidInput(f"{key} must be a string, got {shown(value)}")
     return KINDS[name], parse_id(entity_id, "id") if entity_id else None, fqn, values
 
 

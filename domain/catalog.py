@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -107,7 +106,8 @@ class Catalog:
         caller: Caller,
     ) -> Outcome:
         """Apply an RFC 6902 patch to the entity's document, with absent arrays shown as []."""
-        json_patch.measure(list(patch))
+        json_patch.check_size(patch)
+        encoded = msgspec.json.encode(patch)
 
         def plan() -> _Plan:
             state = self._states.existing(kind, which)
@@ -116,8 +116,9 @@ class Catalog:
             shown = {key: msgspec.json.decode(raw) for key, raw in document.fields(state).items()}
             before = {key: shown.pop(key, None) for key in document.SERVER_KEYS}
             arrays: dict[str, Any] = {key: [] for key in sorted(kind.arrays)}
-            # A copy: applying changes the values of a patch, and the plan may be made again.
-            patched = json_patch.apply({**before, **arrays, **shown}, deepcopy(patch))
+            # Decoded anew: applying changes the values of a patch, and may be done again.
+            operations = msgspec.json.decode(encoded)
+            patched = json_patch.apply({**before, **arrays, **shown}, operations)
             if not isinstance(patched, dict):
                 raise InvalidInput("a patch cannot replace the entity by something else")
             for key, value in before.items():
@@ -153,8 +154,9 @@ class Catalog:
             doomed = [claim for claim in self._states.below(state.id) if hard or not claim.deleted]
             if doomed and not recursive and (hard or not state.deleted):
                 raise NotEmpty(
-                    f"{kind.name} {state.fqn!r} is not empty: it has {len(doomed)} below it,"
-                    f" {doomed[0].kind} {doomed[0].fqn!r} among them; recursive=true deletes all"
+                    # Not what: the caller may see this kind and none of those below.
+                    f"{kind.name} {state.fqn!r} is not empty:"
+                    " recursive=true deletes what is below it too"
                 )
             command_type = commands.PurgeEntity if hard else commands.SoftDeleteEntity
             at = self._now()

@@ -15,11 +15,23 @@ CatalogError
 Raised in domain and projections, rendered only at the edges (HTTP, commands).
 """
 
+from typing import Any
+
+MAX_MESSAGE = 2_000
+"""Characters of a message, whatever it repeats of what a caller sent."""
+_MAX_SHOWN = 80
+
+
+def shown(given: Any) -> str:
+    """The beginning of what a caller sent, as a message repeats it."""
+    return repr(given[:_MAX_SHOWN]) if isinstance(given, str) else repr(given)[:_MAX_SHOWN]
+
 
 class CatalogError(Exception):
     """Base of every error that a caller of the catalog is told about."""
 
     def __init__(self, message: str) -> None:
+        message = message if len(message) <= MAX_MESSAGE else f"{message[:MAX_MESSAGE]}..."
         super().__init__(message)
         self.message = message
 

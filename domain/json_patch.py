@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-from domain.errors import InvalidInput
+import msgspec
+
+from domain.errors import InvalidInput, shown
 
 Operation = dict[str, Any]
 
@@ -23,12 +25,13 @@ _REQUIRED_MEMBERS = {
 }
 MAX_DEPTH = 64
 """Levels of arrays and objects inside each other, so that no recursion over them runs away."""
+MAX_OPERATIONS = 10_000
+"""Of a patch that a caller sends."""
 _MAX_COPIED = 100_000
 """Values that the copies of one patch may make: each copy can double what is there."""
 _IDENTITIES = ("id", "tagFQN", "name")
-
-
 _CONTAINERS = frozenset({dict, list})
+_encode = msgspec.json.Encoder().encode
 
 
 def apply(document: Any, patch: Iterable[Mapping[str, Any]]) -> Any:
@@ -59,7 +62,7 @@ def _check(operation: Mapping[str, Any]) -> tuple[str, list[str]]:
         raise InvalidInput("an operation is an object")
     name = operation.get("op")
     if not isinstance(name, str) or name not in _REQUIRED_MEMBERS:
-        raise InvalidInput(f"'op' must be one of {', '.join(_REQUIRED_MEMBERS)}, got {name!r}")
+        raise InvalidInput(f"'op' must be one of {', '.join(_REQUIRED_MEMBERS)}, got {shown(name)}")
     for member in ("path", *_REQUIRED_MEMBERS[name]):
         if member not in operation:
             raise InvalidInput(f"'{name}' needs a '{member}'")
@@ -75,7 +78,8 @@ def _apply_one(document: Any, name: str, path: list[str], operation: Mapping[str
         return _replace(document, path, operation["value"])
     if name == "test":
         if not same(_resolve(document, path), operation["value"]):
-            raise InvalidInput(f"the value at {operation['path']!r} is not the one tested for")
+            where = shown(operation["path"])
+            raise InvalidInput(f"the value at {where} is not the one tested for")
         return document
     source = pointer(operation["from"])
     value = _resolve(document, source)
@@ -84,23 +88,13 @@ def _apply_one(document: Any, name: str, path: list[str], operation: Mapping[str
     return _add(_remove(document, source), path, value)
 
 
-def check_depth(value: Mapping[str, Any]) -> None:
-    """Raise InvalidInput when values are nested more than MAX_DEPTH levels deep.
-
-    Unlike `measure` it looks at objects and arrays only, for it sees every payload.
-    """
-    depth = 0
-    level: list[Any] = [value]
-    while level:
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise InvalidInput(f"values are nested more than {MAX_DEPTH} levels deep")
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if type(outer) is dict else outer)
-            if type(inner) in _CONTAINERS
-        ]
+def check_size(patch: Sequence[Any]) -> None:
+    """Raise InvalidInput for a caller's patch that is too long or too deep to be applied."""
+    if len(patch) > MAX_OPERATIONS:
+        raise InvalidInput(
+            f"a JSON Patch may have {MAX_OPERATIONS} operations, this has {len(patch)}"
+        )
+    measure(list(patch))
 
 
 def measure(value: Any) -> int:
@@ -123,22 +117,33 @@ def measure(value: Any) -> int:
 def pointer(text: Any) -> list[str]:
     """The reference tokens of an RFC 6901 JSON Pointer; raises InvalidInput."""
     if not isinstance(text, str) or (text and not text.startswith("/")):
-        raise InvalidInput(f"a path is empty or starts with '/', got {text!r}")
+        raise InvalidInput(f"a path is empty or starts with '/', got {shown(text)}")
     tokens = text.split("/")[1:]
+    if "~" not in text:
+        return tokens
     for token in tokens:
         if "~" in token.replace("~0", "").replace("~1", ""):
-            raise InvalidInput(f"'~' is written ~0 and '/' ~1 in a path, got {text!r}")
+            raise InvalidInput(f"'~' is written ~0 and '/' ~1 in a path, got {shown(text)}")
     return [token.replace("~1", "/").replace("~0", "~") for token in tokens]
 
 
 def same(left: Any, right: Any) -> bool:
     """Equality of JSON values: unlike Python's, `true` is not 1 and `false` is not 0."""
+    if bool(left != right):
+        return False
+    if type(left) in _CONTAINERS and _encode(left) == _encode(right):
+        return True
+    return _same(left, right)
+
+
+def _same(left: Any, right: Any) -> bool:
+    """The same, value by value: for what Python finds equal, or keys in another order."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(same, left, right))
+        return len(left) == len(right) and all(map(_same, left, right))
     return bool(left == right)
 
 
@@ -148,20 +153,24 @@ def _index(array: Sequence[Any], token: str, *, end: bool) -> int:
         return len(array)
     plain = token.isascii() and token.isdigit() and (token == "0" or token[0] != "0")
     if not plain or len(token) > 9 or int(token) >= len(array) + end:
-        raise InvalidInput(f"{token!r} is no place in an array of {len(array)}")
+        raise InvalidInput(f"{shown(token)} is no place in an array of {len(array)}")
     return int(token)
+
+
+def _place(parent: Any, token: str) -> Any:
+    """The key or place of what `token` names in `parent`."""
+    if isinstance(parent, dict):
+        if token not in parent:
+            raise InvalidInput(f"there is no {shown(token)}")
+        return token
+    if isinstance(parent, list):
+        return _index(parent, token, end=False)
+    raise InvalidInput(f"{shown(token)} looks into a value that holds nothing")
 
 
 def _resolve(document: Any, path: Sequence[str]) -> Any:
     for token in path:
-        if isinstance(document, dict):
-            if token not in document:
-                raise InvalidInput(f"there is no {token!r}")
-            document = document[token]
-        elif isinstance(document, list):
-            document = document[_index(document, token, end=False)]
-        else:
-            raise InvalidInput(f"{token!r} looks into a value that holds nothing")
+        document = document[_place(document, token)]
     return document
 
 
@@ -174,28 +183,23 @@ def _add(document: Any, path: Sequence[str], value: Any) -> Any:
     elif isinstance(parent, list):
         parent.insert(_index(parent, path[-1], end=True), value)
     else:
-        raise InvalidInput(f"{path[-1]!r} cannot be added to a value that holds nothing")
+        raise InvalidInput(f"{shown(path[-1])} cannot be added to a value that holds nothing")
     return document
 
 
 def _remove(document: Any, path: Sequence[str]) -> Any:
     if not path:
         raise InvalidInput("the whole document cannot be removed")
-    _resolve(document, path)
     parent = _resolve(document, path[:-1])
-    if isinstance(parent, dict):
-        del parent[path[-1]]
-    else:
-        del parent[int(path[-1])]
+    del parent[_place(parent, path[-1])]
     return document
 
 
 def _replace(document: Any, path: Sequence[str], value: Any) -> Any:
     if not path:
         return value
-    _resolve(document, path)
     parent = _resolve(document, path[:-1])
-    parent[path[-1] if isinstance(parent, dict) else int(path[-1])] = value
+    parent[_place(parent, path[-1])] = value
     return document
 
 

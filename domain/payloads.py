@@ -13,9 +13,9 @@ from domain.entity import STATUS, Entity
 from domain.errors import InvalidInput
 from domain.event_store.port import Claim
 from domain.events import Body
-from domain.json_patch import check_depth
 from domain.kinds import EntityKind
-from domain.references import Claims, check_tags, find, reference_to, resolve
+from domain.payload_bounds import check_bounds
+from domain.references import AskedOnce, Claims, check_tags, find, reference_to, resolve
 
 _EMPTY = frozenset((b"null", b"[]", b"{}"))
 _LONGEST_EMPTY = 4
@@ -60,6 +60,7 @@ def read(
     References and tags which the entity of `holder` has already are not looked up again.
     Raises InvalidInput or NotFound naming the key.
     """
+    claims = AskedOnce(claims)
     values = unalias(dict(values))
     struct = convert(kind, values)
     names.check_name(struct.name)
@@ -94,7 +95,7 @@ def read(
 
 def convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
     """The Struct of a decoded body; raises InvalidInput naming the key that does not fit."""
-    check_depth(values)
+    check_bounds(values)
     try:
         struct = msgspec.convert(values, type=kind.body)
     except msgspec.ValidationError as error:

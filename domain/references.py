@@ -5,7 +5,7 @@ from typing import Protocol
 
 from domain.bodies.base import EntityBody
 from domain.bodies.parts import Ref, Reference, TagLabel
-from domain.errors import InvalidInput, NotFound
+from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.port import Claim
 from domain.ids import parse_id
 from domain.kinds import EntityKind
@@ -21,6 +21,27 @@ class Claims(Protocol):
 
     def claim_by_id(self, entity_id: str) -> Claim | None:
         """What name an entity holds."""
+
+
+class AskedOnce:
+    """Claims as they were when first asked for: a payload may name one thing 100,000 times."""
+
+    def __init__(self, claims: Claims) -> None:
+        self._claims = claims
+        self._known: dict[tuple[str, str] | str, Claim | None] = {}
+
+    def claim(self, kind: str, fqn: str) -> Claim | None:
+        """Who holds a qualified name."""
+        key = kind, fqn
+        if key not in self._known:
+            self._known[key] = self._claims.claim(kind, fqn)
+        return self._known[key]
+
+    def claim_by_id(self, entity_id: str) -> Claim | None:
+        """What name an entity holds."""
+        if entity_id not in self._known:
+            self._known[entity_id] = self._claims.claim_by_id(entity_id)
+        return self._known[entity_id]
 
 
 def reference_to(claim: Claim) -> Reference:
@@ -46,7 +67,7 @@ def _look_up(
     if isinstance(ref, str):
         ref = Reference(fully_qualified_name=ref)
     if ref.type is not None and kinds and ref.type not in kinds:
-        raise InvalidInput(f"{where}.type must be {' or '.join(kinds)}, got {ref.type!r}")
+        raise InvalidInput(f"{where}.type must be {' or '.join(kinds)}, got {shown(ref.type)}")
     if ref.id is not None:
         claim = claims.claim_by_id(parse_id(ref.id, f"{where}.id"))
         if claim is not None and ref.type not in (None, claim.kind):
@@ -60,8 +81,8 @@ def _look_up(
     for kind in candidates:
         claim = claims.claim(kind, ref.fully_qualified_name)
         if claim is not None:
-            return claim, repr(ref.fully_qualified_name)
-    return None, repr(ref.fully_qualified_name)
+            return claim, shown(ref.fully_qualified_name)
+    return None, shown(ref.fully_qualified_name)
 
 
 def resolve(

@@ -1,13 +1,12 @@
 """The newest states of entities, as the writer of the log needs them."""
 
-from collections import OrderedDict
-
 from domain import history
 from domain.entity import Entity
 from domain.errors import NotFound
 from domain.event_store.port import Claim, EventStore
 from domain.events import Body
 from domain.kinds import EntityKind
+from domain.recent import RecentEntities
 from domain.requests import ByName
 
 _REMEMBERED = 4_096
@@ -21,7 +20,7 @@ class States:
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
-        self._states: OrderedDict[str, Entity] = OrderedDict()
+        self._recent = RecentEntities(_REMEMBERED)
 
     def existing(self, kind: EntityKind, which: str | ByName) -> Entity:
         """The entity of this kind and id or name, live or soft-deleted; raises NotFound."""
@@ -30,7 +29,7 @@ class States:
         else:
             state, sought = self.newest(which), which
         if state is None or state.purged or state.kind != kind.name:
-            raise NotFound(f"{kind.name} instance for {sought} not found")
+            raise NotFound(f"{kind.name} instance for {sought[:80]} not found")
         return state
 
     def holder(self, kind: EntityKind, fqn: str) -> Entity | None:
@@ -46,21 +45,18 @@ class States:
 
     def newest(self, entity_id: str) -> Entity | None:
         """The newest state in the log, from the cache and whatever was appended since."""
-        state = history.state(self._store, entity_id, known=self._states.get(entity_id))
+        state = history.state(self._store, entity_id, known=self._recent.get(entity_id))
         if state is not None:
             self.remember(state)
         return state
 
     def remember(self, state: Entity) -> None:
         """Keep a state that was just appended or read."""
-        self._states[state.id] = state
-        self._states.move_to_end(state.id)
-        if len(self._states) > _REMEMBERED:
-            self._states.popitem(last=False)
+        self._recent.keep(state)
 
     def body(self, entity_id: str) -> Body:
         """The body of a parent; what children inherit of it never changes, so a cached one does."""
-        cached = self._states.get(entity_id)
+        cached = self._recent.get(entity_id)
         return (cached or self.known(entity_id)).body
 
     def below(self, entity_id: str) -> list[Claim]:

@@ -1,11 +1,11 @@
 """Folds a batch of the log into the states its entities have at its end."""
 
-from collections import OrderedDict
 from collections.abc import Sequence
 
 from domain import history
 from domain.entity import Entity, evolve
 from domain.event_store.port import EventStore, RecordedEvent
+from domain.recent import RecentEntities
 from projections.port import Folded
 
 _CACHED_ENTITIES = 20_000
@@ -16,7 +16,7 @@ class Folder:
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
-        self._states: OrderedDict[str, Entity] = OrderedDict()
+        self._recent = RecentEntities(_CACHED_ENTITIES)
 
     def fold(self, batch: Sequence[RecordedEvent]) -> dict[str, Folded]:
         """The last state of each entity that the batch touches, by id, in order of first touch."""
@@ -26,18 +26,15 @@ class Folder:
             known = folded.get(entity_id)
             state = known.entity if known else self._before(recorded)
             folded[entity_id] = Folded(evolve(state, recorded.event, entity_id), recorded.position)
-        for entity_id, last in folded.items():
-            self._states[entity_id] = last.entity
-            self._states.move_to_end(entity_id)
-        while len(self._states) > _CACHED_ENTITIES:
-            self._states.popitem(last=False)
+        for last in folded.values():
+            self._recent.keep(last.entity)
         return folded
 
     def _before(self, recorded: RecordedEvent) -> Entity | None:
         """The state just before an event, from memory when it is the right one."""
         if recorded.stream_version == 1:
             return None
-        state = self._states.get(recorded.entity_id)
+        state = self._recent.get(recorded.entity_id)
         if state is not None and state.stream_version == recorded.stream_version - 1:
             return state
         before = recorded.stream_version - 1

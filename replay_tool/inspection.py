@@ -42,7 +42,8 @@ def show(entity: tuple[str, str] | None, as_json: bool, data: Path) -> None:
 
 
 def _print(inspection: Inspection) -> None:
-    console = Console(width=None if Console().is_terminal else 200)
+    width = None if Console().is_terminal else 200
+    console = Console(width=width, markup=False, emoji=False)
     console.print(
         f"log: head {inspection.head}, {inspection.log_bytes / 1e6:.1f} MB;"
         f" projectors {'running' if inspection.projected else 'not running'}",

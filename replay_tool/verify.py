@@ -126,7 +126,7 @@ def _compare(stores: Stores, file: str, found: Verification) -> None:
 
 
 def _print(found: Verification) -> None:
-    console = Console(width=None if Console().is_terminal else 200, highlight=False)
+    console = Console(width=None if Console().is_terminal else 200, highlight=False, emoji=False)
     table = Table("what", "verdict", "position", "entities", "found")
     log = found.log
     problems = f"{log.found} problems" if log.found else ""

@@ -13,7 +13,7 @@ from litestar.params import QueryParameter
 
 from api.bodies import JSON_TYPES, PATCH_TYPES, check_media_type, decode, read_body
 from api.errors import Forbidden
-from api.permissions import Action, Permission
+from api.permissions import Access, Action, Permission
 from api.responses import Finished
 from api.routes.reads import etag
 from api.routes.signatures import (
@@ -33,10 +33,10 @@ from domain.kinds import EntityKind
 from domain.lifecycle import format_version
 from domain.registry import KINDS
 from domain.requests import ByName, Caller, Change, Outcome
-from projections.withholding import Withheld
 
 MAX_KEY_LENGTH = 255
 _ETAG = re.compile(r'^(?:W/)?"?(\d{1,9})\.(\d)"?$')
+_IDENTITY = frozenset({"id", "name", "fullyQualifiedName", "version", "deleted"})
 _STATUS = {Change.CREATED: 201}
 
 AnyRequest = Request[Any, Any, Any]
@@ -57,7 +57,7 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
                 withheld.refuse_writing(values, replacing=False)
             return catalog.create(kind, values, caller)
 
-        return await _answer(services, kind, withheld, work)
+        return await _answer(services, kind, request.auth, Action.CREATE, work)
 
     async def put(request: AnyRequest) -> Finished:
         body, caller = await _read(request)
@@ -69,7 +69,7 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
                 withheld.refuse_writing(values, replacing=True)
             return catalog.put(kind, values, caller)
 
-        return await _answer(services, kind, withheld, work)
+        return await _answer(services, kind, request.auth, Action.EDIT, work)
 
     async def patch(request: AnyRequest, entity_id: str) -> Finished:
         return await patch_entity(request, id_in_path(entity_id))
@@ -87,7 +87,7 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
                 withheld.refuse_patching(operations)
             return catalog.patch(kind, which, operations, caller)
 
-        return await _answer(services, kind, withheld, work)
+        return await _answer(services, kind, request.auth, Action.EDIT, work)
 
     async def delete(
         request: AnyRequest, entity_id: str, hard_delete: bool, recursive: bool
@@ -110,7 +110,8 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         return await _answer(
             services,
             kind,
-            request.auth.withheld(Action.DELETE, kind.name),
+            request.auth,
+            Action.DELETE,
             lambda: catalog.delete(kind, which, caller, hard=hard, recursive=recursive),
         )
 
@@ -120,9 +121,12 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     async def restore(request: AnyRequest) -> Finished:
         body, caller = await _read(request)
         entity_id = parse_id(decode(body, _Restore, "the body").id, "id")
-        withheld = request.auth.withheld(Action.EDIT, kind.name)
         return await _answer(
-            services, kind, withheld, lambda: catalog.restore(kind, entity_id, caller)
+            services,
+            kind,
+            request.auth,
+            Action.EDIT,
+            lambda: catalog.restore(kind, entity_id, caller),
         )
 
     creating, editing, deleting = (
@@ -219,10 +223,14 @@ def _expected_version(condition: str | None) -> int | None:
 async def _answer(
     services: Services,
     kind: EntityKind,
-    withheld: Withheld | None,
+    access: Access,
+    action: Action,
     work: Callable[[], Outcome],
 ) -> Finished:
-    """Do a write and show the entity as it left it, as far as the caller may see it."""
+    """Do a write and show the entity as it left it, as far as the caller may see it.
+
+    That is what both the action and `view` show; without `view`, what tells which entity it is.
+    """
     outcome = await services.write(work)
     entity = outcome.entity
     headers = {
@@ -232,9 +240,14 @@ async def _answer(
     }
     if outcome.change is Change.CREATED:
         headers["Location"] = f"/v1/{kind.collection}/{entity.id}"
-    shown = document.encode(document.fields(entity))
+    fields = document.fields(entity)
+    if not access.may(Permission(Action.VIEW, kind.name)):
+        fields = {key: raw for key, raw in fields.items() if key in _IDENTITY}
+    shown = document.encode(fields)
+    for withheld in (access.withheld(action, kind.name), access.withheld(Action.VIEW, kind.name)):
+        shown = withheld.cut(shown) if withheld else shown
     return Finished(
-        body=withheld.cut(shown) if withheld else shown,
+        body=shown,
         status_code=_STATUS.get(outcome.change, 200),
         headers=headers,
     )

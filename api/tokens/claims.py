@@ -100,14 +100,19 @@ def find_claim(claims: Mapping[str, Any], path: str) -> Any:
 
 
 def find_roles(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:
-    """The roles at a path, none if the claim is absent; raises Unauthorized for another shape."""
+    """The roles at a path, none if the claim is absent.
+
+    Raises Unauthorized for anything but a list of printable texts.
+    """
     found = find_claim(claims, path)
     if found is None:
         return ()
     if path == SPACED and isinstance(found, str):
         found = found.split(" ")
-    if not isinstance(found, list) or not all(isinstance(role, str) for role in found):
+    if not isinstance(found, list):
         raise Unauthorized
+    if not all(isinstance(role, str) and role.isprintable() for role in found):
+        raise Unauthorized  # they will stand in logs
     return tuple(map(sys.intern, found))  # callers share them, and many callers are remembered
 
 

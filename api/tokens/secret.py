@@ -4,6 +4,10 @@ import os
 import secrets
 from pathlib import Path
 
+import structlog
+
+log = structlog.get_logger("catalog.secret")
+
 _FILE = "secret"
 
 
@@ -27,6 +31,14 @@ def read_own_secret(directory: Path) -> tuple[str, Path]:
             fresh.unlink()
         _sync(directory)
     return path.read_text().strip(), path
+
+
+def warn_of_readers(directory: Path) -> None:
+    """Log a warning when others than the owner may read or change the catalog's own secret."""
+    path = directory / _FILE
+    mode = path.stat().st_mode & 0o777
+    if mode & 0o077:
+        log.warning("others can read the secret: chmod 600", file=str(path), mode=f"{mode:04o}")
 
 
 def _sync(directory: Path) -> None:

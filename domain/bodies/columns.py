@@ -15,6 +15,11 @@ from domain.bodies.values import (
 from domain.errors import InvalidInput
 from domain.names import MAX_NAME_LENGTH, check_name, child
 
+MAX_PARTS = 20_000
+"""Columns, or fields, or tasks of an entity, at all levels together."""
+MAX_PART_FQN = 3_072
+"""Characters of a part's qualified name, as in OpenMetadata: levels repeat those above them."""
+
 
 class Named(Part, kw_only=True):
     """A part of an entity with a qualified name and tags of its own."""
@@ -93,6 +98,18 @@ class IndexField(Named, kw_only=True):
         return self.children or ()
 
 
+def check_count(parts: Sequence[Named] | None) -> None:
+    """Raise InvalidInput for more than MAX_PARTS parts, those that they consist of included."""
+    level = list(parts or ())
+    noun = level[0].noun if level else ""
+    count = len(level)
+    while level and count <= MAX_PARTS:
+        level = [inner for part in level for inner in part.parts()]
+        count += len(level)
+    if count > MAX_PARTS:
+        raise InvalidInput(f"an entity may have {MAX_PARTS} {noun}s, at all levels together")
+
+
 def check_level(parts: Sequence[Named] | None, where: str) -> None:
     """Raise InvalidInput when a part's name is unfit, or another part of `where` has it too."""
     seen: set[str] = set()
@@ -106,22 +123,38 @@ def check_level(parts: Sequence[Named] | None, where: str) -> None:
 
 
 def check_parts(parts: Sequence[Named] | None, where: str) -> None:
-    """The checks of `check_level` at every depth, for parts without names of their own."""
+    """The checks of their number and of each level, for parts without names of their own."""
+    check_count(parts)
+    _check_levels(parts, where)
+
+
+def _check_levels(parts: Sequence[Named] | None, where: str) -> None:
     check_level(parts, where)
     for part in parts or ():
         if children := part.parts():
-            check_parts(children, f"{part.noun} {part.name!r} of {where}")
+            _check_levels(children, f"{part.noun} {part.name!r} of {where}")
 
 
 def name_parts(parts: Sequence[Named] | None, parent_fqn: str) -> None:
     """Give each part its qualified name under `parent_fqn`, depth first; checks them as well."""
+    check_count(parts)
+    _name_level(parts, parent_fqn)
+
+
+def _name_level(parts: Sequence[Named] | None, parent_fqn: str) -> None:
     check_level(parts, parent_fqn)
     for part in parts or ():
-        part.fully_qualified_name = child(parent_fqn, part.name)
+        fqn = child(parent_fqn, part.name)
+        if len(fqn) > MAX_PART_FQN:
+            raise InvalidInput(
+                f"the qualified name of a {part.noun} may have {MAX_PART_FQN} characters,"
+                f" got {len(fqn)} for {part.name[:80]!r}"
+            )
+        part.fully_qualified_name = fqn
         if part.tags is None:
             part.tags = []
         if children := part.parts():
-            name_parts(children, part.fully_qualified_name)
+            _name_level(children, fqn)
 
 
 def part_tags(parts: Sequence[Named] | None) -> Iterator[TagLabel]:

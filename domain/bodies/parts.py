@@ -8,7 +8,7 @@ from uuid import UUID, uuid5
 from msgspec import Meta, Struct, field
 
 from domain.bodies.values import LabelState, LabelType, TagSource
-from domain.errors import InvalidInput
+from domain.errors import InvalidInput, shown
 from domain.ids import parse_id
 from domain.names import quote, split
 
@@ -78,7 +78,7 @@ def outsider(given: Ref, kind: str) -> Reference:
     """
     reference = as_reference(given, kind)
     if reference.type not in (None, kind):
-        raise InvalidInput(f"a reference to a {kind} has the type {reference.type!r}")
+        raise InvalidInput(f"a reference to a {kind} has the type {shown(reference.type)}")
     reference.type = kind
     if reference.fully_qualified_name is None and reference.name:
         reference.fully_qualified_name = quote(reference.name)

@@ -4,15 +4,18 @@ The rule for every kind: each text, number and boolean of the entity counts unde
 array elements under the path of the array. `children` below the top adds no step (columns at every
 depth are under `columns.name`), and `tags` at every depth, but for those inside an `extension`,
 are under `tags` too. Of a text longer than `MAX_TEXT` only the beginning counts; null, empty texts
-and empty arrays are absent.
+and empty arrays are absent. Where the values weigh more than `MAX_WEIGHT` together, only the first
+at the paths with most count (see `_bounded`); what is below a path longer than `MAX_PATH` does not.
 """
 
 import re
 import struct
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from hashlib import blake2b
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -25,6 +28,11 @@ from domain.errors import InvalidInput
 from domain.registry import KINDS
 
 MAX_TEXT = 10_000
+MAX_WEIGHT = 2_000_000
+"""Of the values of a document: the characters of the texts, and `VALUE_WEIGHT` for each value."""
+VALUE_WEIGHT = 10
+MAX_PATH = 1_000
+"""Characters."""
 MAX_DEPTH = 40
 TENTHS = 10
 
@@ -102,6 +110,8 @@ def document(entity: Entity) -> SearchDocument:
         "totalVotes": _total(votes if isinstance(votes, dict) else {}),
     }
     fields = _gathered(whole)
+    if sum(map(len, entity.body.values())) > MAX_WEIGHT // (2 * VALUE_WEIGHT):
+        fields = _bounded(fields)
     return SearchDocument(
         id=entity.id,
         kind=entity.kind,
@@ -214,6 +224,28 @@ def _sort_value(values: tuple[Scalar, ...] | None, form: type[str] | type[float]
     return first if isinstance(first, int | float) and not isinstance(first, bool) else None
 
 
+def _bounded(fields: dict[str, tuple[Scalar, ...]]) -> dict[str, tuple[Scalar, ...]]:
+    """The fields as far as they weigh no more than MAX_WEIGHT together.
+
+    Each path has the same share of it: those that need less are whole, the others keep their
+    first values.
+    """
+    weights = {path: list(accumulate(map(_weight, values))) for path, values in fields.items()}
+
+    def weight(share: int) -> int:
+        return sum(
+            upto[kept - 1] for upto in weights.values() if (kept := bisect_right(upto, share))
+        )
+
+    share = bisect_right(range(MAX_WEIGHT + 1), MAX_WEIGHT, key=weight) - 1
+    kept = {path: bisect_right(upto, share) for path, upto in weights.items()}
+    return {path: values[: kept[path]] for path, values in fields.items() if kept[path]}
+
+
+def _weight(value: Scalar) -> int:
+    return VALUE_WEIGHT + (len(value) if isinstance(value, str) else 0)
+
+
 def _gathered(value: Any, path: str = "") -> dict[str, tuple[Scalar, ...]]:
     """The values of an entity by their paths; of what is at `path`, when one is given."""
     fields: defaultdict[str, list[Scalar]] = defaultdict(list)
@@ -227,7 +259,7 @@ def _gather(value: Any, path: str, depth: int, fields: defaultdict[str, list[Sca
         if value:
             fields[path].append(value if len(value) <= MAX_TEXT else value[:MAX_TEXT])
     elif form is dict:
-        if depth >= MAX_DEPTH:
+        if depth >= MAX_DEPTH or len(path) > MAX_PATH:
             return
         if "type" in value and "name" not in value and "fullyQualifiedName" in value:
             value = {**value, "name": _last_part(value["fullyQualifiedName"])}
@@ -250,7 +282,7 @@ def _gather(value: Any, path: str, depth: int, fields: defaultdict[str, list[Sca
 
 def _objects(value: Any, at: str, depth: int, path: str) -> Iterator[Mapping[str, Any]]:
     """The objects at `path` in a value that is itself at the path `at`."""
-    if depth >= MAX_DEPTH:
+    if depth >= MAX_DEPTH or len(at) > MAX_PATH:
         return
     if isinstance(value, list):
         for inner in value:

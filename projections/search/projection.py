@@ -6,7 +6,7 @@ from projections.port import Folded
 from projections.search.documents import document
 from projections.search.engine import SearchEngine
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the same states give other documents."""
 
 

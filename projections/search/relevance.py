@@ -20,14 +20,15 @@ MOST = "2<70%"
 FORGIVEN_FROM = 5
 """Shortest word in which a slip is forgiven."""
 
-_NAMES = ("name.keyword", "fullyQualifiedName.keyword", "displayName.keyword")
+NAMES = ("name.keyword", "fullyQualifiedName.keyword", "displayName.keyword")
+"""Fields with whose whole values a plain text is compared."""
 
 
 def relevance(words: Sequence[str]) -> Node:
     """The tree of a text without operators, given its words as typed."""
     text = " ".join(words)
     telling = [word for word in words if any(c.isalnum() for c in word)] or list(words)
-    exact = tree.DisMax(tuple(tree.Exact(path, text) for path in _NAMES))
+    exact = tree.DisMax(tuple(tree.Exact(path, text) for path in NAMES))
     strict = tuple(tree.Term(None, word) for word in telling)
     forgiving = tuple(_forgiving(word) for word in telling)
     return tree.Bool(

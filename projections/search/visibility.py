@@ -7,6 +7,7 @@ import msgspec
 
 from domain.registry import KINDS
 from projections.search import tree
+from projections.search.relevance import NAMES
 from projections.search.tree import Node
 from projections.withholding import Withheld
 
@@ -48,8 +49,8 @@ class Hidden(msgspec.Struct, frozen=True):
         if changes:
             return msgspec.structs.replace(node, **changes)
         if hasattr(node, "field"):
-            if isinstance(node, tree.Exact) and parameter == "q":
-                # Not named by the caller: a plain text is compared with whole names.
+            if isinstance(node, tree.Exact) and parameter == "q" and node.field in NAMES:
+                # Not named by the caller, whose `displayName.keyword:` makes a Term.
                 hidden = any(each.touches_indexed(node.field) for each in self.withheld)
                 return tree.MatchNone() if hidden else node
             if node.field is not None:

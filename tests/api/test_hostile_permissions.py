@@ -11,8 +11,10 @@ import pytest
 
 from api.permissions import Action
 from api.policies import Rule
+from api.tokens.issuers import Issuer
+from api.tokens.minting import mint
 from domain.registry import KINDS
-from tests.api.conftest import Client, running
+from tests.api.conftest import SECRET, Client, running
 from tests.api.test_access import handlers
 
 READS = (Action.LIST, Action.VIEW, Action.SEARCH)
@@ -25,7 +27,7 @@ SEEN = (
     ("user", "users"),
     ("glossary", "glossaries"),
 )
-HIDDEN = ("owners", "columns.tags", "extension")
+HIDDEN = ("owners", "columns.tags", "extension", "votes")
 QUERY = "/v1/search/query"
 
 
@@ -64,6 +66,10 @@ NAMED = [
     Rule("changer", (*READS, Action.EDIT)),
     Rule("dropper", (*READS, Action.DELETE), ("databaseSchema",)),
     Rule("auditor", (Action.AUDIT,)),
+    Rule("cleaner", (Action.CREATE, Action.EDIT, Action.DELETE), ("table",)),
+    Rule("masked", READS, withhold=HIDDEN),
+    Rule("masking", (Action.CREATE, Action.EDIT, Action.DELETE), ("table",)),
+    Rule("masking", kinds=("table",), withhold=("description",)),
 ]
 RANDOM = range(200)
 
@@ -216,6 +222,10 @@ def test_hostile_17_streams_are_cut_too(shop: Client) -> None:
         f"{QUERY}?q=*&includeSourceFields=columns.tags",
         f"{QUERY}?q=owners.name:ann",
         f"{QUERY}?q=ownerName:ann",
+        f"{QUERY}?q=owners.id:x",
+        f"{QUERY}?q=owners.id:(x OR y)",
+        f"{QUERY}?q=orders AND NOT votes.upVotes:0",
+        f"{QUERY}?q=totalVotes:0",
         f"{QUERY}?q=tags.tagFQN:PII.Secret",
         f"{QUERY}?q=_exists_:owners",
         f"{QUERY}?q=name:orders OR (NOT extension.cost:>1)",
@@ -257,6 +267,63 @@ def test_hostile_17_write_that_touches_a_withheld_field_is_403(
 
     assert answer[0] == 403, answer
     assert shop.get(f"/v1/tables/{orders['id']}", fields="*") == orders
+
+
+WRITES = [
+    ("DELETE", "{id}", None),
+    ("DELETE", "{id}", None),
+    ("PUT", "restore", {"id": "{id}"}),
+    ("PATCH", "{id}", [{"op": "add", "path": "/retentionPeriod", "value": "P1D"}]),
+    ("PATCH", "{id}", []),
+    ("PUT", "", {"name": "shy", "databaseSchema": "service.database.schema", "sourceUrl": "a:b"}),
+    ("DELETE", "{id}?hardDelete=true", None),
+]
+"""Method, path below the tables' and body of writes that follow each other."""
+
+
+def answers_of_writes(client: Client, roles: tuple[str, ...]) -> list[dict[str, Any]]:
+    """What each of the writes to a table with much in it answers a caller with these roles."""
+    owner = client.get("/v1/users")["data"][0]["id"]
+    made = client.table(
+        "shy", description="d", owners=[{"id": owner, "type": "user"}], extension={"cost": 1}
+    )
+    found = []
+    signed = mint(Issuer(secret=SECRET), "somebody", roles, 600)
+    for method, path, body in WRITES:
+        content = None if body is None else json.dumps(body).replace("{id}", made["id"])
+        response = client.http.request(
+            method,
+            f"/v1/tables/{path.format(id=made['id'])}".removesuffix("/"),
+            content=content,
+            headers={"Authorization": f"Bearer {signed}"},
+        )
+        assert response.status_code == 200, response.text
+        found.append(response.json())
+    return found
+
+
+def test_hostile_17_answers_of_writes_show_what_view_shows(shop: Client) -> None:
+    for answer in answers_of_writes(shop, ("masked", "cleaner")):
+        assert {"owners", "extension"}.isdisjoint(answer), answer
+        assert (answer["name"], answer["description"]) == ("shy", "d")
+        assert [column["name"] for column in answer["columns"]] == ["id"]
+
+
+def test_hostile_17_answers_of_writes_withhold_under_their_own_action_too(shop: Client) -> None:
+    for answer in answers_of_writes(shop, ("tables", "masking")):
+        assert "description" not in answer
+        assert answer["extension"] == {"cost": 1}
+
+
+def test_hostile_17_answers_of_writes_without_view_only_tell_which_entity(shop: Client) -> None:
+    shown = {"id", "name", "fullyQualifiedName", "version"}
+    answers = answers_of_writes(shop, ("cleaner",))
+    assert [answer.keys() - {"deleted"} for answer in answers] == [shown] * len(WRITES)
+    assert [answer.get("deleted") for answer in answers[:3]] == [True, True, None]
+    body = {"name": "own", "databaseSchema": "service.database.schema", "columns": []}
+    status, made = shop.ask("POST", "/v1/tables", role="cleaner", json=body)
+    assert (status, made.keys()) == (201, shown)
+    shop.request("DELETE", f"/v1/tables/{made['id']}?hardDelete=true")
 
 
 def test_hostile_17_plain_text_does_not_look_into_withheld_fields(shop: Client) -> None:
@@ -347,7 +414,12 @@ def test_deleting_everything_below_needs_permission_for_all_of_it(shop: Client) 
         403,
         "recursive: you have no permission to delete dataContract",
     )
-    assert shop.ask("DELETE", path, role="dropper")[0] == 400
+    status, body = shop.ask("DELETE", path, role="dropper")
+    assert (status, body["message"]) == (
+        400,
+        "databaseSchema 'service.database.schema' is not empty:"
+        " recursive=true deletes what is below it too",
+    )
     assert shop.ask("GET", path)[0] == 200
 
 

@@ -123,3 +123,10 @@ def test_hostile_28_fields_may_be_repeated_and_spaced(empty: Client) -> None:
 )
 def test_parameter_given_twice_is_refused(empty: Client, path: str, name: str) -> None:
     assert refused(empty, path) == f"{name} may be given once"
+
+
+def test_errors_repeat_the_beginning_of_long_addresses_only(empty: Client) -> None:
+    for path in ("/" + "x" * 5_000, "/v1/tables?limit=" + "x" * 5_000):
+        response = empty.request("GET", path)
+        assert response.status_code in (400, 404)
+        assert len(response.json()["message"]) < 300

@@ -189,7 +189,7 @@ def test_delete_with_children_needs_recursive(client: Client) -> None:
     done = client.ask("DELETE", f"{path}?recursive=true&hardDelete=true")
 
     assert error(refused) == (400, "BAD_REQUEST")
-    assert "service.database.schema.orders" in refused[1]["message"]
+    assert "orders" not in refused[1]["message"]
     assert done[0] == 200
     assert client.ask("GET", f"/v1/tables/{table['id']}?include=all")[0] == 404
 

@@ -11,6 +11,7 @@ import pytest
 from msgspec import ValidationError
 
 from domain.bodies.base import EntityBody, unalias
+from domain.bodies.columns import MAX_PARTS
 from domain.bodies.parts import Reference, TagLabel, outsider
 from domain.errors import InvalidInput
 from domain.registry import KINDS
@@ -155,6 +156,32 @@ def test_column_names_are_checked(columns: list[Any], message: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         table.complete("s.t")
     assert caught.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "noun"),
+    [("table", "columns", "columns"), ("dataContract", "schema", "columns")],
+)
+def test_parts_are_counted_at_all_levels_together(kind: str, key: str, noun: str) -> None:
+    children = [{"name": f"c{number}", "dataType": "INT"} for number in range(MAX_PARTS - 1)]
+    column = {"name": "top", "dataType": "STRUCT", "children": children}
+    needed = {"entity": "e"} if kind == "dataContract" else {"databaseSchema": "s.d.x"}
+    read(kind, **needed, **{key: [column]}).complete("fqn")
+    more = read(kind, **needed, **{key: [column, {"name": "last", "dataType": "INT"}]})
+    with pytest.raises(InvalidInput) as caught:
+        more.complete("fqn")
+    assert caught.value.message == f"an entity may have 20000 {noun}, at all levels together"
+
+
+def test_qualified_names_of_parts_are_bounded() -> None:
+    column = {"name": "leaf", "dataType": "INT"}
+    for _ in range(12):
+        column = {"name": "n" * 256, "dataType": "STRUCT", "children": [column]}
+    with pytest.raises(InvalidInput) as caught:
+        read("table", databaseSchema="s.d.x", columns=[column]).complete("fqn")
+    assert caught.value.message == (
+        "the qualified name of a column may have 3072 characters, got 3087 for " + repr("n" * 80)
+    )
 
 
 def test_contract_schema_duplicates_are_refused_at_every_depth() -> None:

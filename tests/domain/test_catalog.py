@@ -6,7 +6,14 @@ import msgspec
 import pytest
 
 from domain import document
-from domain.errors import AlreadyExists, InvalidInput, InvalidTransition, NotFound, StaleVersion
+from domain.errors import (
+    MAX_MESSAGE,
+    AlreadyExists,
+    InvalidInput,
+    InvalidTransition,
+    NotFound,
+    StaleVersion,
+)
 from domain.registry import KINDS
 from domain.requests import Change
 
@@ -295,3 +302,36 @@ def test_names_that_look_alike_are_different(world: Any) -> None:
     made = [world.create("team", name, teamType="Group") for name in names]
     assert [entity.fqn for entity in made] == names
     assert [world.log.claim("team", name).id for name in names] == [entity.id for entity in made]
+
+
+def test_patch_of_more_operations_than_there_may_be_is_refused(world: Any, service: Any) -> None:
+    operation = {"op": "test", "path": "/name", "value": "s"}
+    assert world.patch(service, *[operation] * 10_000).change is Change.NO_CHANGE
+    assert message(world.patch, InvalidInput, service, *[operation] * 10_001) == (
+        "a JSON Patch may have 10000 operations, this has 10001"
+    )
+
+
+def test_entity_of_more_paths_than_there_may_be_is_refused(world: Any) -> None:
+    world.schema()
+    table = world.table("t", extension={f"k{number}": 1 for number in range(900)})
+    add = {"op": "add", "path": "/extension/more", "value": {f"k{n}": 1 for n in range(100)}}
+    said = (
+        "an entity may have 1000 different dotted paths of keys, those of `extension` and its like"
+    )
+    assert said in message(world.patch, InvalidInput, table, add)
+
+
+@pytest.mark.parametrize("key", ["tags", "owners", "databaseSchema"])
+def test_messages_about_references_repeat_the_beginning_of_long_names_only(
+    world: Any, key: str
+) -> None:
+    world.schema()
+    long = "x" * 5_000
+    values = {"tags": [{"tagFQN": long}], "owners": [long], "databaseSchema": long}
+    assert len(message(world.table, NotFound, "t", **{key: values[key]})) < 200
+
+
+def test_messages_are_bounded_whatever_they_repeat(world: Any) -> None:
+    said = message(world.create, InvalidInput, "databaseService", "s", **{"x" * 10_000: 1})
+    assert len(said) == MAX_MESSAGE + len("...")

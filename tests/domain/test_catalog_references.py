@@ -235,3 +235,20 @@ def test_a_data_product_may_join_more_domains_but_not_leave_its_first(world: Any
     moved = [{"op": "remove", "path": "/domains/0"}]
     with pytest.raises(InvalidInput, match="domains of a dataProduct cannot be changed"):
         world.patch(more, *moved)
+
+
+def test_what_a_payload_names_often_is_looked_up_once(
+    world: Any, ann: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str]] = []
+    look_up = world.log.claim
+
+    def claim(kind: str, fqn: str) -> Any:
+        asked.append((kind, fqn))
+        return look_up(kind, fqn)
+
+    world.schema()
+    monkeypatch.setattr(world.log, "claim", claim)
+    table = world.table("t", owners=["ann"] * 100)
+    assert table.value("owners") == [reference(ann)]
+    assert asked.count(("user", "ann")) == 1

@@ -268,3 +268,38 @@ def test_measure_counts_values_at_every_depth() -> None:
         with pytest.raises(InvalidInput) as caught:
             json_patch.measure(nested(levels))
         assert caught.value.message == "values are nested more than 64 levels deep"
+
+
+def test_check_size_bounds_the_operations() -> None:
+    operation = {"op": "test", "path": "/a", "value": 1}
+    json_patch.check_size([operation] * json_patch.MAX_OPERATIONS)
+    with pytest.raises(InvalidInput) as caught:
+        json_patch.check_size([operation] * (json_patch.MAX_OPERATIONS + 1))
+    assert caught.value.message == "a JSON Patch may have 10000 operations, this has 10001"
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"op": "x" * 1_000, "path": ""},
+        {"op": ["x" * 1_000], "path": ""},
+        {"op": "test", "path": "x" * 1_000, "value": 1},
+        {"op": "test", "path": "/~" + "x" * 1_000, "value": 1},
+        {"op": "test", "path": "/" + "x" * 1_000, "value": 1},
+        {"op": "test", "path": "/l/" + "x" * 1_000, "value": 1},
+        {"op": "test", "path": "/s/" + "x" * 1_000, "value": 1},
+        {"op": "add", "path": "/s/" + "x" * 1_000, "value": 1},
+        {"op": "test", "path": "/" + "k" * 1_000, "value": 1},
+    ],
+)
+def test_messages_repeat_the_beginning_of_long_input_only(operation: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        json_patch.apply({"l": [], "s": "", "k" * 1_000: 2}, [operation])
+    assert len(caught.value.message) < 200
+
+
+def test_same_of_keys_in_another_order_is_strict_at_every_depth() -> None:
+    assert json_patch.same({"a": {"b": 1, "c": [1]}}, {"a": {"c": [1], "b": 1}})
+    assert not json_patch.same({"a": {"b": 1, "c": [1]}}, {"a": {"c": [True], "b": 1}})
+    assert json_patch.same([1, {"a": 0}], [1.0, {"a": 0}])
+    assert not json_patch.same([1, {"a": 0}], [1, {"a": False}])

@@ -60,6 +60,16 @@ def test_import_keeps_good_lines_and_names_bad_ones(tmp_path: Path) -> None:
     assert named == ["lines.jsonl.gz:2", "lines.jsonl.gz:4", "lines.jsonl.gz:5"]
 
 
+def test_import_names_the_hundredth_line_by_its_number(tmp_path: Path) -> None:
+    file = tmp_path / "load[red].jsonl"
+    file.write_text("\n" * 99 + '{"entityType":":smile:","name":"x"}\n')
+
+    done = catalog("import", str(file), "--data", str(tmp_path / "d"))
+
+    assert done.stderr.startswith("load[red].jsonl:100: entityType must be one of ")
+    assert done.stderr.endswith(", got ':smile:'\n")
+
+
 def test_import_of_a_damaged_file_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "lines.jsonl.gz"
     file.write_bytes(gzip.compress(SERVICE.encode())[:-4])

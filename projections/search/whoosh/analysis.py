@@ -19,6 +19,7 @@ _OUTER = ".,;:!?\"'()[]{}<>`*"
 _CONTROL = {code: " " for code in (*range(32), 127)}
 _MAX_TOKEN = 256
 _SHORT = 40
+_LONG = 500
 
 
 class Tokens(msgspec.Struct, frozen=True):
@@ -44,9 +45,12 @@ def keyword(text: str) -> str:
     return folded if folded.isalnum() else " ".join(folded.split())
 
 
-@lru_cache(512)
 def tokens(text: str, prose: bool = False) -> Tokens:
     """The tokens of a text; in prose only segments, not everything between spaces, stay whole."""
+    return (_of_usual if len(text) <= _LONG else _of_long)(text, prose)
+
+
+def _of_text(text: str, prose: bool) -> Tokens:
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     parts: list[str] = []
@@ -60,6 +64,11 @@ def tokens(text: str, prose: bool = False) -> Tokens:
     if not parts:
         parts = [fold(chunk)[:_MAX_TOKEN] for chunk in text.split()]
     return Tokens(tuple(parts), tuple(dict.fromkeys(wholes)))
+
+
+_of_usual = lru_cache(512)(_of_text)
+_of_long = lru_cache(16)(_of_text)
+"""Tokens take many times the memory of their text."""
 
 
 def _of_chunk(chunk: str, prose: bool) -> Tokens:

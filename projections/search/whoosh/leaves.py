@@ -271,7 +271,7 @@ class Leaves:
 
 def _refuse_whole(field: str | None) -> None:
     if field is not None and is_whole(indexed_path(field)):
-        raise InvalidInput(f"{field} is only matched whole: give a complete value")
+        raise InvalidInput(f"{field[:80]} is only matched whole: give a complete value")
 
 
 def _too_many(shown: str) -> InvalidInput:

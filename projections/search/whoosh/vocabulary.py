@@ -17,6 +17,8 @@ from projections.search.whoosh.terms import PRESENT, SEPARATOR, exact_term, whol
 
 _NONE = -1
 _NOTHING = Tokens((), ())
+PATH_WEIGHT = 8
+"""Values that take as much memory as a path."""
 
 
 class Numbers(dict[str, int]):
@@ -180,8 +182,8 @@ class Vocabulary:
 
     @property
     def remembered(self) -> int:
-        """Number of values."""
-        return len(self.exact_of) + len(self.words.parts)
+        """Number of values, those included that the paths weigh."""
+        return len(self.exact_of) + len(self.words.parts) + PATH_WEIGHT * len(self.paths)
 
     def add(self, term: str | None, found: Tokens, numbers: _Spellings, whole: bool = False) -> int:
         """The chunk of a value with its exact term."""

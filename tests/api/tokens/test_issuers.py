@@ -5,10 +5,12 @@ from typing import Any
 
 import jwt
 import pytest
+from structlog.testing import capture_logs
 
 from api.settings import Settings, read_settings
 from api.tokens.issuers import Issuer, read_issuers
 from api.tokens.minting import find_minter, mint
+from api.tokens.secret import warn_of_readers
 from api.tokens.verifier import open_verifier
 from domain.errors import InvalidInput
 from tests.api.tokens.made import document, public_jwk, verify
@@ -28,6 +30,21 @@ def test_catalog_makes_a_secret_of_its_own_if_none_is_named(tmp_path: Path) -> N
     assert first.secret == (tmp_path / "secret").read_text()
     assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["secret"]
+
+
+@pytest.mark.parametrize(("mode", "warnings"), [(0o600, 0), (0o400, 0), (0o640, 1), (0o604, 1)])
+def test_secret_that_others_can_read_is_warned_of(tmp_path: Path, mode: int, warnings: int) -> None:
+    (tmp_path / "secret").write_text(SECRET)
+    (tmp_path / "secret").chmod(mode)
+    with capture_logs() as logs:
+        warn_of_readers(tmp_path)
+    said = {
+        "event": "others can read the secret: chmod 600",
+        "log_level": "warning",
+        "file": str(tmp_path / "secret"),
+        "mode": f"{mode:04o}",
+    }
+    assert logs == [said] * warnings
 
 
 def test_damaged_secret_of_its_own_is_refused(tmp_path: Path) -> None:

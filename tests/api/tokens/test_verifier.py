@@ -83,6 +83,9 @@ def test_issuers_are_told_apart_by_iss_and_trusted_with_their_own_keys_only() ->
         ("groups", {"groups": "admin"}, None),
         ("groups", {"groups": {"admin": True}}, None),
         ("groups", {"groups": ["admin", 1]}, None),
+        ("groups", {"groups": ["admin", "\ud800"]}, None),
+        ("groups", {"groups": ["admin", "a\nb"]}, None),
+        ("scope", {"scope": "admin a\u202eb"}, None),
     ],
 )
 def test_roles_are_found_where_the_issuer_has_them(

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from projections.search.documents import (
+    MAX_WEIGHT,
     SORTABLE,
+    VALUE_WEIGHT,
     document,
     indexed_path,
     is_prose,
@@ -119,6 +121,32 @@ def test_nested_objects_are_told_apart():
 def test_document_keeps_the_beginning_of_a_long_text(entity):
     made = document(entity(description="x" * 20_000))
     assert made.fields["description"] == ("x" * 10_000,)
+
+
+def test_document_of_many_values_keeps_the_first_at_each_path(entity):
+    columns = [{"name": f"c{number}", "description": "d" * 490} for number in range(20_000)]
+    made = document(entity("orders", columns=columns, extension={"note": "n" * 200}))
+    names, texts = made.fields["columns.name"], made.fields["columns.description"]
+    assert names == tuple(f"c{number}" for number in range(20_000))
+    assert len(texts) == (MAX_WEIGHT - weight(made, without="columns.description")) // 500
+    assert made.fields["extension.note"] == ("n" * 200,)
+    assert (made.fields["name"], made.fields["id"]) == (("orders",), (made.id,))
+
+
+def weight(made, without):
+    found = (value for path in made.fields if path != without for value in made.fields[path])
+    return sum(VALUE_WEIGHT + (len(value) if isinstance(value, str) else 0) for value in found)
+
+
+def test_document_of_many_long_texts_keeps_what_identifies_it(entity):
+    made = document(entity("orders", extension={f"k{n}": "x" * 10_000 for n in range(999)}))
+    assert made.fields["name"] == ("orders",)
+    assert weight(made, without=None) <= MAX_WEIGHT
+
+
+def test_document_leaves_out_what_is_below_long_paths(entity):
+    made = document(entity("orders", extension={"k" * 1_000: {"a": 1}, "l": {"b": 2}}))
+    assert [path for path in made.fields if path.startswith("extension")] == ["extension.l.b"]
 
 
 def test_document_of_deep_values_ends(entity):

@@ -1,7 +1,9 @@
 """The arrays of a segment hold what the documents do."""
 
+import gc
 import io
 import math
+import tracemalloc
 from itertools import pairwise
 
 import msgspec
@@ -186,6 +188,19 @@ def test_finish_begins_another_segment_that_remembers_no_document():
         for name, array in arrays.items():
             np.testing.assert_array_equal(array, again[name], name)
     assert len(inverter) == 0
+
+
+def test_finish_forgets_paths_when_they_are_many():
+    inverter = Inverter()
+    tracemalloc.start()
+    try:
+        inverter.add(made("a", **{f"extension_k{number}": (1,) for number in range(20_000)}))
+        inverter.finish()
+        gc.collect()
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 5_000_000
 
 
 def test_full_after_so_many_documents_or_tokens(monkeypatch):

@@ -1,0 +1,55 @@
+"""How deep a payload may be, and how many different keys it may have."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from domain.errors import InvalidInput
+from domain.json_patch import MAX_DEPTH
+
+MAX_PATHS = 1_000
+"""Different dotted paths of keys in an entity; each of them is a field of the search index."""
+_CONTAINERS = frozenset({dict, list})
+
+
+def check_bounds(values: Mapping[str, Any]) -> None:
+    """Raise InvalidInput for more than MAX_DEPTH levels, or more than MAX_PATHS paths of keys.
+
+    It sees every payload, so the paths are looked at only where there may be so many.
+    """
+    depth, members = 0, 0
+    level: list[Any] = [values]
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise InvalidInput(f"values are nested more than {MAX_DEPTH} levels deep")
+        members += sum(map(len, level))
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if type(outer) is dict else outer)
+            if type(inner) in _CONTAINERS
+        ]
+    if members > MAX_PATHS and _has_many_paths(values):
+        raise InvalidInput(
+            f"an entity may have {MAX_PATHS} different dotted paths of keys,"
+            " those of `extension` and its like included"
+        )
+
+
+def _has_many_paths(values: Mapping[str, Any]) -> bool:
+    """Whether there are more than MAX_PATHS; `children` and places in arrays add no step."""
+    numbers: dict[tuple[int, str], int] = {}
+    """Number of the path above, and a key -> number of the path."""
+    left: list[tuple[int, Any]] = [(0, values)]
+    while left and len(numbers) <= MAX_PATHS:
+        above, value = left.pop()
+        if type(value) is list:
+            left += [(above, inner) for inner in value if type(inner) in _CONTAINERS]
+            continue
+        for key, inner in value.items():
+            path = above
+            if key != "children":
+                path = numbers.setdefault((above, key), len(numbers) + 1)
+            if type(inner) in _CONTAINERS:
+                left.append((path, inner))
+    return len(numbers) > MAX_PATHS
