@@ -1,6 +1,6 @@
 """What differs between two states of an entity, field by field, as OpenMetadata tells it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -8,11 +8,14 @@ from msgspec import UNSET, Raw, UnsetType
 
 from domain import document, json_patch, names
 from domain.entity import Entity
+from domain.events import Body
 from domain.lifecycle import format_version
 
 _UNTOLD = frozenset({"id", "name", "fullyQualifiedName", "version", "updatedAt", "updatedBy"})
 """Keys that never change, or that say when and by whom rather than what."""
 _ABSENT: Any = object()
+
+_elements = msgspec.json.Decoder(list[Raw])
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -45,7 +48,7 @@ class ChangeDescription(msgspec.Struct, frozen=True, rename="camel"):
 def describe(before: Entity, after: Entity) -> ChangeDescription:
     """What `after` changed of `before`, in the form of OpenMetadata's `changeDescription`."""
     told: dict[str, list[FieldChange]] = {"added": [], "updated": [], "deleted": []}
-    for found in differences(_told(before), _told(after)):
+    for found in differences(*_decoded(_told(before), _told(after))):
         old = UNSET if found.sort == "added" else _text(found.old)
         new = UNSET if found.sort == "deleted" else _text(found.new)
         told[found.sort].append(FieldChange(found.name, old, new))
@@ -59,7 +62,7 @@ def describe(before: Entity, after: Entity) -> ChangeDescription:
 
 def differences(old: Any, new: Any, name: str = "") -> Iterator[Difference]:
     """The differing fields of two JSON values, in the order of the new one's keys."""
-    if json_patch.same(old, new):
+    if old is new:
         return
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys((*new, *old)):
@@ -67,7 +70,7 @@ def differences(old: Any, new: Any, name: str = "") -> Iterator[Difference]:
             yield from _one(old.get(key, _ABSENT), new.get(key, _ABSENT), where)
     elif isinstance(old, list) and isinstance(new, list):
         yield from _arrays(old, new, name)
-    else:
+    elif not json_patch.same(old, new):
         yield Difference("updated", name, old, new)
 
 
@@ -84,7 +87,8 @@ def _arrays(old: list[Any], new: list[Any], name: str) -> Iterator[Difference]:
     """Elements that came or went are told together, under the name of their array."""
     old_ids, new_ids = json_patch.identities(old), json_patch.identities(new)
     if old_ids is None or new_ids is None:
-        yield Difference("updated", name, old, new)
+        if not json_patch.same(old, new):
+            yield Difference("updated", name, old, new)
         return
     before = dict(zip(old_ids, old, strict=True))
     after = dict(zip(new_ids, new, strict=True))
@@ -93,7 +97,7 @@ def _arrays(old: list[Any], new: list[Any], name: str) -> Iterator[Difference]:
     if deleted := [before[i] for i in old_ids if i not in after]:
         yield Difference("deleted", name, deleted, None)
     for identity in new_ids:
-        if identity in before:
+        if identity in before and before[identity] is not after[identity]:
             label = str(after[identity].get("name", identity))
             inside = f"{name}.{names.quote(label)}"
             yield from differences(before[identity], after[identity], inside)
@@ -102,10 +106,36 @@ def _arrays(old: list[Any], new: list[Any], name: str) -> Iterator[Difference]:
         yield Difference("updated", name, *kept)
 
 
-def _told(entity: Entity) -> Mapping[str, Any]:
+def _told(entity: Entity) -> Body:
     shown = document.fields(entity)
-    told = {key: msgspec.json.decode(raw) for key, raw in shown.items() if key not in _UNTOLD}
-    return {**told, "deleted": entity.deleted}
+    told = {key: raw for key, raw in shown.items() if key not in _UNTOLD}
+    return {**told, "deleted": Raw(b"true" if entity.deleted else b"false")}
+
+
+def _decoded(old: Body, new: Body) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Both with their values decoded, but for those that are the same in both."""
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
+    for key in dict.fromkeys((*new, *old)):
+        if key not in new:
+            before[key] = msgspec.json.decode(old[key])
+        elif key not in old:
+            after[key] = msgspec.json.decode(new[key])
+        elif old[key] != new[key]:
+            before[key], after[key] = _both(old[key], new[key])
+    return before, after
+
+
+def _both(old: Raw, new: Raw) -> tuple[Any, Any]:
+    """Two values decoded; equal elements of arrays become one object, so that it shows at once."""
+    try:
+        olds, news = _elements.decode(old), _elements.decode(new)
+    except msgspec.ValidationError:
+        return msgspec.json.decode(old), msgspec.json.decode(new)
+    known = {bytes(raw): msgspec.json.decode(raw) for raw in olds}
+    return [known[bytes(raw)] for raw in olds], [
+        known[raw] if raw in known else msgspec.json.decode(raw) for raw in map(bytes, news)
+    ]
 
 
 def _text(value: Any) -> str:

@@ -1,5 +1,8 @@
 """An entity as its stream has it: now, earlier, and at each of its versions."""
 
+from collections import deque
+from collections.abc import Iterator
+
 import msgspec
 from msgspec import Raw
 
@@ -7,9 +10,15 @@ from domain import changes, document
 from domain.changes import ChangeDescription
 from domain.entity import Entity, evolve, fold
 from domain.errors import NotFound
-from domain.event_store.port import EventStore
-from domain.events import TYPE_NAMES, Body
+from domain.event_store.port import EventStore, RecordedEvent
+from domain.events import TYPE_NAMES, Body, EntityPurged
 from domain.kinds import EntityKind
+from domain.lifecycle import format_version
+
+_PART = 16
+"""Events read at a time: each may be as large as a request."""
+_HELD, _HELD_BYTES = 8, 32 * 1024 * 1024
+"""States held of each span of a stream that is gone through backwards; fewer of large ones."""
 
 
 class Revision(msgspec.Struct, frozen=True):
@@ -41,32 +50,110 @@ def state(
 
     `known` is an earlier state of it, from which only what came later is read.
     """
-    newer = store.stream(entity_id, after=known.stream_version if known else 0, upto=upto)
+    newer = _events(store, entity_id, known, upto)
     return fold(entity_id, (recorded.event for recorded in newer), known)
 
 
-def revisions(store: EventStore, entity_id: str) -> list[Revision]:
-    """Every revision of an entity, its purge included, the oldest first."""
-    found: list[Revision] = []
-    entity: Entity | None = None
-    for recorded in store.stream(entity_id):
+def revisions(
+    store: EventStore, entity_id: str, *, upto: int | None = None, known: Entity | None = None
+) -> Iterator[Revision]:
+    """Every revision of an entity, its purge included, the oldest first.
+
+    With `known`, which a revision ended with, those after it; up to a stream version.
+    """
+    found: Revision | None = None
+    entity = known
+    for recorded in _events(store, entity_id, known, upto):
         event = recorded.event
         before, entity = entity, evolve(entity, event, entity_id)
         types: tuple[str, ...] = (TYPE_NAMES[type(event)],)
         # Events of one command share their version; a purge has that of what it purges.
-        if before is not None and before.version == entity.version and not entity.purged:
-            last = found.pop()
-            before, types = last.before, (*last.event_types, *types)
-        found.append(Revision(entity, before, event.request_id, types))
-    return found
+        if found is not None and found.entity.version == entity.version and not entity.purged:
+            before, types = found.before, (*found.event_types, *types)
+        elif found is not None:
+            yield found
+        found = Revision(entity, before, event.request_id, types)
+    if found is not None:
+        yield found
 
 
-def versions(store: EventStore, kind: EntityKind, entity_id: str) -> list[Revision]:
+def versions(store: EventStore, kind: EntityKind, entity_id: str) -> Iterator[Revision]:
     """The entity as each of its versions left it, the newest first.
 
-    Raises NotFound for an id that is not of this kind, or that was purged.
+    Few states are held at a time, however many there are. The first `next` raises NotFound for
+    an id that is not of this kind, or that was purged.
     """
-    found = revisions(store, entity_id)
-    if not found or found[-1].entity.purged or found[-1].entity.kind != kind.name:
+    newest = _last(store, kind, entity_id)
+    yield from _newest_first(store, entity_id, None, newest.stream_version)
+
+
+def version(store: EventStore, kind: EntityKind, entity_id: str, text: str) -> Revision:
+    """The entity as one of its versions left it; nothing later is folded.
+
+    Raises NotFound as `versions` does, and for a version that it has not had.
+    """
+    newest = _last(store, kind, entity_id)
+    of_it = (
+        recorded.stream_version
+        for recorded in _events(store, entity_id, None, newest.stream_version)
+        if format_version(recorded.event.version) == text
+    )
+    found = deque(revisions(store, entity_id, upto=max(of_it, default=0)), maxlen=1)
+    if not found:
+        raise NotFound(f"{kind.name} instance for {entity_id} and version {text[:64]} not found")
+    return found[0]
+
+
+def _events(
+    store: EventStore, entity_id: str, known: Entity | None, upto: int | None
+) -> Iterator[RecordedEvent]:
+    """The events after a state up to a stream version, in order, read in parts."""
+    after = known.stream_version if known else 0
+    while upto is None or after < upto:
+        end = after + _PART if upto is None else min(after + _PART, upto)
+        part = deque(store.stream(entity_id, after=after, upto=end))
+        last = len(part) < _PART
+        while part:
+            # What was taken is let go before more is read.
+            yield part.popleft()
+        if last:
+            break
+        after = end
+
+
+def _last(store: EventStore, kind: EntityKind, entity_id: str) -> RecordedEvent:
+    """The newest event of an entity of a kind that is not purged; raises NotFound."""
+    last = deque(_events(store, entity_id, None, None), maxlen=1)
+    if not last or last[0].event.kind != kind.name or isinstance(last[0].event, EntityPurged):
         raise NotFound(f"{kind.name} instance for {entity_id} not found")
-    return found[::-1]
+    return last[0]
+
+
+def _newest_first(
+    store: EventStore, entity_id: str, known: Entity | None, upto: int
+) -> Iterator[Revision]:
+    """The revisions after a state up to a stream version, the newest first.
+
+    States go forward only: some are remembered on the way, and from the last of them backwards
+    what follows each is gone through again.
+    """
+    after = known.stream_version if known else 0
+    most = _HELD if known is None else max(2, min(_HELD, _HELD_BYTES // _size(known)))
+    remembered = [known]
+    if upto - after > most:
+        step = -(-(upto - after) // most)
+        for revision in revisions(store, entity_id, upto=upto, known=known):
+            if after + step * len(remembered) <= revision.entity.stream_version < upto:
+                remembered.append(revision.entity)
+    if len(remembered) == 1:
+        yield from reversed([*revisions(store, entity_id, upto=upto, known=known)])
+        return
+    while remembered:
+        start = remembered.pop()
+        yield from _newest_first(store, entity_id, start, upto)
+        upto = start.stream_version if start else 0
+
+
+def _size(entity: Entity) -> int:
+    """Bytes of its body, one at least."""
+    return 1 + sum(map(len, entity.body.values()))

@@ -47,7 +47,7 @@ def test_soft_deletion_is_an_update_of_deleted(world: World) -> None:
     world.restore(service)
     world.delete(service, hard=True)
 
-    found = revisions(world.log, service.id)
+    found = list(revisions(world.log, service.id))
 
     pairs = [("false", "true"), ("true", "false")]
     for revision, (old, new) in zip(found[1:3], pairs, strict=True):
@@ -84,6 +84,9 @@ def test_events_of_one_request_are_one_revision(world: World) -> None:
     [
         ({"a": 1}, {"a": 1}, []),
         ({"a": 1}, {"a": True}, [("updated", "a", 1, True)]),
+        ({"a": [1]}, {"a": [True]}, [("updated", "a", [1], [True])]),
+        ({"a": []}, {"a": []}, []),
+        ({"a": {"b": 1, "c": 2}}, {"a": {"c": 2, "b": 1}}, []),
         ({"a": None}, {}, [("deleted", "a", None, None)]),
         ({"a": {"b": 1, "c.d": 2}}, {"a": {"b": 1, "c.d": 3}}, [("updated", 'a."c.d"', 2, 3)]),
         ({"a": [1, 2]}, {"a": [2]}, [("updated", "a", [1, 2], [2])]),

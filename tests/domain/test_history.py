@@ -1,11 +1,16 @@
 """The versions of an entity, from its stream."""
 
+import tracemalloc
 from typing import Any
 
 import pytest
 
+from domain import history
 from domain.errors import NotFound
-from domain.history import versions
+from domain.event_store.port import RecordedEvent
+from domain.events import EntityChanged
+from domain.history import revisions, version, versions
+from domain.lifecycle import format_version
 from domain.registry import KINDS
 
 
@@ -49,11 +54,76 @@ def test_deleted_entity_has_versions_and_purged_has_none(world: Any) -> None:
     assert shown(world, service) == [(2, None, "ann", True), (1, None, "ann", False)]
     world.delete(service, hard=True)
     with pytest.raises(NotFound) as caught:
-        versions(world.log, KINDS["databaseService"], service.id)
+        next(versions(world.log, KINDS["databaseService"], service.id))
     assert caught.value.message == f"databaseService instance for {service.id} not found"
 
 
 def test_entity_of_another_kind_is_not_found(world: Any) -> None:
     service = world.create("databaseService", "s", serviceType="Mysql")
     with pytest.raises(NotFound):
-        versions(world.log, KINDS["team"], service.id)
+        next(versions(world.log, KINDS["team"], service.id))
+
+
+@pytest.fixture
+def contract(world: Any) -> Any:
+    """A contract with 118 events in 79 versions, some of which have two events."""
+    world.schema()
+    made = world.contract("c", world.table("t"))
+    for number in range(39):
+        status = "Deprecated" if number % 2 else "Active"
+        world.patch(
+            made,
+            {"op": "add", "path": "/description", "value": f"{number}"},
+            {"op": "replace", "path": "/entityStatus", "value": status},
+        )
+        world.patch(made, {"op": "replace", "path": "/description", "value": f"{number} more"})
+    return made
+
+
+@pytest.mark.parametrize("bytes_held", [1, 1_000, 32 * 1024 * 1024])
+def test_versions_of_a_long_stream_are_its_revisions_backwards(
+    world: Any, contract: Any, monkeypatch: pytest.MonkeyPatch, bytes_held: int
+) -> None:
+    monkeypatch.setattr(history, "_HELD_BYTES", bytes_held)
+    found = list(versions(world.log, KINDS["dataContract"], contract.id))
+
+    assert len(found) == 79
+    assert found == [*revisions(world.log, contract.id)][::-1]
+
+
+def test_version_is_the_revision_of_that_version(world: Any, contract: Any) -> None:
+    for revision in revisions(world.log, contract.id):
+        text = format_version(revision.entity.version)
+        assert version(world.log, KINDS["dataContract"], contract.id, text) == revision
+    for text in ("8.0", "0.0", "", "0.10", "x" * 1_000):
+        with pytest.raises(NotFound) as caught:
+            version(world.log, KINDS["dataContract"], contract.id, text)
+        assert caught.value.message.endswith(f"and version {text[:64]} not found")
+
+
+def test_version_folds_nothing_that_came_later(world: Any) -> None:
+    service = world.create("databaseService", "s", serviceType="Mysql")
+    patch = [{"op": "remove", "path": "/description"}]
+    wrong = EntityChanged(
+        kind=service.kind, actor="ann", at=2_000, version=2, request_id="r", patch=patch
+    )
+    world.log.append([RecordedEvent(service.id, 2, wrong)])
+
+    assert version(world.log, KINDS[service.kind], service.id, "0.1").entity == service
+
+
+def test_versions_of_a_large_entity_are_not_held_together(world: Any) -> None:
+    service = world.create("databaseService", "s", serviceType="Mysql")
+    size, count = 100_000, 150
+    for number in range(count):
+        value = f"{number:03}" + "x" * size
+        world.patch(service, {"op": "add", "path": "/description", "value": value})
+
+    tracemalloc.start()
+    found = sum(1 for _ in versions(world.log, KINDS[service.kind], service.id))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert found == count + 1
+    # Events read together, twice: as stored and decoded; states, of each span and within it.
+    assert peak < (2 * 16 + 3 * 8) * size
