@@ -1,7 +1,7 @@
 """Reads of the sorted read model: pages of a list, single entities, documents by id."""
 
 import sqlite3
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,8 +14,10 @@ from projections.entities.cursors import Place, decode, encode
 from projections.entities.selection import Include, Selection
 from projections.entities.store import EntityStore, errors_told
 
-STREAM_FROM = 2_000
-"""Pages with more items than this are streamed rather than held in memory."""
+MOST_ROWS, MOST_BYTES = 2_000, 1024 * 1024
+"""What `list_page` reads at most: some milliseconds of work, and memory that many can ask for."""
+MOST_CUT_BYTES = 256 * 1024
+"""The same where something is cut from each item, which must be decoded for that."""
 _CHUNK_BYTES = 256 * 1024
 
 _to_keys = msgspec.json.Decoder(Body)
@@ -52,9 +54,18 @@ Row = tuple[str, str, bytes, bytes | None]
 """Name, id, core and, when fields are wanted, optional."""
 
 
+class PageTakesLong(Exception):
+    """More must be read for a page than `list_page` reads: `stream_page` makes it."""
+
+
 def list_page(store: EntityStore, request: ListRequest) -> bytes:
-    """The envelope of one page; raises InvalidInput for a cursor of another list."""
+    """The envelope of one page, within milliseconds.
+
+    Raises InvalidInput for a cursor of another list, and PageTakesLong.
+    """
     place = _place(request)
+    if request.limit > MOST_ROWS:
+        raise PageTakesLong
     with errors_told():
         connection = store.connection
         # One consistent state of the file for all statements.
@@ -81,14 +92,26 @@ def _select(connection: sqlite3.Connection, request: ListRequest) -> Selection:
 
 def _page(connection: sqlite3.Connection, request: ListRequest, place: Place | None) -> bytes:
     selected = _select(connection, request)
+    if selection.passed_over(connection, selected) > MOST_ROWS:
+        raise PageTakesLong
     total = selection.count(connection, selected)
     limit, backward = request.limit, request.backward
     if limit == 0:
-        return b'{"data":[],"paging":{"total":%d}}' % total
+        return _only(total)
     sql, parameters = selection.rows(
         selected, place, backward=backward, optional=bool(request.fields)
     )
-    rows: list[Row] = connection.execute(sql, (*parameters, limit + 1)).fetchall()
+    most = MOST_BYTES if request.cut is None else MOST_CUT_BYTES
+    rows: list[Row] = []
+    size = 0
+    found = connection.execute(sql, (*parameters, limit + 1))
+    for row in found:
+        rows.append(row)
+        size += len(row[2]) + len(row[3] or b"")
+        if size > most:
+            # Its snapshot would outlive the transaction.
+            found.close()
+            raise PageTakesLong
     more = len(rows) > limit
     if more:
         rows.pop()
@@ -100,11 +123,15 @@ def _page(connection: sqlite3.Connection, request: ListRequest, place: Place | N
     return b"".join((b'{"data":[', items, b'],"paging":{"total":%d%b}}' % (total, paging)))
 
 
-def stream_page(store: EntityStore, request: ListRequest) -> Generator[bytes]:
-    """The same envelope in chunks of bounded size, for pages too large to hold in memory.
+def _only(total: int) -> bytes:
+    return b'{"data":[],"paging":{"total":%d}}' % total
 
-    The first `next` raises what `list_page` raises. It reads one snapshot, on a connection of
-    its own, until the chunks are used up or the generator is closed.
+
+def stream_page(store: EntityStore, request: ListRequest) -> Generator[bytes]:
+    """The same envelope in chunks, of any page; no more is held than a chunk, or an item.
+
+    The first `next` raises InvalidInput as `list_page` does. It reads one snapshot, on a
+    connection of its own, until the chunks are used up or the generator is closed.
     """
     place = _place(request)
     with errors_told():
@@ -124,29 +151,43 @@ def _chunks(
 ) -> Generator[bytes]:
     selected = _select(connection, request)
     total = selection.count(connection, selected)
+    if request.limit == 0:
+        yield _only(total)
+        return
     backward = request.backward
-    sql, parameters = selection.rows(
-        selected, place, backward=backward, optional=bool(request.fields)
-    )
+    start, limit = place, request.limit
     if backward:
-        # The nearest items before the place, shown in ascending order.
-        sql = f"SELECT * FROM ({sql}) ORDER BY name, id"
-    rows = connection.execute(sql, (*parameters, request.limit))
+        # Read in the order shown: a sorter would hold the whole page.
+        start, limit = selection.beginning(connection, selected, place, limit) or (place, 0)
+    sql, parameters = selection.rows(selected, start, backward=False, optional=bool(request.fields))
     ends = None
-    size, chunk = 0, [b'{"data":[']
-    while batch := rows.fetchmany(500):
-        chunk.append((b"," if ends else b"") + b",".join(_items(request, batch)))
-        ends = (ends[0] if ends else _place_of(batch[0]), _place_of(batch[-1]))
-        size += len(chunk[-1])
-        if size >= _CHUNK_BYTES:
+    chunk = [b'{"data":[']
+    for batch in _batches(connection.execute(sql, (*parameters, limit))):
+        if ends:
             yield b"".join(chunk)
-            size, chunk = 0, []
+            chunk = [b","]
+        chunk.append(b",".join(_items(request, batch)))
+        ends = (ends[0] if ends else _place_of(batch[0]), _place_of(batch[-1]))
     more = ends is not None and selection.goes_on(
         connection, selected, ends[0] if backward else ends[1], backward=backward
     )
     paging = _paging(connection, selected, request, place, ends, more)
     chunk.append(b'],"paging":{"total":%d%b}}' % (total, paging))
     yield b"".join(chunk)
+
+
+def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """The rows in lists of some bytes together."""
+    batch: list[Row] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += len(row[2]) + len(row[3] or b"")
+        if size >= _CHUNK_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _place_of(row: Row) -> Place:
@@ -216,6 +257,23 @@ def _with_fields(
     return core[:-1] + b"," + msgspec.json.encode(wanted)[1:]
 
 
+class Found(msgspec.Struct, frozen=True):
+    """An entity that was read."""
+
+    body: bytes
+    version: str
+    """Its decimal version."""
+    position: int
+    """Of its last event in the log."""
+
+
+class _Versioned(msgspec.Struct):
+    version: msgspec.Raw
+
+
+_versioned = msgspec.json.Decoder(_Versioned)
+
+
 def read_one(
     store: EntityStore,
     kind: EntityKind,
@@ -224,8 +282,8 @@ def read_one(
     fqn: str | None = None,
     fields: Iterable[str] = (),
     include: Include = Include.NON_DELETED,
-) -> tuple[bytes, int]:
-    """The entity's JSON with its large fields and those asked for, and its position.
+) -> Found:
+    """The entity's JSON with its large fields and those asked for.
 
     Raises NotFound when there is none, or none in the deletion state asked for.
     """
@@ -238,7 +296,9 @@ def read_one(
         ).fetchone()
     if row is None or row[2] not in include.states:
         raise NotFound(f"{kind.name} instance for {value} not found")
-    return _with_fields(kind, row[0], row[1], fields, large=kind.large), row[3]
+    core, optional, _, position = row
+    body = _with_fields(kind, core, optional, fields, large=kind.large)
+    return Found(body, bytes(_versioned.decode(core).version).decode(), position)
 
 
 def read_documents(store: EntityStore, entity_ids: Iterable[str]) -> dict[str, bytes]:

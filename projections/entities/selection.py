@@ -89,6 +89,14 @@ def count(connection: sqlite3.Connection, selection: Selection) -> int:
     return total
 
 
+def passed_over(connection: sqlite3.Connection, selection: Selection) -> int:
+    """The most entities that are looked at to find those of the list; 0 when keys find them."""
+    if len(selection.scopes) + (selection.status is not None) < 2 or not selection.scopes:
+        return 0
+    whole = msgspec.structs.replace(selection, status=None)
+    return _counted(connection, whole, selection.scopes[0])
+
+
 def _counted(connection: sqlite3.Connection, selection: Selection, scope: str) -> int:
     """How many entities a scope holds, from the counters."""
     kind, states, status = selection.kind, selection.states, selection.status
@@ -110,28 +118,44 @@ def rows(
 
     The caller adds the value of the final LIMIT.
     """
-    return _statement(
-        len(selection.scopes),
-        len(selection.states),
-        selection.status is not None,
-        _comparison(place, backward),
-        backward,
-        "core, optional" if optional else "core, NULL",
-    ), _parameters(selection, place)
+    scoped = bool(selection.scopes)
+    core = _OF_ENTITY.format("core") if scoped else "core"
+    more = (_OF_ENTITY.format("optional") if scoped else "optional") if optional else "NULL"
+    return _select_keys(selection, place, backward, f"{core}, {more}"), _parameters(
+        selection, place
+    )
+
+
+_OF_ENTITY = (
+    "(SELECT e.{} FROM entities e NOT INDEXED WHERE e.kind = k.kind AND e.deleted = k.deleted"
+    " AND e.name = k.name AND e.id = k.id)"
+)
+"""A column of the entity that a row of `scopes` is about. Not a join: it would put all rows of
+the page through a sorter before the first."""
+
+
+def beginning(
+    connection: sqlite3.Connection, selection: Selection, place: Place | None, limit: int
+) -> tuple[Place, int] | None:
+    """Where the page of at most `limit` rows before a place begins, and how many rows it has.
+
+    None when there is nothing before the place.
+    """
+    keys = _select_keys(selection, place, True, "deleted")
+    parameters = _parameters(selection, place)
+    counting = f"SELECT count(*) FROM ({keys})"
+    n: int = connection.execute(counting, (*parameters, limit)).fetchone()[0]
+    if not n:
+        return None
+    first = connection.execute(f"{keys} OFFSET ?", (*parameters, 1, n - 1)).fetchone()
+    return Place(first[0], first[1], inclusive=True), n
 
 
 def goes_on(
     connection: sqlite3.Connection, selection: Selection, place: Place, *, backward: bool
 ) -> bool:
     """Whether the list has anything beyond a place."""
-    sql = _keys(
-        len(selection.scopes),
-        len(selection.states),
-        selection.status is not None,
-        _comparison(place, backward),
-        backward,
-        "deleted",
-    )
+    sql = _select_keys(selection, place, backward, "deleted")
     return connection.execute(sql, (*_parameters(selection, place), 1)).fetchone() is not None
 
 
@@ -141,19 +165,14 @@ def _comparison(place: Place | None, backward: bool) -> str:
     return ("<" if backward else ">") + ("=" if place.inclusive else "")
 
 
-@lru_cache
-def _statement(
-    scopes: int, states: int, status: bool, comparison: str, backward: bool, wanted: str
-) -> str:
-    if not scopes:
-        # The keys are in the rows themselves: range scans, merged when there are two.
-        return _keys(scopes, states, status, comparison, backward, wanted)
-    order = "DESC" if backward else "ASC"
-    keys = _keys(scopes, states, status, comparison, backward, "kind, deleted")
-    return (
-        f"SELECT e.name AS name, e.id AS id, {wanted} FROM ({keys}) p JOIN entities e"
-        " ON e.kind = p.kind AND e.deleted = p.deleted AND e.name = p.name AND e.id = p.id"
-        f" ORDER BY p.name {order}, p.id {order}"
+def _select_keys(selection: Selection, place: Place | None, backward: bool, wanted: str) -> str:
+    return _keys(
+        len(selection.scopes),
+        len(selection.states),
+        selection.status is not None,
+        _comparison(place, backward),
+        backward,
+        wanted,
     )
 
 

@@ -45,6 +45,8 @@ CREATE INDEX IF NOT EXISTS entities_by_status ON entities (kind, deleted, status
 INSERT_ROW = "INSERT INTO entities VALUES (?,?,?,?,?,?,?,?,?,?,?)"
 PAGE_BYTES = 16_384
 """Rows of some kilobytes without a rowid: on small pages nearly each would overflow."""
+MOST_WAL_BYTES = 64 * 1024 * 1024
+"""To which a write-ahead log is cut that grew while somebody kept a snapshot."""
 
 _DIGEST_MODULUS = 1 << 128
 
@@ -93,6 +95,7 @@ class EntityStore:
         connection.execute("PRAGMA busy_timeout=5000")
         connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
         connection.execute("PRAGMA wal_autocheckpoint=4000")
+        connection.execute(f"PRAGMA journal_size_limit={MOST_WAL_BYTES}")
         connection.execute("PRAGMA cache_size=-16384")
         connection.execute("PRAGMA mmap_size=1073741824")
         return connection

@@ -9,17 +9,21 @@ import pytest
 from domain.errors import InvalidInput, NotFound
 from domain.ids import new_id
 from domain.registry import KINDS
-from projections.entities import queries
+from projections.entities import queries, selection
+from projections.entities.cursors import Place
 from projections.entities.queries import (
     ListRequest,
+    PageTakesLong,
     list_page,
     read_documents,
     read_one,
     stream_page,
 )
-from projections.entities.selection import Include
+from projections.entities.selection import Include, Selection
 from tests.projections.conftest import Fixture
 from tests.projections.read_models import ME
+
+TABLE = {"databaseSchema": "service.database.schema", "columns": []}
 
 
 def page(fixture: Fixture, kind: str, limit: int = 10, **options: Any) -> dict[str, Any]:
@@ -196,18 +200,118 @@ def test_list_follows_a_changed_status(catalog: Fixture) -> None:
 
 
 @pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize(
+    "narrowed",
+    [
+        {},
+        {"include": Include.ALL},
+        {"filters": {"databaseSchema": "service.database.schema"}},
+        {"filters": {"service": "service", "database": "service.database"}},
+    ],
+)
 def test_list_streamed_equals_list_in_memory(
-    tables: Fixture, monkeypatch: pytest.MonkeyPatch, backward: bool
+    tables: Fixture, monkeypatch: pytest.MonkeyPatch, narrowed: dict[str, Any], backward: bool
 ) -> None:
-    cursor = page(tables, "table", 3)["paging"]["after"]
-    options = {"after": cursor}
+    cursor = page(tables, "table", 3, **narrowed)["paging"]["after"]
+    options = {**narrowed, "after": cursor}
     if backward:
-        options = {"before": page(tables, "table", 3, after=cursor)["paging"]["before"]}
+        before = page(tables, "table", 3, **options)["paging"]["before"]
+        options = {**narrowed, "before": before}
     monkeypatch.setattr(queries, "_CHUNK_BYTES", 1)
-    for limit in (2, 3, 4):
-        assert streamed(tables, "table", limit, **options) == page(
-            tables, "table", limit, **options
+    for limit in (0, 1, 2, 3, 4):
+        assert streamed(tables, "table", limit, fields=("columns",), **options) == page(
+            tables, "table", limit, fields=("columns",), **options
         )
+
+
+def test_list_streamed_leads_back_from_an_emptied_page(tables: Fixture) -> None:
+    last = page(tables, "table", 4)["paging"]["after"]
+    first = page(tables, "table", 1, after=last)["paging"]["before"]
+    for name in "abcde":
+        tables.delete(tables.create("table", f"{name}{name}", **TABLE))
+        claim = tables.log.claim("table", f"service.database.schema.{name}")
+        assert claim is not None
+        tables.catalog.delete(KINDS["table"], claim.id, ME, hard=True, recursive=False)
+    tables.project()
+
+    for options in ({"after": last}, {"before": first}):
+        assert streamed(tables, "table", 3, **options) == page(tables, "table", 3, **options)
+
+
+def test_list_that_takes_long_is_left_to_the_stream(
+    tables: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several = {"database": "service.database", "databaseSchema": "service.database.schema"}
+    monkeypatch.setattr(queries, "MOST_ROWS", 4)
+
+    with pytest.raises(PageTakesLong):
+        page(tables, "table", 5)
+    for limit in (0, 1):
+        with pytest.raises(PageTakesLong):
+            page(tables, "table", limit, filters=several)
+        assert page(tables, "table", limit, filters={"database": "service.database"})
+    monkeypatch.setattr(queries, "MOST_ROWS", 5)
+    assert names(page(tables, "table", 1, filters=several)) == ["a"]
+
+
+def test_list_with_status_in_a_scope_counts_what_it_passes_over(
+    catalog: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.schema()
+    table = catalog.table("t")
+    for name in "abc":
+        catalog.contract(name, table, "Draft")
+    catalog.project()
+    entity = {"entity": table.entity.id}
+    monkeypatch.setattr(queries, "MOST_ROWS", 2)
+
+    with pytest.raises(PageTakesLong):
+        page(catalog, "dataContract", 1, filters=entity, status="Active")
+    assert names(page(catalog, "dataContract", 1, filters=entity)) == ["a"]
+    assert names(page(catalog, "dataContract", 1, status="Draft")) == ["a"]
+
+
+@pytest.mark.parametrize(("limit", "takes_long"), [(1, False), (9, False), (10, True)])
+def test_list_of_large_items_is_left_to_the_stream(
+    catalog: Fixture, limit: int, takes_long: bool
+) -> None:
+    catalog.schema()
+    for number in range(20):
+        catalog.table(f"t{number:02}", description="x" * 100_000)
+    catalog.project()
+    request = ListRequest(kind=KINDS["table"], limit=limit)
+
+    if takes_long:
+        with pytest.raises(PageTakesLong):
+            list_page(catalog.entities, request)
+        chunks = [*stream_page(catalog.entities, request)]
+        assert len(json.loads(b"".join(chunks))["data"]) == limit
+        assert max(map(len, chunks)) < 256 * 1024 + 110_000
+    else:
+        assert len(json.loads(list_page(catalog.entities, request))["data"]) == limit
+    with pytest.raises(PageTakesLong):
+        list_page(catalog.entities, ListRequest(kind=KINDS["table"], limit=3, cut=bytes))
+    # No snapshot is left, which would keep the write-ahead log from being used again.
+    catalog.table("after")
+    catalog.project()
+    checkpoint = catalog.entities.connect().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert checkpoint.fetchone() == (0, 0, 0)
+
+
+@pytest.mark.parametrize("scopes", [(), ("a",), ("a", "b")])
+@pytest.mark.parametrize("states", [(0,), (0, 1)])
+@pytest.mark.parametrize("status", [None, "Draft"])
+@pytest.mark.parametrize("backward", [False, True])
+def test_list_reads_its_rows_in_order(
+    catalog: Fixture, scopes: Any, states: Any, status: Any, backward: bool
+) -> None:
+    selected = Selection("dataContract", states, status, scopes)
+    sql, parameters = selection.rows(selected, Place("n", "i"), backward=backward, optional=True)
+    plan = catalog.entities.connection.execute(f"EXPLAIN QUERY PLAN {sql}", (*parameters, 10))
+
+    steps = [row[3] for row in plan]
+    assert [step for step in steps if "B-TREE" in step or "MATERIALIZE" in step] == []
+    assert [step for step in steps if step.startswith("SCAN")] == []
 
 
 def test_list_closed_stream_lets_go_of_its_connection(
@@ -249,14 +353,16 @@ def test_list_runs_a_fixed_number_of_statements(
 
 
 def test_read_one_gives_large_fields_and_those_asked_for(tables: Fixture) -> None:
-    body, _ = read_one(tables.entities, KINDS["table"], fqn="service.database.schema.a")
-    asked, _ = read_one(
+    plain = read_one(tables.entities, KINDS["table"], fqn="service.database.schema.a")
+    asked = read_one(
         tables.entities, KINDS["table"], fqn="service.database.schema.a", fields=("tags",)
     )
 
-    assert "tags" not in json.loads(body)
-    assert json.loads(asked)["tags"] == []
-    assert [column["name"] for column in json.loads(body)["columns"]] == ["id"]
+    body = json.loads(plain.body)
+    assert "tags" not in body
+    assert json.loads(asked.body)["tags"] == []
+    assert [column["name"] for column in body["columns"]] == ["id"]
+    assert plain.version == "0.1"
 
 
 def test_read_one_minds_kind_and_deletion_state(tables: Fixture) -> None:
@@ -267,9 +373,9 @@ def test_read_one_minds_kind_and_deletion_state(tables: Fixture) -> None:
         read_one(tables.entities, KINDS["table"], entity_id=gone)
     with pytest.raises(NotFound):
         read_one(tables.entities, KINDS["database"], entity_id=gone, include=Include.ALL)
-    body, position = read_one(tables.entities, KINDS["table"], entity_id=gone, include=Include.ALL)
-    assert json.loads(body)["deleted"] is True
-    assert position == tables.log.head()
+    found = read_one(tables.entities, KINDS["table"], entity_id=gone, include=Include.ALL)
+    assert json.loads(found.body)["deleted"] is True
+    assert (found.version, found.position) == ("0.2", tables.log.head())
 
 
 def test_read_documents_leaves_out_what_is_not_there(tables: Fixture) -> None:

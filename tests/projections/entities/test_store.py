@@ -8,7 +8,7 @@ import pytest
 
 from domain.errors import StoreUnavailable
 from projections.entities.check import check, shut, take_stamp
-from projections.entities.store import open_entity_store
+from projections.entities.store import MOST_WAL_BYTES, open_entity_store
 from projections.port import Damaged
 from tests.projections.conftest import Fixture
 
@@ -100,3 +100,23 @@ def test_file_that_is_not_there_is_not_made_by_a_reader(tmp_path: Path) -> None:
         open_entity_store(tmp_path / "entities.db", writable=False)
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_write_ahead_log_that_a_snapshot_made_grow_is_cut(catalog: Fixture) -> None:
+    wal = Path(f"{catalog.entities.path}-wal")
+    catalog.project()
+    with catalog.entities.snapshot() as reader:
+        reader.execute("SELECT count(*) FROM entities").fetchone()
+        connection = catalog.entities.connection
+        connection.execute("CREATE TABLE filling (bytes BLOB)")
+        for _ in range(2):
+            connection.execute(
+                "INSERT INTO filling VALUES (zeroblob(?))", (MOST_WAL_BYTES * 6 // 10,)
+            )
+        assert wal.stat().st_size > MOST_WAL_BYTES * 11 // 10
+
+    connection.execute("PRAGMA wal_checkpoint(RESTART)")
+    connection.execute("DELETE FROM filling WHERE 0")
+    connection.execute("UPDATE filling SET bytes = NULL WHERE rowid = 1")
+
+    assert wal.stat().st_size <= MOST_WAL_BYTES
