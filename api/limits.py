@@ -1,9 +1,10 @@
-"""How much one caller may ask of this process: requests a second, and searches at a time."""
+"""How much one caller may ask of this process: requests a second, and what at a time."""
 
 import math
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from anyio import CapacityLimiter, Event, to_thread
@@ -43,13 +44,36 @@ class RateLimit:
             self._full_at.popitem(last=False)
 
 
-class SearchQueue:
-    """Runs searches in a few threads; callers that wait take turns, so that none holds all up."""
+class Places:
+    """How much of something each caller may have at a time."""
 
-    def __init__(self, threads: int, most: int) -> None:
-        """`most` are the searches of one caller that may be under way or waiting."""
+    def __init__(self, most: int, what: str) -> None:
+        """`what` is told to a caller that has `most`."""
         self._most = most
-        self._asked: Counter[str] = Counter()
+        self._what = what
+        self._taken: Counter[str] = Counter()
+
+    @contextmanager
+    def held(self, caller: str) -> Iterator[None]:
+        """Take a place until the end of the block; raises TooManyRequests when there is none."""
+        taken = self._taken[caller]
+        if taken >= self._most:
+            raise TooManyRequests(f"{taken} {self._what} of yours are under way: wait for some", 1)
+        self._taken[caller] += 1
+        try:
+            yield
+        finally:
+            self._taken[caller] -= 1
+            if not self._taken[caller]:
+                del self._taken[caller]
+
+
+class WorkQueue:
+    """Does work in a few threads; callers that wait take turns, so that none holds all up."""
+
+    def __init__(self, threads: int, places: Places) -> None:
+        """`places` are for work that is under way or waiting."""
+        self._places = places
         self._threads = CapacityLimiter(threads)
         self._idle = threads
         self._waiting: dict[str, deque[Event]] = {}
@@ -58,27 +82,31 @@ class SearchQueue:
     async def run(
         self, caller: str, work: Callable[[], T], has_left: Callable[[], Awaitable[bool]]
     ) -> T:
-        """Do a caller's search when it is its turn.
+        """Do a caller's work when it is its turn.
 
         Raises TooManyRequests when too many of the caller's are waiting, and ClientLeft when the
         client did not wait until its turn came.
         """
-        asked = self._asked[caller]
-        if asked >= self._most:
-            raise TooManyRequests(f"{asked} searches of yours are under way: wait for some", 1)
-        self._asked[caller] += 1
+        with self._places.held(caller):
+            return await self._do(caller, work, has_left)
+
+    async def go_on(self, caller: str, work: Callable[[], T]) -> T:
+        """Do a step of what has a place elsewhere, and is cancelled when its client leaves."""
+        return await self._do(caller, work, None)
+
+    async def _do(
+        self,
+        caller: str,
+        work: Callable[[], T],
+        has_left: Callable[[], Awaitable[bool]] | None,
+    ) -> T:
+        waited = await self._turn(caller)
         try:
-            waited = await self._turn(caller)
-            try:
-                if waited and await has_left():
-                    raise ClientLeft("the client left before its search")
-                return await to_thread.run_sync(work, limiter=self._threads)
-            finally:
-                self._next()
+            if waited and has_left is not None and await has_left():
+                raise ClientLeft("the client left before its turn came")
+            return await to_thread.run_sync(work, limiter=self._threads)
         finally:
-            self._asked[caller] -= 1
-            if not self._asked[caller]:
-                del self._asked[caller]
+            self._next()
 
     async def _turn(self, caller: str) -> bool:
         """Whether it had to be waited for."""

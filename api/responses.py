@@ -1,10 +1,16 @@
 """Responses whose bodies are finished bytes, as almost all of ours are, whole or in chunks."""
 
 from collections.abc import AsyncIterator, Generator, Mapping
+from functools import partial
+from itertools import islice
 
 from anyio import to_thread
 from litestar.response.base import ASGIResponse
+from litestar.response.streaming import ASGIStreamingResponse
 from litestar.types import Receive, Scope, Send
+
+from api.edge import has_left
+from api.limits import Places, WorkQueue
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -45,6 +51,57 @@ class Finished(ASGIResponse):
         )
         body = b"" if scope.get("method") == "HEAD" else self.body
         await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+class Heavy(ASGIResponse):
+    """JSON that takes long to make: chunk by chunk in threads, each when it is its caller's turn.
+
+    One chunk alone is sent whole. More are streamed, which takes one of the caller's places.
+    """
+
+    def __init__(
+        self,
+        chunks: Generator[bytes],
+        caller: str,
+        queue: WorkQueue,
+        streams: Places,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Nothing is made before the response is called."""
+        self._chunks = chunks
+        self._caller = caller
+        self._queue = queue
+        self._streams = streams
+        self._headers = dict(headers or {})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Raises TooManyRequests, ClientLeft and what the first chunk raises before the head."""
+        try:
+            work = partial(_first_two, self._chunks)
+            made = await self._queue.run(self._caller, work, partial(has_left, receive))
+            if len(made) == 1:
+                await Finished(made[0], headers=self._headers)(scope, receive, send)
+                return
+            with self._streams.held(self._caller):
+                response = ASGIStreamingResponse(
+                    iterator=self._all(made),
+                    headers={"Content-Type": JSON, **self._headers},
+                    is_head_response=scope.get("method") == "HEAD",
+                )
+                await response(scope, receive, send)
+        finally:
+            self._chunks.close()
+
+    async def _all(self, made: list[bytes]) -> AsyncIterator[bytes]:
+        while made:
+            yield made.pop(0)
+        while chunk := await self._queue.go_on(self._caller, partial(next, self._chunks, b"")):
+            yield chunk
+
+
+def _first_two(chunks: Generator[bytes]) -> list[bytes]:
+    """The first chunk, and the second if there is one."""
+    return [next(chunks), *islice(chunks, 1)]
 
 
 async def made_in_thread(first: bytes, chunks: Generator[bytes]) -> AsyncIterator[bytes]:

@@ -6,7 +6,7 @@ from contextlib import suppress
 import msgspec
 from anyio import CapacityLimiter, to_thread
 
-from api.limits import SearchQueue
+from api.limits import Places, WorkQueue
 from api.settings import Settings
 from domain.catalog import Catalog
 from domain.errors import StoreUnavailable
@@ -16,9 +16,12 @@ from projections.stores import Stores
 
 READ_YOUR_WRITES_SECONDS = 2.0
 """How long a write waits for the sorted read model."""
-_WRITERS, _SEARCHES = 16, 2
+_WRITERS, _SEARCHES, _HEAVY_READS = 16, 2, 2
 """Threads. More searches at once answer no more of them, as each wants the interpreter most of the
-time, and lists wait for all of them."""
+time, and lists wait for all of them; so it is with heavy reads."""
+MAX_HEAVY_READS, MAX_STREAMS = 64, 4
+"""Heavy reads of one caller that are under way or waiting; and its open streams, each of which
+keeps a snapshot of the sorted read model."""
 
 
 class Services(msgspec.Struct, frozen=True):
@@ -30,7 +33,10 @@ class Services(msgspec.Struct, frozen=True):
     wake: Callable[[], None]
     """Tells projectors in this process that something was appended."""
     writers: CapacityLimiter
-    searches: SearchQueue
+    searches: WorkQueue
+    heavy_reads: WorkQueue
+    """Reads that take more than some milliseconds: histories, large pages, counting."""
+    streams: Places
 
     async def write(self, work: Callable[[], Outcome]) -> Outcome:
         """Do a write in a thread and wait until lists show it, 2 seconds at most."""
@@ -57,5 +63,7 @@ def make_services(
         Catalog(stores.log),
         wake,
         CapacityLimiter(_WRITERS),
-        SearchQueue(_SEARCHES, settings.search_queue),
+        WorkQueue(_SEARCHES, Places(settings.search_queue, "searches")),
+        WorkQueue(_HEAVY_READS, Places(MAX_HEAVY_READS, "large reads")),
+        Places(MAX_STREAMS, "streams"),
     )

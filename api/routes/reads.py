@@ -1,5 +1,6 @@
 """Lists and single entities of one kind, from the sorted read model."""
 
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -7,11 +8,9 @@ import msgspec
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter, QueryParameter
-from litestar.response import Stream
-from litestar.response.base import ASGIResponse
 
 from api.permissions import Action, Permission
-from api.responses import JSON, Finished, made_in_thread
+from api.responses import Finished, Heavy
 from api.routes.signatures import (
     ENTITY_ID,
     FQN,
@@ -23,14 +22,21 @@ from api.routes.signatures import (
 )
 from api.services import Services
 from domain import document, history
-from domain.errors import InvalidInput, NotFound
+from domain.errors import InvalidInput
 from domain.kinds import EntityKind
-from domain.lifecycle import format_version
-from projections.entities.queries import STREAM_FROM, ListRequest, list_page, read_one, stream_page
+from projections.entities.queries import (
+    MOST_CUT_BYTES,
+    ListRequest,
+    PageTakesLong,
+    list_page,
+    read_one,
+    stream_page,
+)
 from projections.entities.selection import Include
 from projections.withholding import Withheld
 
 DEFAULT_LIMIT = 10
+_CHUNK_BYTES = 256 * 1024
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -65,46 +71,51 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         if withheld:
             for name in wanted.filters:
                 withheld.refuse_field(kind.filters[name], name)
-        if limit > STREAM_FROM:
+        try:
             with stores.entities.use() as entities:
-                chunks = stream_page(entities, wanted)
-                # Now, while what is wrong can still be a status; the chunks keep their snapshot.
-                first = next(chunks)
-            if request.method == "HEAD":
-                chunks.close()
-                return ASGIResponse(headers={"Content-Type": JSON}, is_head_response=True)
-            return Stream(made_in_thread(first, chunks), media_type=JSON)
-        with stores.entities.use() as entities:
-            return Finished(list_page(entities, wanted))
+                return Finished(list_page(entities, wanted))
+        except PageTakesLong:
+            return heavy(request, streamed(wanted))
 
-    def by_id(
-        request: AnyRequest, entity_id: str, fields: str | None, include: Include
-    ) -> Finished:
+    def streamed(wanted: ListRequest) -> Generator[bytes]:
+        with stores.entities.use() as entities:
+            yield from stream_page(entities, wanted)
+
+    def heavy(
+        request: AnyRequest, chunks: Generator[bytes], headers: Mapping[str, str] | None = None
+    ) -> Heavy:
+        caller: str = request.user.name
+        return Heavy(chunks, caller, services.heavy_reads, services.streams, headers)
+
+    def by_id(request: AnyRequest, entity_id: str, fields: str | None, include: Include) -> Any:
         return one(request, fields, include, entity_id=id_in_path(entity_id))
 
-    def by_name(request: AnyRequest, fqn: str, fields: str | None, include: Include) -> Finished:
+    def by_name(request: AnyRequest, fqn: str, fields: str | None, include: Include) -> Any:
         return one(request, fields, include, fqn=kind.spelled(name_in_path(request)))
 
-    def one(request: AnyRequest, fields: str | None, include: Include, **which: str) -> Finished:
+    def one(request: AnyRequest, fields: str | None, include: Include, **which: str) -> Any:
         withheld = request.auth.withheld(Action.VIEW, kind.name)
         wanted = parse_fields(kind, fields, withheld)
         with stores.entities.use() as entities:
-            body, position = read_one(entities, kind, fields=wanted, include=include, **which)
-        version = msgspec.json.decode(body, type=_Versioned).version
-        headers = {"ETag": etag(bytes(version).decode()), "X-Catalog-Position": str(position)}
-        return Finished(withheld.cut(body) if withheld else body, headers=headers)
+            found = read_one(entities, kind, fields=wanted, include=include, **which)
+        headers = {"ETag": etag(found.version), "X-Catalog-Position": str(found.position)}
+        if withheld is None:
+            return Finished(found.body, headers=headers)
+        if len(found.body) <= MOST_CUT_BYTES:
+            return Finished(withheld.cut(found.body), headers=headers)
+        return heavy(request, _made(lambda: withheld.cut(found.body)), headers)
 
-    def versions(request: AnyRequest, entity_id: str) -> Finished:
+    def versions(request: AnyRequest, entity_id: str) -> Heavy:
         found = history.versions(stores.log, kind, id_in_path(entity_id))
-        shown = [show(request, revision).decode() for revision in found]
-        body = msgspec.json.encode({"entityType": kind.name, "versions": shown})
-        return Finished(body)
+        return heavy(request, _history(kind, (show(request, revision) for revision in found)))
 
-    def version(request: AnyRequest, entity_id: str, version: str) -> Finished:
-        for revision in history.versions(stores.log, kind, id_in_path(entity_id)):
-            if format_version(revision.entity.version) == version:
-                return Finished(show(request, revision))
-        raise NotFound(f"{kind.name} instance for {entity_id} and version {version} not found")
+    def version(request: AnyRequest, entity_id: str, version: str) -> Heavy:
+        wanted = id_in_path(entity_id)
+
+        def found() -> bytes:
+            return show(request, history.version(stores.log, kind, wanted, version))
+
+        return heavy(request, _made(found))
 
     def show(request: AnyRequest, revision: history.Revision) -> bytes:
         withheld: Withheld | None = request.auth.withheld(Action.VIEW, kind.name)
@@ -131,13 +142,27 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     ]
 
 
+def _made(make: Callable[[], bytes]) -> Generator[bytes]:
+    """What the function makes, as a single chunk, when it is asked for."""
+    yield make()
+
+
+def _history(kind: EntityKind, versions: Iterable[bytes]) -> Generator[bytes]:
+    """The envelope of an entity's versions in chunks; each is JSON in a text."""
+    chunk = b'{"entityType":%b,"versions":[' % msgspec.json.encode(kind.name)
+    comma = b""
+    for version in versions:
+        chunk += comma + msgspec.json.encode(version.decode())
+        comma = b","
+        if len(chunk) >= _CHUNK_BYTES:
+            yield chunk
+            chunk = b""
+    yield chunk + b"]}"
+
+
 _VERSION: Parameters = {
     "version": (Annotated[str, PathParameter(description="Decimal version, as 0.2.")], ...)
 }
-
-
-class _Versioned(msgspec.Struct):
-    version: msgspec.Raw
 
 
 def etag(version: str) -> str:

@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 import msgspec
+from anyio import CapacityLimiter, to_thread
 from litestar.handlers import HTTPRouteHandler
 
 from api.metrics import Metrics
@@ -42,15 +43,21 @@ def system_routes(services: Services, metrics: Metrics) -> list[HTTPRouteHandler
     def healthz() -> Finished:
         return _json({"status": "alive"})
 
-    def readyz() -> Finished:
-        problems = find_problems(inspect(services.stores), settings.ready_lag)
+    inspecting = CapacityLimiter(1)
+
+    async def inspected() -> Inspection:
+        # In a thread, because whoever first looks at a new index opens it: seconds for a large one.
+        return await to_thread.run_sync(inspect, services.stores, limiter=inspecting)
+
+    async def readyz() -> Finished:
+        problems = find_problems(await inspected(), settings.ready_lag)
         return _json(Readiness(not problems, problems), 503 if problems else 200)
 
-    def projections() -> Finished:
-        return _json(inspect(services.stores))
+    async def projections() -> Finished:
+        return _json(await inspected())
 
-    def show_metrics() -> Finished:
-        body = metrics.render(inspect(services.stores))
+    async def show_metrics() -> Finished:
+        body = metrics.render(await inspected())
         return Finished(body, media_type=metrics.MEDIA_TYPE)
 
     return [

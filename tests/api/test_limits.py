@@ -8,7 +8,7 @@ from typing import TypeVar
 import pytest
 
 from api.errors import ClientLeft, TooManyRequests
-from api.limits import RateLimit, SearchQueue
+from api.limits import Places, RateLimit, WorkQueue
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ class Searches:
     """Searches of a queue with one thread, which is held until `release`."""
 
     def __init__(self, most: int = 100) -> None:
-        self.queue = SearchQueue(1, most)
+        self.queue = WorkQueue(1, Places(most, "searches"))
         self.done: list[str] = []
         self._held = threading.Event()
         self.first = self.start("first", self._held.wait)

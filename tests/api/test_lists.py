@@ -1,13 +1,15 @@
 """GET of lists and single entities: parameters, envelopes, errors."""
 
 import json
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from domain.ids import new_id
 from domain.registry import KINDS
-from tests.api.conftest import Client
+from tests.api.conftest import Client, running
 
 BAD_PARAMETERS = [
     ("limit=-1", "limit: Expected int >= 0, got '-1'"),
@@ -125,6 +127,78 @@ def test_versions_are_kept_newest_first(client: Client) -> None:
     assert client.get(f"/v1/tables/{table['id']}/versions/0.1") == table
     assert client.ask("GET", f"/v1/tables/{table['id']}/versions/0.9")[0] == 404
     assert client.ask("GET", f"/v1/tables/{new_id()}/versions")[0] == 404
+
+
+def test_long_history_is_streamed_as_a_short_one_is_sent(client: Client) -> None:
+    service = client.create("services/databaseServices", name="s", serviceType="Mysql")
+    path = f"/v1/services/databaseServices/{service['id']}"
+    for number in range(7):
+        value = f'"{number}é' + "x" * 100_000
+        patch = [{"op": "add", "path": "/description", "value": value}]
+        assert client.ask("PATCH", path, json=patch)[0] == 200
+        answer = client.request("GET", f"{path}/versions")
+        assert ("Content-Length" in answer.headers) == (number < 1)
+
+    shown = [client.request("GET", f"{path}/versions/0.{n}").text for n in range(8, 0, -1)]
+    assert [json.loads(version)["version"] for version in shown] == [
+        0.8,
+        0.7,
+        0.6,
+        0.5,
+        0.4,
+        0.3,
+        0.2,
+        0.1,
+    ]
+    whole = {"entityType": "databaseService", "versions": shown}
+    assert answer.content == msgspec.json.encode(whole)
+    head = client.request("HEAD", f"{path}/versions")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["Content-Type"] == "application/json"
+
+
+def test_page_of_many_bytes_is_streamed(client: Client) -> None:
+    client.schema()
+    for name in "abcdefg":
+        client.table(name, description=name + "x" * 200_000)
+    small = client.request("GET", "/v1/tables?limit=4")
+    large = client.request("GET", "/v1/tables?limit=6")
+
+    assert [item["name"] for item in large.json()["data"]] == [*"abcdef"]
+    assert (small.headers["Content-Length"], "Content-Length" in large.headers) == (
+        str(len(small.content)),
+        False,
+    )
+    cursor = large.json()["paging"]["after"]
+    assert [item["name"] for item in client.get("/v1/tables", after=cursor)["data"]] == ["g"]
+    head = client.request("HEAD", "/v1/tables?limit=6")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["Content-Type"] == "application/json"
+
+
+def test_large_entity_is_cut_for_whom_a_field_is_withheld(tmp_path: Path) -> None:
+    policies = tmp_path / "policies.toml"
+    policies.write_text(
+        '[[rule]]\nrole="admin"\nallow=["view", "create"]\n'
+        '[[rule]]\nrole="some"\nallow=["view"]\nwithhold=["columns.description"]\n'
+    )
+    data = tmp_path / "data"
+    data.mkdir()
+    with running(data, policies=str(policies)) as client:
+        client.schema()
+        columns = [
+            {"name": f"c{number}", "dataType": "INT", "description": "x" * 10_000}
+            for number in range(60)
+        ]
+        table = client.table(columns=columns)
+        path = f"/v1/tables/{table['id']}"
+        whole = client.request("GET", path)
+        cut = client.request("GET", path, role="some")
+
+    assert [column.pop("description") for column in table["columns"]] == ["x" * 10_000] * 60
+    assert cut.json() == table
+    for name in ("ETag", "X-Catalog-Position", "Content-Type"):
+        assert cut.headers[name] == whole.headers[name]
 
 
 def test_streamed_list_refuses_a_cursor_that_is_not_its_own(empty: Client) -> None:

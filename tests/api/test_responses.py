@@ -1,0 +1,157 @@
+"""Answers that take long to make: in threads, in turns, streamed, and stopped when nobody waits."""
+
+import asyncio
+import threading
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from api.errors import TooManyRequests
+from api.limits import Places, WorkQueue
+from api.responses import Heavy
+from domain.errors import NotFound
+
+
+class Exchange:
+    """One request: what was sent for it, by a client that reads only when `reading` is set."""
+
+    def __init__(self, heavy: Heavy, method: str = "GET") -> None:
+        self.sent: list[Any] = []
+        self.reading = asyncio.Event()
+        self.left = asyncio.Event()
+        scope: Any = {"type": "http", "method": method}
+        self.task = asyncio.create_task(heavy(scope, self._receive, self._send))
+
+    async def _receive(self) -> Any:
+        await self.left.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Any) -> None:
+        self.sent.append(message)
+        if message["type"] == "http.response.body":
+            await self.reading.wait()
+            if not message["more_body"]:
+                self.left.set()
+
+    async def answer(self) -> tuple[dict[bytes, bytes], bytes]:
+        """Headers and body, when all of it is read."""
+        self.reading.set()
+        await asyncio.wait_for(self.task, 10)
+        head, *parts = self.sent
+        assert head["status"] == 200
+        return dict(head["headers"]), b"".join(part["body"] for part in parts)
+
+    async def begins(self) -> None:
+        """Until the head is sent."""
+        while not self.sent:
+            await asyncio.sleep(0.001)
+
+
+class Server:
+    """Heavy answers of one process."""
+
+    def __init__(self, streams: int = 4) -> None:
+        self.queue = WorkQueue(1, Places(10, "large reads"))
+        self.streams = Places(streams, "streams")
+        self.made_in: set[int] = set()
+        self.made = self.closed = 0
+
+    def ask(self, caller: str, chunks: int, method: str = "GET") -> Exchange:
+        heavy = Heavy(self._chunks(chunks), caller, self.queue, self.streams, {"X-A": "b"})
+        return Exchange(heavy, method)
+
+    def _chunks(self, count: int) -> Generator[bytes]:
+        try:
+            for number in range(count):
+                self.made_in.add(threading.get_ident())
+                self.made += 1
+                yield b"%d" % number
+            if not count:
+                raise NotFound("it is not there")
+        finally:
+            self.closed += 1
+
+
+def test_one_chunk_is_sent_whole_and_several_as_a_stream() -> None:
+    async def test() -> None:
+        server = Server()
+        headers, body = await server.ask("ann", 1).answer()
+        json_headers = {b"content-type": b"application/json", b"x-a": b"b"}
+        assert (headers, body) == ({**json_headers, b"content-length": b"1"}, b"0")
+        for count in (2, 3, 9):
+            headers, body = await server.ask("ann", count).answer()
+            assert (headers, body) == (json_headers, b"012345678"[:count])
+        assert threading.get_ident() not in server.made_in
+
+    asyncio.run(test())
+
+
+def test_head_has_the_headers_alone() -> None:
+    async def test() -> None:
+        server = Server()
+        headers, body = await server.ask("ann", 1, "HEAD").answer()
+        assert (headers[b"content-length"], body) == (b"1", b"")
+        headers, body = await server.ask("ann", 9, "HEAD").answer()
+        assert (headers[b"content-type"], body) == (b"application/json", b"")
+        assert (server.made, server.closed) == (3, 2)
+
+    asyncio.run(test())
+
+
+def test_what_the_first_chunk_raises_is_raised_before_the_head() -> None:
+    async def test() -> None:
+        exchange = Server().ask("ann", 0)
+        with pytest.raises(NotFound):
+            await exchange.answer()
+        assert exchange.sent == []
+
+    asyncio.run(test())
+
+
+def test_streams_of_one_caller_are_bounded() -> None:
+    async def test() -> None:
+        server = Server(streams=2)
+        open_ones = [server.ask("ann", 9) for _ in range(2)]
+        for exchange in open_ones:
+            await exchange.begins()
+        refused = server.ask("ann", 9)
+        with pytest.raises(TooManyRequests) as raised:
+            await refused.answer()
+        assert (raised.value.retry_after, refused.sent, server.closed) == (1, [], 1)
+        # What is no stream, and other callers, are not held up by those.
+        assert (await server.ask("ann", 1).answer())[1] == b"0"
+        assert (await server.ask("bo", 9).answer())[1] == b"012345678"
+
+        open_ones[0].left.set()
+        await asyncio.wait_for(open_ones[0].task, 10)
+        assert (await server.ask("ann", 9).answer())[1] == b"012345678"
+        assert (await open_ones[1].answer())[1] == b"012345678"
+
+    asyncio.run(test())
+
+
+def test_client_that_leaves_stops_the_stream() -> None:
+    async def test() -> None:
+        server = Server()
+        exchange = server.ask("ann", 1_000_000)
+        await exchange.begins()
+        exchange.left.set()
+        await asyncio.wait_for(exchange.task, 10)
+        assert (server.made, server.closed) == (2, 1)
+
+    asyncio.run(test())
+
+
+def test_streams_take_turns() -> None:
+    async def test() -> None:
+        server = Server()
+        long, short = server.ask("ann", 100_000), server.ask("bo", 20)
+        long.reading.set()
+        assert len((await short.answer())[1]) == 30
+        assert not long.task.done()
+        long.left.set()
+        await asyncio.wait_for(long.task, 10)
+        assert server.closed == 2
+
+    asyncio.run(test())
