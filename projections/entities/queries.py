@@ -107,7 +107,7 @@ def _page(connection: sqlite3.Connection, request: ListRequest, place: Place | N
     found = connection.execute(sql, (*parameters, limit + 1))
     for row in found:
         rows.append(row)
-        size += len(row[2]) + len(row[3] or b"")
+        size += len(row[2]) if row[3] is None else len(row[2]) + len(row[3])
         if size > most:
             # Its snapshot would outlive the transaction.
             found.close()
@@ -226,12 +226,13 @@ def _paging(
 
 def _items(request: ListRequest, rows: Sequence[Row]) -> list[bytes]:
     """The finished items of rows."""
-    items: Iterable[bytes] = (row[2] for row in rows)
     if request.fields:
-        items = (
+        items = [
             _with_fields(request.kind, row[2], row[3] or b"{}", request.fields) for row in rows
-        )
-    return [*(items if request.cut is None else map(request.cut, items))]
+        ]
+    else:
+        items = [row[2] for row in rows]
+    return items if request.cut is None else [*map(request.cut, items)]
 
 
 def _with_fields(

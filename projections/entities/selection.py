@@ -91,7 +91,7 @@ def count(connection: sqlite3.Connection, selection: Selection) -> int:
 
 def passed_over(connection: sqlite3.Connection, selection: Selection) -> int:
     """The most entities that are looked at to find those of the list; 0 when keys find them."""
-    if len(selection.scopes) + (selection.status is not None) < 2 or not selection.scopes:
+    if not selection.scopes or len(selection.scopes) + (selection.status is not None) < 2:
         return 0
     whole = msgspec.structs.replace(selection, status=None)
     return _counted(connection, whole, selection.scopes[0])
@@ -118,12 +118,8 @@ def rows(
 
     The caller adds the value of the final LIMIT.
     """
-    scoped = bool(selection.scopes)
-    core = _OF_ENTITY.format("core") if scoped else "core"
-    more = (_OF_ENTITY.format("optional") if scoped else "optional") if optional else "NULL"
-    return _select_keys(selection, place, backward, f"{core}, {more}"), _parameters(
-        selection, place
-    )
+    wanted = _WANTED[bool(selection.scopes), optional]
+    return _select_keys(selection, place, backward, wanted), _parameters(selection, place)
 
 
 _OF_ENTITY = (
@@ -132,6 +128,13 @@ _OF_ENTITY = (
 )
 """A column of the entity that a row of `scopes` is about. Not a join: it would put all rows of
 the page through a sorter before the first."""
+_WANTED = {
+    (False, False): "core, NULL",
+    (False, True): "core, optional",
+    (True, False): f"{_OF_ENTITY.format('core')}, NULL",
+    (True, True): f"{_OF_ENTITY.format('core')}, {_OF_ENTITY.format('optional')}",
+}
+"""What is read of each row, by whether the list is narrowed and `optional` is wanted."""
 
 
 def beginning(
