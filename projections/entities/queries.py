@@ -2,15 +2,14 @@
 
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
 from domain.errors import InvalidInput, NotFound
-from domain.events import Body
 from domain.kinds import EntityKind
 from projections.entities import selection
 from projections.entities.cursors import Place, decode, encode
+from projections.entities.items import with_fields
 from projections.entities.selection import Include, Selection
 from projections.entities.store import EntityStore, errors_told
 
@@ -19,8 +18,6 @@ MOST_ROWS, MOST_BYTES = 2_000, 1024 * 1024
 MOST_CUT_BYTES = 256 * 1024
 """The same where something is cut from each item, which must be decoded for that."""
 _CHUNK_BYTES = 256 * 1024
-
-_to_keys = msgspec.json.Decoder(Body)
 
 
 class ListRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -227,35 +224,10 @@ def _paging(
 def _items(request: ListRequest, rows: Sequence[Row]) -> list[bytes]:
     """The finished items of rows."""
     if request.fields:
-        items = [
-            _with_fields(request.kind, row[2], row[3] or b"{}", request.fields) for row in rows
-        ]
+        items = [with_fields(request.kind, row[2], row[3] or b"{}", request.fields) for row in rows]
     else:
         items = [row[2] for row in rows]
     return items if request.cut is None else [*map(request.cut, items)]
-
-
-def _with_fields(
-    kind: EntityKind,
-    core: bytes,
-    optional: bytes,
-    fields: Iterable[str],
-    large: Iterable[str] = (),
-) -> bytes:
-    """The core with optional fields spliced in.
-
-    Of `fields` an absent array shows as []; those of `large` show when they are there.
-    """
-    held = _to_keys.decode(optional)
-    wanted: dict[str, Any] = {field: held[field] for field in large if field in held}
-    for field in fields:
-        if field in held:
-            wanted[field] = held[field]
-        elif field in kind.arrays:
-            wanted[field] = []
-    if not wanted:
-        return core
-    return core[:-1] + b"," + msgspec.json.encode(wanted)[1:]
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -298,7 +270,7 @@ def read_one(
     if row is None or row[2] not in include.states:
         raise NotFound(f"{kind.name} instance for {value} not found")
     core, optional, _, position = row
-    body = _with_fields(kind, core, optional, fields, large=kind.large)
+    body = with_fields(kind, core, optional, fields, large=kind.large)
     return Found(body, bytes(_versioned.decode(core).version).decode(), position)
 
 
