@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Generator, Mapping
 from functools import partial
 from itertools import islice
 
-from anyio import to_thread
 from litestar.response.base import ASGIResponse
 from litestar.response.streaming import ASGIStreamingResponse
 from litestar.types import Receive, Scope, Send
@@ -54,7 +53,7 @@ class Finished(ASGIResponse):
 
 
 class Heavy(ASGIResponse):
-    """JSON that takes long to make: chunk by chunk in threads, each when it is its caller's turn.
+    """What takes long to make: chunk by chunk in threads, each when it is its caller's turn.
 
     One chunk alone is sent whole. More are streamed, which takes one of the caller's places.
     """
@@ -66,6 +65,7 @@ class Heavy(ASGIResponse):
         queue: WorkQueue,
         streams: Places,
         headers: Mapping[str, str] | None = None,
+        media_type: str = JSON,
     ) -> None:
         """Nothing is made before the response is called."""
         self._chunks = chunks
@@ -73,6 +73,7 @@ class Heavy(ASGIResponse):
         self._queue = queue
         self._streams = streams
         self._headers = dict(headers or {})
+        self._media_type = media_type
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises TooManyRequests, ClientLeft and what the first chunk raises before the head."""
@@ -80,12 +81,13 @@ class Heavy(ASGIResponse):
             work = partial(_first_two, self._chunks)
             made = await self._queue.run(self._caller, work, partial(has_left, receive))
             if len(made) == 1:
-                await Finished(made[0], headers=self._headers)(scope, receive, send)
+                whole = Finished(made[0], media_type=self._media_type, headers=self._headers)
+                await whole(scope, receive, send)
                 return
             with self._streams.held(self._caller):
                 response = ASGIStreamingResponse(
                     iterator=self._all(made),
-                    headers={"Content-Type": JSON, **self._headers},
+                    headers={"Content-Type": self._media_type, **self._headers},
                     is_head_response=scope.get("method") == "HEAD",
                 )
                 await response(scope, receive, send)
@@ -102,13 +104,3 @@ class Heavy(ASGIResponse):
 def _first_two(chunks: Generator[bytes]) -> list[bytes]:
     """The first chunk, and the second if there is one."""
     return [next(chunks), *islice(chunks, 1)]
-
-
-async def made_in_thread(first: bytes, chunks: Generator[bytes]) -> AsyncIterator[bytes]:
-    """The chunks, each made in a thread; closes the generator however the response ends."""
-    try:
-        yield first
-        while chunk := await to_thread.run_sync(next, chunks, b""):
-            yield chunk
-    finally:
-        chunks.close()

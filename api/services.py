@@ -19,7 +19,7 @@ READ_YOUR_WRITES_SECONDS = 2.0
 _WRITERS, _SEARCHES, _HEAVY_READS = 16, 2, 2
 """Threads. More searches at once answer no more of them, as each wants the interpreter most of the
 time, and lists wait for all of them; so it is with heavy reads."""
-MAX_HEAVY_READS, MAX_STREAMS = 64, 4
+MAX_HEAVY_READS, MAX_STREAMS = 64, 16
 """Heavy reads of one caller that are under way or waiting; and its open streams, each of which
 keeps a snapshot of the sorted read model."""
 

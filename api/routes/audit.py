@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -9,11 +10,11 @@ from anyio import to_thread
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
-from litestar.response.streaming import ASGIStreamingResponse
 
+from api.edge import has_left
 from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
-from api.responses import NDJSON, Finished, made_in_thread
+from api.responses import NDJSON, Finished, Heavy
 from api.routes.signatures import REQUEST, Parameters, route
 from api.services import Services
 from domain.audit import AuditEvent, AuditQuery, AuditTrail
@@ -47,7 +48,7 @@ class AuditPage(msgspec.Struct):
 
 def audit_routes(services: Services) -> list[HTTPRouteHandler]:
     """The audit endpoint."""
-    log = services.stores.log
+    log, heavy_reads = services.stores.log, services.heavy_reads
 
     async def events(
         request: Request[Any, Any, Any],
@@ -64,6 +65,7 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
             since=_time("since", since),
             until=_time("until", until),
         )
+        caller: str = request.user.name
         streamed = NDJSON in request.headers.get("accept", "").lower()
         if not streamed and limit is not None and limit > MAX_LIMIT:
             raise InvalidInput(
@@ -76,12 +78,10 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
         trail = AuditTrail(log)
         if streamed:
             chunks = _lines(trail, query, after, head, limit or MAX_STREAMED)
-            first = await to_thread.run_sync(next, chunks)
-            # Not Stream: it would take the media type of the route.
-            return ASGIStreamingResponse(iterator=made_in_thread(first, chunks), media_type=NDJSON)
-        return Finished(
-            await to_thread.run_sync(_page, trail, query, after, head, limit or DEFAULT_LIMIT)
-        )
+            return Heavy(chunks, caller, heavy_reads, services.streams, media_type=NDJSON)
+        page = partial(_page, trail, query, after, head, limit or DEFAULT_LIMIT)
+        left = partial(has_left, request.receive)
+        return Finished(await heavy_reads.run(caller, page, left))
 
     return [route("GET", "/v1/audit/events", AUDITING, events, _PARAMETERS)]
 

@@ -1,7 +1,7 @@
 """`GET /v1/search/query`: a request checked, carried out by an engine, answered as JSON bytes."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +14,7 @@ from projections.search import filter_json, text
 from projections.search.documents import SORTABLE, SortValue, indexed_path
 from projections.search.engine import SCORE, EngineHits, EngineQuery, SearchEngine, Sort
 from projections.search.objects import object_reader
-from projections.search.sources import ReadSources, ancestors, narrow, source
+from projections.search.sources import READ_AT_A_TIME, ReadSources, ancestors, narrow, source
 from projections.search.tree import Node
 from projections.search.visibility import Visibility
 from projections.withholding import Withheld
@@ -22,6 +22,8 @@ from projections.withholding import Withheld
 MAX_SIZE = 1_000
 MAX_WINDOW = 10_000
 ALL = "all"
+MAX_SOURCES = 64_000_000
+"""Bytes of documents in an answer."""
 _MAX_PATHS = 256
 
 
@@ -178,13 +180,29 @@ def _check_paths(name: str, paths: tuple[str, ...]) -> None:
             raise InvalidInput(f"{shown} must be dotted field names, got {path[:80]!r}")
 
 
+def _stored(ids: Sequence[str], read_sources: ReadSources) -> dict[str, bytes]:
+    """The documents of hits that are still there; raises InvalidInput when they are too much."""
+    stored: dict[str, bytes] = {}
+    size = 0
+    for begin in range(0, len(ids), READ_AT_A_TIME):
+        read = read_sources(ids[begin : begin + READ_AT_A_TIME])
+        size += sum(map(len, read.values()))
+        if size > MAX_SOURCES:
+            raise InvalidInput(
+                f"the documents of {len(ids)} hits have more than {MAX_SOURCES // 1_000_000} MB:"
+                " ask for fewer with size, or for none with fetchSource=false"
+            )
+        stored |= read
+    return stored
+
+
 def _hits(
     request: SearchRequest, found: EngineHits, read_sources: ReadSources, visibility: Visibility
 ) -> list[dict[str, Any]]:
     named = request.include_source_fields or request.exclude_source_fields
     with_source = request.fetch_source or bool(named)
     wanted = with_source or request.get_hierarchy
-    stored = read_sources([hit.id for hit in found.hits]) if wanted and found.hits else {}
+    stored = _stored([hit.id for hit in found.hits], read_sources) if wanted else {}
     chains = {}
     if request.get_hierarchy:
         kept = {hit.id: (hit.kind, stored[hit.id]) for hit in found.hits if hit.id in stored}

@@ -11,6 +11,8 @@ MAX_ANCESTORS = 20
 
 ReadSources = Callable[[Sequence[str]], Mapping[str, bytes]]
 """Ids -> the full JSON of those entities that are still there."""
+READ_AT_A_TIME = 10
+"""Entities whose JSON is asked for at once; each may have megabytes."""
 
 Show = Callable[[str, bytes], bytes | None]
 """Kind and JSON of an entity -> what the caller may see of it, None for nothing."""

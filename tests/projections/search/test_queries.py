@@ -211,3 +211,17 @@ def test_search_refuses_wrong_parameters_by_name(shop, parameters, message):
     with pytest.raises(InvalidInput) as raised:
         shop.respond(**parameters)
     assert message in raised.value.message
+
+
+def test_documents_of_an_answer_are_bounded(shop):
+    held = {"documents": 0}
+
+    def read_large(ids):
+        held["documents"] += len(ids)
+        return {entity_id: b'{"name":"%b"}' % (b"a" * 20_000_000) for entity_id in ids}
+
+    with pytest.raises(InvalidInput, match="5 hits have more than 64 MB: ask for fewer with size"):
+        search(SearchRequest(q=""), shop.engine, read_large)
+    body = search(SearchRequest(q="", fetch_source=False), shop.engine, read_large)
+    assert len(json.loads(body)["hits"]["hits"]) == 5
+    assert held["documents"] == 5
