@@ -73,7 +73,7 @@ class AuditTrail:
         """
         while after < upto and limit and bound > 0:
             batch = self._store.read(after, min(BATCH, bound), upto)
-            bound -= BATCH
+            bound -= len(batch) or BATCH
             after = batch[-1].position if batch else upto
             found = [recorded for recorded in batch if query.matches(recorded.event)]
             if len(found) >= limit:

@@ -88,7 +88,10 @@ class EventStore(Protocol):
         """The entity's events with stream versions in (after, upto], in order."""
 
     def read(self, after: int, limit: int, upto: int | None = None) -> list[RecordedEvent]:
-        """At most `limit` events with positions in (after, upto], in log order."""
+        """At most `limit` events with positions in (after, upto], in log order.
+
+        None when there are none; fewer than there are when they are large.
+        """
 
     def head(self) -> int:
         """Position of the newest event, 0 when there is none."""

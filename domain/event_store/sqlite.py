@@ -27,6 +27,8 @@ from domain.event_store.claims import ClaimChange, write_claims
 from domain.event_store.port import ANSWERS_KEPT_MS, Claim, RememberedAnswer
 from domain.event_store.snapshot import as_claim
 
+_MAX_READ, _READ_AT_A_TIME = 32_000_000, 32
+"""Bytes of payloads after which no more events are read at once, and rows between looks at that."""
 _SELECT_CLAIMS = "SELECT kind, fqn, id, name, parent_id, deleted FROM claims"
 _NAMED_CLAIM = f"{_SELECT_CLAIMS} WHERE kind = ? AND fqn = ?"
 
@@ -160,11 +162,20 @@ class Recorder(SQLiteApplicationRecorder):
                     raise IntegrityError(f"claims: {parameters[0]} still has children")
 
     def read_log(self, after: int, upto: int, limit: int) -> list[tuple[str, int, str, bytes, int]]:
-        """Rows of (entity id, stream version, type name, payload, position) in log order."""
+        """Rows of (entity id, stream version, type name, payload, position) in log order.
+
+        There may be fewer than `limit` when their payloads are large.
+        """
         with self.datastore.transaction(commit=False) as c:
             plain = _plain(c)
             plain.execute(self._select_log, (after, upto, limit))
-            return plain.fetchall()
+            rows: list[tuple[str, int, str, bytes, int]] = []
+            size = 0
+            while size < _MAX_READ and (part := plain.fetchmany(_READ_AT_A_TIME)):
+                rows += part
+                size += sum(len(row[3]) for row in part)
+            plain.close()
+            return rows
 
     def select_identity(self) -> str:
         """The random text made with the log."""

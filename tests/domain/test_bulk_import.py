@@ -175,7 +175,7 @@ def test_entity_twice_in_a_batch_is_created_and_changed(world: Any) -> None:
     )
     assert outcome(batch) == (4, 3, 1, 2, 1, [])
     entity_id = world.log.claim("databaseService", "s").id
-    newest = versions(world.log, KINDS["databaseService"], entity_id)[0].entity
+    newest = next(versions(world.log, KINDS["databaseService"], entity_id)).entity
     assert (newest.version, newest.value("description"), newest.value("displayName")) == (
         3,
         "x",
