@@ -43,7 +43,7 @@ NESTED = {
 }
 """Key of a reference below the top level -> the kind that it is given here."""
 DAYS = ("effectiveFrom", "effectiveUntil", "appliedAt", "generatedAt", "startDate")
-"""Keys of the format date-time; beside null, schemathesis takes an empty text for one."""
+"""Keys of the format date-time; where null is allowed too, schemathesis takes any text for one."""
 _DAY = "2026-01-31T12:00:00Z"
 _COLLECTIONS = {kind.collection: kind for kind in KINDS.values()}
 
@@ -150,7 +150,8 @@ class World:
             kind = "glossaryTerm" if value.get("source") == "Glossary" else "tag"
             value = {**value, "tagFQN": self.entities[kind]["fullyQualifiedName"]}
         value = {
-            key: _DAY if key in DAYS and inner == "" else inner for key, inner in value.items()
+            key: _DAY if key in DAYS and isinstance(inner, str) else inner
+            for key, inner in value.items()
         }
         return {
             key: self._refer(key, inner) if key in NESTED and inner else self._nested(inner)
