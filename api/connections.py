@@ -133,15 +133,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self._heading, self._receiving = False, True
         self._head_bytes = 0
         self._most = MAX_BODY if self.parser.get_method() in _WITH_BODY else MAX_UNREAD_BODY
-        has_body = False
         for name, value in self.headers:
             if name == b"content-length" and value.isdigit() and int(value) > self._most:
                 self._refuse_body()
-            has_body |= name == b"transfer-encoding" or (
-                name == b"content-length" and value != b"0"
-            )
         upgrade = self.parser.should_upgrade()
-        if upgrade and has_body:
+        if upgrade and any(
+            name == b"transfer-encoding" or (name == b"content-length" and value != b"0")
+            for name, value in self.headers
+        ):
             self._refuse(400, "a request with a body cannot ask for another protocol")
             raise _Refused
         super().on_headers_complete()

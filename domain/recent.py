@@ -31,6 +31,9 @@ class RecentEntities:
     def keep(self, state: Entity) -> None:
         """Remember a state instead of the earlier one of the same entity."""
         entries = self._entries
+        if self.get(state.id) is state:
+            entries.move_to_end(state.id)
+            return
         replaced = entries.pop(state.id, None)
         if replaced is not None:
             self._held -= replaced[1]

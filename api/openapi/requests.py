@@ -10,7 +10,6 @@ _QUALIFIED: Schema = {
     "pattern": r'^("([^"]|"")+"|[^".]+)(\.("([^"]|"")+"|[^".]+))*$',
     "description": "Parts joined with dots; a part that holds a dot or a quote is quoted.",
 }
-REFERENCE, OUTSIDE = "Reference", "OutsideReference"
 _POINTER: Schema = {
     "type": "string",
     "pattern": "^(/([^~/]|~[01])*)*$",

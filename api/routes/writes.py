@@ -48,28 +48,28 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     catalog = services.catalog
 
     async def create(request: AnyRequest) -> Finished:
-        body, caller = await _read(request)
-        withheld = request.auth.withheld(Action.CREATE, kind.name)
-
-        def work() -> Outcome:
-            values = decode(body, dict[str, Any], "the body")
-            if withheld:
-                withheld.refuse_writing(values, replacing=False)
-            return catalog.create(kind, values, caller)
-
-        return await _answer(services, kind, request.auth, Action.CREATE, work)
+        return await save(request, Action.CREATE, catalog.create, replacing=False)
 
     async def put(request: AnyRequest) -> Finished:
+        return await save(request, Action.EDIT, catalog.put, replacing=True)
+
+    async def save(
+        request: AnyRequest,
+        action: Action,
+        write: Callable[[EntityKind, dict[str, Any], Caller], Outcome],
+        *,
+        replacing: bool,
+    ) -> Finished:
         body, caller = await _read(request)
-        withheld = request.auth.withheld(Action.EDIT, kind.name)
+        withheld = request.auth.withheld(action, kind.name)
 
         def work() -> Outcome:
             values = decode(body, dict[str, Any], "the body")
             if withheld:
-                withheld.refuse_writing(values, replacing=True)
-            return catalog.put(kind, values, caller)
+                withheld.refuse_writing(values, replacing=replacing)
+            return write(kind, values, caller)
 
-        return await _answer(services, kind, request.auth, Action.EDIT, work)
+        return await _answer(services, kind, request.auth, action, work)
 
     async def patch(request: AnyRequest, entity_id: str) -> Finished:
         return await patch_entity(request, id_in_path(entity_id))

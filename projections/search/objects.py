@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from projections.search.documents import Scalar, nested_objects
-from projections.search.sources import READ_AT_A_TIME, ReadSources
+from projections.search.sources import ReadSources, read_in_parts
 
 Fields = Mapping[str, tuple[Scalar, ...]]
 """Path of the document -> an object's values."""
@@ -19,8 +19,7 @@ def object_reader(read_sources: ReadSources) -> ReadObjects:
     def read(ids: Sequence[str], path: str) -> Mapping[str, Sequence[Fields]]:
         return {
             entity_id: list(nested_objects(msgspec.json.decode(source), path))
-            for begin in range(0, len(ids), READ_AT_A_TIME)
-            for entity_id, source in read_sources(ids[begin : begin + READ_AT_A_TIME]).items()
+            for entity_id, source in read_in_parts(ids, read_sources)
         }
 
     return read

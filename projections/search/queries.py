@@ -14,7 +14,7 @@ from projections.search import filter_json, text
 from projections.search.documents import SORTABLE, SortValue, indexed_path
 from projections.search.engine import SCORE, EngineHits, EngineQuery, SearchEngine, Sort
 from projections.search.objects import object_reader
-from projections.search.sources import READ_AT_A_TIME, ReadSources, ancestors, narrow, source
+from projections.search.sources import ReadSources, ancestors, narrow, read_in_parts, source
 from projections.search.tree import Node
 from projections.search.visibility import Visibility
 from projections.withholding import Withheld
@@ -184,15 +184,14 @@ def _stored(ids: Sequence[str], read_sources: ReadSources) -> dict[str, bytes]:
     """The documents of hits that are still there; raises InvalidInput when they are too much."""
     stored: dict[str, bytes] = {}
     size = 0
-    for begin in range(0, len(ids), READ_AT_A_TIME):
-        read = read_sources(ids[begin : begin + READ_AT_A_TIME])
-        size += sum(map(len, read.values()))
+    for entity_id, whole in read_in_parts(ids, read_sources):
+        size += len(whole)
         if size > MAX_SOURCES:
             raise InvalidInput(
                 f"the documents of {len(ids)} hits have more than {MAX_SOURCES // 1_000_000} MB:"
                 " ask for fewer with size, or for none with fetchSource=false"
             )
-        stored |= read
+        stored[entity_id] = whole
     return stored
 
 

@@ -1,6 +1,6 @@
 """`_source` of a hit: the entity's own JSON with its kind, narrowed to the fields asked for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,13 +11,19 @@ MAX_ANCESTORS = 20
 
 ReadSources = Callable[[Sequence[str]], Mapping[str, bytes]]
 """Ids -> the full JSON of those entities that are still there."""
-READ_AT_A_TIME = 10
+_READ_AT_A_TIME = 10
 """Entities whose JSON is asked for at once; each may have megabytes."""
 
 Show = Callable[[str, bytes], bytes | None]
 """Kind and JSON of an entity -> what the caller may see of it, None for nothing."""
 
 _REFERENCE_KEYS = ("name", "displayName", "fullyQualifiedName", "deleted")
+
+
+def read_in_parts(ids: Sequence[str], read_sources: ReadSources) -> Iterator[tuple[str, bytes]]:
+    """Id and full JSON of each entity that is still there, few of them read at a time."""
+    for begin in range(0, len(ids), _READ_AT_A_TIME):
+        yield from read_sources(ids[begin : begin + _READ_AT_A_TIME]).items()
 
 
 def source(kind: str, entity_json: bytes) -> bytes:

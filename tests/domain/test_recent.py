@@ -76,3 +76,15 @@ def test_recent_entities_do_not_hold_the_payload_of_a_creation_that_was_changed(
     del payload, body
     assert held() is None
     assert recent.get("a") == entity("a", body={"description": Raw(b'"d"')}, stream_version=2)
+
+
+def test_state_that_is_kept_already_is_not_copied_but_stays_longer() -> None:
+    recent = RecentEntities(2)
+    recent.keep(entity("a", stream_version=2))
+    held = recent.get("a")
+    assert held is not None
+    recent.keep(entity("b"))
+    recent.keep(held)
+    assert recent.get("a") is held
+    recent.keep(entity("c"))
+    assert kept(recent, "abc") == "ac"

@@ -286,9 +286,19 @@ _KEYS = (
     "simple_query_string",
     "exists",
     "field",
+    "should",
+    "must_not",
+    "filter",
+    "gte",
+    "name",
 )
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["name", "owners", "description", "*", "gte"]),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
