@@ -6,12 +6,12 @@ from litestar import Litestar
 
 from api.access import AccessMiddleware
 from api.docs import docs_routes
-from api.edge import Edge
 from api.errors import render
 from api.limits import RateLimit
 from api.logs import AccessLog
 from api.metrics import Metrics
 from api.policies import open_policies
+from api.request_log import Edge
 from api.routes.audit import audit_routes
 from api.routes.reads import read_routes
 from api.routes.search import search_routes

@@ -17,8 +17,8 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 from api.bodies import MAX_BODY
-from api.edge import Edge
 from api.errors import ERROR_TYPES, ErrorBody
+from api.request_log import Edge
 from domain.errors import InvalidInput
 
 MAX_URL = 16_384

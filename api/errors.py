@@ -11,7 +11,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
 from domain import errors
-from projections.withholding import FieldWithheld
+from projections.visibility.withholding import FieldWithheld
 
 log = structlog.get_logger("catalog.http")
 

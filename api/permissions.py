@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
-from projections.withholding import Withheld
+from projections.visibility.withholding import Withheld
 
 
 class Action(StrEnum):

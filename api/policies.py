@@ -16,8 +16,8 @@ import structlog
 from api.permissions import Access, Action
 from domain.errors import InvalidInput
 from domain.registry import KINDS
-from projections.field_paths import field_paths
-from projections.withholding import Withheld, in_both, simplest
+from projections.visibility.field_paths import field_paths
+from projections.visibility.withholding import Withheld, in_both, simplest
 
 ANY_KIND = "*"
 MAX_BYTES = 1_048_576

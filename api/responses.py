@@ -8,8 +8,8 @@ from litestar.response.base import ASGIResponse
 from litestar.response.streaming import ASGIStreamingResponse
 from litestar.types import Receive, Scope, Send
 
-from api.edge import has_left
 from api.limits import Places, WorkQueue
+from api.request_log import has_left
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"

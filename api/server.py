@@ -17,7 +17,7 @@ from api.connections import bounded
 from api.services import make_services
 from api.settings import Settings
 from api.tokens.verifier import TokenVerifier, open_verifier
-from projections.daemon import Daemon, ProjectorLock
+from projections.feeding.daemon import Daemon, ProjectorLock
 from projections.stores import Stores, make_directory, open_stores
 
 _BACKLOG = 2_048
@@ -52,7 +52,7 @@ def share_memory() -> None:
 
 def make_daemon(stores: Stores, settings: Settings) -> Daemon:
     """The projectors of a data directory, searching gathering writes for a while."""
-    return Daemon(stores.keepers, stores.directory, pauses={"search": settings.search_refresh})
+    return Daemon(stores.supervisors, stores.directory, pauses={"search": settings.search_refresh})
 
 
 def serve_alone(settings: Settings, listener: socket.socket, verifier: TokenVerifier) -> None:

@@ -11,7 +11,7 @@ from api.settings import Settings
 from domain.catalog import Catalog
 from domain.errors import StoreUnavailable
 from domain.requests import Outcome
-from projections.daemon import wait_for
+from projections.feeding.daemon import wait_for
 from projections.stores import Stores
 
 READ_YOUR_WRITES_SECONDS = 2.0

@@ -9,7 +9,7 @@ import threading
 import structlog
 
 from api.settings import Settings
-from projections.daemon import ProjectorLock
+from projections.feeding.daemon import ProjectorLock
 from projections.stores import make_directory, open_stores
 
 _POLL_SECONDS = 0.2

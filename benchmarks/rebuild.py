@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.figures import Figure, rates
 from benchmarks.workspace import ENTITIES, EVENTS_PER_COMMIT, Workspace
 from domain.event_store.log import open_event_log
-from projections.entities import load as entities_load
+from projections.entities import bulk_load as entities_load
 from projections.entities.store import open_entity_store
 
 BUDGET = 50_000

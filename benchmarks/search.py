@@ -23,12 +23,12 @@ from benchmarks.search_stock import Stock
 from benchmarks.search_tantivy import Tantivy
 from benchmarks.workspace import EVENTS_PER_COMMIT, Workspace, load
 from domain.event_store.log import EventLog
-from projections.folding import Folder
-from projections.search import text
+from projections.feeding.folding import Folder
+from projections.search.bulk_build import load as rebuild
 from projections.search.documents import SearchDocument, document
 from projections.search.engine import EngineQuery, SearchEngine, Sort
-from projections.search.load import load as rebuild
-from projections.search.whoosh.engine import WhooshEngine
+from projections.search.index.engine import WhooshEngine
+from projections.search.language import text
 from projections.stores import open_log
 
 MEAN, WORST, UNLESS_MS = 0.7, 2.5, 0.1

@@ -24,8 +24,8 @@ from benchmarks.search import documents
 from benchmarks.search_questions import Sample
 from benchmarks.workspace import Workspace, catch_up
 from benchmarks.workspace import load as load_lines
-from projections.search import text
 from projections.search.engine import EngineQuery
+from projections.search.language import text
 from projections.stores import Stores, open_stores
 
 BUDGET_MS = 10.0
@@ -98,13 +98,13 @@ def _searchable(directory: Path, writes: int) -> list[Figure]:
     writer, reader = open_stores(directory), open_stores(directory, writable=False)
     commits, refreshes = [], []
     try:
-        keeper = next(k for k in writer.keepers if k.name == "search")
+        supervisor = next(k for k in writer.supervisors if k.name == "search")
         for number in range(writes):
             word = f"unheardof{number}word"
             line = {"entityType": "team", "name": "Written", "fullyQualifiedName": "Written"}
             line |= {"teamType": "Group", "description": f"Says {word}."}
             load_lines(writer.log, [json.dumps(line).encode() + b"\n"])
-            commits.append(seconds(keeper.step) * 1000)
+            commits.append(seconds(supervisor.step) * 1000)
             sought = EngineQuery(tree=text.parse(f"+{word}"))
             start = time.perf_counter()
             while not _finds(reader, sought):

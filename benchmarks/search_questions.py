@@ -9,8 +9,8 @@ from itertools import combinations, cycle, islice, pairwise
 import msgspec
 
 from domain.registry import KINDS
+from projections.search.analysis import stem, tokens
 from projections.search.documents import SearchDocument, is_prose
-from projections.search.whoosh.analysis import stem, tokens
 
 COLUMNS = "columns.name"
 DEEP = 5_000

@@ -10,7 +10,7 @@ from benchmarks.search_questions import COLUMNS, Answer, Question
 from benchmarks.search_tantivy import PAGE, split
 from domain.registry import KINDS
 from projections.search.documents import SearchDocument
-from projections.search.relevance import FORGIVEN_FROM
+from projections.search.language.relevance import FORGIVEN_FROM
 
 
 def build(path: Path, documents: Iterable[SearchDocument]) -> Any:

@@ -13,9 +13,9 @@ from tantivy import Document, Index, Occur, Order, Query, SchemaBuilder
 
 from benchmarks.search_questions import Answer, Question
 from domain.registry import KINDS
+from projections.search.analysis import stem, tokens
 from projections.search.documents import Scalar, SearchDocument, is_prose
-from projections.search.relevance import FORGIVEN_FROM
-from projections.search.whoosh.analysis import stem, tokens
+from projections.search.language.relevance import FORGIVEN_FROM
 
 HEAP = 128_000_000
 PAGE = 10

@@ -17,8 +17,8 @@ from api.settings import Settings, read_settings
 from api.tokens.verifier import TokenVerifier, open_verifier
 from benchmarks.running import CONSTANT
 from domain.registry import KINDS
-from projections.daemon import Daemon
 from projections.entities.queries import ListRequest, list_page
+from projections.feeding.daemon import Daemon
 from projections.stores import Stores
 
 
@@ -38,8 +38,8 @@ def create_app(services: Services, verifier: TokenVerifier) -> app.Application:
 
 def make_daemon(stores: Stores, settings: Settings) -> Daemon:
     """The projector of the sorted read model."""
-    keepers = [each for each in stores.keepers if each.name == "entities"]
-    return Daemon(keepers, stores.directory)
+    supervisors = [each for each in stores.supervisors if each.name == "entities"]
+    return Daemon(supervisors, stores.directory)
 
 
 def main(directory: Path) -> None:

@@ -9,7 +9,7 @@ from benchmarks.workspace import ENTITIES, Workspace
 from domain.event_store.log import open_event_log
 from domain.event_store.transfer import ExportReader
 from projections.entities.store import open_entity_store
-from projections.verification.entities import entity_rows
+from projections.entities.verification_source import entity_rows
 from projections.verification.report import Verdict
 from projections.verification.run import Request, verify
 

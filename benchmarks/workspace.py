@@ -9,10 +9,10 @@ from benchmarks.generate import contracts, plain_contracts
 from domain.bulk_import import BulkImport, batches
 from domain.event_store.log import EventLog, open_event_log
 from domain.requests import Caller
-from projections.building import build
-from projections.generations import Shelf
+from projections.generations.building import build
+from projections.generations.shelf import Shelf
+from projections.generations.switching import switch
 from projections.stores import Stores, entities_definition
-from projections.switching import switch
 
 EVENTS_PER_COMMIT = 5_000
 ENTITIES = "entities-1.db"
@@ -72,6 +72,6 @@ def load(log: EventLog, generated: Iterable[bytes]) -> int:
 
 def catch_up(stores: Stores) -> None:
     """Bring every read model to the head of the log, as a running server does."""
-    for keeper in stores.keepers:
-        while keeper.step():
+    for supervisor in stores.supervisors:
+        while supervisor.step():
             pass

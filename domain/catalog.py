@@ -9,6 +9,7 @@ import msgspec
 
 from domain import commands, document, history, json_patch, payloads
 from domain.entity import STATUS, Entity, decide
+from domain.entity_cache import States
 from domain.errors import (
     AlreadyExists,
     ConcurrentChange,
@@ -29,7 +30,6 @@ from domain.events import Body, Event
 from domain.ids import new_id
 from domain.kinds import EntityKind
 from domain.requests import ByName, Caller, Change, Outcome, creation, record
-from domain.states import States
 
 _ATTEMPTS = 20
 _PAUSE_SECONDS = 0.001

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from domain import names
 from domain.bodies.base import EntityBody, unalias
-from domain.bodies.parts import Reference
+from domain.bodies.components import Reference
 from domain.entity import STATUS, Entity
 from domain.errors import InvalidInput
 from domain.event_store.port import Claim

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from domain.bodies.base import EntityBody
-from domain.bodies.parts import Ref, Reference, TagLabel
+from domain.bodies.components import Ref, Reference, TagLabel
 from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.port import Claim
 from domain.ids import parse_id

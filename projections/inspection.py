@@ -10,11 +10,11 @@ from msgspec import Raw
 from domain import document, history
 from domain.errors import NotFound, StoreUnavailable
 from domain.kinds import EntityKind
-from projections.daemon import is_projected, read_states
-from projections.definition import KindReport
 from projections.entities.queries import read_documents
-from projections.generations import Shelf
-from projections.live import Live
+from projections.feeding.daemon import is_projected, read_states
+from projections.generations.current_generation import CurrentGeneration
+from projections.generations.definition import KindReport
+from projections.generations.shelf import Shelf
 from projections.search.documents import entity_digest
 from projections.stores import Stores
 
@@ -90,7 +90,7 @@ def inspect(stores: Stores, *, details: bool = False) -> Inspection:
 
 
 def _report(
-    stores: Stores, live: Live[Any], head: int, *, projected: bool, details: bool
+    stores: Stores, live: CurrentGeneration[Any], head: int, *, projected: bool, details: bool
 ) -> ProjectionReport:
     name = live.definition.name
     known = read_states(stores.directory).get(name)

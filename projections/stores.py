@@ -10,23 +10,23 @@ import msgspec
 
 from domain.errors import StoreUnavailable
 from domain.event_store.log import EventLog, open_event_log
-from projections.definition import Definition, KindReport
-from projections.entities import check, load
+from projections.entities import bulk_load, check
 from projections.entities.projection import EntityProjection
 from projections.entities.rows import rows_code
 from projections.entities.store import INDEXES, TABLES, EntityStore, open_entity_store
-from projections.generations import Shelf, told
-from projections.keeper import Keeper
-from projections.live import Live
-from projections.port import Damaged, Progress
-from projections.search import load as search_load
+from projections.entities.verification_source import entity_rows
+from projections.feeding.port import Damaged, Progress
+from projections.generations.current_generation import CurrentGeneration
+from projections.generations.definition import Definition, KindReport
+from projections.generations.shelf import Shelf, storage_errors
+from projections.generations.supervision import GenerationSupervisor
+from projections.search import bulk_build as search_load
 from projections.search import projection as search_projection
 from projections.search.engine import SearchEngine
+from projections.search.index.engine import WhooshEngine
+from projections.search.index.format.schema import schema_digest
 from projections.search.projection import SearchProjection
-from projections.search.whoosh.engine import WhooshEngine
-from projections.search.whoosh.schema import schema_digest
-from projections.verification.entities import entity_rows
-from projections.verification.search import sorted_entries
+from projections.search.verification_source import sorted_entries
 
 
 def entities_definition() -> Definition[EntityStore]:
@@ -42,7 +42,7 @@ def entities_definition() -> Definition[EntityStore]:
         projection=EntityProjection,
         source=entity_rows,
         kinds=_entity_kinds,
-        load=load.load,
+        load=bulk_load.load,
         resumes=False,
         batch_size=5_000,
     )
@@ -109,33 +109,33 @@ class Stores:
         self,
         directory: Path,
         log: EventLog,
-        entities: Live[EntityStore],
-        engine: Live[SearchEngine],
-        keepers: list[Keeper[Any]],
+        entities: CurrentGeneration[EntityStore],
+        engine: CurrentGeneration[SearchEngine],
+        supervisors: list[GenerationSupervisor[Any]],
     ) -> None:
         self.directory = directory
         self.log = log
         self.entities = entities
         self.engine = engine
-        self.keepers = keepers
+        self.supervisors = supervisors
         """One for each projection; none in a process that only reads."""
 
     @property
-    def read_models(self) -> list[Live[Any]]:
+    def read_models(self) -> list[CurrentGeneration[Any]]:
         """The read models, the sorted one first."""
         return [self.entities, self.engine]
 
     def interrupt(self) -> None:
-        """End whatever the keepers are building; the process is about to stop."""
-        for keeper in self.keepers:
-            keeper.interrupt()
+        """End whatever the supervisors are building; the process is about to stop."""
+        for supervisor in self.supervisors:
+            supervisor.interrupt()
 
     def close(self) -> None:
-        """Release every file; nothing may step the keepers any more."""
+        """Release every file; nothing may step the supervisors any more."""
         self.engine.close()
         self.entities.close()
-        for keeper in self.keepers:
-            keeper.close()
+        for supervisor in self.supervisors:
+            supervisor.close()
         self.log.close()
 
 
@@ -157,26 +157,26 @@ def open_stores(directory: Path, *, writable: bool = True) -> Stores:
         _remove_first_layout(directory)
     opened: list[Callable[[], None]] = [log.close]
     try:
-        lives: list[Live[Any]] = []
-        keepers: list[Keeper[Any]] = []
+        current: list[CurrentGeneration[Any]] = []
+        supervisors: list[GenerationSupervisor[Any]] = []
         for definition in (entities_definition(), search_definition()):
             shelf = Shelf(directory, definition.name, definition.pattern)
             if writable:
-                keeper: Keeper[Any] = Keeper(definition, shelf, log)
-                keepers.append(keeper)
-                opened.append(keeper.close)
-                keeper.open()
-            lives.append(Live(definition, shelf, log))
+                supervisor: GenerationSupervisor[Any] = GenerationSupervisor(definition, shelf, log)
+                supervisors.append(supervisor)
+                opened.append(supervisor.close)
+                supervisor.open()
+            current.append(CurrentGeneration(definition, shelf, log))
     except BaseException:
         for close in reversed(opened):
             close()
         raise
-    return Stores(directory, log, lives[0], lives[1], keepers)
+    return Stores(directory, log, current[0], current[1], supervisors)
 
 
 def _remove_first_layout(directory: Path) -> None:
     """Remove read models from before there were generations: they are built anew."""
-    with told("what an older version left cannot be removed"):
+    with storage_errors("what an older version left cannot be removed"):
         for name in ("entities.db", "entities.db-wal", "entities.db-shm"):
             (directory / name).unlink(missing_ok=True)
         if (directory / "search").is_dir():

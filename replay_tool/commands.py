@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import structlog
 
-from projections.daemon import ProjectorLock
+from projections.feeding.daemon import ProjectorLock
 from projections.stores import open_stores
 from replay_tool import options
 from replay_tool.history import history
@@ -41,13 +41,13 @@ def catch_up(data: Path) -> None:
         stores = open_stores(data)
         try:
             head = stores.log.head()
-            for keeper, live in zip(stores.keepers, stores.read_models, strict=True):
+            for supervisor, live in zip(stores.supervisors, stores.read_models, strict=True):
                 began = time.monotonic()
-                with Meter(keeper.name) as meter:
-                    while keeper.step():
-                        meter.tell(live.checkpoint() if keeper.current else 0, head)
+                with Meter(supervisor.name) as meter:
+                    while supervisor.step():
+                        meter.tell(live.checkpoint() if supervisor.current else 0, head)
                 seconds = time.monotonic() - began
-                click.echo(f"{keeper.name}: at position {live.checkpoint()} in {seconds:.1f} s")
+                click.echo(f"{supervisor.name}: at position {live.checkpoint()} in {seconds:.1f} s")
         finally:
             stores.close()
 

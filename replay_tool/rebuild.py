@@ -9,12 +9,12 @@ from typing import Any
 import click
 import msgspec
 
-from projections.building import Differs, build
-from projections.definition import Definition
-from projections.generations import Shelf
-from projections.live import Live
+from projections.generations.building import Differs, build
+from projections.generations.current_generation import CurrentGeneration
+from projections.generations.definition import Definition
+from projections.generations.shelf import Shelf
+from projections.generations.switching import is_current, pending, propose_previous, switch
 from projections.stores import entities_definition, open_log, search_definition
-from projections.switching import is_current, pending, propose_previous, switch
 from replay_tool import options
 from replay_tool.progress import Meter
 
@@ -115,7 +115,7 @@ def _outcome(
     seconds: float,
     by_server: bool = False,
 ) -> Outcome:
-    live = Live(definition, shelf, log)
+    live = CurrentGeneration(definition, shelf, log)
     try:
         with live.use() as model:
             return Outcome(

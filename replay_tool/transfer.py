@@ -14,7 +14,7 @@ import click
 
 from domain.errors import Conflict, InvalidInput
 from domain.event_store.transfer import ExportReader
-from projections.daemon import ProjectorLock
+from projections.feeding.daemon import ProjectorLock
 from projections.stores import make_directory, open_log
 from replay_tool import options
 from replay_tool.progress import Meter

@@ -16,12 +16,12 @@ from rich.text import Text
 
 from domain.event_store.checks import Problem
 from domain.event_store.transfer import compare
+from projections.entities.verification_source import EntityRows, entity_rows
+from projections.search.verification_source import SortedEntries, sorted_entries
 from projections.stores import Stores, open_stores
-from projections.verification.entities import EntityRows, entity_rows
 from projections.verification.report import Difference, ProjectionProof, Verdict, Verification
 from projections.verification.run import Request, Subjects
 from projections.verification.run import verify as run
-from projections.verification.search import SortedEntries, sorted_entries
 from replay_tool import options
 from replay_tool.progress import Meter
 from replay_tool.transfer import exported

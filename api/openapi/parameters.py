@@ -11,8 +11,8 @@ from domain.kinds import EntityKind
 from domain.registry import KINDS
 from projections.search.documents import SORTABLE
 from projections.search.engine import SCORE
+from projections.search.language.text import MAX_LENGTH
 from projections.search.queries import MAX_SIZE, MAX_WINDOW
-from projections.search.text import MAX_LENGTH
 
 REQUEST_HEADERS: Mapping[str, Schema] = MappingProxyType(
     {

@@ -33,7 +33,7 @@ from projections.entities.queries import (
     stream_page,
 )
 from projections.entities.selection import Include
-from projections.withholding import Withheld
+from projections.visibility.withholding import Withheld
 
 DEFAULT_LIMIT = 10
 _CHUNK_BYTES = 256 * 1024

@@ -8,7 +8,7 @@ from msgspec import Meta, field
 
 from domain.bodies.base import Asset
 from domain.bodies.columns import Column, IndexField, Named, SchemaField, name_parts, part_tags
-from domain.bodies.parts import (
+from domain.bodies.components import (
     NestedReference,
     Part,
     Ref,

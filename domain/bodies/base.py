@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 
 from msgspec import Meta
 
-from domain.bodies.parts import (
+from domain.bodies.components import (
     Certification,
     Extension,
     LifeCycle,

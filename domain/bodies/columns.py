@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from domain.bodies.parts import Extension, Part, TagLabel
+from domain.bodies.components import Extension, Part, TagLabel
 from domain.bodies.values import (
     WAREHOUSE_TYPES,
     ColumnType,

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from domain.bodies.base import EntityBody, Owners
 from domain.bodies.columns import Column, check_parts, part_tags
-from domain.bodies.parts import Extension, Part, Ref, TagLabel, Url, outside, refers_to
+from domain.bodies.components import Extension, Part, Ref, TagLabel, Url, outside, refers_to
 from domain.bodies.values import Provider, QualityDimension, QualityMetric, Timezone
 
 Range = Annotated[list[float], Meta(min_length=2, max_length=2)]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from domain.bodies.base import Asset
 from domain.bodies.columns import Column, name_parts, part_tags
-from domain.bodies.parts import (
+from domain.bodies.components import (
     NestedReference,
     Part,
     Ref,

@@ -3,7 +3,7 @@
 from typing import Annotated, Literal
 
 from domain.bodies.base import EntityBody, Owned, Owners, Users
-from domain.bodies.parts import (
+from domain.bodies.components import (
     Certification,
     Extension,
     Part,

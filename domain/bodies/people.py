@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from domain.bodies.base import Domains, EntityBody, Owned
-from domain.bodies.parts import Email, Part, Ref, Url, as_reference, outside, refers_to
+from domain.bodies.components import Email, Part, Ref, Url, as_reference, outside, refers_to
 from domain.bodies.values import TeamType
 
 _NO_MAIL = "example.org"

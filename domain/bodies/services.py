@@ -3,7 +3,7 @@
 from typing import Annotated, Any, ClassVar
 
 from domain.bodies.base import Tagged, Users
-from domain.bodies.parts import LifeCycle, Ref, Style, outside
+from domain.bodies.components import LifeCycle, Ref, Style, outside
 from domain.bodies.values import (
     DashboardServiceType,
     DatabaseServiceType,

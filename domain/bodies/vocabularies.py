@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta
 
 from domain.bodies.base import DataProducts, Owned, Owners, Tagged
-from domain.bodies.parts import (
+from domain.bodies.components import (
     Extension,
     NestedReference,
     Part,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from projections.entities.rows import row_digest
 from projections.entities.store import EntityStore, read_digests
-from projections.port import Damaged
-from projections.verification.entities import EntityRows
+from projections.entities.verification_source import EntityRows
+from projections.feeding.port import Damaged
 from projections.verification.report import Differences
 
 _ROWS = (

@@ -8,7 +8,7 @@ import msgspec
 
 from projections.entities.rows import row, row_digest
 from projections.entities.store import INSERT_ROW, EntityStore, add_digests
-from projections.port import Folded
+from projections.feeding.port import Folded
 
 WHOLE_KIND = ""
 """The scope of a list that no parameter narrows."""

@@ -11,7 +11,7 @@ from projections.entities import selection
 from projections.entities.cursors import Place, decode, encode
 from projections.entities.items import with_fields
 from projections.entities.selection import Include, Selection
-from projections.entities.store import EntityStore, errors_told
+from projections.entities.store import EntityStore, sqlite_errors
 
 MOST_ROWS, MOST_BYTES = 2_000, 1024 * 1024
 """What `list_page` reads at most: some milliseconds of work, and memory that many can ask for."""
@@ -63,7 +63,7 @@ def list_page(store: EntityStore, request: ListRequest) -> bytes:
     place = _place(request)
     if request.limit > MOST_ROWS:
         raise PageTakesLong
-    with errors_told():
+    with sqlite_errors():
         connection = store.connection
         # One consistent state of the file for all statements.
         connection.execute("BEGIN")
@@ -131,13 +131,13 @@ def stream_page(store: EntityStore, request: ListRequest) -> Generator[bytes]:
     connection of its own, until the chunks are used up or the generator is closed.
     """
     place = _place(request)
-    with errors_told():
+    with sqlite_errors():
         connection = store.connect()
         # A scan of everything through a memory map would count as this process's memory.
         connection.execute("PRAGMA mmap_size=0")
         connection.execute("BEGIN")
     try:
-        with errors_told():
+        with sqlite_errors():
             yield from _chunks(connection, request, place)
     finally:
         connection.close()
@@ -261,7 +261,7 @@ def read_one(
     Raises NotFound when there is none, or none in the deletion state asked for.
     """
     column, value = ("id", entity_id) if entity_id is not None else ("fqn", fqn)
-    with errors_told():
+    with sqlite_errors():
         row = store.connection.execute(
             f"SELECT core, optional, deleted, position FROM entities"
             f" WHERE kind = ? AND {column} = ?",
@@ -277,7 +277,7 @@ def read_one(
 def read_documents(store: EntityStore, entity_ids: Iterable[str]) -> dict[str, bytes]:
     """Whole documents (every field that is there) by id; ids that are not there are left out."""
     found: dict[str, bytes] = {}
-    with errors_told():
+    with sqlite_errors():
         for entity_id in entity_ids:
             row = store.connection.execute(
                 "SELECT core, optional FROM entities WHERE id = ?", (entity_id,)

@@ -10,7 +10,7 @@ from domain.entity import Entity, fold
 from domain.event_store.port import RecordedEvent
 from domain.events import Body
 from domain.registry import KINDS
-from projections.port import Folded
+from projections.feeding.port import Folded
 
 VERSION = 1
 """Raised whenever the same states give other rows."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from weakref import WeakSet
 
 from domain.errors import StoreUnavailable
-from projections.port import Damaged
+from projections.feeding.port import Damaged
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS entities (
@@ -106,19 +106,19 @@ class EntityStore:
 
     def anchor(self) -> tuple[int, str]:
         """The checkpoint and which event of which log stands there; 0 and "" at first."""
-        with errors_told():
+        with sqlite_errors():
             row = self.connection.execute("SELECT position, mark FROM checkpoint").fetchone()
         return (0, "") if row is None else row
 
     def count(self) -> int:
         """The number of entities, soft-deleted ones included."""
-        with errors_told():
+        with sqlite_errors():
             row = self.connection.execute("SELECT sum(n) FROM digests").fetchone()
         return row[0] or 0
 
     def deleted(self) -> dict[str, int]:
         """Kind -> how many of its entities are soft-deleted."""
-        with errors_told():
+        with sqlite_errors():
             rows = self.connection.execute(
                 "SELECT kind, sum(n) FROM counters WHERE scope = '' AND deleted = 1 GROUP BY kind"
             ).fetchall()
@@ -126,13 +126,13 @@ class EntityStore:
 
     def digests(self) -> Mapping[str, tuple[int, int]]:
         """Kind -> number of rows and sum of their digests, as kept while events were applied."""
-        with errors_told():
+        with sqlite_errors():
             return read_digests(self.connection)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All of what happens inside, or nothing; raises StoreUnavailable."""
-        with errors_told():
+        with sqlite_errors():
             connection = self.connection
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -147,7 +147,7 @@ class EntityStore:
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """A connection that sees one consistent state of the file, however long it reads."""
-        with errors_told():
+        with sqlite_errors():
             connection = self.connect()
             try:
                 # A scan through a memory map would count as this process's memory.
@@ -159,13 +159,13 @@ class EntityStore:
 
     def prepare(self) -> None:
         """Make the tables that are missing."""
-        with errors_told():
+        with sqlite_errors():
             self.connection.execute("PRAGMA journal_mode=WAL")
             self.connection.executescript(TABLES + INDEXES)
 
     def settle(self) -> None:
         """Move everything committed into the file itself, as far as readers let it."""
-        with errors_told():
+        with sqlite_errors():
             self.connection.execute("PRAGMA busy_timeout=0")
             self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -213,7 +213,7 @@ def add_digests(connection: sqlite3.Connection, changes: Mapping[str, tuple[int,
 
 
 @contextmanager
-def errors_told() -> Iterator[None]:
+def sqlite_errors() -> Iterator[None]:
     """The one place where the driver's errors become the catalog's."""
     try:
         yield

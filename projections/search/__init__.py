@@ -1,0 +1,1 @@
+"""Full-text search: query text and filters to one tree, documents, and engines behind a port."""

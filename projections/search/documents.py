@@ -8,7 +8,6 @@ and empty arrays are absent. Where the values weigh more than `MAX_WEIGHT` toget
 at the paths with most count (see `_bounded`); what is below a path longer than `MAX_PATH` does not.
 """
 
-import re
 import struct
 from bisect import bisect_right
 from collections import defaultdict
@@ -22,7 +21,7 @@ import msgspec
 from msgspec import inspect
 
 from domain import names
-from domain.bodies.parts import Reference
+from domain.bodies.components import Reference
 from domain.entity import Entity
 from domain.errors import InvalidInput
 from domain.registry import KINDS
@@ -40,17 +39,6 @@ _decode = msgspec.json.Decoder().decode
 Scalar = str | int | float | bool
 SortValue = str | int | float | None
 
-_ALIASES = {
-    "columnNames": "columns.name",
-    "columnNamesFuzzy": "columns.name",
-    "fqnParts": "fullyQualifiedName",
-    "ownerName": "owners.name",
-    "ownerDisplayName": "owners.displayName",
-    "tier.tagFQN": "tags.tagFQN",
-}
-"""Paths that OpenMetadata's documents have beside the entity's own."""
-
-_CHILDREN = re.compile(r"(?:\.children)+(?=\.)")
 _PROSE = "description"
 _WHOLE = frozenset({"id", "href"})
 _NAME = "fullyQualifiedName"
@@ -160,14 +148,6 @@ def nested_objects(
     for found in _objects(body, "", 0, path):
         own = {key: value for key, value in found.items() if key != "children"}
         yield _gathered(own, path)
-
-
-def indexed_path(field: str) -> str:
-    """The path under which a field as written in a query is indexed, without `.keyword`."""
-    path = field.removesuffix(".keyword").removesuffix(".ngram").removesuffix(".compound")
-    first, dot, rest = path.partition(".")
-    path = first + _CHILDREN.sub("", dot + rest)
-    return _ALIASES.get(path, path)
 
 
 def is_prose(path: str) -> bool:

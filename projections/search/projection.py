@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from projections.port import Folded
+from projections.feeding.port import Folded
 from projections.search.documents import document
 from projections.search.engine import SearchEngine
 

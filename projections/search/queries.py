@@ -10,14 +10,15 @@ from msgspec import Raw
 
 from domain.errors import InvalidInput
 from domain.registry import KINDS
-from projections.search import filter_json, text
-from projections.search.documents import SORTABLE, SortValue, indexed_path
+from projections.search.documents import SORTABLE, SortValue
 from projections.search.engine import SCORE, EngineHits, EngineQuery, SearchEngine, Sort
+from projections.search.language import filter_json, text
 from projections.search.objects import object_reader
+from projections.search.restriction import Visibility
 from projections.search.sources import ReadSources, ancestors, narrow, read_in_parts, source
 from projections.search.tree import Node
-from projections.search.visibility import Visibility
-from projections.withholding import Withheld
+from projections.visibility.field_paths import indexed_path
+from projections.visibility.withholding import Withheld
 
 MAX_SIZE = 1_000
 MAX_WINDOW = 10_000

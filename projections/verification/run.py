@@ -19,7 +19,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.checks import ClaimChecker, Problems, StreamReader, check_whole
 from domain.event_store.log import EventLog
 from domain.event_store.snapshot import LogSnapshot, StoredRow
-from projections.port import Damaged
+from projections.feeding.port import Damaged
 from projections.verification.comparison import Comparison, Model
 from projections.verification.report import (
     Difference,

@@ -17,7 +17,7 @@ from api.settings import Settings
 from api.tokens.issuers import Issuer
 from api.tokens.minting import mint
 from api.tokens.verifier import open_verifier
-from projections.daemon import ProjectorLock
+from projections.feeding.daemon import ProjectorLock
 from projections.stores import open_stores
 
 SECRET = "a secret for tests that is longer than the sixty-four bytes of a SHA-512 key"

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from benchmarks.generate import lines
 from benchmarks.workspace import load
-from projections.search.whoosh.engine import DEADLINE
+from projections.search.index.engine import DEADLINE
 from projections.stores import open_stores
 from tests.api.conftest import Client, running
-from tests.projections.search.test_filter_json import json_values
+from tests.projections.search.language.test_filter_json import json_values
 
 QUERY = "/v1/search/query"
 ENTITIES = 400

@@ -230,7 +230,7 @@ _CHANGES: dict[str, dict[str, Any]] = {
 def test_every_declared_parameter_changes_a_response(
     shop: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("projections.search.whoosh.ranking.TOTAL_CAP", 3)
+    monkeypatch.setattr("projections.search.index.rank.ranking.TOTAL_CAP", 3)
 
     def answer(**params: Any) -> Any:
         found = shop.get("/v1/search/query", **params)

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from projections.daemon import ProjectorState, State, states_path
+from projections.feeding.daemon import ProjectorState, State, states_path
 from tests.api.conftest import Client
 
 

@@ -8,8 +8,8 @@ from benchmarks.search_questions import Sample
 from benchmarks.search_stock import Stock
 from benchmarks.search_tantivy import Tantivy
 from benchmarks.workspace import Workspace, load
-from projections.search.load import load as rebuild
-from projections.search.whoosh.engine import WhooshEngine
+from projections.search.bulk_build import load as rebuild
+from projections.search.index.engine import WhooshEngine
 from projections.stores import open_log
 
 COUNT, QUESTIONS = 400, 3

@@ -12,7 +12,7 @@ from msgspec import ValidationError
 
 from domain.bodies.base import EntityBody, unalias
 from domain.bodies.columns import MAX_PARTS
-from domain.bodies.parts import Reference, TagLabel, outsider
+from domain.bodies.components import Reference, TagLabel, outsider
 from domain.errors import InvalidInput
 from domain.registry import KINDS
 

@@ -12,7 +12,7 @@ from domain.registry import KINDS
 from domain.requests import Outcome
 from projections.entities.projection import EntityProjection
 from projections.entities.store import EntityStore, open_entity_store
-from projections.projector import Projector
+from projections.feeding.projector import Projector
 from tests.projections.read_models import ME, create, opened, step
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from domain.catalog import Catalog
 from domain.registry import KINDS
 from domain.requests import Caller
-from projections.building import build
 from projections.entities.queries import ListRequest, list_page
+from projections.generations.building import build
 from projections.search.engine import EngineQuery
 from projections.search.tree import MatchAll
 from projections.stores import Stores, open_stores
@@ -26,7 +26,7 @@ def create(stores: Stores, *names: str) -> None:
 
 def step(stores: Stores) -> None:
     """What the daemon does, until nothing is left to do."""
-    while any([keeper.step() for keeper in stores.keepers]):
+    while any([supervisor.step() for supervisor in stores.supervisors]):
         pass
 
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from domain import history
 from domain.registry import KINDS
+from projections.entities.bulk_load import load
 from projections.entities.check import check
-from projections.entities.load import load
 from projections.entities.projection import EntityProjection
 from projections.entities.queries import ListRequest, list_page
 from projections.entities.selection import Include
 from projections.entities.store import EntityStore, open_entity_store
-from projections.projector import Projector
+from projections.feeding.projector import Projector
 from tests.projections.conftest import Fixture
 from tests.projections.read_models import ME
 

@@ -9,7 +9,7 @@ import pytest
 from domain.errors import StoreUnavailable
 from projections.entities.check import check, shut, take_stamp
 from projections.entities.store import MOST_WAL_BYTES, open_entity_store
-from projections.port import Damaged
+from projections.feeding.port import Damaged
 from tests.projections.conftest import Fixture
 
 DAMAGES = {

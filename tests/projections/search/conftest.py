@@ -13,9 +13,9 @@ from domain.entity import Entity
 from domain.names import quote
 from projections.search.documents import document
 from projections.search.engine import EngineHits, EngineQuery
+from projections.search.index.engine import WhooshEngine
+from projections.search.language.text import parse
 from projections.search.queries import SearchRequest, search
-from projections.search.text import parse
-from projections.search.whoosh.engine import WhooshEngine
 
 Make = Callable[..., Entity]
 

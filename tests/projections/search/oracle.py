@@ -14,15 +14,9 @@ import msgspec
 
 from domain.registry import KINDS
 from projections.search import tree
-from projections.search.documents import (
-    Scalar,
-    SearchDocument,
-    indexed_path,
-    is_prose,
-    is_whole,
-    nested_objects,
-)
-from projections.search.whoosh.analysis import fold, keyword, stem, tokens
+from projections.search.analysis import fold, keyword, stem, tokens
+from projections.search.documents import Scalar, SearchDocument, is_prose, is_whole, nested_objects
+from projections.visibility.field_paths import indexed_path
 
 Values = tuple[Scalar, ...]
 Occurrences = Mapping[str, frozenset[int]]

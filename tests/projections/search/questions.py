@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
+from projections.search.analysis import stem, tokens
 from projections.search.documents import Scalar, SearchDocument, is_prose, is_whole
-from projections.search.field_types import field_type
-from projections.search.whoosh.analysis import stem, tokens
+from projections.search.language.field_types import field_type
 
 _SPECIAL = '+-&|!(){}[]^"~*?:\\/<>= '
 _OPERATORS = ("AND", "OR", "NOT")

@@ -2,7 +2,7 @@
 
 import tracemalloc
 
-from projections.search.whoosh.analysis import tokens
+from projections.search.analysis import tokens
 
 
 def test_tokens_of_long_texts_are_remembered_for_few():

@@ -9,12 +9,12 @@ from projections.search.documents import (
     SORTABLE,
     VALUE_WEIGHT,
     document,
-    indexed_path,
     is_prose,
     is_whole,
     nested_objects,
 )
 from projections.search.sources import ancestors, narrow, source
+from projections.visibility.field_paths import indexed_path
 
 
 def test_document_holds_every_scalar_under_its_path(entity):

@@ -12,11 +12,12 @@ from random import Random
 import msgspec
 import pytest
 
-from projections.search import filter_json, text, tree
+from projections.search import tree
 from projections.search.documents import SearchDocument, document
 from projections.search.engine import EngineQuery
+from projections.search.index.engine import WhooshEngine
+from projections.search.language import filter_json, text
 from projections.search.objects import object_reader
-from projections.search.whoosh.engine import WhooshEngine
 from tests.projections.search.conftest import Catalog, make_entity
 from tests.projections.search.oracle import Oracle
 from tests.projections.search.questions import Questions

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from projections.port import Folded
+from projections.feeding.port import Folded
 from projections.search.projection import SearchProjection
 
 

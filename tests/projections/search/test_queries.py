@@ -74,7 +74,7 @@ def test_from_and_size_page_through_the_hits(shop):
 
 
 def test_track_total_hits_may_stop_counting(shop, monkeypatch):
-    monkeypatch.setattr("projections.search.whoosh.ranking.TOTAL_CAP", 3)
+    monkeypatch.setattr("projections.search.index.rank.ranking.TOTAL_CAP", 3)
     exact = shop.respond()["hits"]["total"]
     capped = shop.respond(track_total_hits=False)["hits"]["total"]
     assert (exact, capped) == ({"value": 5, "relation": "eq"}, {"value": 3, "relation": "gte"})

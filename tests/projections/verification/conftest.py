@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from projections.projector import Projector
+from projections.entities.verification_source import entity_rows
+from projections.feeding.projector import Projector
+from projections.search.index.engine import WhooshEngine
 from projections.search.projection import SearchProjection
-from projections.search.whoosh.engine import WhooshEngine
-from projections.verification.entities import entity_rows
+from projections.search.verification_source import sorted_entries
 from projections.verification.report import Verification
 from projections.verification.run import Request, verify
-from projections.verification.search import sorted_entries
 from tests.projections.conftest import Fixture
 
 NOW = 4_000_000_000_000

@@ -7,8 +7,8 @@ from typing import Any
 
 from domain.errors import StoreUnavailable
 from domain.registry import KINDS
+from projections.entities.verification_source import entity_rows
 from projections.search.documents import document
-from projections.verification.entities import entity_rows
 from projections.verification.report import Difference, ProjectionProof, Verdict
 from projections.verification.run import Request, verify
 from tests.projections.read_models import ME

@@ -1,0 +1,79 @@
+"""The sorted load: builds the sorted read model from the whole log, in the order of its key.
+
+The log's claims give the order, so each entity is folded once and written once, at the end of
+the table; indexes, scopes and counters are made from the finished rows. Memory holds the ids and
+one part's rows, however large the log is.
+"""
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from domain.event_store.log import EventLog
+from projections.entities.row_makers import DigestedRow, parts
+from projections.entities.store import (
+    INDEXES,
+    INSERT_ROW,
+    PAGE_BYTES,
+    TABLES,
+    add_digests,
+    sqlite_errors,
+)
+from projections.feeding.log_fingerprint import fingerprint_at
+from projections.feeding.port import Damaged, Progress
+
+_DERIVED = """
+INSERT INTO scopes SELECT one.value, e.kind, e.deleted, e.name, e.id, e.status
+    FROM entities e, json_each(e.scopes) one ORDER BY 1, 2, 3, 4, 5;
+INSERT INTO counters SELECT kind, '', deleted, coalesce(status, ''), count(*)
+    FROM entities GROUP BY kind, deleted, status;
+INSERT INTO counters SELECT kind, scope, deleted, coalesce(status, ''), count(*)
+    FROM scopes GROUP BY kind, scope, deleted, status;
+"""
+
+
+def load(path: Path, log: EventLog, progress: Progress) -> None:
+    """Fill a new file with what the log has now; raises StoreUnavailable.
+
+    Nothing is journaled: a file that was not finished is to be removed.
+    """
+    live = log.live(by_name=True)
+    mark = fingerprint_at(log, live.head)
+    if mark is None:
+        raise Damaged(f"the log has no event at its head, position {live.head}")
+    with sqlite_errors(), closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for pragma in (
+            f"page_size={PAGE_BYTES}",
+            "journal_mode=OFF",
+            "synchronous=OFF",
+            "locking_mode=EXCLUSIVE",
+            "cache_size=-65536",
+            f"threads={len(os.sched_getaffinity(0))}",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.executescript(TABLES)
+        connection.execute("BEGIN")
+        done = 0
+        with parts(log, live) as made:
+            for rows in made:
+                _insert(connection, rows)
+                done += len(rows)
+                progress(done, len(live))
+        connection.execute("COMMIT")
+        connection.executescript(INDEXES + _DERIVED)
+        if live.head:
+            connection.execute("INSERT INTO checkpoint VALUES (1, ?, ?)", (live.head, mark))
+        connection.execute("PRAGMA locking_mode=NORMAL")
+        connection.execute("PRAGMA journal_mode=WAL")
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _insert(connection: sqlite3.Connection, rows: list[DigestedRow]) -> None:
+    connection.executemany(INSERT_ROW, rows)
+    sums: dict[str, tuple[int, int]] = {}
+    for columns in rows:
+        n, total = sums.get(columns[0], (0, 0))
+        sums[columns[0]] = (n + 1, total + int.from_bytes(columns[-1], "big"))
+    add_digests(connection, sums)

@@ -1,0 +1,205 @@
+"""Runs the projectors, each in a thread of its own, in at most one process per data directory."""
+
+import fcntl
+import threading
+import time
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, Protocol
+
+import msgspec
+import structlog
+
+from domain.errors import StoreUnavailable
+
+POLL_SECONDS = 0.01
+"""How often the log is looked at for events that other processes append."""
+_FIRST_BACKOFF, _LAST_BACKOFF = 0.05, 5.0
+_LOCK_ATTEMPTS, _LOCK_PAUSE = 10, 0.02
+
+log = structlog.get_logger("catalog.projections")
+
+
+class State(StrEnum):
+    """What a projector is doing."""
+
+    RUNNING = "running"
+    RETRYING = "retrying"
+    STOPPED = "stopped"
+
+
+class ProjectorState(msgspec.Struct):
+    """State of one projector as it is shared with other processes."""
+
+    state: State = State.RUNNING
+    error: str | None = None
+
+
+class Steps(Protocol):
+    """What a thread of the daemon runs: a projector, or a supervisor around one."""
+
+    @property
+    def name(self) -> str:
+        """Name of the projection."""
+
+    def step(self) -> int:
+        """Do the next piece of work; 0 when there is none. StoreUnavailable is tried again."""
+
+
+class ProjectorLock:
+    """At most one process projects a data directory; the kernel frees it if that one dies."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "projectors.lock"
+        self._file: IO[str] | None = None
+
+    def __enter__(self) -> "ProjectorLock":
+        """Raises StoreUnavailable when another process holds it, or it cannot be made."""
+        try:
+            file = self._path.open("w")
+        except OSError as error:
+            raise StoreUnavailable(f"the projectors' lock cannot be made: {error}") from None
+        # More than one try: `is_projected` holds the lock for an instant to look at it.
+        for _ in range(_LOCK_ATTEMPTS):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                time.sleep(_LOCK_PAUSE)
+            else:
+                self._file = file
+                return self
+        file.close()
+        raise StoreUnavailable(
+            f"another process keeps the projections in {self._path.parent} up to date;"
+            " stop it first"
+        )
+
+    def __exit__(self, *_: object) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class Daemon:
+    """All projectors of a data directory; `start` and `stop` it under a ProjectorLock."""
+
+    def __init__(
+        self,
+        projectors: Sequence[Steps],
+        directory: Path,
+        *,
+        pauses: dict[str, float] | None = None,
+    ) -> None:
+        """`pauses`: projection name -> seconds to gather events before the next commit."""
+        self._projectors = projectors
+        self._directory = directory
+        self._pauses = pauses or {}
+        self._publishing = threading.Lock()
+        self._stopping = threading.Event()
+        self._wake = {projector.name: threading.Event() for projector in projectors}
+        self._threads: list[threading.Thread] = []
+        self._states = {projector.name: ProjectorState() for projector in projectors}
+
+    def start(self) -> None:
+        """Begin; the caller holds the directory's ProjectorLock until after `stop`."""
+        self._publish()
+        for projector in self._projectors:
+            thread = threading.Thread(
+                target=self._run, args=(projector,), name=f"projector-{projector.name}"
+            )
+            thread.start()
+            self._threads.append(thread)
+
+    def stop(self) -> None:
+        """Let each projector finish its batch, then end its thread."""
+        self._stopping.set()
+        self.wake()
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+
+    def wake(self) -> None:
+        """Something was appended: look now rather than at the next poll."""
+        for event in self._wake.values():
+            event.set()
+
+    def _run(self, projector: Steps) -> None:
+        backoff = _FIRST_BACKOFF
+        wake, pause = self._wake[projector.name], self._pauses.get(projector.name, 0.0)
+        while not self._stopping.is_set():
+            wake.clear()
+            try:
+                applied = projector.step()
+            except StoreUnavailable as error:
+                self._tell(projector, State.RETRYING, error.message)
+                self._stopping.wait(backoff)
+                backoff = min(backoff * 2, _LAST_BACKOFF)
+                continue
+            except Exception as error:
+                self._tell(projector, State.STOPPED, f"{type(error).__name__}: {error}")
+                log.exception("projector stopped", projection=projector.name)
+                return
+            if self._states[projector.name].state is not State.RUNNING:
+                self._tell(projector, State.RUNNING, None)
+            backoff = _FIRST_BACKOFF
+            if not applied:
+                wake.wait(POLL_SECONDS)
+            elif pause:
+                self._stopping.wait(pause)
+
+    def _tell(self, projector: Steps, state: State, error: str | None) -> None:
+        self._states[projector.name] = ProjectorState(state, error)
+        self._publish()
+        if error is not None:
+            log.error("projector", projection=projector.name, state=state.value, error=error)
+
+    def _publish(self) -> None:
+        """Share the states with the processes that only read."""
+        path = states_path(self._directory)
+        fresh = path.with_suffix(".new")
+        with self._publishing:
+            try:
+                fresh.write_bytes(msgspec.json.encode(self._states))
+                fresh.replace(path)
+            except OSError as error:
+                # A full disk must not end the projector that is about to tell of it.
+                log.error("the projectors' states cannot be shared", error=str(error))
+                path.unlink(missing_ok=True)
+
+
+def states_path(directory: Path) -> Path:
+    """Where the daemon says how its projectors are."""
+    return directory / "projectors.json"
+
+
+def read_states(directory: Path) -> dict[str, ProjectorState]:
+    """What the daemon of a data directory last said of its projectors."""
+    try:
+        return msgspec.json.decode(
+            states_path(directory).read_bytes(), type=dict[str, ProjectorState]
+        )
+    except (FileNotFoundError, msgspec.DecodeError):
+        return {}
+
+
+def is_projected(directory: Path) -> bool:
+    """Whether some process runs the projectors of a data directory now."""
+    with (directory / "projectors.lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        return False
+
+
+def wait_for(checkpoint: Callable[[], int], position: int, timeout: float) -> bool:
+    """Wait until a projection has passed a position; False after `timeout` seconds."""
+    deadline = time.monotonic() + timeout
+    pause = 0.0005
+    while checkpoint() < position:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.01)
+    return True

@@ -1,0 +1,44 @@
+"""Marks tell whether a read model was built from this log.
+
+A checkpoint alone does not: a restored log that has grown again has some other event at the same
+position. So each checkpoint is committed with a digest of the log's identity and the event there.
+"""
+
+from hashlib import blake2b
+
+import msgspec
+
+from domain.event_store.port import EventStore, RecordedEvent
+
+
+def fingerprint_of(log_id: str, recorded: RecordedEvent) -> str:
+    """The mark of a checkpoint at this event."""
+    event = recorded.event
+    seen = (
+        log_id,
+        recorded.position,
+        recorded.entity_id,
+        recorded.stream_version,
+        type(event).__name__,
+        event.request_id,
+        event.at,
+    )
+    return blake2b(msgspec.json.encode(seen), digest_size=12).hexdigest()
+
+
+def fingerprint_at(log: EventStore, position: int) -> str | None:
+    """The mark that a checkpoint at this position has; None when no event is there."""
+    if position == 0:
+        return ""
+    found = log.read(position - 1, 1, upto=position)
+    return fingerprint_of(log.identity(), found[0]) if found else None
+
+
+def disagreement(log: EventStore, position: int, mark: str) -> str | None:
+    """Why a read model with this checkpoint and mark is not of this log; None when it is."""
+    expected = fingerprint_at(log, position)
+    if mark == expected:
+        return None
+    if expected is None:
+        return f"it stands at position {position}, which the log (head {log.head()}) does not have"
+    return f"it was built from another log: another event stands at position {position} there"

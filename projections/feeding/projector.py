@@ -1,0 +1,49 @@
+"""Feeds one projection from the log, batch by batch."""
+
+from domain.event_store.port import EventStore
+from projections.feeding.folding import Folder
+from projections.feeding.log_fingerprint import disagreement, fingerprint_of
+from projections.feeding.port import Damaged, Projection
+
+
+class Projector:
+    """Continues from the projection's checkpoint; one thread at a time may step it."""
+
+    def __init__(self, projection: Projection, store: EventStore, *, batch_size: int) -> None:
+        """`batch_size` is the largest number of events in one commit."""
+        self.projection = projection
+        self._store = store
+        self._batch_size = batch_size
+        self._folder = Folder(store)
+        self._checkpoint: int | None = None
+        self._log_id = store.identity()
+
+    @property
+    def name(self) -> str:
+        """Name of the projection."""
+        return self.projection.name
+
+    def step(self) -> int:
+        """Apply the next batch; returns the number of its events, 0 when there are none.
+
+        Raises StoreUnavailable when trying again may help, Damaged (one of those) when the read
+        model is not of this log; after any other exception the projection must not go on.
+        Nothing is ever skipped.
+        """
+        if self._checkpoint is None:
+            checkpoint, mark = self.projection.anchor()
+            if (reason := disagreement(self._store, checkpoint, mark)) is not None:
+                raise Damaged(f"the read model {self.name} cannot go on: {reason}")
+            self._checkpoint = checkpoint
+        batch = self._store.read(self._checkpoint, self._batch_size)
+        if batch:
+            last = batch[-1]
+            try:
+                folded = self._folder.fold(batch)
+                self.projection.apply(folded, last.position, fingerprint_of(self._log_id, last))
+            except BaseException:
+                # Whether the commit happened is for the store to say, at the next step.
+                self._checkpoint = None
+                raise
+            self._checkpoint = last.position
+        return len(batch)

@@ -1,0 +1,83 @@
+"""Builds a generation of a read model from the log, beside the live one."""
+
+import time
+
+from domain.errors import CatalogError
+from domain.event_store.log import EventLog
+from projections.feeding.port import Progress
+from projections.feeding.projector import Projector
+from projections.generations.definition import Definition, M
+from projections.generations.shelf import Generation, Proposal, Shelf, storage_errors
+from projections.verification.report import Verdict
+from projections.verification.run import Request, verify
+
+
+class Differs(CatalogError):
+    """What was built is not what a replay of the log gives."""
+
+
+def build(definition: Definition[M], shelf: Shelf, log: EventLog, progress: Progress) -> Generation:
+    """Build a generation, catch up, verify it and propose it; returns it.
+
+    What an earlier, interrupted building left is gone on with where that is cheaper, and removed
+    otherwise. Raises Differs, or StoreUnavailable, also when another process is building.
+    """
+    with shelf.building():
+        generation = _begin(definition, shelf)
+        path = shelf.path(generation.number)
+        with storage_errors(f"{path.name} cannot be built"):
+            definition.load(path, log, progress)
+        model = definition.open(path, True)
+        try:
+            _catch_up(definition, model, log)
+            _prove(definition, model, log)
+        except BaseException:
+            model.close()
+            raise
+        definition.shut(model)
+        shelf.propose(Proposal(generation, ready=True))
+        return generation
+
+
+def _begin(definition: Definition[M], shelf: Shelf) -> Generation:
+    """The generation to build, with nothing else half built beside it."""
+    code, proposal = definition.code(), shelf.proposal()
+    pointer = shelf.pointer()
+    kept = {each.number for each in (pointer.live, pointer.previous) if each is not None}
+    if proposal is not None and proposal.ready:
+        # The projecting process may be about to switch to it.
+        kept.add(proposal.generation.number)
+    if (
+        definition.resumes
+        and proposal is not None
+        and not proposal.ready
+        and proposal.generation.code == code
+        and proposal.generation.number not in kept
+    ):
+        return proposal.generation
+    numbers = shelf.numbers()
+    generation = Generation(
+        number=max((*numbers, *kept), default=0) + 1,
+        built_at=time.time_ns() // 1_000_000,
+        code=code,
+    )
+    shelf.propose(Proposal(generation))
+    shelf.remove([number for number in numbers if number not in kept])
+    return generation
+
+
+def _catch_up(definition: Definition[M], model: M, log: EventLog) -> None:
+    """Apply what was appended during the load, until hardly anything is left."""
+    projector = Projector(definition.projection(model), log, batch_size=definition.batch_size)
+    while projector.step() == definition.batch_size:
+        pass
+
+
+def _prove(definition: Definition[M], model: M, log: EventLog) -> None:
+    """Hold the generation against a replay of the log; raises Differs."""
+    request = Request(log=False, shown=1, now=time.time_ns() // 1_000_000)
+    found = verify(log, {definition.name: lambda: definition.source(model, log)}, request)
+    if found.verdict is not Verdict.EQUAL:
+        (proof,) = found.projections
+        first = proof.differences[0] if proof.differences else proof.reason
+        raise Differs(f"the new generation of {definition.name} differs from the log: {first}")

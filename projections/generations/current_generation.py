@@ -1,0 +1,132 @@
+"""The generation of a read model that reads use: found again whenever the pointer was replaced."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Generic
+
+import structlog
+
+from domain.errors import StoreUnavailable
+from domain.event_store.log import EventLog
+from projections.feeding.log_fingerprint import disagreement
+from projections.feeding.port import Damaged
+from projections.generations.definition import Definition, M
+from projections.generations.shelf import FileMark, Generation, Shelf
+
+_ATTEMPTS = 5
+
+log_line = structlog.get_logger("catalog.projections")
+
+
+class _Opened(Generic[M]):
+    """A generation that is open, and how many use it now."""
+
+    def __init__(self, model: M, generation: Generation) -> None:
+        self.model = model
+        self.generation = generation
+        self.users = 0
+        self.left = False
+        """Whether another one took its place: the last user closes it."""
+
+
+class CurrentGeneration(Generic[M]):
+    """Lends the live generation, in any thread; opens the next one when there is a switch."""
+
+    def __init__(self, definition: Definition[M], shelf: Shelf, log: EventLog) -> None:
+        self.definition = definition
+        self.shelf = shelf
+        self._log = log
+        self._lock = threading.Lock()
+        self._mark: FileMark | None = None
+        self._opened: _Opened[M] | None = None
+        self._refused: Damaged | None = None
+
+    @contextmanager
+    def use(self) -> Iterator[M]:
+        """The read model, which stays open until the end of the block.
+
+        Raises StoreUnavailable while there is none that may be served.
+        """
+        opened = self._take()
+        try:
+            yield opened.model
+        finally:
+            self._give_back(opened)
+
+    def generation(self) -> Generation:
+        """The generation that `use` would lend now; raises StoreUnavailable like it."""
+        opened = self._take()
+        self._give_back(opened)
+        return opened.generation
+
+    def checkpoint(self) -> int:
+        """The position up to which reads are current; raises StoreUnavailable."""
+        with self.use() as model:
+            return model.checkpoint()
+
+    def close(self) -> None:
+        """Close what is open; nothing may use it afterwards."""
+        with self._lock:
+            self._leave()
+
+    def _take(self) -> _Opened[M]:
+        with self._lock:
+            mark = self.shelf.pointer_mark()
+            if mark is None or mark != self._mark or self._opened is None:
+                self._find(mark)
+            opened = self._opened
+            assert opened is not None
+            opened.users += 1
+            return opened
+
+    def _give_back(self, opened: _Opened[M]) -> None:
+        with self._lock:
+            opened.users -= 1
+            last = opened.left and not opened.users
+        if last:
+            opened.model.close()
+
+    def _find(self, mark: FileMark | None) -> None:
+        if self._refused is not None and mark is not None and mark == self._mark:
+            raise StoreUnavailable(self._refused.message)
+        for attempt in range(_ATTEMPTS):
+            try:
+                opened = self._open()
+                break
+            except Damaged as refused:
+                self._leave()
+                self._mark, self._refused = mark, refused
+                raise
+            except StoreUnavailable:
+                # Two switches since the pointer was read: its file is gone.
+                newest = self.shelf.pointer_mark()
+                if newest == mark or attempt == _ATTEMPTS - 1:
+                    raise
+                mark = newest
+        self._leave()
+        self._mark, self._refused, self._opened = mark, None, opened
+
+    def _open(self) -> _Opened[M]:
+        pointer, name = self.shelf.pointer(), self.definition.name
+        if pointer.live is None:
+            why = f": {pointer.refused}" if pointer.refused else ""
+            raise StoreUnavailable(f"the read model {name} is being built from the log{why}")
+        if pointer.live.code != self.definition.code():
+            raise Damaged(f"the read model {name} was built by other code; rebuild it")
+        model = self.definition.open(self.shelf.path(pointer.live.number), False)
+        try:
+            reason = disagreement(self._log, *model.anchor())
+            if reason is not None:
+                raise Damaged(f"the read model {name} must not be served: {reason}")
+        except BaseException:
+            model.close()
+            raise
+        return _Opened(model, pointer.live)
+
+    def _leave(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.left = True
+            if not opened.users:
+                opened.model.close()

@@ -1,0 +1,54 @@
+"""What the generations of a projection need to know of it: how it is named, opened and built."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+
+from domain.event_store.log import EventLog
+from projections.feeding.port import Progress, Projection, ReadModel
+from projections.verification.run import Source
+
+M = TypeVar("M", bound=ReadModel)
+
+
+class KindReport(msgspec.Struct, frozen=True, rename="camel"):
+    """The entities of one kind in a read model."""
+
+    entities: int
+    """Soft-deleted ones included."""
+    deleted: int | None
+    """How many of them are soft-deleted, where the read model counts that."""
+    digest: str
+    """Sum of the digests of what it holds of them, in hexadecimal."""
+
+
+class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
+    """One projection; `projections.stores` has them all."""
+
+    name: str
+    pattern: str
+    """Name of a generation's file or directory, with `{}` for its number."""
+    code: Callable[[], str]
+    """Digest of what decides the content: another one means that it must be built anew."""
+    open: Callable[[Path, bool], M]
+    """Opens a generation, writable or not; raises Damaged when only building anew helps."""
+    check: Callable[[M, Callable[[], None]], None]
+    """Reads all of it and raises Damaged when it is not as written; calls the function often."""
+    shut: Callable[[M], None]
+    """Closes what was opened writable, leaving behind what shows later that it is whole."""
+    trusted: Callable[[Path], bool]
+    """Whether a generation is as `shut` left it; asked once before it is opened writable."""
+    projection: Callable[[M], Projection]
+    source: Callable[[M, EventLog], AbstractContextManager[Source]]
+    """Pins it to one state, to be held against the log."""
+    kinds: Callable[[M], Mapping[str, KindReport]]
+    """What it holds of each kind."""
+    load: Callable[[Path, EventLog, Progress], None]
+    """Fills a new generation with what the log has, or goes on where an earlier load ended."""
+    resumes: bool
+    """Whether `load` can go on with what an earlier one left."""
+    batch_size: int
+    """The most events in one commit."""

@@ -1,0 +1,279 @@
+"""Keeps one projection's live generation current, and puts another one in its place.
+
+Only the process that holds the ProjectorLock has supervisors. One that finds no generation which it
+may serve builds one; one that finds a proposal feeds the proposed generation beside the live one,
+until it stands where the live one stands, and switches.
+"""
+
+import threading
+import time
+from typing import Generic
+
+import structlog
+
+from domain.errors import StoreUnavailable
+from domain.event_store.log import EventLog
+from projections.feeding.log_fingerprint import disagreement
+from projections.feeding.port import Damaged
+from projections.feeding.projector import Projector
+from projections.generations.building import build
+from projections.generations.definition import Definition, M
+from projections.generations.shelf import (
+    FileMark,
+    Generation,
+    Pointer,
+    Proposal,
+    Shelf,
+    storage_errors,
+)
+
+CHECK_AT_START_BYTES = 128 * 1024 * 1024
+"""A larger read model that was not closed cleanly is checked while it is served."""
+_TURN_SECONDS = 0.2
+"""How long the live generation may wait while a proposed one is fed."""
+
+log_line = structlog.get_logger("catalog.projections")
+
+
+class Interrupted(StoreUnavailable):
+    """The process is stopping: what it was building is left as it is."""
+
+
+class _Fed(Generic[M]):
+    """A generation opened for writing, and its projector."""
+
+    def __init__(self, definition: Definition[M], model: M, generation: Generation, log: EventLog):
+        self.model = model
+        self.generation = generation
+        self.projector = Projector(
+            definition.projection(model), log, batch_size=definition.batch_size
+        )
+
+
+class GenerationSupervisor(Generic[M]):
+    """One projection in the process that projects; `open` it, then `step` it in one thread."""
+
+    def __init__(self, definition: Definition[M], shelf: Shelf, log: EventLog) -> None:
+        self.definition = definition
+        self.shelf = shelf
+        self._log = log
+        self._stopping = threading.Event()
+        self._live: _Fed[M] | None = None
+        self._next: _Fed[M] | None = None
+        self._seen: FileMark | None = None
+        self._checker: threading.Thread | None = None
+        self._damage: Damaged | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the projection."""
+        return self.definition.name
+
+    @property
+    def current(self) -> bool:
+        """Whether there is a live generation."""
+        return self._live is not None
+
+    def open(self) -> None:
+        """Open the live generation, or refuse it so that no process serves it.
+
+        A log without events needs no building: its first generation is made at once.
+        """
+        pointer = self.shelf.pointer()
+        try:
+            if pointer.live is not None:
+                self._live = self._open(pointer.live)
+                return
+        except Damaged as damaged:
+            self._refuse(damaged)
+        if self._log.head() == 0:
+            self._build()
+            self._take_up()
+
+    def interrupt(self) -> None:
+        """End what takes long; `step` raises StoreUnavailable from then on."""
+        self._stopping.set()
+
+    def step(self) -> int:
+        """Build, switch or apply the next batch; returns how much was done, 0 for nothing.
+
+        Raises StoreUnavailable when trying again may help; after any other exception the
+        projection must not go on.
+        """
+        if self._damage is not None:
+            damage, self._damage = self._damage, None
+            self._refuse(damage)
+        self._take_up()
+        if self._live is None:
+            self._build()
+            return 1
+        if self._next is not None:
+            self._approach(self._next)
+        try:
+            return self._live.projector.step()
+        except Damaged as damaged:
+            self._refuse(damaged)
+            return 1
+
+    def close(self) -> None:
+        """Close the generations; only their projections' thread may have used them."""
+        self._stopping.set()
+        if self._checker is not None:
+            self._checker.join()
+        unchecked = self._damage is not None or self._checker is not None
+        for fed in (self._live, self._next):
+            if fed is None:
+                continue
+            if unchecked and fed is self._live:
+                fed.model.close()
+            else:
+                self._shut(fed)
+        self._live = self._next = None
+
+    def _shut(self, fed: _Fed[M]) -> None:
+        try:
+            self.definition.shut(fed.model)
+        except (StoreUnavailable, OSError) as error:
+            # It is only checked at the next start then.
+            log_line.warning("not closed cleanly", projection=self.name, error=str(error))
+
+    def _open(self, generation: Generation) -> _Fed[M]:
+        """A generation for writing; raises Damaged when it must not be served."""
+        definition, path = self.definition, self.shelf.path(generation.number)
+        if generation.code != definition.code():
+            raise Damaged("it was built by other code")
+        if not path.exists():
+            raise Damaged(f"{path.name} is missing")
+        with storage_errors(f"{path.name} cannot be opened"):
+            trusted = definition.trusted(path)
+        model = definition.open(path, True)
+        try:
+            position, mark = model.anchor()
+            reason = disagreement(self._log, position, mark)
+            if reason is not None:
+                raise Damaged(reason)
+            if position == 0 < self._log.head():
+                # Files that are gone look like a new read model; a load is faster anyway.
+                raise Damaged("it holds nothing")
+            if not trusted:
+                self._check(model, path.stat().st_size)
+        except BaseException:
+            model.close()
+            raise
+        return _Fed(definition, model, generation, self._log)
+
+    def _check(self, model: M, size: int) -> None:
+        if size <= CHECK_AT_START_BYTES:
+            self.definition.check(model, self._go_on)
+            return
+
+        def check() -> None:
+            try:
+                self.definition.check(model, self._go_on)
+                self._checker = None
+            except Damaged as damaged:
+                self._damage = damaged
+            except StoreUnavailable:
+                return  # stopping, or the next start tells
+
+        self._checker = threading.Thread(target=check, name=f"check-{self.name}")
+        self._checker.start()
+
+    def _go_on(self) -> None:
+        if self._stopping.is_set():
+            raise Interrupted("the process is stopping")
+
+    def _refuse(self, damaged: Damaged) -> None:
+        """Have no process serve the live generation; the next step builds another."""
+        log_line.warning(
+            "the read model is built anew", projection=self.name, reason=damaged.message
+        )
+        pointer = self.shelf.pointer()
+        self.shelf.point(Pointer(previous=pointer.previous, refused=damaged.message))
+        live, self._live = self._live, None
+        if live is not None:
+            live.model.close()
+
+    def _build(self) -> None:
+        began, head = time.monotonic(), self._log.head()
+        generation = build(
+            self.definition, self.shelf, self._log, lambda done, total: self._go_on()
+        )
+        if head:
+            log_line.info(
+                "the read model is built",
+                projection=self.name,
+                generation=generation.number,
+                seconds=round(time.monotonic() - began, 1),
+            )
+
+    def _take_up(self) -> None:
+        """Begin to feed the proposed generation, if there is a new one."""
+        mark = self.shelf.proposal_mark()
+        if mark is None or mark == self._seen:
+            return
+        self._seen = mark
+        if self._next is not None:
+            self._next.model.close()
+            self._next = None
+        proposal = self.shelf.proposal()
+        if proposal is None or not proposal.ready or proposal.refused is not None:
+            return
+        generation = proposal.generation
+        if self._live is not None and self._live.generation == generation:
+            self._finish()
+            return
+        try:
+            self._next = self._open(generation)
+            if self._live is None:
+                while self._next.projector.step():
+                    self._go_on()
+                self._switch(self._next)
+        except Damaged as damaged:
+            self._turn_down(generation, damaged)
+        except StoreUnavailable:
+            self._seen = None  # to be tried again
+            raise
+
+    def _approach(self, proposed: _Fed[M]) -> None:
+        """Feed the proposed generation; switch when it stands where the live one stands."""
+        assert self._live is not None
+        ends = time.monotonic() + _TURN_SECONDS
+        try:
+            while proposed.model.checkpoint() < self._live.model.checkpoint():
+                if not proposed.projector.step() or time.monotonic() > ends:
+                    return
+        except Damaged as damaged:
+            self._turn_down(proposed.generation, damaged)
+            return
+        self._switch(proposed)
+
+    def _turn_down(self, generation: Generation, damaged: Damaged) -> None:
+        if self._next is not None:
+            self._next.model.close()
+            self._next = None
+        log_line.warning("proposal refused", projection=self.name, reason=damaged.message)
+        self.shelf.propose(Proposal(generation, ready=True, refused=damaged.message))
+        self._seen = self.shelf.proposal_mark()
+
+    def _switch(self, fed: _Fed[M]) -> None:
+        pointer = self.shelf.pointer()
+        previous = pointer.live or pointer.previous
+        if previous == fed.generation:
+            # An earlier try replaced the pointer before it failed.
+            previous = pointer.previous
+        self.shelf.point(Pointer(live=fed.generation, previous=previous))
+        left, self._live, self._next = self._live, fed, None
+        if left is not None:
+            self._shut(left)
+            log_line.info("switched", projection=self.name, generation=fed.generation.number)
+        self._finish()
+
+    def _finish(self) -> None:
+        """After a switch: take the proposal away, and what neither pointer names."""
+        self._seen = None
+        self.shelf.withdraw()
+        pointer = self.shelf.pointer()
+        kept = {each.number for each in (pointer.live, pointer.previous) if each is not None}
+        # A higher number may be what another process is building now.
+        self.shelf.remove([n for n in self.shelf.numbers() if n not in kept and n < max(kept)])

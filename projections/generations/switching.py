@@ -1,0 +1,89 @@
+"""Has a finished generation become the live one, by whichever process may do that."""
+
+import time
+
+from domain.errors import StoreUnavailable
+from domain.event_store.log import EventLog
+from projections.feeding.daemon import ProjectorLock, State, is_projected, read_states
+from projections.generations.current_generation import CurrentGeneration
+from projections.generations.definition import Definition, M
+from projections.generations.shelf import Generation, Proposal, Shelf
+from projections.generations.supervision import GenerationSupervisor
+
+_PAUSE = 0.02
+
+
+def is_current(definition: Definition[M], shelf: Shelf, log: EventLog) -> bool:
+    """Whether the live generation was built by this code from this log."""
+    live = CurrentGeneration(definition, shelf, log)
+    try:
+        with live.use():
+            return True
+    except StoreUnavailable:
+        return False
+    finally:
+        live.close()
+
+
+def pending(definition: Definition[M], shelf: Shelf) -> Generation | None:
+    """A finished generation of this code that no process took up yet."""
+    proposal = shelf.proposal()
+    if proposal is None or not proposal.ready or proposal.refused is not None:
+        return None
+    fits = proposal.generation.code == definition.code()
+    return proposal.generation if fits and proposal.generation != shelf.pointer().live else None
+
+
+def propose_previous(definition: Definition[M], shelf: Shelf) -> Generation:
+    """Propose the generation before the live one; raises StoreUnavailable when that cannot be."""
+    previous = shelf.pointer().previous
+    if previous is None:
+        raise StoreUnavailable(f"there is no previous generation of {definition.name}")
+    if previous.code != definition.code():
+        raise StoreUnavailable(
+            f"generation {previous.number} of {definition.name} was built by other code;"
+            " go back to the version of the program that built it"
+        )
+    with shelf.building():
+        shelf.propose(Proposal(previous, ready=True))
+    return previous
+
+
+def switch(definition: Definition[M], shelf: Shelf, log: EventLog, generation: Generation) -> bool:
+    """Wait until a proposed generation is live; True when a running server took it up.
+
+    Without a server this process does it. Raises StoreUnavailable when it is refused, or when
+    another proposal took its place.
+    """
+    while shelf.pointer().live != generation:
+        proposal = shelf.proposal()
+        if proposal is None or proposal.generation != generation:
+            if shelf.pointer().live == generation:
+                break
+            raise StoreUnavailable(f"another generation of {definition.name} took its place")
+        if proposal.refused is not None:
+            raise StoreUnavailable(
+                f"generation {generation.number} of {definition.name} was refused:"
+                f" {proposal.refused}"
+            )
+        if not is_projected(shelf.directory):
+            _take_up(definition, shelf, log)
+            return False
+        known = read_states(shelf.directory).get(definition.name)
+        if known is not None and known.state is State.STOPPED:
+            raise StoreUnavailable(
+                f"the server does not project {definition.name} any more: {known.error}"
+            )
+        time.sleep(_PAUSE)
+    return True
+
+
+def _take_up(definition: Definition[M], shelf: Shelf, log: EventLog) -> None:
+    with ProjectorLock(shelf.directory):
+        supervisor = GenerationSupervisor(definition, shelf, log)
+        try:
+            supervisor.open()
+            while supervisor.step():
+                pass
+        finally:
+            supervisor.close()

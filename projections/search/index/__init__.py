@@ -1,0 +1,1 @@
+"""The search engine: a Whoosh index whose inverted index is flat numpy arrays."""

@@ -1,0 +1,1 @@
+"""Search documents to the arrays of a new segment."""

@@ -1,0 +1,222 @@
+"""Search documents to the arrays of a new segment.
+
+Adding a document notes which chunks of tokens it is made of; everything per token happens at the
+end, over all documents at once. What the arrays hold, by name:
+
+- `exact`, `whole`, `text`, `words`: an inverted index each, see `terms` and `arrays.Inverted`
+- `kind`: a number per document, with the kinds' names; `deleted`: the soft-deleted; `digest`
+- `sort.<path>.rank` with the distinct values of a text, -1 where there is none; or
+  `sort.<path>.value` of a number, NaN where there is none
+- `row`: a msgpack of `Row` per document
+
+Documents are numbered in the order of name and id, so that ties by these are ties by number.
+"""
+
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from domain.registry import KINDS
+from projections.search.documents import SORTABLE, SearchDocument, SortValue, is_prose
+from projections.search.index.build.postings import Used, exact_postings, postings, whole_postings
+from projections.search.index.build.vocabulary import Vocabulary
+from projections.search.index.format import weights
+from projections.search.index.format.arrays import lexicon, sums, within
+from projections.search.index.format.schema import EXACT, TEXT, WHOLE, WORDS, Row
+from projections.search.index.format.terms import whole_term
+
+MAX_DOCUMENTS = 25_000
+MAX_TOKENS = 3_000_000
+"""Tokens of a segment when it is made, for the memory that takes."""
+MAX_REMEMBERED = 60_000
+"""Values remembered from one segment to the next, and..."""
+MAX_CHARACTERS = 4_000_000
+"""...their characters."""
+_CHECK_EVERY = 128
+_encode = msgspec.msgpack.Encoder().encode
+_FIELDS = {
+    kind.name: tuple(
+        (f.path, is_prose(f.path), f.boost, weights.average_length(f.path)) for f in kind.search
+    )
+    for kind in KINDS.values()
+}
+"""Kind -> its search fields, each with what its words weigh."""
+
+
+class Inverter:
+    """Gathers documents and makes segments of them, one after another."""
+
+    def __init__(self) -> None:
+        self._vocabulary = Vocabulary()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._keys: list[tuple[str, str]] = []
+        self._kinds: list[str] = []
+        self._deleted: list[bool] = []
+        self._digests = array("Q")
+        self._sorts: list[tuple[SortValue, ...]] = []
+        self._rows: list[bytes] = []
+        self._paths = array("I")
+        """Number of the path's own term, for each path of each document."""
+        self._path_counts = array("I")
+        self._chunks = array("I")
+        self._chunk_counts = array("I")
+        self._whole = bytearray()
+        self._whole_counts = array("I")
+        self._words = array("I")
+        self._word_counts = array("I")
+        """Chunks in `_words`, for each search field of each document."""
+        self._fields = array("f")
+        """Boost and usual length of each search field of each document."""
+        self._field_counts = array("I")
+        self._tokens = 0
+        self._counted = (0, 0)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @property
+    def full(self) -> bool:
+        """Whether the segment should be finished before another document is added."""
+        return len(self._keys) >= MAX_DOCUMENTS or self._tokens >= MAX_TOKENS
+
+    def add(self, document: SearchDocument) -> None:
+        """Add a document; its id must not be in the segment already."""
+        sort = tuple(map(document.sort.get, SORTABLE))
+        row = Row(document.id, document.kind, document.deleted, sort, document.digest)
+        self._keys.append((str(document.sort.get("name") or ""), document.id))
+        self._kinds.append(document.kind)
+        self._deleted.append(document.deleted)
+        self._digests.append(document.digest)
+        self._sorts.append(sort)
+        self._rows.append(_encode(row))
+        self._add_paths(document)
+        self._add_words(document)
+        if not len(self._keys) % _CHECK_EVERY:
+            self._count()
+
+    def _add_paths(self, document: SearchDocument) -> None:
+        known = self._vocabulary.paths
+        chunks, counts, numbers = self._chunks, self._chunk_counts, self._paths
+        whole = bytearray(whole_term("id", document.id))
+        for path, values in document.fields.items():
+            entry = known[path]
+            numbers.append(entry.present)
+            if entry.whole:
+                whole += entry.digests(values)
+                found = [entry.chunks[value] for value in values if not isinstance(value, str)]
+            elif len(values) == 1:
+                chunks.append(entry.chunks[values[0]])
+                counts.append(1)
+                continue
+            else:
+                found = list(dict.fromkeys(map(entry.chunks.__getitem__, values)))
+            chunks.extend(found)
+            counts.append(len(found))
+        self._path_counts.append(len(document.fields))
+        self._whole += whole
+        self._whole_counts.append(len(whole) // 8)
+
+    def _add_words(self, document: SearchDocument) -> None:
+        fields = document.fields
+        names, sentences = self._vocabulary.names, self._vocabulary.sentences
+        words, counts = self._words, self._word_counts
+        search = _FIELDS[document.kind]
+        for path, prose, boost, average in search:
+            values = fields.get(path, ())
+            before = len(words)
+            if values and not (path == "displayName" and values == fields.get("name")):
+                chunk_of = sentences if prose else names
+                words.extend(dict.fromkeys(map(chunk_of.__getitem__, values)))
+            counts.append(len(words) - before)
+            self._fields.extend((boost, average))
+        self._field_counts.append(len(search))
+
+    def _count(self) -> None:
+        """Count the tokens of the documents added since the last time."""
+        vocabulary = self._vocabulary
+        pairs = ((vocabulary.text, self._chunks), (vocabulary.words, self._words))
+        for (chunks, used), counted in zip(pairs, self._counted, strict=True):
+            self._tokens += int(chunks.sizes()[np.array(used[counted:])].sum())
+        self._counted = (len(self._chunks), len(self._words))
+
+    def finish(self) -> dict[str, NDArray[Any]]:
+        """The segment of the documents added, and begin another one."""
+        made = self._segment()
+        self._begin()
+        vocabulary = self._vocabulary
+        if vocabulary.remembered > MAX_REMEMBERED or vocabulary.size > MAX_CHARACTERS:
+            self._vocabulary = Vocabulary()
+        return made
+
+    def _segment(self) -> dict[str, NDArray[Any]]:
+        order = sorted(range(len(self._keys)), key=self._keys.__getitem__)
+        numbers = np.empty(len(order), np.int64)
+        numbers[order] = np.arange(len(order))
+        made: dict[str, NDArray[Any]] = {}
+        for field, inverted in self._inverted(numbers).items():
+            made |= inverted.arrays(field)
+        kinds = sorted(set(self._kinds))
+        codes = {kind: code for code, kind in enumerate(kinds)}
+        made["kind"] = np.array([codes[self._kinds[at]] for at in order], np.uint8)
+        _put_texts(made, "kind", [kind.encode() for kind in kinds])
+        made["deleted"] = np.array(self._deleted, np.bool_)[order]
+        made["digest"] = np.array(self._digests, np.uint64)[order]
+        for column, path in enumerate(SORTABLE):
+            _put_column(made, path, [self._sorts[at][column] for at in order])
+        _put_texts(made, "row", [self._rows[at] for at in order])
+        return made
+
+    def _inverted(self, numbers: NDArray[np.int64]) -> dict[str, Any]:
+        vocabulary = self._vocabulary
+        size = len(numbers)
+        chunks = np.array(self._chunks)
+        of_path = np.repeat(numbers, self._path_counts)
+        of_chunk = np.repeat(of_path, self._chunk_counts)
+        exact = np.array(vocabulary.exact_of)[chunks] if len(chunks) else chunks.astype(np.int32)
+        some = exact >= 0
+        words = np.array(self._words)
+        boosts, averages = np.array(self._fields).reshape(-1, 2).T
+        counts = np.array(self._word_counts)
+        of_field = np.repeat(numbers, self._field_counts)
+        number = within(np.ones(len(of_field), np.int64), np.array(self._field_counts))
+        lengths = sums(vocabulary.words.part_counts()[words], counts)
+        factors = np.zeros((size, int(number.max(initial=0)) + 1))
+        factors[of_field, number] = boosts / weights.length_factors(lengths, averages)
+        text = Used(chunks, of_chunk, np.array(self._chunk_counts))
+        by_document = sums(counts, np.array(self._field_counts))
+        spoken = Used(words, np.repeat(of_field, counts), by_document, np.repeat(number, counts))
+        return {
+            EXACT: exact_postings(
+                vocabulary.exact,
+                np.concatenate((exact[some], np.array(self._paths))),
+                np.concatenate((of_chunk[some], of_path)),
+            ),
+            WHOLE: whole_postings(
+                np.frombuffer(bytes(self._whole), ">u8"), np.repeat(numbers, self._whole_counts)
+            ),
+            TEXT: postings(vocabulary.text, text, size, np.ones((1, 1)), weights.K1),
+            WORDS: postings(vocabulary.words, spoken, size, factors, weights.K),
+        }
+
+
+def _put_texts(made: dict[str, NDArray[Any]], name: str, texts: Sequence[bytes]) -> None:
+    made[f"{name}.lexicon"], made[f"{name}.offsets"] = lexicon(texts)
+
+
+def _put_column(made: dict[str, NDArray[Any]], path: str, values: list[SortValue]) -> None:
+    """The arrays of a sortable path; values of another type than the path's count as missing."""
+    if SORTABLE[path] is str:
+        texts = sorted({value for value in values if isinstance(value, str)})
+        ranks: dict[SortValue, int] = {text: rank for rank, text in enumerate(texts)}
+        made[f"sort.{path}.rank"] = np.array([ranks.get(value, -1) for value in values], np.int32)
+        _put_texts(made, f"sort.{path}", [text.encode() for text in texts])
+    else:
+        made[f"sort.{path}.value"] = np.array(
+            [value if isinstance(value, int | float) else np.nan for value in values], np.float64
+        )

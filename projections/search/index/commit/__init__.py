@@ -1,0 +1,1 @@
+"""Commits of the index: written whole, opened, and followed as they come."""

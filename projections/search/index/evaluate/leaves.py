@@ -1,0 +1,287 @@
+"""Leaves of the query tree against one segment: which documents, and how well each matches."""
+
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+
+from domain.errors import InvalidInput
+from projections.search import tree
+from projections.search.analysis import fold, keyword, stem, tokens
+from projections.search.documents import is_whole
+from projections.search.index.evaluate.fuzzy import Fuzzy
+from projections.search.index.evaluate.lexicons import TermNumbers, spans
+from projections.search.index.evaluate.phrases import together
+from projections.search.index.evaluate.query_values import as_moment, as_number, literals
+from projections.search.index.evaluate.results import (
+    Dense,
+    Matches,
+    Sparse,
+    everything,
+    gathered,
+    nothing,
+    union,
+)
+from projections.search.index.evaluate.segments import SegmentView, Snapshot
+from projections.search.index.evaluate.term_results import Postings
+from projections.search.index.format.arrays import ranges
+from projections.search.index.format.schema import EXACT, TEXT, WHOLE, WORDS
+from projections.search.index.format.terms import NUMBER, PRESENT, SEPARATOR, sortable, whole_term
+from projections.search.index.format.weights import STEM
+from projections.search.language import patterns, regex
+from projections.visibility.field_paths import indexed_path
+
+MAX_EXPANSION = 500_000
+"""Terms that a pattern may stand for, unless they follow each other in the lexicon."""
+MAX_SLOP = 10_000
+_FREQUENT = 500
+
+Space = tuple[str, str]
+"""A field of the index and what the terms begin with."""
+
+
+class Leaves:
+    """Evaluates leaves against a segment; `check` raises when the time is up."""
+
+    def __init__(self, snapshot: Snapshot, view: SegmentView, check: Callable[[], None]) -> None:
+        self._snapshot = snapshot
+        self._view = view
+        self._check = check
+
+    def matches(self, node: tree.Leaf) -> Matches:
+        """The documents that the leaf matches, scored."""
+        match node:
+            case tree.MatchAll():
+                return everything(self._view, 1.0)
+            case tree.MatchNone():
+                return nothing(self._view)
+            case tree.Term(field=field, text=text):
+                return self._term(field, text)
+            case tree.Exact(field=field, value=value):
+                return self._best(self._exact(field, value))
+            case tree.Phrase(field=field, text=text, slop=slop):
+                return self._phrase(field, text, slop)
+            case tree.Fuzzy(field=field):
+                _refuse_whole(field)
+                return Fuzzy(self._snapshot, node, self._check).matches(self._view)
+            case tree.Wildcard(field=field, pattern=pattern):
+                folded = fold(pattern)
+                automaton = patterns.wildcard(folded)
+                return self._remembered(
+                    node, lambda: self._pattern(field, automaton, pattern, literals(folded))
+                )
+            case tree.Regex(field=field, pattern=pattern):
+                return self._remembered(
+                    node, lambda: self._pattern(field, regex.regex(pattern), pattern)
+                )
+            case tree.Range():
+                return self._remembered(node, lambda: self._range(node))
+            case tree.Exists(field=field):
+                return self._remembered(node, lambda: self._exists(indexed_path(field)))
+            case tree.Ids(values=values):
+                return self._ids(values)
+
+    def _remembered(self, key: Hashable, make: Callable[[], Sparse | Dense]) -> Matches:
+        return self._view.memory.get(key, make, lambda found: found.nbytes)
+
+    # Terms
+
+    def _term(self, field: str | None, text: str) -> Matches:
+        if field is not None and (field.endswith(".keyword") or is_whole(indexed_path(field))):
+            return self._best(self._exact(field, text))
+        found = tokens(text)
+        space, start = _home(field)
+        scored: list[Matches] = []
+        name = ""
+        if len(found.parts) == 1 or (found.wholes and len(text.split()) == 1):
+            name = found.wholes[0][0] if found.wholes else found.parts[0]
+            scored = self._postings(space, start + name)
+            if (root := stem(name)) != name:
+                roots = self._postings(space, start + root)
+                if field is not None:
+                    # A value of one word is kept whole only.
+                    roots += self._postings(
+                        EXACT, f"{indexed_path(field)}.keyword{SEPARATOR}{root}"
+                    )
+                scored += [f.scaled(STEM) for f in roots]
+        if len(found.parts) > 1:
+            scored.append(self._together((space, start), found.parts, 0))
+        if field is not None:
+            scored += (
+                self._values(field, text) if name == keyword(text) else self._exact(field, text)
+            )
+        return self._best(scored)
+
+    def _exact(self, field: str, value: str) -> list[Matches]:
+        """The documents with the whole value, or with a word that is the value."""
+        found = self._values(field, value)
+        if not field.endswith(".keyword") and not is_whole(path := indexed_path(field)):
+            found += self._postings(TEXT, f"{path}{SEPARATOR}{keyword(value)}")
+        return found
+
+    def _values(self, field: str, value: str) -> list[Matches]:
+        """The documents with the whole value."""
+        path = indexed_path(field)
+        if is_whole(path):
+            return self._postings(WHOLE, whole_term(path, value))
+        whole = keyword(value)
+        found = self._postings(EXACT, f"{path}.keyword{SEPARATOR}{whole}")
+        if whole in ("true", "false"):
+            found += self._postings(EXACT, f"{path}{SEPARATOR}{whole}")
+        if (number := as_number(value)) is not None:
+            found += self._postings(EXACT, f"{path}{SEPARATOR}{NUMBER}{sortable(number)}")
+        return found
+
+    def _postings(self, field: str, term: str | bytes) -> list[Matches]:
+        """The documents with a term, if there are any."""
+        name = term.encode() if isinstance(term, str) else term
+        number = self._view.number(field, name)
+        if number < 0:
+            return []
+        return [self._scored(field, number, name)]
+
+    def _scored(self, field: str, number: int, name: bytes) -> Postings:
+        weight = self._snapshot.term_weight(field, name)
+        if field in (EXACT, WHOLE):
+            return Postings(self._view, field, number, 0.0, weight)
+        return Postings(self._view, field, number, weight)
+
+    def _best(self, found: Sequence[Matches]) -> Matches:
+        return union(self._view, found, np.maximum)
+
+    def _ids(self, values: Sequence[str]) -> Matches:
+        if len(values) == 1:
+            return union(self._view, [f.fixed(1.0) for f in self._exact("id", values[0])])
+        found = [f.ids() for value in dict.fromkeys(values) for f in self._exact("id", value)]
+        return gathered(self._view, found, 1.0, self._check)
+
+    # Phrases
+
+    def _phrase(self, field: str | None, text: str, slop: int) -> Matches:
+        parts = tokens(text).parts
+        whole = field is not None and (field.endswith(".keyword") or is_whole(indexed_path(field)))
+        if len(parts) <= 1 or whole:
+            return self._term(field, text) if parts else nothing(self._view)
+        scored = [self._together(_home(field), parts, min(slop, MAX_SLOP))]
+        if field is not None:
+            scored += self._exact(field, text)
+        return self._best(scored)
+
+    def _together(self, space: Space, parts: tuple[str, ...], slop: int) -> Matches:
+        """Documents in which the parts follow each other; the score is that of all parts."""
+        field, start = space
+        view = self._view
+        names = [(start + part).encode() for part in parts]
+        numbers = [view.number(field, name) for name in names]
+        if min(numbers) < 0:
+            return nothing(view)
+        self._check()
+        scored = {
+            number: self._scored(field, number, name)
+            for number, name in zip(numbers, names, strict=True)
+        }
+        postings = [scored[number] for number in numbers]
+
+        def make() -> Sparse:
+            ids = together(view, field, numbers, postings, slop, self._check)
+            return Sparse(view.size, ids, 1.0)
+
+        ids = self._remembered(("together", field, tuple(numbers), slop), make).ids()
+        first, *others = scored.values()
+        scores = first.scores_at(ids)
+        for other in others:
+            scores = scores + other.scores_at(ids)
+        return Sparse(view.size, ids, scores)
+
+    # Many terms
+
+    def _pattern(
+        self,
+        field: str | None,
+        automaton: patterns.Automaton,
+        shown: str,
+        pieces: Sequence[str] | None = None,
+    ) -> Sparse | Dense:
+        _refuse_whole(field)
+        expanded: list[tuple[str, TermNumbers]] = []
+        for name, span in spans(self._view, field, automaton.prefix.encode()):
+            self._check()
+            expanded.append((name, span.matching(automaton, self._check, pieces)))
+        return self._union(expanded, shown)
+
+    def _union(self, expanded: Sequence[tuple[str, TermNumbers]], shown: str) -> Sparse | Dense:
+        """The documents with any of the terms."""
+        found = []
+        for name, terms in expanded:
+            if not len(terms):
+                continue
+            self._check()
+            inverted = self._view.fields[name]
+            first, last = int(terms[0]), int(terms[-1])
+            if last - first + 1 == len(terms):
+                found.append(inverted.ids[inverted.starts[first] : inverted.starts[last + 1]])
+                continue
+            if len(terms) > MAX_EXPANSION:
+                raise _too_many(shown)
+            begins = inverted.starts.take(terms)
+            sizes = inverted.starts.take(terms + 1) - begins
+            # What the many rare terms have goes in one piece, the frequent ones one by one.
+            rare = sizes < _FREQUENT
+            some = ranges(begins.compress(rare), sizes.compress(rare))
+            found.append(inverted.ids.take(some))
+            for term in terms.compress(~rare).tolist():
+                found.append(inverted.ids[inverted.postings(term)])
+        return gathered(self._view, found, 1.0, self._check)
+
+    def _range(self, node: tree.Range) -> Sparse | Dense:
+        path = indexed_path(node.field)
+        _refuse_whole(node.field)
+        bounds = [
+            (side, bound)
+            for side in ("gt", "gte", "lt", "lte")
+            if (bound := getattr(node, side)) is not None
+        ]
+        numbers = [(side, as_moment(bound)) for side, bound in bounds]
+        expanded = [self._between(f"{path}.keyword{SEPARATOR}", [
+            (side, keyword(bound)) for side, bound in bounds
+        ])]  # fmt: skip
+        encoded = [(side, sortable(number)) for side, number in numbers if number is not None]
+        if len(encoded) == len(bounds):
+            expanded.append(self._between(f"{path}{SEPARATOR}{NUMBER}", encoded))
+        return self._union([(EXACT, terms) for terms in expanded], node.field)
+
+    def _between(self, start: str, bounds: Sequence[tuple[str, str]]) -> TermNumbers:
+        """The terms of `exact` that begin with `start` and go on between the bounds."""
+        inverted = self._view.fields[EXACT]
+        low, high = inverted.span(start.encode())
+        for side, bound in bounds:
+            term = (start + bound).encode()
+            # Nothing lies between a term and itself with a zero byte added.
+            at = inverted.first(term + b"\0" if side in ("gt", "lte") else term)
+            if side.startswith("g"):
+                low = max(low, at)
+            else:
+                high = min(high, at)
+        return np.arange(low, high)
+
+    def _exists(self, path: str) -> Sparse | Dense:
+        inverted = self._view.fields[EXACT]
+        low, high = inverted.span(f"{PRESENT}{path}.".encode())
+        own = inverted.find(f"{PRESENT}{path}".encode())
+        itself = np.arange(own, own + 1) if own >= 0 else np.empty(0, np.int64)
+        return self._union([(EXACT, itself), (EXACT, np.arange(low, high))], path)
+
+
+def _refuse_whole(field: str | None) -> None:
+    if field is not None and is_whole(indexed_path(field)):
+        raise InvalidInput(f"{field[:80]} is only matched whole: give a complete value")
+
+
+def _too_many(shown: str) -> InvalidInput:
+    return InvalidInput(
+        f"{shown[:80]!r} stands for more than {MAX_EXPANSION} different words: make it longer"
+    )
+
+
+def _home(field: str | None) -> Space:
+    """Where the tokens of a field are."""
+    return (WORDS, "") if field is None else (TEXT, indexed_path(field) + SEPARATOR)

@@ -1,0 +1,241 @@
+"""What a node of the query tree comes to in one segment: documents and their scores.
+
+Few documents are kept as their numbers, many as a mask over the segment; the postings of a term
+stay where they are until it is known which of them are needed. All sums are made in the order of
+the clauses and in single precision, so that the same document scores the same on every way.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
+
+Scores = NDArray[np.float32]
+_NONE = np.empty(0, np.int32)
+DENSE = 32
+"""A mask is better than numbers from one document in so many on."""
+
+
+class Matches(Protocol):
+    """Documents of a segment, each with a score."""
+
+    @property
+    def count(self) -> int:
+        """How many documents there are."""
+
+    @property
+    def constant(self) -> float | None:
+        """The score of all documents, where it is the same."""
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether masks are the cheaper form."""
+
+    def ids(self) -> DocIds:
+        """The documents in order."""
+
+    def mask(self) -> Mask:
+        """The documents as a mask; not to be changed."""
+
+    def present(self, ids: DocIds) -> Mask:
+        """Which of the documents are here."""
+
+    def scores_at(self, ids: DocIds) -> Scores:
+        """Scores of documents, 0 for those that are not here."""
+
+    def dense(self) -> Scores:
+        """Scores of all documents of the segment, 0 for those that are not here."""
+
+    def scaled(self, factor: float) -> "Matches":
+        """The documents with their scores multiplied."""
+
+    def fixed(self, score: float) -> "Matches":
+        """The documents, all with this score."""
+
+
+class Sparse:
+    """Documents by number; `scores` of each, or one for all."""
+
+    is_dense = False
+
+    def __init__(self, size: int, ids: DocIds, scores: Scores | float) -> None:
+        self._size = size
+        self._ids = ids
+        self._scores = scores
+        self.count = len(ids)
+        self.constant = None if isinstance(scores, np.ndarray) else rounded(scores)
+        self.nbytes = ids.nbytes
+
+    def ids(self) -> DocIds:
+        return self._ids
+
+    def mask(self) -> Mask:
+        mask = np.zeros(self._size, np.bool_)
+        mask[self._ids] = True
+        return mask
+
+    def present(self, ids: DocIds) -> Mask:
+        return among(self._ids, ids)[1]
+
+    def scores_at(self, ids: DocIds) -> Scores:
+        if ids is self._ids:
+            return filled(self._scores, len(ids))
+        places, present = among(self._ids, ids)
+        return picked(self._scores, places, present)
+
+    def dense(self) -> Scores:
+        found = np.zeros(self._size, np.float32)
+        found[self._ids] = self._scores
+        return found
+
+    def scaled(self, factor: float) -> Matches:
+        return Sparse(self._size, self._ids, times(self._scores, factor))
+
+    def fixed(self, score: float) -> Matches:
+        return Sparse(self._size, self._ids, score)
+
+
+class Dense:
+    """Documents as a mask; `scores` of all documents (0 outside the mask), or one for all."""
+
+    is_dense = True
+
+    def __init__(self, mask: Mask, scores: Scores | float) -> None:
+        self._mask = mask
+        self._scores = scores
+        self._count = -1
+        self.constant = None if isinstance(scores, np.ndarray) else rounded(scores)
+        self.nbytes = mask.nbytes
+
+    @property
+    def count(self) -> int:
+        if self._count < 0:
+            self._count = int(np.count_nonzero(self._mask))
+        return self._count
+
+    def ids(self) -> DocIds:
+        return np.flatnonzero(self._mask).astype(np.int32)
+
+    def mask(self) -> Mask:
+        return self._mask
+
+    def present(self, ids: DocIds) -> Mask:
+        return self._mask.take(ids)
+
+    def scores_at(self, ids: DocIds) -> Scores:
+        if isinstance(self._scores, np.ndarray):
+            return self._scores.take(ids)
+        return self._mask.take(ids) * np.float32(self._scores)
+
+    def dense(self) -> Scores:
+        if isinstance(self._scores, np.ndarray):
+            return self._scores
+        return self._mask * np.float32(self._scores)
+
+    def scaled(self, factor: float) -> Matches:
+        return Dense(self._mask, times(self._scores, factor))
+
+    def fixed(self, score: float) -> Matches:
+        return Dense(self._mask, score)
+
+
+def nothing(view: SegmentView) -> Sparse:
+    """No document."""
+    return Sparse(view.size, _NONE, 0.0)
+
+
+def everything(view: SegmentView, score: float) -> Matches:
+    """All documents."""
+    return Dense(view.everyone, score)
+
+
+def of_mask(mask: Mask, score: float) -> Sparse | Dense:
+    """The documents of a mask, by number where they are few."""
+    found = Dense(mask, score)
+    if found.count * DENSE > len(mask):
+        return found
+    return Sparse(len(mask), found.ids(), score)
+
+
+def gathered(
+    view: SegmentView, lists: Sequence[DocIds], score: float, check: Callable[[], None]
+) -> Sparse | Dense:
+    """The documents of all lists, which may be in any order and come again."""
+    if sum(map(len, lists)) * DENSE <= view.size:
+        return Sparse(view.size, np.unique(np.concatenate((*lists, _NONE))), score)
+    mask = np.zeros(view.size, np.bool_)
+    for ids in lists:
+        check()
+        mask[ids] = True
+    return of_mask(mask, score)
+
+
+Combine = Callable[..., Scores]
+
+
+def union(view: SegmentView, clauses: Sequence[Matches], combine: Combine = np.add) -> Matches:
+    """The documents of any clause; their scores combined in the order of the clauses."""
+    clauses = [clause for clause in clauses if clause.count]
+    if not clauses:
+        return nothing(view)
+    if len(clauses) == 1:
+        return clauses[0]
+    if is_many(view, clauses):
+        mask = clauses[0].mask() | clauses[1].mask()
+        scores = combine(clauses[0].dense(), clauses[1].dense())
+        for clause in clauses[2:]:
+            mask |= clause.mask()
+            combine(scores, clause.dense(), out=scores)
+        return Dense(mask, scores)
+    ids = np.unique(np.concatenate([clause.ids() for clause in clauses]))
+    scores = clauses[0].scores_at(ids)
+    for clause in clauses[1:]:
+        scores = combine(scores, clause.scores_at(ids))
+    return Sparse(view.size, ids, scores)
+
+
+def is_many(view: SegmentView, clauses: Sequence[Matches]) -> bool:
+    """Whether the documents of all clauses are better kept as a mask."""
+    return sum(clause.count for clause in clauses) * DENSE > view.size or any(
+        clause.is_dense for clause in clauses
+    )
+
+
+def among(known: DocIds, ids: DocIds) -> tuple[NDArray[np.intp], Mask]:
+    """Where each document is among the known ones, and whether it is."""
+    if not len(known):
+        return np.zeros(len(ids), np.intp), np.zeros(len(ids), np.bool_)
+    places = known.searchsorted(ids)
+    np.minimum(places, len(known) - 1, out=places)
+    return places, known.take(places) == ids
+
+
+def picked(scores: Scores | float, places: NDArray[np.intp], present: Mask) -> Scores:
+    """Scores from these places, 0 where the document is not present."""
+    if isinstance(scores, np.ndarray):
+        return scores.take(places) * present if len(scores) else np.zeros(len(places), np.float32)
+    return present * np.float32(scores)
+
+
+def filled(scores: Scores | float, size: int) -> Scores:
+    """A score for each of so many documents."""
+    return scores if isinstance(scores, np.ndarray) else np.full(size, scores, np.float32)
+
+
+@overload
+def times(scores: float, factor: float) -> float: ...
+@overload
+def times(scores: Scores | float, factor: float) -> Scores | float: ...
+def times(scores: Scores | float, factor: float) -> Scores | float:
+    """The scores multiplied, in single precision."""
+    if isinstance(scores, np.ndarray):
+        return scores * np.float32(factor)
+    return float(np.float32(scores) * np.float32(factor))
+
+
+def rounded(score: float) -> float:
+    """The score in single precision."""
+    return float(np.float32(score))

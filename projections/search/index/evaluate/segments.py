@@ -1,0 +1,227 @@
+"""What a search reads: the segments of one commit, immutable and shared by all threads."""
+
+import math
+import threading
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.search.index.format.arrays import Inverted, ranges, starts
+from projections.search.index.format.schema import EXACT, TEXT, WHOLE, WORDS, Row
+from projections.search.index.format.weights import HIGHEST, K1
+
+Mask = NDArray[np.bool_]
+DocIds = NDArray[np.int32]
+"""Documents by their numbers in the segment, ascending."""
+T = TypeVar("T")
+
+MAX_REMEMBERED_BYTES = 64_000_000
+"""Of results remembered for a segment..."""
+REMEMBERED_PER_DOCUMENT, LEAST_REMEMBERED = 640, 1_000_000
+"""...and for a small one."""
+_SNAPSHOT_BYTES = 16_000_000
+MAX_REMEMBERED_FIGURES = 50_000
+_MAX_ALLOWED = 64
+_OVERHEAD = 200
+"""Bytes of an entry beside its arrays."""
+_UNKNOWN = np.empty(0, np.bool_)
+_decode_row = msgspec.msgpack.Decoder(Row).decode
+
+
+class Memory:
+    """Results by what they are of, up to so many bytes; what was used last stays longest."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._held = 0
+        self._lock = threading.Lock()
+        self._entries: dict[Hashable, tuple[Any, int]] = {}
+
+    def get(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
+        """The result remembered under the key, or a new one of so many bytes."""
+        with self._lock:
+            entry = self._entries.pop(key, None)
+            if entry is not None:
+                self._entries[key] = entry
+                known: T = entry[0]
+                return known
+        made = make()
+        bytes_ = size(made) + _OVERHEAD
+        with self._lock:
+            replaced = self._entries.pop(key, None)
+            self._held += bytes_ - (replaced[1] if replaced else 0)
+            self._entries[key] = (made, bytes_)
+            while self._held > self._limit and len(self._entries) > 1:
+                self._held -= self._entries.pop(next(iter(self._entries)))[1]
+        return made
+
+    def array(self, key: Hashable, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+        """The same for an array."""
+        return self.get(key, make, _bytes)
+
+
+def _bytes(array: NDArray[Any]) -> int:
+    return array.nbytes
+
+
+class SegmentView:
+    """One segment; `dead` marks the documents that were replaced or removed since."""
+
+    def __init__(
+        self, name: str, arrays: Mapping[str, NDArray[Any]], dead: Mask | None = None
+    ) -> None:
+        self.name = name
+        self.arrays = arrays
+        self.size = len(arrays["kind"])
+        self.fields = {field: Inverted.of(arrays, field) for field in (WHOLE, EXACT, TEXT, WORDS)}
+        remembered = LEAST_REMEMBERED + REMEMBERED_PER_DOCUMENT * self.size
+        self.memory = Memory(min(MAX_REMEMBERED_BYTES, remembered))
+        """What does not depend on the dead."""
+        self._numbers: dict[tuple[str, bytes], int] = {}
+        self._bury(dead)
+
+    def with_dead(self, dead: Mask | None) -> "SegmentView":
+        """The same segment with other dead documents; what is remembered of it is shared."""
+        view = object.__new__(SegmentView)
+        view.__dict__.update(self.__dict__)
+        view._bury(dead)
+        return view
+
+    def _bury(self, dead: Mask | None) -> None:
+        self.dead = dead if dead is not None and dead.any() else None
+        self.live: Mask | None = None if self.dead is None else ~self.dead
+        self.count = self.size if self.live is None else int(np.count_nonzero(self.live))
+        """Documents that are not dead."""
+        self._allowed: dict[Hashable, Mask | None] = {}
+        self._frequencies: dict[tuple[str, int], int] = {}
+
+    @cached_property
+    def everyone(self) -> Mask:
+        """A mask of all documents."""
+        return np.ones(self.size, np.bool_)
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of the segment's documents."""
+        return tuple(self.texts("kind"))
+
+    def texts(self, name: str) -> Sequence[str]:
+        """A column of texts that is small enough to be read whole."""
+        lexicon, offsets = self.arrays[f"{name}.lexicon"].tobytes(), self.arrays[f"{name}.offsets"]
+        ends = offsets.tolist()
+        return [lexicon[a:b].decode() for a, b in pairwise(ends)]
+
+    def number(self, field: str, term: bytes) -> int:
+        """The number of a term in the field, -1 when no document has it."""
+        number = self._numbers.get((field, term))
+        if number is None:
+            number = self.fields[field].find(term)
+            if len(self._numbers) >= MAX_REMEMBERED_FIGURES:
+                self._numbers.clear()
+            self._numbers[field, term] = number
+        return number
+
+    def frequency(self, field: str, term: bytes) -> int:
+        """How many living documents have the term."""
+        number = self.number(field, term)
+        if number < 0:
+            return 0
+        inverted = self.fields[field]
+        if self.dead is None:
+            return int(inverted.starts[number + 1] - inverted.starts[number])
+        known = self._frequencies.get((field, number))
+        if known is None:
+            ids = inverted.ids[inverted.postings(number)]
+            known = len(ids) - int(np.count_nonzero(self.dead.take(ids)))
+            if len(self._frequencies) >= MAX_REMEMBERED_FIGURES:
+                self._frequencies.clear()
+            self._frequencies[field, number] = known
+        return known
+
+    def frequencies(self, field: str, terms: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The same for many terms by their numbers."""
+        inverted = self.fields[field]
+        begins = inverted.starts.take(terms)
+        sizes = inverted.starts.take(terms + 1) - begins
+        if self.live is None or not len(terms):
+            return sizes
+        living = self.live.take(inverted.ids.take(ranges(begins, sizes)))
+        return np.add.reduceat(living, starts(sizes)[:-1], dtype=np.int64)
+
+    def allowed(self, kinds: frozenset[str] | None, include_deleted: bool) -> Mask | None:
+        """The living documents of these kinds; None when that is all of the segment."""
+        key = (kinds, include_deleted)
+        known = self._allowed.get(key, _UNKNOWN)
+        if known is not _UNKNOWN:
+            return known
+        mask = self._allow(kinds, include_deleted)
+        if len(self._allowed) >= _MAX_ALLOWED:
+            self._allowed = {}
+        self._allowed[key] = mask
+        return mask
+
+    def _allow(self, kinds: frozenset[str] | None, include_deleted: bool) -> Mask | None:
+        masks = [] if self.live is None else [self.live]
+        if not include_deleted and self.arrays["deleted"].any():
+            masks.append(~self.arrays["deleted"])
+        if kinds is not None and not kinds.issuperset(self.kinds):
+            codes = [code for code, kind in enumerate(self.kinds) if kind in kinds]
+            masks.append(np.isin(self.arrays["kind"], np.array(codes, np.uint8)))
+        return np.logical_and.reduce(masks) if masks else None
+
+    @cached_property
+    def _row_places(self) -> tuple[memoryview, memoryview]:
+        return self.arrays["row.lexicon"].data, self.arrays["row.offsets"].data
+
+    def row(self, number: int) -> Row:
+        """What is kept of a document."""
+        data, offsets = self._row_places
+        return _decode_row(data[offsets[number] : offsets[number + 1]])
+
+    def key(self, number: int) -> tuple[str, str]:
+        """Name and id of a document, the order in which documents are numbered."""
+        row = self.row(number)
+        return str(row.sort[0] or ""), row.id
+
+    def place(self, name: str, entity_id: str) -> int:
+        """How many documents come before or at this name and id."""
+        at = bisect_left(range(self.size), (name, entity_id), key=self.key)
+        return at + (at < self.size and self.key(at) == (name, entity_id))
+
+
+class Snapshot:
+    """The segments of one commit, with figures over all of them."""
+
+    def __init__(self, views: Sequence[SegmentView], generation: int) -> None:
+        self.views = tuple(views)
+        self.generation = generation
+        self.documents = sum(view.count for view in self.views)
+        """Living documents, soft-deleted ones included."""
+        self.memory = Memory(_SNAPSHOT_BYTES)
+        """What depends on all segments."""
+        self._weights: dict[tuple[str, bytes], float] = {}
+
+    def weight(self, field: str, frequency: int) -> float:
+        """The score of a term with this frequency: of an impact of 1, or where there is none."""
+        rarity = math.log(1 + (self.documents - frequency + 0.5) / (frequency + 0.5))
+        return rarity if field in (EXACT, WHOLE) else rarity * (K1 + 1) / HIGHEST
+
+    def term_weight(self, field: str, term: bytes) -> float:
+        """The same for a term."""
+        known = self._weights.get((field, term))
+        if known is None:
+            known = self.weight(field, self.frequency(field, term))
+            if len(self._weights) >= MAX_REMEMBERED_FIGURES:
+                self._weights.clear()
+            self._weights[field, term] = known
+        return known
+
+    def frequency(self, field: str, term: bytes) -> int:
+        """How many living documents have the term."""
+        return sum(view.frequency(field, term) for view in self.views)

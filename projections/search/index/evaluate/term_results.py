@@ -1,0 +1,118 @@
+"""The documents of one term: its postings, left where they are until some of them are needed."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.search.index.evaluate.results import (
+    DENSE,
+    Matches,
+    Scores,
+    Sparse,
+    among,
+    filled,
+    rounded,
+    times,
+)
+from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
+
+
+class Postings:
+    """The documents of one term, scored by its impacts; nothing is copied before it is needed."""
+
+    def __init__(
+        self,
+        view: SegmentView,
+        field: str,
+        number: int,
+        weight: float,
+        score: float | None = None,
+        factors: tuple[float, ...] = (),
+    ) -> None:
+        """`weight` is the score of an impact of 1; or all documents have the same `score`."""
+        self._view = view
+        self._term = (field, number)
+        self._weight = weight
+        self._factors = factors
+        self.constant = None if score is None else rounded(score)
+        inverted = view.fields[field]
+        self._slice = inverted.postings(number)
+        self._ids = inverted.ids[self._slice]
+        self._impacts = inverted.impacts
+        self.count = len(self._ids)
+        self.is_dense = self.count * DENSE > view.size
+
+    def ids(self) -> DocIds:
+        return self._ids
+
+    def impacts(self) -> NDArray[np.uint8]:
+        """Of each document; only where there is no constant."""
+        assert self._impacts is not None
+        return self._impacts[self._slice]
+
+    def _table(self) -> NDArray[np.uint8]:
+        """Impacts of all documents of the segment, 0 without the term."""
+
+        def make() -> NDArray[np.uint8]:
+            table = np.zeros(self._view.size, np.uint8)
+            table[self._ids] = 1 if self._impacts is None else self._impacts[self._slice]
+            return table
+
+        return self._view.memory.array(("impacts", *self._term), make)
+
+    def mask(self) -> Mask:
+        if self.is_dense:
+            return np.not_equal(self._table(), 0)
+        mask = np.zeros(self._view.size, np.bool_)
+        mask[self._ids] = True
+        return mask
+
+    def present(self, ids: DocIds) -> Mask:
+        if self.is_dense:
+            return np.not_equal(self._table().take(ids), 0)
+        return among(self._ids, ids)[1]
+
+    def scores_at(self, ids: DocIds) -> Scores:
+        if ids is self._ids:
+            return filled(self._scores(), len(ids))
+        if self.is_dense:
+            return self.scored(self._table().take(ids))
+        places, present = among(self._ids, ids)
+        if self._impacts is None or not self.count:
+            return self.scored(present.view(np.uint8))
+        return self.scored(self.impacts().take(places) * present)
+
+    def dense(self) -> Scores:
+        if self.is_dense:
+            return self.scored(self._table())
+        found = np.zeros(self._view.size, np.float32)
+        found[self._ids] = self._scores()
+        return found
+
+    def among(self, allowed: Mask) -> Matches:
+        """The allowed ones of the documents."""
+        inside = allowed.take(self._ids)
+        ids = self._ids.compress(inside)
+        if self.constant is not None:
+            return Sparse(self._view.size, ids, self.constant)
+        return Sparse(self._view.size, ids, self.scored(self.impacts().compress(inside)))
+
+    def _scores(self) -> Scores | float:
+        return self.constant if self.constant is not None else self.scored(self.impacts())
+
+    def scored(self, impacts: NDArray[np.uint8]) -> Scores:
+        """The scores that impacts of some of the documents come to."""
+        if self.constant is not None:
+            present: Scores = np.not_equal(impacts, 0).astype(np.float32)
+            return present * np.float32(self.constant)
+        scores: Scores = np.multiply(impacts, np.float32(self._weight), dtype=np.float32)
+        for factor in self._factors:
+            scores *= np.float32(factor)
+        return scores
+
+    def scaled(self, factor: float) -> Matches:
+        if self.constant is not None:
+            return self.fixed(times(self.constant, factor))
+        return Postings(self._view, *self._term, self._weight, factors=(*self._factors, factor))
+
+    def fixed(self, score: float) -> Matches:
+        return Postings(self._view, *self._term, 0.0, score)

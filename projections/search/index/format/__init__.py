@@ -1,0 +1,1 @@
+"""What the index is on disk: terms, arrays, the schema, Whoosh's codec, files and manifest."""

@@ -1,0 +1,58 @@
+"""The terms of the index, and which field of it holds what.
+
+Four fields hold everything, so that the schema does not depend on what entities contain: `exact`
+has whole values as `path.keyword␟value`, numbers as `path␟#hex`, booleans, and a term per path
+that is present; `whole` has digests of values that are only matched whole, as ids are; `text` has
+the tokens of each path as `path␟token` with positions; `words` has the tokens of the kinds' search
+fields for queries that name no field.
+"""
+
+import math
+import struct
+from hashlib import blake2b
+
+from projections.search.analysis import keyword
+from projections.search.documents import Scalar
+
+SEPARATOR = "\x1f"
+PRESENT = "\x1e"
+NUMBER = "#"
+VALUE_GAP = 128
+"""Positions between two values, more than any slop, so that no phrase spans them."""
+MAX_KEYWORD = 4_096
+"""Longer texts are found by their words only."""
+WHOLE_SIZE = 8
+"""Bytes of a term of `whole`."""
+
+
+def exact_term(path: str, value: Scalar) -> str | None:
+    """The term of a value of the path in `exact`; None for a text that is too long for one."""
+    if not isinstance(value, str):
+        return scalar_term(path, value)
+    if len(value) > MAX_KEYWORD:
+        return None
+    return f"{path}.keyword{SEPARATOR}{keyword(value)}"
+
+
+def whole_term(path: str, value: str) -> bytes:
+    """The term of a text of a path that `is_whole`, in `whole`."""
+    text = f"{path}{SEPARATOR}{keyword(value)}"
+    return blake2b(text.encode(), digest_size=WHOLE_SIZE).digest()
+
+
+def scalar_term(path: str, value: int | float | bool) -> str:
+    """The exact term of a number or boolean."""
+    if isinstance(value, bool):
+        return f"{path}{SEPARATOR}{'true' if value else 'false'}"
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf
+    return f"{path}{SEPARATOR}{NUMBER}{sortable(number)}"
+
+
+def sortable(number: float) -> str:
+    """Hexadecimal digits in the order of the numbers."""
+    bits: int = struct.unpack(">Q", struct.pack(">d", number + 0.0))[0]
+    bits = bits ^ 0xFFFFFFFFFFFFFFFF if bits >> 63 else bits | 1 << 63
+    return f"{bits:016x}"

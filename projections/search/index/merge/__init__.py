@@ -1,0 +1,1 @@
+"""Several segments to one: which, when, and how."""

@@ -1,0 +1,194 @@
+"""Inverted indexes of several segments to one.
+
+Postings are taken in blocks of terms and written as they come, so that memory does not grow with
+the segments.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.search.index.format.arrays import (
+    ArrayFile,
+    Arrays,
+    Inverted,
+    Slot,
+    lexicon,
+    ranges,
+)
+from projections.search.index.format.arrays import starts as starts_of
+from projections.search.index.format.schema import WHOLE
+from projections.search.index.format.terms import WHOLE_SIZE
+
+BLOCK = 250_000
+"""Positions, or postings, that are held at a time."""
+
+Offsets = NDArray[np.int64]
+
+
+def read_texts(arrays: Arrays, name: str) -> list[bytes]:
+    """The texts named so, in their order."""
+    data = arrays[f"{name}.lexicon"].tobytes()
+    offsets = arrays[f"{name}.offsets"].tolist()
+    return [data[low:high] for low, high in pairwise(offsets)]
+
+
+def united(lexicons: Sequence[list[bytes]]) -> tuple[list[Offsets], list[bytes]]:
+    """For each lexicon the places of its texts in the union of all, and that union."""
+    together: list[bytes] = []
+    for texts in lexicons:
+        together += texts
+    union = list(dict.fromkeys(sorted(together)))  # the sort makes use of the sorted runs
+    places = {text: place for place, text in enumerate(union)}
+    return [
+        np.fromiter(map(places.__getitem__, texts), np.int64, len(texts)) for texts in lexicons
+    ], union
+
+
+def _mapped_digests(lexicons: Sequence[NDArray[Any]]) -> tuple[list[Offsets], NDArray[Any]]:
+    """The same for texts of 8 bytes."""
+    found = [texts.view(">u8").astype(np.uint64) for texts in lexicons]
+    union = np.sort(np.concatenate(found))
+    union = union[np.append(True, union[1:] != union[:-1])[: len(union)]]
+    return [np.searchsorted(union, texts) for texts in found], union
+
+
+def put_texts(file: ArrayFile, name: str, texts: Sequence[bytes]) -> None:
+    """Write texts as `read_texts` reads them."""
+    data, offsets = lexicon(texts)
+    file.put(f"{name}.lexicon", data)
+    file.put(f"{name}.offsets", offsets)
+
+
+class MergedField:
+    """The merge of one inverted index."""
+
+    def __init__(
+        self,
+        name: str,
+        arrays: Sequence[Arrays],
+        numbers: Sequence[Offsets],
+        check: Callable[[], None],
+    ) -> None:
+        self._name = name
+        self._parts = [Inverted.of(each, name) for each in arrays]
+        self._numbers = numbers
+        self._check = check
+        self._union: Any
+        if name == WHOLE:
+            self._terms, self._union = _mapped_digests([part.lexicon for part in self._parts])
+        else:
+            self._terms, self._union = united([read_texts(each, name) for each in arrays])
+
+    def write(self, file: ArrayFile) -> None:
+        """Write the arrays of the field."""
+        name, first = self._name, self._parts[0]
+        postings, positions = self._sizes()
+        ids = file.reserve(f"{name}.ids", np.int32, postings)
+        impacts = places = begins = None
+        if first.impacts is not None:
+            impacts = file.reserve(f"{name}.impacts", np.uint8, postings)
+        if first.positions is not None:
+            places = file.reserve(f"{name}.positions", np.int32, positions)
+            begins = file.reserve(f"{name}.position_starts", np.int64, postings + 1)
+            begins.write(np.zeros(1, np.int64))
+        counts = np.zeros(len(self._union), np.int64)
+        written = 0
+        for low, high in self._blocks():
+            self._check()
+            block = self._block(low, high)
+            counts[low:high] = np.bincount(block.terms - low, minlength=high - low)
+            ids.write(block.ids)
+            if impacts is not None:
+                impacts.write(block.impacts)
+            if places is not None and begins is not None:
+                written += self._write_positions(block, places, begins, written)
+        used = np.flatnonzero(counts)
+        file.put(f"{name}.starts", starts_of(counts[used]))
+        if name == WHOLE:
+            file.put(f"{name}.lexicon", self._union[used].astype(">u8").view(np.uint8))
+            file.put(f"{name}.offsets", np.arange(len(used) + 1, dtype=np.int64) * WHOLE_SIZE)
+        else:
+            put_texts(file, name, [self._union[place] for place in used.tolist()])
+
+    def _blocks(self) -> Iterator[tuple[int, int]]:
+        """Ranges of the terms of the union, of about a block each."""
+        sizes = np.zeros(len(self._union), np.int64)
+        for part, terms in zip(self._parts, self._terms, strict=True):
+            starts = part.starts
+            if part.position_starts is not None:
+                starts = part.position_starts[starts]
+            sizes[terms] += np.diff(starts)
+        ends = np.cumsum(sizes)
+        low, done = 0, 0
+        while low < len(ends):
+            high = max(low + 1, int(np.searchsorted(ends, done + BLOCK, "right")))
+            yield low, high
+            low, done = high, int(ends[high - 1])
+
+    def _sizes(self) -> tuple[int, int]:
+        """How many postings and positions belong to live documents."""
+        postings = positions = 0
+        for part, new in zip(self._parts, self._numbers, strict=True):
+            for begin in range(0, len(part.ids), BLOCK):
+                end = min(begin + BLOCK, len(part.ids))
+                live = new[part.ids[begin:end]] >= 0
+                postings += int(live.sum())
+                if part.position_starts is not None:
+                    positions += int(np.diff(part.position_starts[begin : end + 1])[live].sum())
+        return postings, positions
+
+    def _block(self, low: int, high: int) -> "_Block":
+        """The postings of a range of terms of the union, in their new order."""
+        terms, ids, impacts, begins, sizes = [], [], [], [], []
+        pieces: list[NDArray[Any]] = []
+        base = 0
+        for part, mapped, new in zip(self._parts, self._terms, self._numbers, strict=True):
+            first, last = np.searchsorted(mapped, (low, high)).tolist()
+            begin, end = int(part.starts[first]), int(part.starts[last])
+            number = new[part.ids[begin:end]]
+            live = number >= 0
+            ids.append(number[live])
+            terms.append(
+                np.repeat(mapped[first:last], np.diff(part.starts[first : last + 1]))[live]
+            )
+            if part.impacts is not None:
+                impacts.append(part.impacts[begin:end][live])
+            if part.position_starts is not None and part.positions is not None:
+                places = part.position_starts[begin : end + 1]
+                begins.append((places[:-1] - places[0] + base)[live])
+                sizes.append(np.diff(places)[live])
+                pieces.append(part.positions[int(places[0]) : int(places[-1])])
+                base += len(pieces[-1])
+        term, number = np.concatenate(terms), np.concatenate(ids)
+        order = np.argsort((term - low) << 32 | number)
+        none = np.zeros(0, np.int64)
+        return _Block(
+            term[order],
+            number[order],
+            np.concatenate(impacts)[order] if impacts else none,
+            np.concatenate(begins)[order] if begins else none,
+            np.concatenate(sizes)[order] if sizes else none,
+            np.concatenate(pieces) if pieces else none,
+        )
+
+    @staticmethod
+    def _write_positions(block: "_Block", places: Slot, begins: Slot, written: int) -> int:
+        places.write(block.positions[ranges(block.begins, block.sizes)])
+        begins.write(np.cumsum(block.sizes) + written)
+        return int(block.sizes.sum())
+
+
+class _Block(msgspec.Struct, frozen=True):
+    """Postings side by side, and where the positions of each are."""
+
+    terms: Offsets
+    ids: Offsets
+    impacts: NDArray[Any]
+    begins: Offsets
+    sizes: Offsets
+    positions: NDArray[Any]

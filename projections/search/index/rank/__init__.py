@@ -1,0 +1,1 @@
+"""The page of hits: the best by score or by a sorted field, without sorting all."""

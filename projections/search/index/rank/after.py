@@ -1,0 +1,124 @@
+"""Pages that begin after a hit, told by its sort values."""
+
+import math
+from bisect import bisect_left
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from domain.errors import InvalidInput
+from projections.search.documents import SORTABLE, SortValue
+from projections.search.engine import SCORE, Sort
+from projections.search.index.evaluate.results import Matches, Sparse
+from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
+
+Key = tuple[Any, ...]
+_NULL = "null"
+"""A missing value as it is written in a query string."""
+
+
+class _Reversed(str):
+    """A text that sorts the other way round."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: str) -> bool:
+        return str.__gt__(self, other)
+
+    def __gt__(self, other: str) -> bool:
+        return str.__lt__(self, other)
+
+
+def comparable(value: SortValue, sort: Sort) -> Key:
+    """What hits are compared by: missing values come after all others, in both directions."""
+    if value is None:
+        return (True, 0)
+    if not sort.descending:
+        return (False, value)
+    return (False, _Reversed(value) if isinstance(value, str) else -value)
+
+
+class After:
+    """The hit after which a page begins; InvalidInput when the values are not a hit's."""
+
+    def __init__(self, values: tuple[SortValue, ...], sort: Sort) -> None:
+        if len(values) == 2:
+            # Clients leave a null out when they build the query string.
+            values = (None, *values)
+        if len(values) != 3:
+            raise InvalidInput(f"search_after needs the 3 sort values of a hit, got {len(values)}")
+        value, name, entity_id = values
+        if value == _NULL:
+            value = None
+        if not isinstance(name, str) or not isinstance(entity_id, str):
+            raise InvalidInput("search_after needs the sort values of a hit: value, name and id")
+        number = sort.field == SCORE or SORTABLE[sort.field] is float
+        if isinstance(value, str) and number:
+            value = _as_number(value, sort.field)
+        if isinstance(value, int | float) and not number:
+            value = str(value)
+        if sort.field == SCORE and value is None:
+            raise InvalidInput("search_after begins with the score")
+        self._value = value
+        self._name = name
+        self._id = entity_id
+        self._sort = sort
+
+    def following(self, view: SegmentView, found: Matches) -> Matches:
+        """Those of the documents that come after the hit."""
+        ids = found.ids()
+        place = view.place(self._name, self._id)
+        if self._sort.field == SCORE:
+            scores: NDArray[Any] = found.scores_at(ids)
+            keep = self._beyond(scores.astype(np.float64), ids, place, self._value)
+        elif SORTABLE[self._sort.field] is float:
+            keep = self._beyond(
+                view.arrays[f"sort.{self._sort.field}.value"].take(ids), ids, place, self._value
+            )
+        else:
+            keep = self._beyond_text(view, ids, place)
+        ids = ids.compress(keep)
+        scored = found.scores_at(ids) if found.constant is None else found.constant
+        return Sparse(view.size, ids, scored)
+
+    def _beyond(self, values: NDArray[Any], ids: DocIds, place: int, value: SortValue) -> Mask:
+        """Which values come after, NaN being missing."""
+        later: Mask = np.greater_equal(ids, place)
+        missing: Mask = np.isnan(values)
+        if value is None:
+            return missing & later
+        limit = np.float64(float(value))
+        further = np.less(values, limit) if self._sort.descending else np.greater(values, limit)
+        same: Mask = np.equal(values, limit) & later
+        beyond: Mask = further | missing | same
+        return beyond
+
+    def _beyond_text(self, view: SegmentView, ids: DocIds, place: int) -> Mask:
+        column = f"sort.{self._sort.field}"
+        ranks = view.arrays[f"{column}.rank"].take(ids).astype(np.float64)
+        ranks[ranks < 0] = np.nan
+        if self._value is None:
+            return self._beyond(ranks, ids, place, None)
+        offsets = view.arrays[f"{column}.offsets"]
+        lexicon = view.arrays[f"{column}.lexicon"].data
+        wanted = str(self._value).encode()
+
+        def text(rank: int) -> bytes:
+            return bytes(lexicon[offsets[rank] : offsets[rank + 1]])
+
+        size = len(offsets) - 1
+        rank = bisect_left(range(size), wanted, key=text)
+        known = rank < size and text(rank) == wanted
+        # A value that no document has is between two ranks.
+        return self._beyond(ranks, ids, place, rank if known else rank - 0.5)
+
+
+def _as_number(text: str, field: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InvalidInput(f"search_after begins with a number for {field}, got {text[:40]!r}")
+    return number

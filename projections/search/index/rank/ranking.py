@@ -1,0 +1,173 @@
+"""The page of hits: by score or by a sorted field, ties by name, then id.
+
+Each segment gives its best documents in order; merged, they are compared by what they hold.
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.search.documents import SORTABLE
+from projections.search.engine import SCORE, TOTAL_CAP, EngineHit, EngineHits, EngineQuery, Sort
+from projections.search.index.evaluate.results import Dense, Matches
+from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
+from projections.search.index.rank.after import After, Key, comparable
+from projections.search.index.rank.selection import best, first, kept, walk
+
+_BEST_FIRST = Sort(SCORE, descending=True)
+_PLACE = {path: place for place, path in enumerate(SORTABLE)}
+_NAME = _PLACE["name"]
+_SPARSE = 64
+"""A segment's order is walked unless fewer than one document in so many was found."""
+
+
+class Matching(msgspec.Struct, frozen=True):
+    """What was found in a segment, and which documents are allowed (None: all)."""
+
+    view: SegmentView
+    found: Matches
+    allowed: Mask | None
+
+
+def page(query: EngineQuery, matching: Sequence[Matching], *, timed_out: bool) -> EngineHits:
+    """The hits that the query asks for, of all that were found."""
+    sort = query.sort or _BEST_FIRST
+    wanted = query.offset + query.size
+    after = None if query.search_after is None else After(query.search_after, sort)
+    total = 0
+    parts: list[_Part] = []
+    for of_view in matching:
+        view = of_view.view
+        if not of_view.found.count:
+            continue
+        found = kept(of_view.found, of_view.allowed, view.size)
+        total += found.count
+        if found.count:
+            parts.append(_Part(view, found, sort, wanted, after))
+    hits = tuple(_hits(parts, sort, query.offset, wanted))
+    capped = not query.exact_total and total > TOTAL_CAP
+    return EngineHits(
+        total=TOTAL_CAP if capped else total,
+        relation="gte" if capped or timed_out else "eq",
+        hits=hits,
+        max_score=max((part.top for part in parts), default=None) if sort.field == SCORE else None,
+        timed_out=timed_out,
+    )
+
+
+class _Part:
+    """A segment's share of the page: documents in the order asked for, as many as wanted."""
+
+    def __init__(
+        self, view: SegmentView, found: Matches, sort: Sort, wanted: int, after: After | None
+    ) -> None:
+        self._view = view
+        self._sort = sort
+        self._place = _PLACE.get(sort.field)
+        self._evaluate = found
+        if after is not None:
+            found = after.following(view, found)
+        if sort.field == SCORE:
+            self.ids, scores = best(found, wanted, ascending=not sort.descending)
+            self.scores: Sequence[float] = scores.tolist()
+        else:
+            self.ids = _by_field(view, found, sort, wanted)
+            self.scores = ()
+        self._leads = after is None and sort.descending and len(self.ids) > 0
+
+    @property
+    def top(self) -> float:
+        """The highest score of all that was found."""
+        if self._evaluate.constant is not None:
+            return self._evaluate.constant
+        if self._leads:
+            return self.scores[0]
+        return float(best(self._evaluate, 1)[1][0])
+
+    def hit(self, at: int) -> EngineHit:
+        """The hit at a place of the order."""
+        row = self._view.row(int(self.ids[at]))
+        score = self.scores[at] if self._place is None else None
+        value = score if self._place is None else row.sort[self._place]
+        return EngineHit(row.id, row.kind, score, (value, row.sort[_NAME], row.id))
+
+    def key(self, hit: EngineHit) -> Key:
+        """What the hit is compared by."""
+        value, name, entity_id = hit.sort
+        return (*comparable(value, self._sort), str(name or ""), entity_id)
+
+    def key_at(self, at: int) -> Key:
+        """The key of the hit at a place."""
+        return self.key(self.hit(at))
+
+    def entries(self, begin: int) -> Iterator[tuple[Key, EngineHit]]:
+        """The hits from a place on, each with its key."""
+        for at in range(begin, len(self.ids)):
+            hit = self.hit(at)
+            yield self.key(hit), hit
+
+
+def _hits(parts: Sequence[_Part], sort: Sort, offset: int, wanted: int) -> Iterator[EngineHit]:
+    if len(parts) == 1:
+        for at in range(offset, min(wanted, len(parts[0].ids))):
+            yield parts[0].hit(at)
+        return
+    begins, left = _skipped(parts, offset)
+    entries = [part.entries(begin) for part, begin in zip(parts, begins, strict=True)]
+    merged = heapq.merge(*entries, key=itemgetter(0))
+    for _, hit in islice(merged, left, left + wanted - offset):
+        yield hit
+
+
+def _skipped(parts: Sequence[_Part], offset: int) -> tuple[list[int], int]:
+    """Where each part begins after most hits before the offset, and how many are left of these.
+
+    Of so many hits from each part that together they are not more than those left, the part
+    whose last one comes first cannot have any that belongs behind the offset.
+    """
+    begins = [0] * len(parts)
+    left = offset
+    waiting = [place for place, part in enumerate(parts) if len(part.ids)]
+    while waiting and (step := left // len(waiting)):
+        ends = {place: min(begins[place] + step, len(parts[place].ids)) for place in waiting}
+        earliest = min(waiting, key=lambda place: parts[place].key_at(ends[place] - 1))
+        left -= ends[earliest] - begins[earliest]
+        begins[earliest] = ends[earliest]
+        if ends[earliest] == len(parts[earliest].ids):
+            waiting.remove(earliest)
+    return begins, left
+
+
+def _by_field(view: SegmentView, found: Matches, sort: Sort, wanted: int) -> DocIds:
+    if sort.field == "name" and not sort.descending:
+        return first(found.mask(), wanted) if isinstance(found, Dense) else found.ids()[:wanted]
+    if found.count * _SPARSE > view.size:
+        return walk(_order(view, sort), found.mask(), wanted)
+    ids = found.ids()
+    order = np.argsort(_keys(view, sort).take(ids), kind="stable")
+    return ids.take(order[:wanted])
+
+
+def _order(view: SegmentView, sort: Sort) -> DocIds:
+    """All documents of a segment in the order of the field, ties in order of their numbers."""
+
+    def make() -> DocIds:
+        return np.argsort(_keys(view, sort), kind="stable").astype(np.int32)
+
+    return view.memory.array(("order", sort), make)
+
+
+def _keys(view: SegmentView, sort: Sort) -> NDArray[Any]:
+    """DocIds in the order of the field, missing values last in both directions."""
+    if SORTABLE[sort.field] is str:
+        ranks = view.arrays[f"sort.{sort.field}.rank"]
+        keys = -ranks if sort.descending else ranks
+        return np.where(ranks < 0, np.int32(view.size), keys)
+    values = view.arrays[f"sort.{sort.field}.value"]
+    return -values if sort.descending else values  # NaN sorts last

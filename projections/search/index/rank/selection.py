@@ -1,0 +1,113 @@
+"""The best few of many documents, without sorting them all."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.search.index.evaluate.results import Dense, Matches, Scores, Sparse, filled
+from projections.search.index.evaluate.segments import DocIds, Mask
+from projections.search.index.evaluate.term_results import Postings
+
+_BLOCKS = 128
+"""The best of so many equal strides give a bound below which no document is among the best."""
+_FEW = 1_000
+_FEW_BYTES = 4_000
+_FIRST_LOOK = 4
+
+
+def kept(found: Matches, allowed: Mask | None, size: int) -> Matches:
+    """The allowed ones of the documents."""
+    if allowed is None:
+        return found
+    if isinstance(found, Postings):
+        return found.among(allowed)
+    if not found.is_dense:
+        ids = found.ids()
+        ids = ids.compress(allowed.take(ids))
+        return Sparse(size, ids, found.scores_at(ids) if found.constant is None else found.constant)
+    mask = found.mask() & allowed
+    if found.constant is not None:
+        return Dense(mask, found.constant)
+    return Dense(mask, found.dense() * allowed)
+
+
+def first(mask: Mask, wanted: int) -> DocIds:
+    """The first documents of a mask."""
+    end = max(_FEW, wanted * _FIRST_LOOK)
+    while True:
+        ids = np.flatnonzero(mask[:end])
+        if len(ids) >= wanted or end >= len(mask):
+            return ids[:wanted].astype(np.int32)
+        end *= _FIRST_LOOK
+
+
+def walk(order: DocIds, mask: Mask, wanted: int) -> DocIds:
+    """The first documents of the order that are in the mask."""
+    begin, end = 0, max(_FEW, wanted * _FIRST_LOOK)
+    found: list[DocIds] = []
+    while True:
+        part = order[begin:end]
+        found.append(part.compress(mask.take(part)))
+        wanted -= len(found[-1])
+        if wanted <= 0 or end >= len(order):
+            ids = np.concatenate(found)
+            return ids[: len(ids) + wanted] if wanted < 0 else ids
+        begin, end = end, end * _FIRST_LOOK
+
+
+def best(found: Matches, wanted: int, *, ascending: bool = False) -> tuple[DocIds, Scores]:
+    """The documents with the highest (or lowest) scores in order, ties in order of their numbers.
+
+    Documents of a `Dense` with an array of scores may be outside its mask when they score 0.
+    """
+    if found.constant is not None:
+        ids = first(found.mask(), wanted) if isinstance(found, Dense) else found.ids()[:wanted]
+        return ids, filled(found.constant, len(ids))
+    if isinstance(found, Postings) and not ascending:
+        impacts = found.impacts()
+        places = _highest(impacts, wanted)
+        return found.ids().take(places), found.scored(impacts.take(places))
+    if not ascending and found.is_dense:
+        scores = found.dense()
+        places = _highest(scores, wanted)
+        if len(places) and scores[places[-1]] > 0:
+            return places.astype(np.int32), scores.take(places)
+    ids = found.ids()
+    scores = found.scores_at(ids)
+    places = _highest(-scores if ascending else scores, wanted)
+    return ids.take(places), scores.take(places)
+
+
+def _highest(scores: NDArray[Any], wanted: int) -> NDArray[np.intp]:
+    """Where the highest scores are, the highest first, ties in order."""
+    if wanted <= 0:
+        return np.empty(0, np.intp)
+    places: NDArray[np.intp] | None = None
+    # Bytes are sorted by counting.
+    if wanted < len(scores) and (len(scores) > _FEW_BYTES or scores.dtype != np.uint8):
+        places = np.flatnonzero(scores >= _bound(scores, wanted))
+        if len(places) > max(_FEW, 4 * wanted):
+            some = scores.take(places)
+            limit = np.partition(some, len(some) - wanted)[len(some) - wanted]
+            # Of ties at the limit only the first are among the best.
+            above = places.compress(some > limit)
+            equal = places.compress(some == limit)[: wanted - len(above)]
+            places = np.concatenate((above, equal))
+            places.sort()
+    if places is None:
+        return _descending(scores)[:wanted]
+    return places.take(_descending(scores.take(places))[:wanted])
+
+
+def _descending(scores: NDArray[Any]) -> NDArray[np.intp]:
+    return (~scores if scores.dtype == np.uint8 else -scores).argsort(kind="stable")
+
+
+def _bound(scores: NDArray[Any], wanted: int) -> float:
+    """A score that at least `wanted` documents reach, and few others."""
+    strides = len(scores) // _BLOCKS
+    if strides < wanted * 2:
+        return float(np.partition(scores, len(scores) - wanted)[len(scores) - wanted])
+    highest = scores[: strides * _BLOCKS].reshape(_BLOCKS, strides).max(axis=0)
+    return float(np.partition(highest, strides - wanted)[strides - wanted])

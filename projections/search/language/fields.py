@@ -1,0 +1,51 @@
+"""Fields that a query text names, or is given, and the bounds of ranges in them."""
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from domain.errors import InvalidInput
+from projections.search import tree
+from projections.search.language.field_values import typed
+from projections.search.tree import Node
+
+
+class Fields(msgspec.Struct, frozen=True):
+    """Where unfielded words are looked for, instead of the kinds' own default fields."""
+
+    boosts: tuple[tuple[str, float], ...] = ()
+    lenient: bool = False
+    """Whether a value that its field cannot hold matches nothing, instead of being a mistake."""
+
+    def spread(self, node: Node) -> Node:
+        """The node over all of these fields, the best one counting; typed where it has a field."""
+        if getattr(node, "field", "") is not None or not self.boosts:
+            return node
+        over = [
+            tree.boosted(self.typed(msgspec.structs.replace(node, field=path)), boost)
+            for path, boost in self.boosts
+        ]
+        return over[0] if len(over) == 1 else tree.DisMax(tuple(over))
+
+    def typed(self, node: Node) -> Node:
+        """The leaf as its field reads it."""
+        try:
+            return typed(node)
+        except InvalidInput:
+            if self.lenient:
+                return tree.MatchNone()
+            raise
+
+
+DEFAULT_FIELDS = Fields()
+
+
+def range_between(field: str, bounds: Mapping[str, str]) -> Node:
+    """The range of bounds as typed, quoted or not; `*` leaves a side open."""
+    given: dict[str, str] = {}
+    for side, text in bounds.items():
+        if text != "*":
+            bare = text[1:-1] if text[0] == '"' else text
+            given[side] = re.sub(r"\\(.)", r"\1", bare)
+    return tree.Range(field, **given) if given else tree.Exists(field)

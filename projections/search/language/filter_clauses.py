@@ -1,0 +1,298 @@
+"""The clauses of the filter DSL, each a method from its JSON to a node of the query tree."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from domain.errors import InvalidInput
+from projections.search import tree
+from projections.search.language import patterns, regex, text
+from projections.search.language.dates import DEFAULT_FORMATS
+from projections.search.language.field_types import is_object
+from projections.search.language.field_values import typed
+from projections.search.language.fields import Fields
+from projections.search.language.filter_reader import OPERATORS, FilterReader
+from projections.search.language.simple_text import parse_simple
+from projections.search.tree import Node
+
+MAX_DEPTH = 20
+MAX_TERMS = 1_024
+MAX_CLAUSES = 2_048
+_MULTI_TYPES = ("best_fields", "most_fields", "cross_fields", "phrase")
+_SCORE_MODES = ("avg", "max", "min", "none", "sum")
+_DATED = ("format", "time_zone")
+_BOOST = ("boost",)
+
+
+class Clauses(FilterReader):
+    """One filter being read into the tree."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(where)
+        self.depth = 0
+        self.count = 0
+        names = [name for name in dir(self) if name.startswith("clause_")]
+        self.known: Mapping[str, Callable[[Any, str], Node]] = {
+            name.removeprefix("clause_"): getattr(self, name) for name in names
+        }
+
+    def node(self, value: Any, path: str) -> Node:
+        """The node of an object that holds exactly one clause."""
+        if not isinstance(value, dict) or len(value) != 1:
+            raise self.error(path, "expected an object holding exactly one clause")
+        ((name, body),) = value.items()
+        if name not in self.known:
+            raise self.error(
+                path, f"unknown clause {name[:80]!r}; known are {', '.join(sorted(self.known))}"
+            )
+        self.count += 1
+        self.depth += 1
+        if self.depth > MAX_DEPTH or self.count > MAX_CLAUSES:
+            raise self.error(
+                path, f"more than {MAX_DEPTH} clauses inside each other or {MAX_CLAUSES} in all"
+            )
+        try:
+            made = self.known[name](body, f"{path}.{name}")
+        except InvalidInput as error:
+            if error.message.startswith(f"{self.where}: "):
+                raise
+            raise self.error(f"{path}.{name}", error.message) from None
+        self.depth -= 1
+        return made
+
+    def nodes(self, value: Any, path: str) -> tuple[Node, ...]:
+        """One clause or a list of them."""
+        if isinstance(value, dict):
+            return (self.node(value, path),)
+        if not isinstance(value, list):
+            raise self.error(path, "expected a clause or a list of clauses")
+        return tuple(self.node(item, f"{path}[{place}]") for place, item in enumerate(value))
+
+    # Clauses, in the order of the documentation
+
+    def clause_match_all(self, body: Any, path: str) -> Node:
+        return self.boost(tree.MatchAll(), self.object(body, path, _BOOST), path)
+
+    def clause_match_none(self, body: Any, path: str) -> Node:
+        self.object(body, path, ())
+        return tree.MatchNone()
+
+    def clause_term(self, body: Any, path: str) -> Node:
+        field, options, path = self.field(body, path, "value", ("case_insensitive",))
+        value = self.scalar(options["value"], path)
+        return self.leaf(tree.Exact(field, value), options, path)
+
+    def clause_terms(self, body: Any, path: str) -> Node:
+        if not isinstance(body, dict):
+            raise self.error(path, "expected an object holding exactly one field")
+        options = {key: value for key, value in body.items() if key == "boost"}
+        fields = {key: value for key, value in body.items() if key != "boost"}
+        if len(fields) != 1:
+            raise self.error(path, "expected an object holding exactly one field")
+        ((field, values),) = fields.items()
+        path = f"{path}.{field[:80]}"
+        if not isinstance(values, list) or len(values) > MAX_TERMS:
+            raise self.error(path, f"expected a list of at most {MAX_TERMS} values")
+        texts = [self.scalar(v, f"{path}[{place}]") for place, v in enumerate(values)]
+        any_value = tree.any_of(typed(tree.Exact(field, text)) for text in texts)
+        return self.boost(tree.Constant(any_value), options, path)
+
+    def clause_match(self, body: Any, path: str) -> Node:
+        allowed = ("operator", "minimum_should_match", "fuzziness", "lenient")
+        field, options, path = self.field(body, path, "query", allowed)
+        return self.boost(self.words(field, options, path), options, path)
+
+    def clause_match_phrase(self, body: Any, path: str) -> Node:
+        field, options, path = self.field(body, path, "query", ("slop",))
+        slop = self.whole(options.get("slop", 0), f"{path}.slop", text.MAX_SLOP)
+        phrase = tree.Phrase(field, self.scalar(options["query"], path), slop)
+        return self.leaf(phrase, options, path)
+
+    def clause_multi_match(self, body: Any, path: str) -> Node:
+        allowed = ("query", "fields", "type", "operator", "minimum_should_match", "fuzziness")
+        options = self.object(body, path, (*allowed, "tie_breaker", "lenient", *_BOOST))
+        if "query" not in options:
+            raise self.error(path, "'query' is missing")
+        kind = self.choice(options.get("type", "best_fields"), f"{path}.type", _MULTI_TYPES)
+        for key in ("operator", "minimum_should_match", "fuzziness"):
+            if kind == "phrase" and key in options:
+                raise self.error(f"{path}.{key}", "a phrase has no such option")
+        tie = self.number(options.get("tie_breaker", 0), f"{path}.tie_breaker", 0, 1)
+        given = self.fields(options["fields"], f"{path}.fields") if "fields" in options else None
+        over: list[tuple[str | None, float]] = list(given.boosts) if given else [(None, 1.0)]
+        nodes: list[Node] = []
+        if kind == "cross_fields":
+            return self.boost(self._across(over, options, path), options, path)
+        for field, boost in over:
+            if kind == "phrase":
+                query = self.scalar(options["query"], f"{path}.query")
+                fields = Fields(lenient=self.flag(options, "lenient", path))
+                phrase = fields.typed(tree.Phrase(field, query))
+                nodes.append(tree.boosted(phrase, boost))
+            else:
+                nodes.append(tree.boosted(self.words(field, options, path), boost))
+        joined = tree.any_of(nodes) if kind == "most_fields" else tree.DisMax(tuple(nodes), tie)
+        return self.boost(joined, options, path)
+
+    def _across(
+        self, over: list[tuple[str | None, float]], options: Mapping[str, Any], path: str
+    ) -> Node:
+        """Each word in any of the fields; the operator counts words, not fields."""
+        query = self.scalar(options["query"], f"{path}.query")
+        operator = self.choice(options.get("operator", "or"), f"{path}.operator", OPERATORS)
+        words = [
+            tree.DisMax(
+                tuple(
+                    tree.boosted(self.words(field, {**options, "query": word}, path), boost)
+                    for field, boost in over
+                )
+            )
+            for word in self.split(query, path)
+        ]
+        minimum = self.minimum(options, path, len(words))
+        if words and operator == "and" and minimum is None:
+            return tree.all_of(words)
+        if not words:
+            return tree.MatchNone()
+        return tree.Bool(should=tuple(words), minimum_should_match=minimum)
+
+    def clause_prefix(self, body: Any, path: str) -> Node:
+        field, options, path = self.field(body, path, "value", ("case_insensitive",))
+        pattern = tree.escape_wildcards(self.scalar(options["value"], path)) + "*"
+        patterns.wildcard(pattern)
+        return self.leaf(tree.Wildcard(field, pattern), options, path)
+
+    def clause_wildcard(self, body: Any, path: str) -> Node:
+        allowed = ("case_insensitive",)
+        main = "wildcard" if _has(body, "wildcard") else "value"
+        field, options, path = self.field(body, path, main, allowed)
+        pattern = self.scalar(options[main], path)
+        patterns.wildcard(pattern)
+        return self.leaf(tree.Wildcard(field, pattern), options, path)
+
+    def clause_regexp(self, body: Any, path: str) -> Node:
+        field, options, path = self.field(body, path, "value", ("case_insensitive",))
+        pattern = self.string(options["value"], path)
+        regex.regex(pattern)
+        return self.leaf(tree.Regex(field, pattern), options, path)
+
+    def clause_fuzzy(self, body: Any, path: str) -> Node:
+        field, options, path = self.field(body, path, "value", ("fuzziness", "prefix_length"))
+        word = self.scalar(options["value"], path)
+        slips = self.slips(options.get("fuzziness", "AUTO"), f"{path}.fuzziness", word)
+        prefix = self.whole(options.get("prefix_length", 1), f"{path}.prefix_length", 256)
+        return self.leaf(tree.Fuzzy(field, word, slips, prefix), options, path)
+
+    def clause_exists(self, body: Any, path: str) -> Node:
+        options = self.object(body, path, ("field", *_BOOST))
+        node = tree.Exists(self.string(options.get("field"), f"{path}.field"))
+        return self.leaf(node, options, path)
+
+    def clause_ids(self, body: Any, path: str) -> Node:
+        options = self.object(body, path, ("values", *_BOOST))
+        values = options.get("values")
+        if not isinstance(values, list) or len(values) > MAX_TERMS:
+            raise self.error(f"{path}.values", f"expected a list of at most {MAX_TERMS} ids")
+        ids = (self.string(v, f"{path}.values[{place}]") for place, v in enumerate(values))
+        return self.boost(tree.Ids(tuple(ids)), options, path)
+
+    def clause_range(self, body: Any, path: str) -> Node:
+        if not isinstance(body, dict) or len(body) != 1:
+            raise self.error(path, "expected an object holding exactly one field")
+        ((field, value),) = body.items()
+        path = f"{path}.{field[:80]}"
+        sides = ("gt", "gte", "lt", "lte")
+        options = self.object(value, path, (*sides, *_DATED, *_BOOST))
+        bounds = {
+            side: self.scalar(options[side], f"{path}.{side}")
+            for side in sides
+            if options.get(side) is not None
+        }
+        given = {
+            key: self.string(options[key], f"{path}.{key}") for key in _DATED if key in options
+        }
+        formats = given.get("format", DEFAULT_FORMATS)
+        node = tree.Range(field, **bounds) if bounds else tree.Exists(field)
+        made = typed(node, formats, given.get("time_zone", "Z"), dated=bool(given))
+        return self.boost(made, options, path)
+
+    def clause_query_string(self, body: Any, path: str) -> Node:
+        allowed = ("query", "fields", "default_field", "default_operator", "fuzziness")
+        options = self.object(body, path, (*allowed, "lenient", *_BOOST))
+        query = self.string(options.get("query"), f"{path}.query")
+        slips = options.get("fuzziness", text.MAX_SLIPS)
+        node = text.parse(
+            query,
+            where="query_string",
+            either=self._either(options, path),
+            fields=self._over(options, path),
+            slips=self.slips(slips, f"{path}.fuzziness", "medium"),
+        )
+        return self.boost(node, options, path)
+
+    def clause_simple_query_string(self, body: Any, path: str) -> Node:
+        allowed = ("query", "fields", "default_operator", "lenient")
+        options = self.object(body, path, (*allowed, *_BOOST))
+        query = self.string(options.get("query"), f"{path}.query")
+        node = parse_simple(
+            query, either=self._either(options, path), fields=self._over(options, path)
+        )
+        return self.boost(node, options, path)
+
+    def _either(self, options: Mapping[str, Any], path: str) -> bool:
+        operator = options.get("default_operator", "or")
+        return self.choice(operator, f"{path}.default_operator", OPERATORS) == "or"
+
+    def _over(self, options: Mapping[str, Any], path: str) -> Fields:
+        lenient = self.flag(options, "lenient", path)
+        if "default_field" in options and "fields" in options:
+            raise self.error(path, "default_field and fields exclude each other")
+        if options.get("default_field", "*") != "*":
+            return self.fields([options["default_field"]], f"{path}.default_field", lenient)
+        if "fields" in options:
+            return self.fields(options["fields"], f"{path}.fields", lenient)
+        return Fields(lenient=lenient)
+
+    def clause_bool(self, body: Any, path: str) -> Node:
+        parts = ("must", "should", "must_not", "filter")
+        options = self.object(body, path, (*parts, "minimum_should_match", *_BOOST))
+        must, should, must_not, filters = (
+            self.nodes(options.get(part, []), f"{path}.{part}") for part in parts
+        )
+        node = tree.Bool(
+            must=must,
+            should=should,
+            must_not=must_not,
+            filter=filters,
+            minimum_should_match=self.minimum(options, path, len(should)),
+        )
+        return self.boost(node, options, path)
+
+    def clause_constant_score(self, body: Any, path: str) -> Node:
+        options = self.object(body, path, ("filter", *_BOOST))
+        inner = self.node(options.get("filter"), f"{path}.filter")
+        return self.boost(tree.Constant(inner), options, path)
+
+    def clause_dis_max(self, body: Any, path: str) -> Node:
+        options = self.object(body, path, ("queries", "tie_breaker", *_BOOST))
+        queries = self.nodes(options.get("queries"), f"{path}.queries")
+        if not queries:
+            raise self.error(f"{path}.queries", "expected at least one clause")
+        tie = self.number(options.get("tie_breaker", 0), f"{path}.tie_breaker", 0, 1)
+        return self.boost(tree.DisMax(queries, tie), options, path)
+
+    def clause_nested(self, body: Any, path: str) -> Node:
+        options = self.object(
+            body, path, ("path", "query", "score_mode", "ignore_unmapped", *_BOOST)
+        )
+        objects = self.string(options.get("path"), f"{path}.path")
+        # Filters do not score: any mode is carried out by finding the documents.
+        self.choice(options.get("score_mode", "avg"), f"{path}.score_mode", _SCORE_MODES)
+        self.flag(options, "ignore_unmapped", path)
+        if options.get("ignore_unmapped") is False and not is_object(objects):
+            raise self.error(f"{path}.path", f"no kind has objects in {objects[:80]!r}")
+        inner = self.node(options.get("query"), f"{path}.query")
+        return self.boost(tree.Nested(objects, inner), options, path)
+
+
+def _has(body: Any, key: str) -> bool:
+    return isinstance(body, dict) and any(isinstance(v, dict) and key in v for v in body.values())

@@ -1,0 +1,69 @@
+"""Filter JSON (`queryFilter`, `postFilter`) to the query tree.
+
+The JSON is read with its limits first, so that no input is costly; the clauses themselves are in
+`filter_clauses`. Every error names the parameter, the clause and its JSON path.
+"""
+
+import json
+from typing import Any
+
+from domain.errors import InvalidInput
+from domain.json_nesting import deeper_than
+from projections.search import tree
+from projections.search.language.filter_clauses import Clauses
+from projections.search.tree import Node
+
+MAX_BYTES = 64 * 1024
+MAX_NESTING = 80
+"""Brackets inside each other, enough for the clauses that may be."""
+
+
+def parse(data: bytes, *, where: str = "queryFilter") -> Node:
+    """The tree of a filter, bare or under `query`; an empty one is every document.
+
+    Raises InvalidInput for anything that is not a filter this catalog carries out entirely.
+    """
+    if not data.strip():
+        return tree.MatchAll()
+    value = _read(data, where)
+    if not isinstance(value, dict):
+        raise InvalidInput(f"{where} must be a JSON object holding one clause")
+    path = "$"
+    if set(value) == {"query"}:
+        value, path = value["query"], "$.query"
+    if value == {}:
+        return tree.MatchAll()
+    return Clauses(where).node(value, path)
+
+
+def _read(data: bytes, where: str) -> Any:
+    if len(data) > MAX_BYTES:
+        raise InvalidInput(f"{where} may have {MAX_BYTES} bytes, got {len(data)}")
+    deep = deeper_than(data, MAX_NESTING)
+    if deep is not None:
+        raise InvalidInput(f"{where} is nested too deeply at byte {deep + 1}")
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise InvalidInput(f"{where} has the key {key[:80]!r} twice in one object")
+            found[key] = value
+        return found
+
+    def refuse(constant: str) -> Any:
+        raise InvalidInput(f"{where} is not valid JSON: {constant} is no JSON value")
+
+    try:
+        text = data.decode()
+        value = json.loads(text, object_pairs_hook=once, parse_constant=refuse)
+        json.dumps(value, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise InvalidInput(
+            f"{where} is not valid JSON: {error.msg} at line {error.lineno} column {error.colno}"
+        ) from None
+    except UnicodeError as error:
+        raise InvalidInput(f"{where} is not valid Unicode: {error}") from None
+    except ValueError:
+        raise InvalidInput(f"{where} holds a number that is too long") from None
+    return value

@@ -1,0 +1,169 @@
+"""Values of the filter DSL read from JSON; every mistake is named with its JSON path."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from domain.errors import InvalidInput
+from projections.search import tree
+from projections.search.language import text
+from projections.search.language.fields import Fields
+from projections.search.tree import Node
+
+_BOOST = ("boost",)
+OPERATORS = ("and", "or")
+MAX_WORDS = 1_024
+
+
+class FilterReader:
+    """Reads the values of one filter; `where` is the parameter that holds it."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+
+    def error(self, path: str, why: str) -> InvalidInput:
+        return InvalidInput(f"{self.where}: {why} at {path}")
+
+    def object(self, value: Any, path: str, allowed: tuple[str, ...]) -> dict[str, Any]:
+        """An object with none but the allowed keys."""
+        if not isinstance(value, dict):
+            raise self.error(path, "expected an object")
+        for key in value:
+            if key not in allowed:
+                raise self.error(path, f"unknown key {key[:80]!r}; known are {', '.join(allowed)}")
+        return value
+
+    def field(
+        self, body: Any, path: str, main: str, allowed: tuple[str, ...]
+    ) -> tuple[str, dict[str, Any], str]:
+        """`{field: value}` or `{field: {main: value, ...}}` as field, options and path."""
+        if not isinstance(body, dict) or len(body) != 1:
+            raise self.error(path, "expected an object holding exactly one field")
+        ((field, value),) = body.items()
+        path = f"{path}.{field[:80]}"
+        if not isinstance(value, dict):
+            return field, {main: value}, path
+        options = self.object(value, path, (main, *allowed, *_BOOST))
+        if main not in options:
+            raise self.error(path, f"{main!r} is missing")
+        return field, options, path
+
+    def scalar(self, value: Any, path: str) -> str:
+        """A text, number or boolean as the text it is indexed as."""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, int):
+            return str(value)
+        if isinstance(value, float) and math.isfinite(value):
+            return repr(value)
+        if isinstance(value, str):
+            return value
+        raise self.error(path, "expected a text, a number or a boolean")
+
+    def string(self, value: Any, path: str) -> str:
+        if not isinstance(value, str):
+            raise self.error(path, "expected a text")
+        return value
+
+    def number(self, value: Any, path: str, low: float, high: float) -> float:
+        right = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (right and low <= value <= high):
+            raise self.error(path, f"expected a number from {low:g} to {high:g}")
+        return float(value)
+
+    def whole(self, value: Any, path: str, high: int) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= high:
+            raise self.error(path, f"expected a whole number from 0 to {high}")
+        return value
+
+    def choice(self, value: Any, path: str, allowed: tuple[str, ...]) -> str:
+        found = value.lower() if isinstance(value, str) else value
+        if found not in allowed:
+            raise self.error(path, f"expected one of {', '.join(allowed)}")
+        return str(found)
+
+    def boost(self, node: Node, options: Mapping[str, Any], path: str) -> Node:
+        value = options.get("boost", tree.DEFAULT_BOOST)
+        boost = self.number(value, f"{path}.boost", 0, tree.MAX_BOOST)
+        return tree.boosted(node, boost)
+
+    def slips(self, value: Any, path: str, word: str = "") -> int:
+        """A fuzziness, AUTO depending on the word's length."""
+        if isinstance(value, str) and value.upper() == "AUTO":
+            return 0 if len(word) < 3 else 1 if len(word) < 6 else 2
+        if isinstance(value, str) and value in ("0", "1", "2"):
+            return int(value)
+        return self.whole(value, path, text.MAX_SLIPS)
+
+    def flag(self, options: Mapping[str, Any], name: str, path: str) -> bool:
+        """An option that is true or false, false where it is absent."""
+        value = options.get(name, False)
+        if not isinstance(value, bool):
+            raise self.error(f"{path}.{name}", "expected true or false")
+        return value
+
+    def leaf(self, node: Node, options: Mapping[str, Any], path: str) -> Node:
+        """The leaf as its field reads it, with its boost.
+
+        `case_insensitive` may be either: as in OpenMetadata's mappings all values are lower-cased.
+        """
+        self.flag(options, "case_insensitive", path)
+        fields = Fields(lenient=self.flag(options, "lenient", path))
+        return self.boost(fields.typed(node), options, path)
+
+    def minimum(self, options: Mapping[str, Any], path: str, clauses: int) -> str | None:
+        value = options.get("minimum_should_match")
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise self.error(f"{path}.minimum_should_match", "expected a number or a percentage")
+        tree.required_matches(str(value), clauses)
+        return str(value)
+
+    def fields(self, value: Any, path: str, lenient: bool = False) -> Fields:
+        """A list of fields, each with its boost after `^`."""
+        if not isinstance(value, list) or not value or len(value) > 64:
+            raise self.error(path, "expected a list of 1 to 64 fields")
+        found: list[tuple[str, float]] = []
+        for place, item in enumerate(value):
+            name, caret, boost = self.string(item, f"{path}[{place}]").partition("^")
+            try:
+                factor = float(boost) if caret else tree.DEFAULT_BOOST
+            except ValueError:
+                factor = 0.0
+            if not name or "*" in name or not 0 < factor <= tree.MAX_BOOST:
+                raise self.error(
+                    f"{path}[{place}]",
+                    f"expected a field without wildcards and a boost up to {tree.MAX_BOOST:g}",
+                )
+            found.append((name, factor))
+        return Fields(tuple(found), lenient)
+
+    def split(self, query: str, path: str) -> list[str]:
+        """The words of a query, limited in number."""
+        words = query.split()
+        if len(words) > MAX_WORDS:
+            raise self.error(f"{path}.query", f"expected at most {MAX_WORDS} words")
+        return words
+
+    def words(self, field: str | None, options: Mapping[str, Any], path: str) -> Node:
+        """The words of a match: any or all of them, or enough."""
+        query = self.scalar(options["query"], f"{path}.query")
+        fields = Fields(lenient=self.flag(options, "lenient", path))
+        operator = self.choice(options.get("operator", "or"), f"{path}.operator", OPERATORS)
+        whole = field is not None and field.endswith(".keyword")
+        nodes: list[Node] = []
+        for word in [query] if whole else self.split(query, path):
+            slips = 0
+            if "fuzziness" in options:
+                slips = self.slips(options["fuzziness"], f"{path}.fuzziness", word)
+            node = tree.Fuzzy(field, word, slips) if slips else tree.Term(field, word)
+            nodes.append(fields.typed(node))
+        minimum = self.minimum(options, path, len(nodes))
+        if not nodes:
+            return tree.MatchNone()
+        if operator == "and" and minimum is None:
+            return tree.all_of(nodes)
+        if minimum is None:
+            return tree.any_of(nodes)
+        return tree.Bool(should=tuple(nodes), minimum_should_match=minimum)

@@ -1,0 +1,290 @@
+"""Query text (`q`) to the query tree: a recursive descent parser whose errors carry the column.
+
+Uppercase AND, OR and NOT, `+` and `-`, groups, fields, phrases, wildcards, slips, ranges, boosts,
+presence and regular expressions; AND binds tighter than OR. A text without any of them is a
+relevance search. Characters that begin nothing are taken literally, so that names can be pasted.
+"""
+
+import re
+
+from domain.errors import InvalidInput
+from projections.search import tree
+from projections.search.language import patterns, regex
+from projections.search.language.fields import DEFAULT_FIELDS, Fields, range_between
+from projections.search.language.occurrence import Clause, Sign, disjoin, is_noise
+from projections.search.language.relevance import relevance
+from projections.search.language.scanner import Scanner
+from projections.search.tree import Node
+
+MAX_LENGTH = 1_024
+MAX_CLAUSES = 64
+MAX_DEPTH = 8
+MAX_SLOP = 100
+MAX_SLIPS = 2
+
+_FUZZY = re.compile(r"~([\d.]*)(?=\s|\)|\^|$)")
+_BOOST = re.compile(r"\^([^\s)]*)")
+_LIMIT = r"(\"(?:[^\"\\]|\\.)*\"|[^\s\"\]}]+)"
+_RANGE = re.compile(rf"\s*{_LIMIT}\s+TO\s+{_LIMIT}\s*([\]}}])")
+_COMPARISON = re.compile(r"([<>]=?)\s*(\"(?:[^\"\\]|\\.)*\"|[^\s()^]+)")
+_REGEX = re.compile(r"/((?:[^/\\]|\\.)+)/(?=\s|\)|\^|$)")
+_AND = re.compile(r"AND(?=[\s()]|$)|&&")
+_OR = re.compile(r"OR(?=[\s()]|$)|\|\|")
+_NOT = re.compile(r"NOT(?=[\s()]|$)|!(?=\S)")
+_BOUNDS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
+
+
+def parse(
+    text: str,
+    *,
+    where: str = "q",
+    either: bool = False,
+    fields: Fields = DEFAULT_FIELDS,
+    slips: int = MAX_SLIPS,
+) -> Node:
+    """The tree of a query text.
+
+    `either` makes OR, not AND, the operator between words (and a plain text no relevance
+    search); `slips` is the distance of a bare `~`. Raises InvalidInput with the column.
+    """
+    if len(text) > MAX_LENGTH:
+        raise InvalidInput(f"{where} may have {MAX_LENGTH} characters, got {len(text)}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"{where} is not valid Unicode at column {error.start + 1}") from None
+    if text.strip() in ("", "*", "*:*"):
+        return tree.MatchAll()
+    parser = _Parser(text, where, either, fields, slips)
+    node = parser.whole()
+    if parser.plain and not either and not fields.boosts:
+        return relevance(parser.words)
+    return node
+
+
+class _Parser(Scanner):
+    """One parse."""
+
+    def __init__(self, text: str, where: str, either: bool, fields: Fields, slips: int) -> None:
+        super().__init__(text, where)
+        self.either = either
+        self.fields = fields
+        self.slips = slips
+        self.depth = 0
+        self.clauses = 0
+        self.valued = False
+        """Whether a field was just given, so that another colon is a mistake."""
+        self.words: list[str] = []
+
+    def whole(self) -> Node:
+        node = self.disjunction(None)
+        if self.peek() == ")":
+            raise self.error("unbalanced ')'")
+        return node
+
+    # Operators
+
+    def disjunction(self, field: str | None) -> Node:
+        groups = [self.conjunction(field)]
+        while True:
+            self.skip_space()
+            if self.accept(_OR):
+                groups.append(self.conjunction(field, after="OR"))
+            elif self.either and self.peek() not in ("", ")"):
+                groups.append(self.conjunction(field))
+            else:
+                break
+        kept = [group for group in groups if not all(clause.noise for clause in group)] or groups
+        return disjoin(kept)
+
+    def conjunction(self, field: str | None, after: str = "") -> list[Clause]:
+        clauses = [self.clause(field, after)]
+        while True:
+            self.skip_space()
+            if self.accept(_AND):
+                clauses.append(self.clause(field, "AND"))
+                continue
+            if self.either or self.peek() in ("", ")") or _OR.match(self.text, self.at):
+                break
+            clauses.append(self.clause(field))
+        kept = [clause for clause in clauses if not clause.noise]
+        return kept or clauses[:1]
+
+    def clause(self, field: str | None, after: str = "") -> Clause:
+        self.skip_space()
+        start = self.at
+        if after and self.peek() in ("", ")"):
+            raise self.error(f"something is expected after {after}")
+        for pattern in (_AND, _OR):
+            if found := pattern.match(self.text, self.at):
+                raise self.error(f"{found[0]} needs something on its left")
+        negated = False
+        while self.accept(_NOT):
+            negated = not negated
+            self.skip_space()
+            if self.peek() in ("", ")"):
+                raise self.error("something is expected after NOT")
+        sign: Sign = ""
+        if self.peek() in ("+", "-") and self.text[self.at + 1 : self.at + 2].strip():
+            sign = "+" if self.peek() == "+" else "-"
+            self.at += 1
+            self.plain = False
+        self.clauses += 1
+        if self.clauses > MAX_CLAUSES:
+            raise self.error(f"more than {MAX_CLAUSES} clauses", start)
+        at = self.at
+        node = self.operand(field)
+        noise = not sign and not negated and is_noise(node)
+        try:
+            node = self.fields.spread(node)
+        except InvalidInput as error:
+            raise self.error(error.message, at) from None
+        return Clause(self.boost(node), sign, negated, noise)
+
+    def boost(self, node: Node) -> Node:
+        start = self.at
+        if not (found := self.accept(_BOOST)):
+            return node
+        try:
+            boost = float(found[1])
+        except ValueError:
+            boost = 0.0
+        if not 0.0 < boost <= tree.MAX_BOOST:
+            raise self.error(f"a boost is a number above 0 and at most {tree.MAX_BOOST:g}", start)
+        return tree.boosted(node, boost)
+
+    # Operands
+
+    def operand(self, field: str | None) -> Node:
+        character = self.peek()
+        if character == "(":
+            return self.group(field)
+        if character == ")":
+            raise self.error("something is expected before ')'")
+        start = self.at
+        if character == '"':
+            return self.leaf(self.phrase(field), start)
+        if field is not None and character in "[{<>":
+            return self.leaf(self.range(field), start)
+        if found := self.accept(_REGEX):
+            regex.regex(found[1])
+            return self.leaf(tree.Regex(field, found[1]), start)
+        return self.word(field)
+
+    def leaf(self, node: Node, start: int) -> Node:
+        """The leaf as its field reads it."""
+        try:
+            return self.fields.typed(node)
+        except InvalidInput as error:
+            raise self.error(error.message, start) from None
+
+    def group(self, field: str | None) -> Node:
+        opened = self.at
+        self.plain = False
+        self.at += 1
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.error(f"groups are nested more than {MAX_DEPTH} deep", opened)
+        node = self.disjunction(field)
+        if self.peek() != ")":
+            raise self.error("unbalanced '('", opened)
+        self.depth -= 1
+        self.at += 1
+        return node
+
+    def phrase(self, field: str | None) -> Node:
+        text = self.quoted()
+        slop = 0
+        start = self.at
+        if found := self.accept(_FUZZY):
+            slop = self.number(found[1] or "0", MAX_SLOP, "a phrase's slop", start)
+        return tree.Phrase(field, text, slop)
+
+    def word(self, field: str | None) -> Node:
+        start = self.at
+        literal, pattern, wild = "", "", False
+        while (character := self.peek()) and not character.isspace() and character not in "()^":
+            if character == "~" and literal and _FUZZY.match(self.text, self.at):
+                break
+            if character == ":":
+                return self.fielded(literal, wild, start)
+            if character == "\\":
+                self.at += 1
+                character = self.peek()
+                if not character:
+                    raise self.error("nothing after the backslash", self.at - 1)
+                pattern += "\\" + character if character in "\\*?" else character
+            else:
+                wild = wild or character in "*?"
+                pattern += character
+            literal += character
+            self.at += 1
+        if not literal:
+            raise self.error(f"unexpected {self.peek()!r}")
+        if wild:
+            self.plain = False
+            if not pattern.strip("*"):
+                return tree.Exists(field) if field else tree.MatchAll()
+            if _FUZZY.match(self.text, self.at):
+                raise self.error("a word with wildcards cannot be fuzzy")
+            patterns.wildcard(pattern)
+            return self.leaf(tree.Wildcard(field, pattern), start)
+        suffix = self.at
+        if found := self.accept(_FUZZY):
+            slips = self.number(found[1] or str(self.slips), MAX_SLIPS, "the slips of ~", suffix)
+            fuzzy = tree.Fuzzy(field, literal, slips)
+            return self.leaf(fuzzy if slips else tree.Term(field, literal), start)
+        self.words.append(literal)
+        return self.leaf(tree.Term(field, literal), start)
+
+    def fielded(self, field: str, wild: bool, start: int) -> Node:
+        if not field:
+            raise self.error("a field is expected before ':'")
+        if self.valued:
+            raise self.error("a ':' inside a value is written '\\:', or the value in quotes")
+        if wild and field != "*":
+            raise self.error("a field's name cannot have wildcards", start)
+        self.plain = False
+        self.at += 1
+        self.skip_space()
+        name = None if field == "*" else field
+        character = self.peek()
+        if character in ("", ")"):
+            raise self.error(f"a value is expected after '{field[:80]}:'")
+        if field == "_exists_":
+            path = self.quoted() if character == '"' else self.bare()
+            return self.leaf(tree.Exists(path), start)
+        if character == "(":
+            return self.group(name)
+        if name is None and character in "[{<>":
+            raise self.error("a range needs a field")
+        self.valued = True
+        node = self._value(name)
+        self.valued = False
+        if self.peek() == ":":
+            raise self.error("unexpected ':'")
+        return node
+
+    def _value(self, field: str | None) -> Node:
+        before = self.at
+        for pattern in (_AND, _OR, _NOT):
+            if pattern.match(self.text, self.at) and self.peek() not in "&|!":
+                raise self.error("a value is expected after ':'", before)
+        return self.operand(field)
+
+    def range(self, field: str) -> Node:
+        start = self.at
+        if found := self.accept(_COMPARISON):
+            return range_between(field, {_BOUNDS[found[1]]: found[2]})
+        opening = self.peek()
+        if opening not in "[{":
+            raise self.error(f"a value is expected after '{field[:80]}:{opening}'", start)
+        self.at += 1
+        found = self.accept(_RANGE)
+        if not found:
+            raise self.error("a range is [low TO high], with { or } to leave a bound out", start)
+        bounds = {
+            "gte" if opening == "[" else "gt": found[1],
+            "lte" if found[3] == "]" else "lt": found[2],
+        }
+        return range_between(field, bounds)

@@ -1,0 +1,86 @@
+"""The search index as verification sees it: the digest of each document."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+
+from domain.event_store.port import EventStore
+from projections.feeding.log_fingerprint import disagreement
+from projections.feeding.port import Damaged
+from projections.search.documents import entity_digest
+from projections.search.engine import IndexSnapshot, SearchEngine
+from projections.verification.comparison import Model, Stored
+from projections.verification.report import Difference, Differences, FieldPair
+
+_MODULUS = 1 << 64
+
+
+class SortedEntries:
+    """The documents of a commit in order of id, which an index does not have; on disk."""
+
+    def __init__(self, connection: sqlite3.Connection, snapshot: IndexSnapshot) -> None:
+        self._connection = connection
+        self._snapshot = snapshot
+        self.position = snapshot.position
+        connection.execute("CREATE TABLE entries (id TEXT, kind TEXT, digest TEXT)")
+        connection.execute("BEGIN")
+        connection.executemany(
+            "INSERT INTO entries VALUES (?,?,?)",
+            ((entity_id, kind, str(digest)) for entity_id, kind, digest in snapshot.entries()),
+        )
+        connection.execute("CREATE INDEX by_id ON entries (id, kind, digest)")
+
+    def ids(self) -> Iterator[str]:
+        """The ids of all documents, in order."""
+        for (entity_id,) in self._connection.execute("SELECT id FROM entries ORDER BY id"):
+            yield entity_id
+
+    def model(self, ids: Sequence[str] | None) -> Model[int]:
+        """The model; `ids` (None: all) are the entities looked at."""
+        return Model(
+            name="search",
+            position=self.position,
+            stored=self._stored(ids),
+            expected=lambda entity, _: (digest := entity_digest(entity), digest),
+            digest=int,
+            modulus=_MODULUS,
+            explain=lambda due, found: [FieldPair("digest", f"{due:x}", f"{found:x}")],
+            kept=self._snapshot.digests(),
+            inner=self._find_doubles,
+        )
+
+    def damage(self) -> list[str]:
+        """Nothing: opening the index compared the checksum of every file."""
+        return []
+
+    def _stored(self, ids: Sequence[str] | None) -> Iterator[Stored[int]]:
+        if ids is None:
+            for row in self._connection.execute("SELECT * FROM entries ORDER BY id"):
+                yield _entry(row)
+            return
+        for entity_id in ids:
+            found = "SELECT * FROM entries WHERE id = ?"
+            for row in self._connection.execute(found, (entity_id,)):
+                yield _entry(row)
+
+    def _find_doubles(self, differences: Differences) -> None:
+        double = "SELECT id, min(kind), count(*) FROM entries GROUP BY id HAVING count(*) > 1"
+        for entity_id, kind, n in self._connection.execute(double):
+            pairs = [FieldPair("documents", 1, n)]
+            differences.add(Difference("different", kind, entity_id, "", pairs))
+
+
+@contextmanager
+def sorted_entries(engine: SearchEngine, log: EventStore) -> Iterator[SortedEntries]:
+    """The newest commit of an engine until the block ends; raises Damaged when not of this log."""
+    # An empty name is a file that SQLite makes for this connection and removes with it.
+    sorting = closing(sqlite3.connect("", isolation_level=None))
+    with sorting as connection, engine.snapshot() as snapshot:
+        reason = disagreement(log, snapshot.position, snapshot.mark)
+        if reason is not None:
+            raise Damaged(f"the search index is not of this log: {reason}")
+        yield SortedEntries(connection, snapshot)
+
+
+def _entry(row: tuple[str, str, str]) -> Stored[int]:
+    return Stored(row[0], row[1], "", int(row[2]))

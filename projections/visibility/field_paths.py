@@ -1,0 +1,102 @@
+"""The dotted paths of a kind's body, and which of them an entity can be shown without.
+
+`children` adds no step: `columns.tags` are the tags of columns at every depth, as in search.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+import msgspec
+from msgspec.inspect import (
+    AnyType,
+    DictType,
+    Field,
+    ListType,
+    Metadata,
+    StructType,
+    Type,
+    UnionType,
+    type_info,
+)
+
+from domain.bodies.components import Reference
+from domain.entity import STATUS
+from domain.registry import KINDS
+
+NESTED = "children"
+_CHILDREN = re.compile(r"(?:\.children)+(?=\.)")
+
+_ALIASES = {
+    "columnNames": "columns.name",
+    "columnNamesFuzzy": "columns.name",
+    "fqnParts": "fullyQualifiedName",
+    "ownerName": "owners.name",
+    "ownerDisplayName": "owners.displayName",
+    "tier.tagFQN": "tags.tagFQN",
+}
+"""Paths that OpenMetadata's documents have beside the entity's own."""
+
+
+class FieldPath(msgspec.Struct, frozen=True):
+    """What is known of one path."""
+
+    open: bool
+    """Whether anything may be below it."""
+    needed: bool
+    """Whether an entity, or a part of it, is not whole without it."""
+
+
+@cache
+def field_paths(kind_name: str) -> Mapping[str, FieldPath]:
+    """Path -> what is known of it; references are leaves."""
+    kind = KINDS[kind_name]
+    body = type_info(kind.body)
+    assert isinstance(body, StructType)
+    unkept = {kind.key_of[attribute] for attribute in kind.body.unkept}
+    found: dict[str, FieldPath] = {}
+    for field in body.fields:
+        key = field.encode_name
+        if key not in unkept:
+            fixed = key in ("name", STATUS) or key in kind.fixed
+            needed = fixed or (field.required and key not in kind.optional)
+            found |= _walk(field, key, needed, (body,))
+    return found
+
+
+def _walk(
+    field: Field, path: str, needed: bool, above: tuple[StructType, ...]
+) -> dict[str, FieldPath]:
+    leaves = list(_alternatives(field.type))
+    is_open = any(isinstance(leaf, (AnyType, DictType)) for leaf in leaves)
+    found = {path: FieldPath(is_open, needed)}
+    for leaf in leaves:
+        if isinstance(leaf, StructType) and leaf.cls is not Reference:
+            if any(leaf.cls is seen.cls for seen in above):
+                continue
+            for inner in leaf.fields:
+                if inner.encode_name != NESTED:
+                    below = f"{path}.{inner.encode_name}"
+                    found |= _walk(inner, below, inner.required, (*above, leaf))
+    return found
+
+
+def _alternatives(given: Type) -> Iterator[Type]:
+    """The types a value, or an element of it, may have."""
+    if isinstance(given, UnionType):
+        for each in given.types:
+            yield from _alternatives(each)
+    elif isinstance(given, ListType):
+        yield from _alternatives(given.item_type)
+    elif isinstance(given, Metadata):
+        yield from _alternatives(given.type)
+    else:
+        yield given
+
+
+def indexed_path(field: str) -> str:
+    """The path under which a field as written in a query is indexed, without `.keyword`."""
+    path = field.removesuffix(".keyword").removesuffix(".ngram").removesuffix(".compound")
+    first, dot, rest = path.partition(".")
+    path = first + _CHILDREN.sub("", dot + rest)
+    return _ALIASES.get(path, path)

@@ -1,0 +1,170 @@
+"""Fields that a caller may not see: cut from what is shown, refused where they are asked for.
+
+A withheld path stands for everything below it, and `children` adds no step to it. Whether a
+request is refused depends on the request and the policies alone, never on what is stored.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Union
+
+import msgspec
+from msgspec import Raw
+
+from domain.bodies.base import REQUEST_ALIASES
+from domain.errors import CatalogError
+from projections.visibility.field_paths import NESTED, field_paths, indexed_path
+
+_DERIVED = {"votes": "totalVotes"}
+"""Field -> path of search documents that is computed from it."""
+_TAGS = "tags"
+
+Branches = Mapping[str, Union["Branches", None]]
+
+_to_keys = msgspec.json.Decoder(dict[str, Raw])
+
+
+class FieldWithheld(CatalogError):
+    """The request names a field that is withheld from its caller."""
+
+
+class Withheld(msgspec.Struct, frozen=True, dict=True):
+    """The fields of one kind that are withheld."""
+
+    kind: str
+    paths: frozenset[str]
+
+    def cut(self, entity_json: bytes) -> bytes:
+        """The entity without them; what is not on their way is not decoded."""
+        shown = _to_keys.decode(entity_json)
+        for key, below in self._branches.items():
+            if key in shown:
+                if below is None:
+                    del shown[key]
+                else:
+                    inner = _pruned(msgspec.json.decode(shown[key]), below)
+                    shown[key] = Raw(msgspec.json.encode(inner))
+        return msgspec.json.encode(shown)
+
+    def covers(self, path: str) -> bool:
+        """Whether all that is at the path is withheld."""
+        return covered(path, self.paths)
+
+    def refuse_writing(self, values: Mapping[str, Any], *, replacing: bool) -> None:
+        """Raises FieldWithheld for a body with a withheld field.
+
+        `replacing` it may not even hold a field that a withheld one lies in, as that would be
+        overwritten unseen, and an answer that nothing has changed would tell what was there.
+        """
+        for given, value in values.items():
+            key = REQUEST_ALIASES.get(given, given)
+            if key in self._branches:
+                below = self._branches[key]
+                if below is None or replacing or _pruned(value, below) != value:
+                    raise self._refusal(given)
+
+    def refuse_patching(self, operations: Iterable[Mapping[str, Any]]) -> None:
+        """Raises FieldWithheld for a JSON Patch that tests, copies or changes a withheld field."""
+        for operation in operations:
+            for member in ("path", "from"):
+                pointer = operation.get(member)
+                if isinstance(pointer, str) and self._touches(_steps(pointer), self.paths):
+                    raise self._refusal(pointer)
+
+    def refuse_field(self, path: str, parameter: str) -> None:
+        """Raises FieldWithheld if a parameter names a withheld field, or one inside it."""
+        if self.covers(path):
+            raise self._refusal(path, parameter)
+
+    def touches_indexed(self, field: str) -> bool:
+        """Whether a field, as written in a query, holds anything withheld."""
+        return self._touches(indexed_path(field), self._indexed)
+
+    def refuse_searched(self, field: str, parameter: str) -> None:
+        """Raises FieldWithheld for a field of a query that holds anything withheld."""
+        if self.touches_indexed(field):
+            raise self._refusal(field, parameter)
+
+    def _refusal(self, named: str, parameter: str = "") -> FieldWithheld:
+        where = f"{parameter}: " if parameter else ""
+        return FieldWithheld(f"{where}{named[:80]!r} of {self.kind} is withheld from your roles")
+
+    @staticmethod
+    def _touches(path: str, hidden: Collection[str]) -> bool:
+        """Whether the path is at, below or above a hidden one; the whole is above all."""
+        return any(
+            not path or path == each or path.startswith(each + ".") or each.startswith(path + ".")
+            for each in hidden
+        )
+
+    @cached_property
+    def _branches(self) -> Branches:
+        root: dict[str, Any] = {}
+        for path in self.paths:
+            *steps, last = path.split(".")
+            here = root
+            for step in steps:
+                here = here.setdefault(step, {})
+            here[last] = None
+        return root
+
+    @cached_property
+    def _indexed(self) -> frozenset[str]:
+        """The paths of search documents in which anything withheld is."""
+        found = set(self.paths)
+        found.update(derived for field, derived in _DERIVED.items() if self.covers(field))
+        for path, about in field_paths(self.kind).items():
+            if self.covers(path):
+                # Tags at every depth are indexed under `tags` too, but for those of extensions.
+                first, *steps = path.split(".")
+                if _TAGS in steps:
+                    found.add(".".join(steps[steps.index(_TAGS) :]))
+                elif about.open and "extension" not in (first, *steps):
+                    found.add(_TAGS)
+        return frozenset(found)
+
+
+def covered(path: str, paths: Collection[str]) -> bool:
+    """Whether one of the paths is this one, or one above it."""
+    steps = path.split(".")
+    return any(".".join(steps[:count]) in paths for count in range(1, len(steps) + 1))
+
+
+def simplest(paths: Iterable[str]) -> frozenset[str]:
+    """The paths without those that lie below another."""
+    kept = frozenset(paths)
+    return frozenset(
+        path for path in kept if "." not in path or not covered(path.rpartition(".")[0], kept)
+    )
+
+
+def in_both(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
+    """The paths that both withhold."""
+    return simplest(
+        {path for path in one if covered(path, other)}
+        | {path for path in other if covered(path, one)}
+    )
+
+
+def _pruned(value: Any, branches: Branches) -> Any:
+    if isinstance(value, list):
+        return [_pruned(item, branches) for item in value]
+    if not isinstance(value, dict):
+        return value
+    left: dict[str, Any] = {}
+    for key, inner in value.items():
+        if key == NESTED:
+            left[key] = _pruned(inner, branches)
+        elif key not in branches:
+            left[key] = inner
+        elif (below := branches[key]) is not None:
+            left[key] = _pruned(inner, below)
+    return left
+
+
+def _steps(pointer: str) -> str:
+    """A JSON pointer as a dotted path, without places in arrays."""
+    steps: Sequence[str] = pointer.removeprefix("/").split("/")
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in steps]
+    kept = [s for s in steps[1:] if s not in (NESTED, "-") and not s.isdigit()]
+    return ".".join((*steps[:1], *kept))

@@ -1,0 +1,155 @@
+"""Projectors in threads: they follow the log, retry what may pass, stop at what may not."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from domain.catalog import Catalog
+from domain.errors import StoreUnavailable
+from domain.event_store.log import open_event_log
+from domain.registry import KINDS
+from projections.feeding.daemon import (
+    Daemon,
+    ProjectorLock,
+    State,
+    is_projected,
+    read_states,
+    wait_for,
+)
+from projections.feeding.port import Damaged, Folded
+from projections.feeding.projector import Projector
+from tests.projections.conftest import Fixture
+from tests.projections.read_models import ME
+
+
+class Recording:
+    """A projection in memory that fails as told."""
+
+    name = "recording"
+
+    def __init__(self, failures: list[Exception] | None = None) -> None:
+        self.failures = failures or []
+        self.position, self.mark = 0, ""
+        self.names: dict[str, str] = {}
+
+    def anchor(self) -> tuple[int, str]:
+        return self.position, self.mark
+
+    def apply(self, entities: Mapping[str, Folded], position: int, mark: str) -> None:
+        if self.failures:
+            raise self.failures.pop(0)
+        self.names |= {key: folded.entity.name for key, folded in entities.items()}
+        self.position, self.mark = position, mark
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for a condition, at most 10 seconds."""
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline, "never happened"
+        time.sleep(0.005)
+
+
+def run(fixture: Fixture, projection: Recording) -> Daemon:
+    daemon = Daemon(
+        [Projector(projection, fixture.log, batch_size=2)], fixture.directory, pauses={}
+    )
+    daemon.start()
+    return daemon
+
+
+def test_daemon_follows_the_log_of_other_writers(catalog: Fixture) -> None:
+    projection = Recording()
+    daemon = run(catalog, projection)
+    catalog.schema()
+    until(lambda: projection.position == catalog.log.head())
+    daemon.stop()
+
+    assert list(projection.names.values()) == ["service", "database", "schema"]
+    assert not [t for t in threading.enumerate() if t.name.startswith("projector")]
+
+
+def test_daemon_retries_what_may_pass(catalog: Fixture) -> None:
+    catalog.schema()
+    projection = Recording([StoreUnavailable("disk full"), StoreUnavailable("disk full")])
+    daemon = run(catalog, projection)
+    until(lambda: projection.position == catalog.log.head())
+    until(lambda: read_states(catalog.directory)["recording"].state is State.RUNNING)
+    daemon.stop()
+
+    assert read_states(catalog.directory)["recording"].error is None
+
+
+def test_daemon_stops_a_projection_at_a_poison_event_and_says_so(catalog: Fixture) -> None:
+    catalog.schema()
+    projection = Recording([ValueError("poison")])
+    daemon = run(catalog, projection)
+    until(lambda: read_states(catalog.directory)["recording"].state is State.STOPPED)
+    daemon.stop()
+
+    assert read_states(catalog.directory)["recording"].error == "ValueError: poison"
+    assert projection.position == 0
+
+
+def test_lock_is_held_once_for_a_directory(tmp_path: Path) -> None:
+    with ProjectorLock(tmp_path):
+        assert is_projected(tmp_path)
+        with pytest.raises(StoreUnavailable, match="another process keeps the projections"):
+            ProjectorLock(tmp_path).__enter__()
+
+    assert not is_projected(tmp_path)
+
+
+def test_daemon_goes_on_when_its_states_cannot_be_shared(
+    catalog: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    catalog.schema()
+    projection = Recording([StoreUnavailable("disk full"), StoreUnavailable("disk full")])
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_bytes", full)
+        daemon = run(catalog, projection)
+        until(lambda: projection.position == catalog.log.head())
+        daemon.stop()
+
+    assert read_states(catalog.directory) == {}
+
+
+def test_projector_refuses_what_is_ahead_of_the_log(catalog: Fixture) -> None:
+    catalog.schema()
+    projection = Recording()
+    projection.position, projection.mark = 75, "mark"
+    projector = Projector(projection, catalog.log, batch_size=2)
+
+    with pytest.raises(Damaged, match=r"position 75, which the log \(head 3\) does not have"):
+        projector.step()
+
+    assert projection.names == {}
+
+
+def test_projector_refuses_what_another_log_led_to(catalog: Fixture, tmp_path: Path) -> None:
+    projection = Recording()
+    other = open_event_log(tmp_path / "other.db")
+    Catalog(other).create(KINDS["databaseService"], {"name": "x", "serviceType": "Mysql"}, ME)
+    Projector(projection, other, batch_size=2).step()
+    other.close()
+    catalog.schema()
+
+    with pytest.raises(Damaged, match="another event stands at position 1"):
+        Projector(projection, catalog.log, batch_size=2).step()
+
+
+def test_states_of_a_directory_without_a_daemon_are_empty(tmp_path: Path) -> None:
+    assert read_states(tmp_path) == {}
+
+
+def test_wait_for_says_whether_the_position_was_passed() -> None:
+    positions = iter([1, 2, 3, 4])
+
+    assert wait_for(lambda: next(positions), 3, timeout=5)
+    assert not wait_for(lambda: 0, 1, timeout=0.01)

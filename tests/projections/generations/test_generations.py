@@ -1,0 +1,199 @@
+"""Generations: built beside the live one, switched to as a whole."""
+
+from pathlib import Path
+
+import pytest
+
+from domain.errors import StoreUnavailable
+from projections.entities import rows
+from projections.generations.building import build
+from projections.generations.shelf import Proposal
+from projections.generations.supervision import GenerationSupervisor
+from projections.generations.switching import is_current, pending, propose_previous, switch
+from tests.projections.read_models import (
+    create,
+    files,
+    found,
+    generations,
+    listed,
+    opened,
+    rebuild,
+    step,
+)
+
+
+def test_first_generation_is_made_with_the_directory(tmp_path: Path) -> None:
+    with opened(tmp_path) as stores:
+        assert (generations(stores), found(stores)) == ([1, 1], [])
+    assert files(tmp_path) == [
+        "entities-1.db",
+        "entities.json",
+        "events.db",
+        "search-1",
+        "search.json",
+    ]
+
+
+def test_rebuild_switches_readers_and_keeps_one_previous_generation(directory: Path) -> None:
+    with opened(directory) as stores, opened(directory, writable=False) as reader:
+        before = listed(reader), found(reader)
+        for number in (2, 3):
+            rebuild(stores)
+            assert generations(stores) == generations(reader) == [number, number]
+            assert (listed(reader), found(reader)) == before
+        create(stores, "d")
+        step(stores)
+        assert len(found(reader)) == 4
+        names = [name for name in files(directory) if name.startswith(("entities-", "search-"))]
+        assert [n for n in names if not n.endswith(("-wal", "-shm"))] == [
+            "entities-2.db",
+            "entities-3.db",
+            "search-2",
+            "search-3",
+        ]
+
+
+def test_reader_keeps_what_it_uses_open_during_a_switch(directory: Path) -> None:
+    with opened(directory) as stores, stores.entities.use() as old, stores.engine.use() as index:
+        rebuild(stores)
+        assert generations(stores) == [2, 2]
+        assert (old.count(), index.count()) == (3, 3)
+
+
+def test_rebuild_without_a_projecting_process_switches_by_itself(directory: Path) -> None:
+    with opened(directory, writable=False) as stores:
+        for live in stores.read_models:
+            arguments = live.definition, live.shelf, stores.log
+            assert is_current(*arguments)
+            generation = build(*arguments, lambda done, total: None)
+            assert pending(live.definition, live.shelf) == generation
+            assert switch(*arguments, generation) is False
+            assert pending(live.definition, live.shelf) is None
+        assert generations(stores) == [2, 2]
+        assert len(found(stores)) == 3
+
+
+def test_rollback_catches_up_before_it_switches(directory: Path) -> None:
+    with opened(directory) as stores:
+        with pytest.raises(StoreUnavailable, match="no previous generation of entities"):
+            propose_previous(stores.entities.definition, stores.entities.shelf)
+        rebuild(stores)
+        create(stores, "d")
+        step(stores)
+        now = listed(stores), found(stores)
+        for live in stores.read_models:
+            propose_previous(live.definition, live.shelf)
+        step(stores)
+        assert generations(stores) == [1, 1]
+        assert (listed(stores), found(stores)) == now
+
+
+def test_writes_during_a_rebuild_are_in_the_new_generation(directory: Path) -> None:
+    with opened(directory) as stores:
+        written = iter("defgh")
+
+        def write(done: int, total: int) -> None:
+            create(stores, next(written))
+            for supervisor in stores.supervisors:
+                supervisor.step()
+
+        for live in stores.read_models:
+            build(live.definition, live.shelf, stores.log, write)
+            create(stores, next(written))
+        step(stores)
+        assert generations(stores) == [2, 2]
+        assert len(found(stores)) == 7
+        assert listed(stores).count(b'"name":') == 7
+
+
+def test_other_code_refuses_and_builds_anew(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "VERSION", rows.VERSION + 1)
+    with opened(directory, writable=False) as reader:
+        with pytest.raises(StoreUnavailable, match="entities was built by other code"):
+            listed(reader)
+        assert not is_current(reader.entities.definition, reader.entities.shelf, reader.log)
+        with opened(directory) as stores:
+            with pytest.raises(
+                StoreUnavailable, match=r"being built .*: it was built by other code"
+            ):
+                listed(reader)
+            step(stores)
+            assert generations(reader) == [2, 1]
+            assert listed(reader).count(b'"name":') == 3
+
+
+def test_proposal_of_other_code_is_turned_down(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(directory) as stores:
+        live = stores.entities
+        with monkeypatch.context() as patched:
+            patched.setattr(rows, "VERSION", rows.VERSION + 1)
+            proposed = build(live.definition, live.shelf, stores.log, lambda done, total: None)
+        step(stores)
+        assert live.generation().number == 1
+        with pytest.raises(StoreUnavailable, match="was refused: it was built by other code"):
+            switch(live.definition, live.shelf, stores.log, proposed)
+
+
+def test_second_builder_is_refused(directory: Path) -> None:
+    with opened(directory) as stores:
+        arguments = stores.entities.definition, stores.entities.shelf, stores.log
+        with (
+            stores.entities.shelf.building(),
+            pytest.raises(StoreUnavailable, match="another process is building"),
+        ):
+            build(*arguments, lambda done, total: None)
+
+
+def test_proposal_that_was_not_taken_up_is_taken_up_at_the_next_start(directory: Path) -> None:
+    with opened(directory) as stores:
+        build(
+            stores.entities.definition, stores.entities.shelf, stores.log, lambda done, total: None
+        )
+    with opened(directory) as stores:
+        create(stores, "d")
+        step(stores)
+        assert generations(stores) == [2, 1]
+        assert listed(stores).count(b'"name":') == 4
+
+
+def test_proposal_that_is_missing_is_turned_down(directory: Path) -> None:
+    with opened(directory) as stores:
+        generation = build(
+            stores.entities.definition, stores.entities.shelf, stores.log, lambda done, total: None
+        )
+        (directory / "entities-2.db").unlink()
+        step(stores)
+        proposal = stores.entities.shelf.proposal()
+        assert proposal == Proposal(generation, ready=True, refused="entities-2.db is missing")
+        assert generations(stores) == [1, 1]
+
+
+def test_read_models_from_before_there_were_generations_are_removed(directory: Path) -> None:
+    (directory / "entities.db").write_text("old")
+    (directory / "search").mkdir()
+    (directory / "search" / "manifest.json").write_text("old")
+    with opened(directory):
+        pass
+    assert {"entities.db", "search"} & set(files(directory)) == set()
+
+
+def test_proposal_is_tried_again_when_its_files_cannot_be_opened_yet(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise StoreUnavailable("disk full")
+
+    with opened(directory) as stores:
+        build(
+            stores.entities.definition, stores.entities.shelf, stores.log, lambda done, total: None
+        )
+        with monkeypatch.context() as patched:
+            patched.setattr(GenerationSupervisor, "_open", full)
+            with pytest.raises(StoreUnavailable, match="disk full"):
+                stores.supervisors[0].step()
+        step(stores)
+        assert generations(stores) == [2, 1]

@@ -1,0 +1,121 @@
+"""The index is an ordinary Whoosh index to those who read it with Whoosh."""
+
+import pickle
+
+import pytest
+from whoosh import index
+from whoosh.filedb.filestore import FileStorage
+from whoosh.query import And, Every, Not, Or, Phrase, Prefix, Term, Wildcard
+
+from projections.search.documents import SearchDocument
+from projections.search.index.engine import WhooshEngine
+from projections.search.index.format.codec import Segment
+from projections.search.index.format.storage import INDEX
+from projections.search.index.format.terms import whole_term
+
+NAMES = {
+    "1": ("table", "customer_orders", "All orders of a customer."),
+    "2": ("table", "customer_id", "The customer of the orders."),
+    "3": ("topic", "orders", "Something else"),
+    "4": ("topic", "payments", "Removed again."),
+    "5": ("table", "dead_orders", "All orders."),
+}
+
+
+def made(document_id):
+    kind, name, description = NAMES[document_id]
+    fields = {"name": (name,), "description": (description,)}
+    return SearchDocument(document_id, kind, False, fields, {"name": name})
+
+
+@pytest.fixture
+def searcher(tmp_path):
+    engine = WhooshEngine.open(tmp_path)
+    engine.apply({i: made(i) for i in ("1", "2", "4", "5")}, 1)
+    engine.apply({i: made(i) for i in ("3", "2")}, 2)
+    engine.apply({"4": None, "5": None}, 3)
+    engine.close()
+    with index.open_dir(str(tmp_path), indexname=INDEX).searcher() as found:
+        yield found
+
+
+QUERIES = {
+    Term("words", "customer"): {"1", "2"},
+    Term("words", "order"): {"1", "2", "3"},
+    Term("exact", "name.keyword\x1forders"): {"3"},
+    Term("whole", whole_term("id", "2")): {"2"},
+    Term("words", "missing"): set(),
+    And([Term("words", "customer"), Term("text", "name\x1forders")]): {"1"},
+    Or([Term("text", "name\x1fid"), Term("words", "else")]): {"2", "3"},
+    And([Every(), Not(Term("words", "customer"))]): {"3"},
+    Prefix("text", "name\x1fcust"): {"1", "2"},
+    Wildcard("text", "name\x1f*_id"): {"2"},
+    Wildcard("exact", "name.keyword\x1fo?ders"): {"3"},
+    Phrase("words", ["orders", "of", "a"]): {"1"},
+    Phrase("words", ["of", "orders"]): set(),
+}
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=str)
+def test_whoosh_searcher_finds_the_living_that_match(searcher, query):
+    found = searcher.search(query, limit=None)
+    assert {hit["id"] for hit in found} == QUERIES[query]
+    assert {hit["kind"] for hit in found} == {NAMES[i][0] for i in QUERIES[query]}
+
+
+def test_whoosh_reader_tells_terms_and_frequencies(searcher):
+    reader = searcher.reader()
+    assert reader.doc_count() == 3
+    assert list(reader.expand_prefix("words", "customer")) == [
+        b"customer",
+        b"customer_id",
+        b"customer_orders",
+    ]
+    assert reader.doc_frequency("words", b"something") == 1
+    assert reader.doc_frequency("words", b"missing") == 0
+    assert sorted(reader.indexed_field_names()) == ["exact", "text", "whole", "words"]
+
+
+def test_whoosh_cursor_walks_the_terms(tmp_path):
+    engine = WhooshEngine.open(tmp_path)
+    engine.apply({"3": made("3")}, 1)
+    engine.close()
+    found = index.open_dir(str(tmp_path), indexname=INDEX)
+    cursor = found.reader().cursor("words")
+    walked = [cursor.first()]
+    while (text := cursor.next()) is not None:
+        walked.append(text)
+    assert walked == ["else", "order", "orders", "something"]
+    assert cursor.find("or") == "order"
+    assert cursor.find("zzz") is None
+    assert not cursor.is_valid()
+
+
+def test_storage_of_another_kind_reads_the_same(tmp_path):
+    engine = WhooshEngine.open(tmp_path)
+    engine.apply({"3": made("3")}, 1)
+    engine.close()
+    with FileStorage(str(tmp_path)).open_index(INDEX).searcher() as searcher:
+        assert [hit["id"] for hit in searcher.search(Term("words", "orders"))] == ["3"]
+
+
+def test_segment_remembers_its_dead_through_a_pickle():
+    segment = Segment(INDEX, 10_000)
+    assert (segment.deleted_count(), segment.has_deletions(), segment.dead) == (0, False, None)
+    small = len(pickle.dumps(segment))
+    for number in (0, 7, 8, 9_999):
+        segment.delete_document(number)
+    segment.delete_document(7, delete=False)
+    data = pickle.dumps(segment)
+    assert len(data) < small + 10_000 // 8 + 20
+    again = pickle.loads(data)
+    assert again.deleted_docs() == {0, 8, 9_999}
+    assert [n for n in (0, 7, 8, 9_998, 9_999) if again.is_deleted(n)] == [0, 8, 9_999]
+    assert (again.deleted_count(), again.doc_count()) == (3, 9_997)
+    more = again.with_dead([1, 8])
+    assert (more.deleted_count(), again.deleted_count()) == (4, 3)
+    assert more.segment_id() == again.segment_id()
+
+
+def test_segments_are_named_by_the_system_random_numbers():
+    assert len({Segment(INDEX, 1).segment_id() for _ in range(100)}) == 100

@@ -1,0 +1,355 @@
+"""What every search engine does, held against plain Python where that is possible."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.errors import InvalidInput
+from projections.search import tree
+from projections.search.documents import SearchDocument
+from projections.search.engine import EngineQuery, SearchEngine, Sort
+from projections.search.index.engine import WhooshEngine
+from projections.search.language.filter_json import parse as parse_filter
+from projections.search.language.text import parse
+from projections.search.tree import Bool, Exact, Term
+
+
+def test_engine_begins_empty(catalog):
+    assert catalog.engine.checkpoint() == 0
+    assert catalog.engine.count() == 0
+    assert catalog.run().total == 0
+
+
+def test_apply_commits_documents_with_the_position(catalog, entity):
+    catalog.engine.apply({}, 3)
+    assert catalog.engine.checkpoint() == 3
+    catalog.add(entity("a"), entity("b"))
+    assert catalog.engine.checkpoint() == 2
+    assert catalog.engine.count() == 2
+
+
+def test_apply_replaces_and_removes_by_id(catalog, entity):
+    old, new = entity("orders", description="first"), entity("orders", description="second")
+    catalog.add(old, entity("other"))
+    catalog.add(new)
+    catalog.add(new)
+    assert catalog.engine.count() == 2
+    assert catalog.names("description:first") == []
+    assert catalog.names("description:second") == ["orders"]
+    catalog.remove(new)
+    catalog.engine.apply({"unknown": None}, 9)
+    assert catalog.engine.count() == 1
+    assert catalog.names() == ["other"]
+
+
+def test_apply_keeps_segments_few_and_documents_right(catalog, entity):
+    for number in range(40):
+        catalog.add(entity(f"t{number % 25}", description=f"round{number}"))
+    assert catalog.engine.count() == 25
+    assert catalog.found("description:round3*") == {f"t{n % 25}" for n in range(30, 40)}
+    assert catalog.found("description:round2") == set()
+    catalog.engine._merger.wait()
+    assert len(catalog.engine._current.snapshot().views) < 10
+
+
+def test_reset_forgets_everything(catalog, entity):
+    catalog.add(entity("a"))
+    catalog.engine.reset()
+    assert catalog.engine.checkpoint() == 0
+    assert catalog.names() == []
+    catalog.add(entity("b"))
+    assert catalog.names() == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("q", "names"),
+    [
+        ("name:customer", {"dim_customer", "customerOrders"}),
+        ("name:dim_customer", {"dim_customer"}),
+        ("name:customerorders", {"customerOrders"}),
+        ("name.keyword:CUSTOMERORDERS", {"customerOrders"}),
+        ("name.keyword:customer", set()),
+        ("columns.name:customer_id", {"dim_customer"}),
+        ("columns.name:zip", {"dim_customer"}),
+        ("columns.name:*_id", {"dim_customer"}),
+        ("columnNames:address", {"dim_customer"}),
+        ("tags.tagFQN:PII.Sensitive", {"dim_customer"}),
+        ('tags.tagFQN:"Tier.Tier1"', {"stg.raw_v2"}),
+        ("tags.tagFQN:Sensitive", {"dim_customer"}),
+        ("owners.name:ann", {"dim_customer"}),
+        ("service.name:shop", {"dim_customer"}),
+        ("serviceType:bigquery", {"dim_customer"}),
+        ("entityType:topic", {"orders"}),
+        ("unheard.of:x", set()),
+        ("description:customer", {"dim_customer"}),
+        ("description:order", {"fact_orders", "orders"}),
+        ('"fact order"', {"fact_orders"}),
+        ('"order fact"', set()),
+        ('"order fact"~2', {"fact_orders"}),
+        ('description:"one our"~4', {"dim_customer"}),
+        ("cust*", {"dim_customer", "customerOrders"}),
+        ("c?stomer", {"dim_customer", "customerOrders"}),
+        ("name:*raw*", {"stg.raw_v2"}),
+        ("custmoer~1", {"dim_customer", "customerOrders"}),
+        ("xustomer~", set()),
+        ("version:[0.2 TO 1.2}", {"fact_orders"}),
+        ("version:[0.2 TO 1.2]", {"fact_orders", "customerOrders"}),
+        ("version:0.10", {"dim_customer", "orders", "stg.raw_v2"}),
+        ("updatedAt:[2024-01-01 TO *]", {"dim_customer"}),
+        ("updatedAt:>1704067200000", set()),
+        ("updatedAt:>=2024-01-01T00:00:00Z", {"dim_customer"}),
+        ("totalVotes:>0", {"fact_orders"}),
+        ("extension.cost:<13", {"stg.raw_v2"}),
+        ("name:[a TO d]", {"customerOrders"}),
+        ("_exists_:owners", {"dim_customer"}),
+        ("_exists_:columns", {"dim_customer"}),
+        ("NOT _exists_:description", {"customerOrders", "stg.raw_v2"}),
+        ("/stg\\..*_v[0-9]/", {"stg.raw_v2"}),
+        ("name.keyword:/.*orders/", {"fact_orders", "customerOrders", "orders"}),
+        ("customer NOT dim", {"customerOrders"}),
+        ("+orders -kind -kafka", {"fact_orders", "customerOrders"}),
+        ("deleted:true", set()),
+        ("stg.raw_v2", {"stg.raw_v2"}),
+        ("raw_v2", {"stg.raw_v2"}),
+        ("shop.db.public.fact_orders", None),
+    ],
+)
+def test_search_by_query_text(shop, q, names):
+    if names is None:
+        assert shop.names(q)[0] == "fact_orders"
+    else:
+        assert shop.found(q) == names
+
+
+def test_search_finds_soft_deleted_only_when_asked(shop):
+    assert "old_customer" not in shop.found("customer")
+    assert "old_customer" in shop.found("customer", deleted=True)
+    assert shop.found("deleted:true", deleted=True) == {"old_customer"}
+
+
+def test_search_of_plain_text_ranks_exact_names_then_all_words(shop):
+    assert shop.names("fact_orders")[0] == "fact_orders"
+    assert shop.names("orders")[0] == "orders"
+    assert shop.names("customer orders")[0] == "customerOrders"
+    assert shop.names("custmer order")[0] == "customerOrders"
+    assert shop.names("stg.raw_v2")[0] == "stg.raw_v2"
+
+
+def test_search_weighs_boosts(shop):
+    best = shop.names("name:fact^10 OR name:dim")[0]
+    assert best == "fact_orders"
+    assert shop.names("name:fact OR name:dim^10")[0] == "dim_customer"
+
+
+@pytest.mark.parametrize(
+    ("clause", "names"),
+    [
+        (b'{"term": {"tags.tagFQN": "PII.Sensitive"}}', {"dim_customer"}),
+        (b'{"term": {"owners.name.keyword": "ANN"}}', {"dim_customer"}),
+        (b'{"term": {"version": 0.3}}', {"fact_orders"}),
+        (b'{"terms": {"entityType": ["topic", "user"]}}', {"orders"}),
+        (b'{"match_phrase": {"description": "order lines"}}', {"fact_orders"}),
+        (b'{"prefix": {"name": "cust"}}', {"dim_customer", "customerOrders"}),
+        (b'{"range": {"updatedAt": {"gte": 1704067200000}}}', {"dim_customer"}),
+        (b'{"nested": {"path": "columns", "query": {"match": {"columns.name": "zip"}}}}',
+         {"dim_customer"}),
+        (b'{"bool": {"should": [{"match": {"name": "fact"}}, {"match": {"name": "dim"}},'
+         b' {"match": {"name": "customer"}}], "minimum_should_match": 2}}', {"dim_customer"}),
+    ],
+)  # fmt: skip
+def test_search_by_filter(shop, clause, names):
+    assert shop.found(query_filter=clause) == names
+    assert shop.found(post_filter=clause) == names
+
+
+def test_search_by_kind_and_ids(shop):
+    by_kind = shop.run(kinds=frozenset({"topic"}))
+    assert [hit.kind for hit in by_kind.hits] == ["topic"]
+    node = tree.Ids((by_kind.hits[0].id, "unknown"))
+    assert shop.engine.search(EngineQuery(tree=node)).total == 1
+    assert shop.run(kinds=frozenset()).total == 0
+
+
+def test_filter_does_not_change_the_score(shop):
+    filtered = shop.run("dim", filter=parse_filter(b'{"term": {"serviceType": "bigquery"}}'))
+    assert filtered.hits == shop.run("dim").hits
+
+
+def test_constant_score_and_dis_max_score_as_they_say(shop):
+    name, description = Term("name", "fact"), Term("description", "fact")
+
+    def score(node):
+        return shop.engine.search(EngineQuery(tree=node)).hits[0].score
+
+    one, two = score(name), score(description)
+    assert score(tree.Constant(name, 7.0)) == 7.0
+    assert score(tree.Boosted(name, 3.0)) == pytest.approx(3 * one)
+    assert score(tree.DisMax((name, description))) == max(one, two)
+    assert score(tree.DisMax((name, description), 0.5)) == pytest.approx(
+        max(one, two) + min(one, two) / 2
+    )
+    assert score(Bool(must=(name,), should=(description,))) == pytest.approx(one + two)
+
+
+@pytest.mark.parametrize(
+    ("field", "descending", "names"),
+    [
+        ("name", False, ["customerOrders", "dim_customer", "fact_orders", "orders", "stg.raw_v2"]),
+        ("name", True, ["stg.raw_v2", "orders", "fact_orders", "dim_customer", "customerOrders"]),
+        ("version", True,
+         ["customerOrders", "fact_orders", "dim_customer", "orders", "stg.raw_v2"]),
+        ("serviceType", False,
+         ["dim_customer", "customerOrders", "fact_orders", "orders", "stg.raw_v2"]),
+        ("serviceType", True,
+         ["dim_customer", "customerOrders", "fact_orders", "orders", "stg.raw_v2"]),
+        ("_score", True, ["customerOrders", "dim_customer", "fact_orders", "orders", "stg.raw_v2"]),
+    ],
+)  # fmt: skip
+def test_sort_orders_with_ties_by_name_and_missing_last(shop, field, descending, names):
+    sort = Sort(field, descending)
+    hits = shop.run(sort=sort).hits
+    assert [shop.entities[hit.id].name for hit in hits] == names
+    walked, after = [], None
+    while page := shop.run(sort=sort, size=2, search_after=after).hits:
+        walked += page
+        after = page[-1].sort
+    assert tuple(walked) == hits
+    paged = [shop.run(sort=sort, size=2, offset=offset).hits for offset in (0, 2, 4)]
+    assert tuple(hit for page in paged for hit in page) == hits
+
+
+def test_sort_takes_search_after_as_texts(shop):
+    sort = Sort("version", descending=True)
+    first = shop.run(sort=sort, size=1).hits[0]
+    after = tuple(str(value) for value in first.sort)
+    assert shop.run(sort=sort, size=1, search_after=after).hits[0].sort[0] == 0.3
+
+
+@pytest.mark.parametrize("after", [(), (1,), ("x", "a", "b"), (1, 2, 3), (None, None, None)])
+def test_sort_refuses_other_search_after_values(shop, after):
+    with pytest.raises(InvalidInput, match="search_after"):
+        shop.run(sort=Sort("version"), search_after=after)
+
+
+def test_search_stops_at_its_deadline(entity, small_catalog):
+    small_catalog.add(entity("a"))
+    small_catalog.engine._deadline = -1.0
+    found = small_catalog.run("a")
+    assert found.timed_out
+    assert found.relation == "gte"
+
+
+def test_search_refuses_patterns_that_stand_for_too_many_words(shop, monkeypatch):
+    monkeypatch.setattr("projections.search.index.evaluate.leaves.MAX_EXPANSION", 2)
+    with pytest.raises(InvalidInput, match="'\\*o\\*' stands for more than 2 different words"):
+        shop.run("*o*")
+
+
+words = st.sampled_from(["alpha", "beta", "gamma", "delta"])
+documents = st.lists(st.frozensets(words), min_size=1, max_size=12)
+leaves = words.map(lambda word: Exact("tag", word))
+
+
+def _bools(inner):
+    some = st.lists(inner, max_size=3).map(tuple)
+    minimum = st.none() | st.sampled_from(["1", "2", "-1", "50%", "100%"])
+    return st.builds(Bool, some, some, some, some, minimum)
+
+
+trees = st.recursive(leaves | st.just(tree.MatchAll()), _bools, max_leaves=8)
+
+
+def _matches(node, held):
+    match node:
+        case tree.MatchAll():
+            return True
+        case Exact(value=value):
+            return value in held
+    assert isinstance(node, Bool)
+    optional = sum(_matches(inner, held) for inner in node.should)
+    return (
+        all(_matches(inner, held) for inner in (*node.must, *node.filter))
+        and not any(_matches(inner, held) for inner in node.must_not)
+        and optional >= node.required
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(documents, trees, st.integers(1, 4))
+def test_search_of_booleans_finds_what_plain_python_finds(held, node, batch):
+    made = {
+        f"id{n}": SearchDocument(f"id{n}", "table", False, {"tag": tuple(tags)}, {"name": f"n{n}"})
+        for n, tags in enumerate(held)
+    }
+    engine = WhooshEngine.open(None)
+    ids = list(made)
+    for start in range(0, len(ids), batch):
+        engine.apply({i: made[i] for i in ids[start : start + batch]}, start + 1)
+    found = engine.search(EngineQuery(tree=node, size=100))
+    expected = {f"id{n}" for n, tags in enumerate(held) if _matches(node, tags)}
+    assert {hit.id for hit in found.hits} == expected
+    assert found.total == len(expected)
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=st.text(max_size=30) | st.text(alphabet='or* ?"()[:/~^+-!{}<=.01TO_\\|ds', max_size=20))
+def test_search_of_any_text_answers_or_refuses(text):
+    engine = _ENGINE
+    try:
+        node = parse(text)
+        found = engine.search(EngineQuery(tree=node))
+    except InvalidInput:
+        return
+    assert found.total == len(found.hits)
+
+
+def _filled():
+    engine = WhooshEngine.open(None)
+    values = {"name": ("orders",), "description": ("Fact orders 10",), "version": (0.1,)}
+    engine.apply({"x": SearchDocument("x", "table", False, values, {"name": "orders"})}, 1)
+    return engine
+
+
+_ENGINE = _filled()
+
+
+_CLAUSES = st.recursive(
+    st.builds(
+        lambda name, value: {name: {"name": value}},
+        st.sampled_from(["term", "match", "match_phrase", "prefix", "wildcard", "regexp", "fuzzy"]),
+        st.text(max_size=8) | st.integers() | st.booleans(),
+    )
+    | st.builds(
+        lambda side, value: {"range": {"version": {side: value}}},
+        st.sampled_from(["gt", "gte", "lt", "lte"]),
+        st.text(max_size=8) | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
+    )
+    | st.builds(lambda ids: {"ids": {"values": ids}}, st.lists(st.text(max_size=3), max_size=2)),
+    lambda inner: (
+        st.builds(
+            lambda part, clauses: {"bool": {part: clauses}},
+            st.sampled_from(["must", "should", "must_not", "filter"]),
+            st.lists(inner, max_size=3),
+        )
+        | st.builds(lambda clauses: {"dis_max": {"queries": clauses}}, st.lists(inner, max_size=3))
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(_CLAUSES)
+def test_search_of_any_filter_answers_or_refuses(clause):
+    try:
+        node = parse_filter(json.dumps(clause).encode())
+        found = _ENGINE.search(EngineQuery(tree=node, filter=node))
+    except InvalidInput:
+        return
+    assert found.total == len(found.hits)
+
+
+def test_engine_is_what_the_port_asks_for(catalog):
+    engine: SearchEngine = catalog.engine
+    assert engine.count() == 0

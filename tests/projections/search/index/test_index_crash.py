@@ -1,0 +1,90 @@
+"""A writer killed at any moment leaves an index that opens at a whole commit."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from projections.search.documents import SearchDocument
+from projections.search.index.engine import WhooshEngine
+
+KILLS = 15
+IDS = 40
+"""Documents that are written again and again, one more with every commit until all are there."""
+
+_WRITER = """
+import sys
+from pathlib import Path
+from projections.search.index.engine import WhooshEngine
+from {module} import changes
+engine = WhooshEngine.open(Path(sys.argv[1]))
+position = engine.checkpoint()
+while True:
+    position += 1
+    engine.apply(changes(position), position)
+    print(engine.rebuild_reason, flush=True)
+"""
+
+
+def changes(position):
+    """What the commit of a position writes: document `position % IDS`, and now and then others."""
+    made = {f"id{position % IDS}": _document(position % IDS, position)}
+    if position % 7 == 0:
+        made |= {f"id{n}": _document(n, position) for n in range(min(position, IDS))}
+    return made
+
+
+def _document(number, position):
+    fields = {"name": (f"n{number}",), "description": (f"written at {position}",)}
+    return SearchDocument(f"id{number}", "table", False, fields, {"name": f"n{number}"}, position)
+
+
+def expected(checkpoint):
+    """Id -> digest after all commits up to the checkpoint."""
+    found = {}
+    for position in range(1, checkpoint + 1):
+        found |= {i: document.digest for i, document in changes(position).items()}
+    return found
+
+
+def test_index_is_whole_after_every_kill(tmp_path):
+    seed = random.SystemRandom().randrange(1_000_000)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    path = tmp_path / "index"
+    root, here = Path(__file__).parents[3], Path(__file__).parent
+    environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{here}"}
+    script = _WRITER.format(module=Path(__file__).stem)
+    checkpoint = 0
+    for kill in range(KILLS):
+        command = [sys.executable, "-W", "ignore", "-c", script, str(path)]
+        with subprocess.Popen(
+            command, cwd=root, env=environment, stdout=subprocess.PIPE, text=True
+        ) as writer:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "None\n"
+            time.sleep(chance.random() * 0.3)
+            writer.kill()
+        engine = WhooshEngine.open(path)
+        assert engine.rebuild_reason is None, f"seed {seed}, kill {kill}"
+        assert engine.checkpoint() >= checkpoint
+        checkpoint = engine.checkpoint()
+        with engine.snapshot() as snapshot:
+            found = {i: digest for i, _, digest in snapshot.entries()}
+        assert found == expected(checkpoint), f"seed {seed}, kill {kill}"
+        assert engine.count() == len(found)
+        engine.close()
+    assert checkpoint >= KILLS
+    _assert_no_orphans(path, checkpoint)
+
+
+def _assert_no_orphans(path, checkpoint):
+    engine = WhooshEngine.open(path)
+    engine.compact()
+    engine.apply(changes(checkpoint + 1), checkpoint + 1)
+    engine.close()
+    named = engine._storage.read("manifest.json").decode()
+    left = {file.name for file in path.iterdir()} - {"LOCK", "manifest.json"}
+    assert {name for name in left if name not in named} == set()

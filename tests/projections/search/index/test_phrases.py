@@ -1,0 +1,87 @@
+"""Phrases against plain Python: what follows what, in many documents at once."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from projections.search import tree
+from projections.search.engine import EngineQuery
+from projections.search.index.evaluate import phrases
+from tests.projections.search.index.test_evaluate import found_document, run, view_of
+
+COMMON, RARE = ("the", "of"), ("row", "column", "key")
+words = st.sampled_from(COMMON * 4 + RARE)
+texts = st.lists(st.lists(words, max_size=25), min_size=1, max_size=12)
+sought = st.lists(words, min_size=2, max_size=4)
+
+
+def _found(held: Sequence[Sequence[str]], phrase: str, slop: int = 0, size: int = 99) -> set[int]:
+    """The numbers of the texts found in segments of this size, each with dead documents."""
+    documents = [found_document(number, text) for number, text in enumerate(held)]
+    dead = [found_document(number, phrase.split()) for number in range(1_000, 1_003)]
+    views = [
+        view_of(str(at), [*documents[at : at + size], *dead], [document.id for document in dead])
+        for at in range(0, len(documents), size)
+    ]
+    query = EngineQuery(tree=tree.Phrase(None, phrase, slop), size=1_000, include_deleted=True)
+    return {int(hit.id.removeprefix("id")) for hit in run(views, query).hits}
+
+
+def _holds(text: Sequence[str], phrase: Sequence[str], slop: int) -> bool:
+    """Whether the words can be moved to their places by steps that differ by the slop at most."""
+    moves = [
+        {place - at for place, held in enumerate(text) if held == word}
+        for at, word in enumerate(phrase)
+    ]
+    return any(
+        all(any(low <= move <= low + slop for move in options) for options in moves)
+        for low in set().union(*moves)
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(texts, sought, st.integers(0, 3), st.integers(1, 12), st.integers(1, 4))
+def test_phrase_finds_what_plain_python_does(held, phrase, slop, size, chunk):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(phrases, "_CHUNK", chunk)
+        found = _found(held, " ".join(phrase), slop, size)
+    assert found == {at for at, text in enumerate(held) if _holds(text, phrase, slop)}
+
+
+LONG = "the " * 40
+
+
+@pytest.mark.parametrize(
+    ("phrase", "slop", "found"),
+    [
+        ("the row", 0, {0, 2}),
+        ("row the", 0, {1, 2}),
+        ("the the", 0, {0, 1, 2, 4}),
+        ("row row", 0, {3}),
+        ("the the row", 0, {0, 2}),
+        ("the of the", 0, {4}),
+        ("of the of", 0, set()),
+        ("row of", 0, set()),
+        ("row of", 1, {5}),
+        ("of row", 1, set()),
+        ("of row", 3, {5}),
+        ("the absent", 0, set()),
+    ],
+)
+def test_phrase_of_words_that_come_often(phrase, slop, found):
+    texts = [
+        f"{LONG} row",  # at the end only, long after the first
+        f"row {LONG}",  # at the beginning only
+        f"{LONG} row {LONG}",
+        "row row",
+        "the the of the",
+        "row key of",
+    ]
+    assert _found([text.split() for text in texts], phrase, slop) == found
+
+
+def test_phrase_does_not_span_documents():
+    held = [["the"], ["row"], ["the"], ["row", "the"]]
+    assert _found(held, "the row") == set()

@@ -1,0 +1,333 @@
+"""Filter JSON: what each clause means, and what is refused where."""
+
+import contextlib
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.errors import InvalidInput
+from projections.search import tree
+from projections.search.language.filter_json import parse
+from projections.search.tree import Bool, Constant, Exact, Fuzzy, Phrase, Range, Term, Wildcard
+
+
+def read(clause):
+    return parse(json.dumps(clause).encode())
+
+
+@pytest.mark.parametrize("data", [b"", b" ", b"{}", b'{"query": {}}', b'{"match_all": {}}'])
+def test_parse_of_an_empty_filter_is_everything(data):
+    assert parse(data) == tree.MatchAll()
+
+
+t = {"term": {"f": "a"}}
+is_a = Exact("f", "a")
+
+
+@pytest.mark.parametrize(
+    ("clause", "expected"),
+    [
+        ({"query": t}, is_a),
+        ({"match_none": {}}, tree.MatchNone()),
+        ({"term": {"f": {"value": True, "boost": 2}}}, tree.Boosted(Exact("f", "true"), 2.0)),
+        ({"term": {"version": 0.1}}, Exact("version", "0.1")),
+        ({"terms": {"f": ["a", 1]}}, Constant(Bool(should=(is_a, Exact("f", "1"))))),
+        ({"match": {"f": "a b"}}, Bool(should=(Term("f", "a"), Term("f", "b")))),
+        (
+            {"match": {"f": {"query": "a b", "operator": "AND"}}},
+            Bool(must=(Term("f", "a"), Term("f", "b"))),
+        ),
+        (
+            {"match": {"f": {"query": "a b c", "minimum_should_match": "67%"}}},
+            Bool(
+                should=(Term("f", "a"), Term("f", "b"), Term("f", "c")),
+                minimum_should_match="67%",
+            ),
+        ),
+        ({"match": {"f": {"query": "abcdef", "fuzziness": "AUTO"}}}, Fuzzy("f", "abcdef", 2)),
+        ({"match_phrase": {"f": {"query": "a b", "slop": 2}}}, Phrase("f", "a b", 2)),
+        (
+            {"multi_match": {"query": "a", "fields": ["f^2", "g"]}},
+            tree.DisMax((tree.Boosted(Term("f", "a"), 2.0), Term("g", "a"))),
+        ),
+        (
+            {"multi_match": {"query": "a", "fields": ["f", "g"], "type": "most_fields"}},
+            Bool(should=(Term("f", "a"), Term("g", "a"))),
+        ),
+        ({"prefix": {"f": "a*b"}}, Wildcard("f", r"a\*b*")),
+        ({"wildcard": {"f": {"value": "a*"}}}, Wildcard("f", "a*")),
+        ({"wildcard": {"f": {"wildcard": "a*"}}}, Wildcard("f", "a*")),
+        ({"regexp": {"f": "a.*"}}, tree.Regex("f", "a.*")),
+        ({"fuzzy": {"f": {"value": "abc", "prefix_length": 0}}}, Fuzzy("f", "abc", 1, 0)),
+        ({"exists": {"field": "f"}}, tree.Exists("f")),
+        ({"ids": {"values": ["x"]}}, tree.Ids(("x",))),
+        (
+            {"range": {"f": {"gt": 1, "lte": "2024-01-01"}}},
+            Range("f", gt="1", lte="2024-01-01T23:59:59.999"),
+        ),
+        (
+            {"range": {"updatedAt": {"gte": "2024-01-01", "lte": "2024-01", "boost": 2}}},
+            tree.Boosted(Range("updatedAt", gte="1704067200000", lte="1706745599999"), 2.0),
+        ),
+        (
+            {"range": {"updatedAt": {"gt": "1704067200000", "format": "epoch_millis"}}},
+            Range("updatedAt", gt="1704067200000"),
+        ),
+        (
+            {"range": {"updatedAt": {"lt": "2024-01-01", "time_zone": "+01:00"}}},
+            Range("updatedAt", lt="1704063600000"),
+        ),
+        (
+            {
+                "range": {
+                    "updatedAt": {
+                        "gte": "2024-07-01T00:00",
+                        "time_zone": "Europe/Berlin",
+                        "format": "yyyy-MM-dd||strict_date_optional_time",
+                    }
+                }
+            },
+            Range("updatedAt", gte="1719784800000"),
+        ),
+        (
+            {"range": {"f": {"gte": "2024-01-01", "format": "yyyy-MM-dd"}}},
+            Range("f", gte="1704067200000"),
+        ),
+        ({"range": {"version": {"gte": 0.5}}}, Range("version", gte="0.5")),
+        ({"range": {"version": {"gte": None}}}, tree.Exists("version")),
+        ({"term": {"deleted": "TRUE"}}, Exact("deleted", "true")),
+        ({"term": {"f": {"value": "A", "case_insensitive": True}}}, Exact("f", "A")),
+        ({"term": {"f": {"value": "A", "case_insensitive": False}}}, Exact("f", "A")),
+        (
+            {"terms": {"updatedAt": ["2024-01-01"], "boost": 2}},
+            tree.Boosted(
+                Constant(Range("updatedAt", gte="1704067200000", lte="1704153599999")), 2.0
+            ),
+        ),
+        ({"term": {"_id": "x"}}, tree.Ids(("x",))),
+        ({"match": {"version": {"query": "abc", "lenient": True}}}, tree.MatchNone()),
+        (
+            {"multi_match": {"query": "a", "fields": ["version", "f"], "lenient": True}},
+            tree.DisMax((tree.MatchNone(), Term("f", "a"))),
+        ),
+        ({"multi_match": {"query": "a b", "type": "phrase"}}, tree.DisMax((Phrase(None, "a b"),))),
+        ({"match": {"f.keyword": "a b"}}, Term("f.keyword", "a b")),
+        (
+            {"match": {"f.keyword": {"query": "a b", "fuzziness": 1}}},
+            Fuzzy("f.keyword", "a b", 1),
+        ),
+        ({"query_string": {"query": "version:abc", "lenient": True}}, tree.MatchNone()),
+        ({"query_string": {"query": "a", "default_field": "*"}}, Term(None, "a")),
+        ({"exists": {"field": "*"}}, tree.MatchAll()),
+        ({"exists": {"field": "columns.*"}}, tree.Exists("columns")),
+        ({"query_string": {"query": "f:a"}}, Term("f", "a")),
+        (
+            {"query_string": {"query": "a b", "default_operator": "AND", "fields": ["f"]}},
+            Bool(must=(Term("f", "a"), Term("f", "b"))),
+        ),
+        (
+            {"simple_query_string": {"query": 'a -"b c" (d*'}},
+            Bool(
+                should=(Term(None, "a"), Wildcard(None, "d*")),
+                must_not=(Phrase(None, "b c"),),
+            ),
+        ),
+        (
+            {"bool": {"must": t, "should": [t], "must_not": [t], "filter": t}},
+            Bool((is_a,), (is_a,), (is_a,), (is_a,)),
+        ),
+        ({"constant_score": {"filter": t, "boost": 3}}, tree.Boosted(Constant(is_a), 3.0)),
+        ({"dis_max": {"queries": [t], "tie_breaker": 0.5}}, tree.DisMax((is_a,), 0.5)),
+        ({"nested": {"path": "columns", "query": t}}, tree.Nested("columns", is_a)),
+        (
+            {
+                "nested": {
+                    "path": "columns",
+                    "query": {"bool": {"must": [t, t], "must_not": t}},
+                    "score_mode": "max",
+                    "ignore_unmapped": True,
+                }
+            },
+            tree.Nested("columns", Bool(must=(is_a, is_a), must_not=(is_a,))),
+        ),
+    ],
+)
+def test_parse_of_a_clause(clause, expected):
+    assert read(clause) == expected
+
+
+@pytest.mark.parametrize(
+    ("clause", "message"),
+    [
+        ({"script": {}}, "queryFilter: unknown clause 'script'; known are bool, "),
+        ({"bool": {"must": [t, {"geo": 1}]}}, " at $.bool.must[1]"),
+        ({"bool": {"most": []}}, "queryFilter: unknown key 'most'; known are must, "),
+        ({"bool": {"must": "x"}}, "expected a clause or a list of clauses at $.bool.must"),
+        ({"term": {"f": {"value": "a", "x": 1}}}, "unknown key 'x'"),
+        ({"term": {"f": []}}, "expected a text, a number or a boolean at $.term.f"),
+        ({"term": {"f": {"value": "a", "case_insensitive": 1}}}, "expected true or false"),
+        ({"match": {"f": {"query": "a", "lenient": "yes"}}}, "expected true or false"),
+        ({"match_phrase_prefix": {"f": "a"}}, "unknown clause 'match_phrase_prefix'"),
+        ({"boosting": {}}, "unknown clause 'boosting'"),
+        (
+            {"multi_match": {"query": "a", "type": "bool_prefix"}},
+            "cross_fields, phrase at $.multi_match.type",
+        ),
+        (
+            {"multi_match": {"query": "a", "type": "phrase", "operator": "and"}},
+            "a phrase has no such option at $.multi_match.operator",
+        ),
+        ({"match": {"f": "a " * 1_025}}, "expected at most 1024 words at $.match.f.query"),
+        ({"dis_max": {"queries": []}}, "expected at least one clause at $.dis_max.queries"),
+        ({"term": {"deleted": "maybe"}}, "deleted is true or false, got 'maybe' at $.term"),
+        ({"match": {"version": "abc"}}, "version is a number, got 'abc' at $.match"),
+        ({"wildcard": {"version": "0*"}}, "version takes a number, no pattern and no slips"),
+        ({"range": {"updatedAt": {"gte": "a"}}}, "'a' is no date"),
+        ({"range": {"version": {"lt": "x"}}}, "version is a number, got 'x' at $.range"),
+        ({"range": {"deleted": {"gte": True}}}, "deleted is true or false and has no ranges"),
+        (
+            {"range": {"updatedAt": {"gte": "1", "format": "yyyy-MM-dd"}}},
+            "'1' is no date in the format yyyy-MM-dd at $.range",
+        ),
+        ({"range": {"version": {"gte": 1, "format": "epoch_millis"}}}, "version is no moment"),
+        (
+            {"range": {"updatedAt": {"gte": "2024", "time_zone": "Mars"}}},
+            "time_zone must be Z, an offset such as +01:00 or a name such as Europe/Berlin",
+        ),
+        ({"range": {"updatedAt": {"gte": "2024", "time_zone": 1}}}, "expected a text at"),
+        ({"query_string": {"query": "version:abc"}}, "version is a number, got 'abc' at column 9"),
+        (
+            {"query_string": {"query": "a", "fields": ["f"], "default_field": "f"}},
+            "default_field and fields exclude each other",
+        ),
+        ({"nested": {"path": "c", "query": t, "score_mode": "best"}}, "expected one of avg, max"),
+        (
+            {"nested": {"path": "nothing", "query": t, "ignore_unmapped": False}},
+            "no kind has objects in 'nothing' at $.nested.path",
+        ),
+        ({"terms": {"f": list(range(1_025))}}, "expected a list of at most 1024 values"),
+        ({"range": {"f": {"gte": "now-1d"}}}, "date arithmetic such as 'now-1d' is not supported"),
+        ({"range": {"f": {"gte": "x", "format": "x"}}}, "format must be one of strict_date_opt"),
+        ({"regexp": {"f": "a("}}, "unbalanced '(' at character 2 at $.regexp"),
+        ({"query_string": {"query": "a AND"}}, "at column 6 at $.query_string"),
+        ({"match": {"f": {"query": "a", "fuzziness": 9}}}, "from 0 to 2 at $.match.f.fuzziness"),
+        ({"bool": {"should": [t], "minimum_should_match": "x"}}, "minimum_should_match must be"),
+        ({"match_all": {"x": 1}}, "unknown key 'x'"),
+        ({"query": t, "size": 1}, "expected an object holding exactly one clause at $"),
+        ([], "queryFilter must be a JSON object"),
+    ],
+)
+def test_parse_names_the_clause_and_its_place(clause, message):
+    with pytest.raises(InvalidInput) as raised:
+        read(clause)
+    assert message in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"{", "queryFilter is not valid JSON: "),
+        (b'{"term": {"f": "a", "f": "b"}}', "has the key 'f' twice"),
+        (b'{"term": {"f": NaN}}', "NaN is no JSON value"),
+        (b'{"term": {"f": ' + b"9" * 5_000 + b"}}", "holds a number that is too long"),
+        (b'{"term": {"f": "\\ud800"}}', "is not valid Unicode"),
+        (b"\xff\xfe", "is not valid Unicode"),
+        (b'{"bool":' * 100_000, "may have 65536 bytes"),
+        (b"[" * 60_000, "is nested too deeply at byte 81"),
+        (b'{"a":"' + b"x" * 65_536 + b'"}', "may have 65536 bytes"),
+    ],
+)
+def test_parse_refuses_hostile_json_quickly(data, message):
+    started = time.perf_counter()
+    with pytest.raises(InvalidInput) as raised:
+        parse(data)
+    assert message in raised.value.message
+    assert time.perf_counter() - started < 0.05
+
+
+def test_parse_refuses_clauses_nested_too_deeply():
+    clause = t
+    for _ in range(10):
+        clause = {"bool": {"must": clause}}
+    assert read(clause)
+    with pytest.raises(InvalidInput, match="20 clauses inside each other"):
+        read({"dis_max": {"queries": [_constant(clause, 10)]}})
+
+
+def _constant(clause, times):
+    for _ in range(times):
+        clause = {"constant_score": {"filter": clause}}
+    return clause
+
+
+_KEYS = (
+    "bool",
+    "must",
+    "term",
+    "terms",
+    "match",
+    "f",
+    "value",
+    "query",
+    "range",
+    "gt",
+    "wildcard",
+    "regexp",
+    "fuzzy",
+    "boost",
+    "nested",
+    "path",
+    "ids",
+    "values",
+    "query_string",
+    "simple_query_string",
+    "exists",
+    "field",
+    "should",
+    "must_not",
+    "filter",
+    "gte",
+    "name",
+)
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["name", "owners", "description", "*", "gte"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(_KEYS),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=400)
+@given(st.binary(max_size=80) | json_values.map(lambda v: json.dumps(v).encode()))
+def test_parse_of_any_bytes_gives_a_tree_or_an_error(data):
+    with contextlib.suppress(InvalidInput):
+        parse(data)
+
+
+@given(st.text(max_size=80), st.sampled_from(["name", "version", "updatedAt", "deleted", "_id"]))
+def test_simple_query_string_is_never_an_error(text, field):
+    assert read({"simple_query_string": {"query": text}})
+    assert read({"simple_query_string": {"query": text, "fields": [field]}})
+
+
+@settings(max_examples=20)
+@given(st.sampled_from([b'{"bool":', b'["', b"\\", b'"\\"', b"9", b"[]", b"\xf0", b'{"a":1},']))
+def test_parse_refuses_a_megabyte_quickly(piece):
+    started = time.perf_counter()
+    with pytest.raises(InvalidInput):
+        parse(piece * (1_000_000 // len(piece)))
+    assert time.perf_counter() - started < 0.05

@@ -1,0 +1,250 @@
+"""Query text: what each form of SEARCH means, and where mistakes are found."""
+
+import contextlib
+import time
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from domain.errors import InvalidInput
+from projections.search import tree
+from projections.search.language.fields import Fields
+from projections.search.language.relevance import relevance
+from projections.search.language.text import parse
+from projections.search.tree import Bool, Exact, Fuzzy, Phrase, Range, Regex, Term, Wildcard
+
+a, b, c = (Term(None, word) for word in "abc")
+
+
+@pytest.mark.parametrize("text", ["", "  ", "*", "*:*", "**"])
+def test_parse_of_nothing_is_everything(text):
+    assert parse(text) == tree.MatchAll()
+
+
+@pytest.mark.parametrize("text", ["customer", "fact orders", "a.b-c_d", "[x] {y} a/b", "C++ & co"])
+def test_parse_of_plain_text_is_a_relevance_search(text):
+    assert parse(text) == relevance(text.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a AND b", Bool(must=(a, b))),
+        ("a && b", Bool(must=(a, b))),
+        ("a OR b", Bool(should=(a, b))),
+        ("a || b", Bool(should=(a, b))),
+        ("NOT a", Bool(must_not=(a,))),
+        ("!a", Bool(must_not=(a,))),
+        ("NOT NOT a", a),
+        ("+a -b", Bool(must=(a,), must_not=(b,))),
+        ("a OR +b", Bool(must=(b,), should=(a,))),
+        ("a OR b OR -c", Bool(should=(a, b), must_not=(c,))),
+        ("a AND b OR c", Bool(should=(Bool(must=(a, b)), c))),
+        ("a b OR c", Bool(should=(Bool(must=(a, b)), c))),
+        ("a AND (b OR c)", Bool(must=(a, Bool(should=(b, c))))),
+        ("a AND & b", Bool(must=(a, b))),
+        ("(a)", a),
+        ("name:a", Term("name", "a")),
+        ("name: a", Term("name", "a")),
+        ("columns.name:*_id", Wildcard("columns.name", "*_id")),
+        ("name:(a OR b)", Bool(should=(Term("name", "a"), Term("name", "b")))),
+        ('tags.tagFQN:"PII.Sensitive"', Phrase("tags.tagFQN", "PII.Sensitive")),
+        ('"fact order"~2', Phrase(None, "fact order", 2)),
+        (r'"a \" b"', Phrase(None, 'a " b')),
+        ("c?st", Wildcard(None, "c?st")),
+        (r"c\*st*", Wildcard(None, r"c\*st*")),
+        ("custmer~", Fuzzy(None, "custmer", 2)),
+        ("custmer~1", Fuzzy(None, "custmer", 1)),
+        ("custmer~0", Term(None, "custmer")),
+        ("name:orders^4", tree.Boosted(Term("name", "orders"), 4.0)),
+        ("(a OR b)^2", tree.Boosted(Bool(should=(a, b)), 2.0)),
+        ("version:[0.2 TO 1.0}", Range("version", gte="0.2", lt="1.0")),
+        ("updatedAt:{2024-01-01 TO *]", Range("updatedAt", gt="1704153599999")),
+        (
+            "updatedAt:[2024-01-01 TO 2024-01-31]",
+            Range("updatedAt", gte="1704067200000", lte="1706745599999"),
+        ),
+        ("updatedAt:<2024-01-01T10:00+01:00", Range("updatedAt", lt="1704099600000")),
+        ("updatedAt:2024", Range("updatedAt", gte="1704067200000", lte="1735689599999")),
+        (
+            "usageSummary.date:[2024-01-01 TO 2024-02]",
+            Range("usageSummary.date", gte="2024-01-01", lte="2024-02-29T23:59:59~"),
+        ),
+        ("extension.due:<=2024-01-31", Range("extension.due", lte="2024-01-31T23:59:59.999")),
+        (
+            "version:(>=0.2 AND <1.0)",
+            Bool(must=(Range("version", gte="0.2"), Range("version", lt="1.0"))),
+        ),
+        (
+            "version:({0.1 TO 0.5] OR 2)",
+            Bool(should=(Range("version", gt="0.1", lte="0.5"), Exact("version", "2"))),
+        ),
+        ("deleted:TRUE", Exact("deleted", "true")),
+        ("_id:(x OR y)", Bool(should=(tree.Ids(("x",)), tree.Ids(("y",))))),
+        ("service.id:x", Exact("service.id", "x")),
+        ('_id:"x"', tree.Ids(("x",))),
+        (
+            'columns.name:(a OR "b c")',
+            Bool(should=(Term("columns.name", "a"), Phrase("columns.name", "b c"))),
+        ),
+        (
+            "name:(+a -b c^2)",
+            Bool(
+                must=(Term("name", "a"), tree.Boosted(Term("name", "c"), 2.0)),
+                must_not=(Term("name", "b"),),
+            ),
+        ),
+        ("name:(a service.name:b)", Bool(must=(Term("name", "a"), Term("service.name", "b")))),
+        ("name:(* OR a)", Bool(should=(tree.Exists("name"), Term("name", "a")))),
+        ("_exists_:*", tree.MatchAll()),
+        ("_exists_:columns.*", tree.Exists("columns")),
+        ("NOT _exists_:owners", Bool(must_not=(tree.Exists("owners"),))),
+        ("name:/a+/", Regex("name", "a+")),
+        (r"\(a\) AND b\:c", Bool(must=(Term(None, "(a)"), Term(None, "b:c")))),
+        ("*_id AND *mid*", Bool(must=(Wildcard(None, "*_id"), Wildcard(None, "*mid*")))),
+        ("nofield:x", Term("nofield", "x")),
+        ("🦆:مرحبا", Term("🦆", "مرحبا")),
+        ("a\x00b AND c", Bool(must=(Term(None, "a\x00b"), c))),
+        ("updatedAt:>=1700000000000", Range("updatedAt", gte="1700000000000")),
+        ('name:["a b" TO "c"]', Range("name", gte="a b", lte="c")),
+        ("name:[* TO *]", tree.Exists("name")),
+        ("_exists_:description", tree.Exists("description")),
+        ("name:*", tree.Exists("name")),
+        ("/stg_.*_v[0-9]/", Regex(None, "stg_.*_v[0-9]")),
+        (r"name:a\:b", Term("name", "a:b")),
+        ("*:a", a),
+        ('a "', None),
+    ],
+)
+def test_parse_of_an_operator(text, expected):
+    if expected is None:
+        with pytest.raises(InvalidInput):
+            parse(text)
+    else:
+        assert parse(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('a "b', "q: unbalanced '\"' at column 3"),
+        ("(a", "q: unbalanced '(' at column 1"),
+        ("a)", "q: unbalanced ')' at column 2"),
+        ("AND", "q: AND needs something on its left at column 1"),
+        ("a AND", "q: something is expected after AND at column 6"),
+        ("a OR )", "q: something is expected after OR at column 6"),
+        ("NOT", "q: something is expected after NOT at column 4"),
+        ("name:", "q: a value is expected after 'name:' at column 6"),
+        ("name:(a", "q: unbalanced '(' at column 6"),
+        ("name:(a AND)", "q: something is expected after AND at column 12"),
+        ("(OR)", "q: OR needs something on its left at column 2"),
+        ("name:()", "q: something is expected before ')' at column 7"),
+        ("a name:AND", "q: a value is expected after ':' at column 8"),
+        ("deleted:maybe", "q: deleted is true or false, got 'maybe' at column 9"),
+        ("deleted:tr*", "q: deleted takes true or false, no pattern and no slips at column 9"),
+        ("deleted:[a TO b]", "q: deleted is true or false and has no ranges at column 9"),
+        ("version:(1 OR abc)", "q: version is a number, got 'abc' at column 15"),
+        ("version:>abc", "q: version is a number, got 'abc' at column 9"),
+        ("version:NaN", "q: version is a number, got 'NaN' at column 9"),
+        ("version:<1e999", "q: version is a number, got '1e999' at column 9"),
+        ("columns.dataLength:>wide", "q: columns.dataLength is a number, got 'wide' at column 20"),
+        (
+            "updatedAt:[a TO b]",
+            "q: 'a' is no date: 2024-01-31, 2024-01-31T10:00:00Z or milliseconds since 1970"
+            " at column 11",
+        ),
+        (
+            "updatedAt:2024-02-30",
+            "q: '2024-02-30' is no date: 2024-01-31, 2024-01-31T10:00:00Z or milliseconds since"
+            " 1970 at column 11",
+        ),
+        ("_id:a*", "q: _id takes a whole id at column 5"),
+        (
+            "columns.fullyQualifiedName:*x",
+            "q: columns.fullyQualifiedName is found by whole values only, not by patterns or ranges"
+            " at column 28",
+        ),
+        ("*:>5", "q: a range needs a field at column 3"),
+        (":a", "q: a field is expected before ':' at column 1"),
+        ("a:b:c", "q: a ':' inside a value is written '\\:', or the value in quotes at column 4"),
+        ("a^x", "q: a boost is a number above 0 and at most 100 at column 2"),
+        ("a^1e308", "q: a boost is a number above 0 and at most 100 at column 2"),
+        ("a^nan", "q: a boost is a number above 0 and at most 100 at column 2"),
+        ("a~100", "q: the slips of ~ is a whole number from 0 to 2 at column 2"),
+        ('"a b"~1000000', "q: a phrase's slop is a whole number from 0 to 100 at column 6"),
+        ("x:[1 TO", "q: a range is [low TO high], with { or } to leave a bound out at column 3"),
+        ("x:>now-1d", "q: date arithmetic such as 'now-1d' is not supported at column 3"),
+        ("a\\", "q: nothing after the backslash at column 2"),
+        ("f.*:a", "q: a field's name cannot have wildcards at column 1"),
+        ("cu*t~1", "q: a word with wildcards cannot be fuzzy at column 5"),
+        ("a " * 65 + "*", "q: more than 64 clauses at column 129"),
+        ("(" * 9 + "a" + ")" * 9, "q: groups are nested more than 8 deep at column 9"),
+        ("x" * 1_025, "q may have 1024 characters, got 1025"),
+        ("\ud800", "q is not valid Unicode at column 1"),
+    ],
+)
+def test_parse_names_the_mistake_and_its_column(text, message):
+    with pytest.raises(InvalidInput) as raised:
+        parse(text)
+    assert raised.value.message == message
+
+
+def test_parse_with_or_as_default_operator_takes_any_word():
+    assert parse("a b", either=True) == Bool(should=(a, b))
+    assert parse("a b AND c", either=True) == Bool(should=(a, Bool(must=(b, c))))
+
+
+def test_parse_with_fields_looks_in_each_of_them():
+    fields = Fields((("name", 2.0), ("description", 1.0)))
+    spread = tree.DisMax((tree.Boosted(Term("name", "a"), 2.0), Term("description", "a")))
+    assert parse("a AND id:x", fields=fields) == Bool(must=(spread, Exact("id", "x")))
+
+
+def test_relevance_puts_the_exact_name_first():
+    node = relevance(["raw", "orders"])
+    assert isinstance(node, Bool)
+    exact = node.should[0]
+    assert isinstance(exact, tree.Constant)
+    assert Exact("name.keyword", "raw orders") in exact.node.nodes
+
+
+@settings(max_examples=400)
+@given(
+    st.text(max_size=60) | st.text(alphabet='ab *?"()[]{}:/\\~^+-!&|<>=.0ANDORTO_ ', max_size=40)
+)
+@example("/(a+)+$/")
+@example("a:/(/")
+@example("https://a/b")
+def test_parse_of_any_text_gives_a_tree_or_an_error(text):
+    with contextlib.suppress(InvalidInput):
+        parse(text)
+
+
+@settings(max_examples=20)
+@given(
+    st.sampled_from(["a ", "(", '"', "a:", "NOT ", "\\", "[", "/a", "a OR ", "\ud800", "^", "-"])
+)
+def test_parse_refuses_a_megabyte_quickly(piece):
+    started = time.perf_counter()
+    with pytest.raises(InvalidInput):
+        parse(piece * (1_000_000 // len(piece)))
+    assert time.perf_counter() - started < 0.05
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(["a ", "(", '"', "a:", "NOT ", "!", "[", "/a", "a OR ", "a~", "*a", "-", "+!"])
+)
+def test_parse_of_the_longest_text_is_quick(piece):
+    started = time.perf_counter()
+    with contextlib.suppress(InvalidInput):
+        parse((piece * 1_024)[:1_024])
+    assert time.perf_counter() - started < 0.05
+
+
+def test_parse_with_lenient_fields_drops_what_a_field_cannot_hold():
+    fields = Fields((("version", 1.0), ("name", 1.0)), lenient=True)
+    assert parse("a AND version:x", fields=fields) == Bool(
+        must=(tree.DisMax((tree.MatchNone(), Term("name", "a"))), tree.MatchNone())
+    )
