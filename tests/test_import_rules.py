@@ -1,0 +1,104 @@
+"""Each contract on imports in `pyproject.toml` refuses what it forbids, wherever it is planted."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+CONTRACTS = {contract["name"] for contract in PROJECT["tool"]["importlinter"]["contracts"]}
+
+ONE_WAY = "Imports go one way: api and replay_tool, projections, domain"
+ROOMS = "Rooms of projections import downwards, and read models not each other"
+CYCLES = "No two rooms or modules beside each other import each other, at any depth"
+WEB = "Only the API knows the web framework, its server and the token library"
+DATABASE = "Only the event store touches its database and the event sourcing library"
+WHOOSH = "Only the rooms of the search index touch Whoosh"
+
+PLANTED = [
+    ("domain/recent.py", "from projections.feeding import port", ONE_WAY),
+    ("projections/feeding/port.py", "from api import settings", ONE_WAY),
+    ("replay_tool/options.py", "from api import settings", ONE_WAY),
+    ("api/settings.py", "from replay_tool import options", ONE_WAY),
+    ("projections/entities/rows.py", "from projections.search import tree", ROOMS),
+    ("projections/search/tree.py", "from projections.entities import cursors", ROOMS),
+    ("projections/feeding/port.py", "from projections.visibility import field_paths", ROOMS),
+    ("projections/made_up.py", "", ROOMS),
+    (
+        "projections/search/index/format/arrays.py",
+        "from projections.search.index import rank",
+        CYCLES,
+    ),
+    ("domain/errors.py", "from domain import names", CYCLES),
+    ("api/settings.py", "def f():\n    from api import supervisor", CYCLES),
+    ("domain/recent.py", "import litestar", WEB),
+    ("domain/event_store/checks.py", "import cryptography.hazmat", WEB),
+    ("projections/stores.py", "from uvicorn import Config", WEB),
+    ("replay_tool/options.py", "import jwt", WEB),
+    ("domain/recent.py", "import sqlite3", DATABASE),
+    ("domain/bodies/values.py", "def f():\n    import psycopg.rows", DATABASE),
+    ("projections/feeding/projector.py", "import eventsourcing.persistence", DATABASE),
+    ("projections/search/documents.py", "from sqlite3 import dbapi2", DATABASE),
+    ("projections/entities/cursors.py", "import sqlite3", DATABASE),
+    ("api/routes/reads.py", "import sqlite3", DATABASE),
+    ("replay_tool/inspection.py", "import sqlite3", DATABASE),
+    ("projections/search/queries.py", "from whoosh.query import Term", WHOOSH),
+    ("projections/search/language/text.py", "from whoosh import qparser", WHOOSH),
+    ("domain/recent.py", "import whoosh", WHOOSH),
+    ("api/routes/search.py", "import whoosh", WHOOSH),
+]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of the packages and of the contracts."""
+    for package in PROJECT["tool"]["importlinter"]["root_packages"]:
+        shutil.copytree(
+            ROOT / package,
+            tmp_path / package,
+            ignore=shutil.ignore_patterns("__pycache__", "static"),
+        )
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def broken_contracts(tree: Path) -> set[str]:
+    """The names of the contracts that the linter calls broken in a tree."""
+    done = subprocess.run(
+        [Path(sys.executable).parent / "lint-imports", "--no-cache"],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    verdicts = dict(re.findall(r"^(.+) (KEPT|BROKEN)(?: \(.*\))?$", done.stdout, re.MULTILINE))
+    assert set(verdicts) == CONTRACTS, done.stdout + done.stderr
+    broken = {name for name, verdict in verdicts.items() if verdict == "BROKEN"}
+    assert done.returncode == bool(broken)
+    return broken
+
+
+def test_contracts_are_kept(tree: Path) -> None:
+    assert broken_contracts(tree) == set()
+
+
+def test_every_contract_is_tried() -> None:
+    assert {contract for _, _, contract in PLANTED} == CONTRACTS
+
+
+@pytest.mark.parametrize(("module", "statement", "contract"), PLANTED)
+def test_planted_import_breaks_its_contract(
+    tree: Path, module: str, statement: str, contract: str
+) -> None:
+    with (tree / module).open("a") as file:
+        file.write(f"\n{statement}\n")
+
+    assert broken_contracts(tree) == {contract}
