@@ -15,6 +15,13 @@ from replay_tool.commands import main as replay
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "docs/architecture.md",
+    "docs/deployment.md",
+)
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 
 
@@ -63,10 +70,17 @@ def test_dependencies_have_their_reason() -> None:
         assert re.search(rf"^\| .*\b{name}\b", ARCHITECTURE, re.MULTILINE), name
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/architecture.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_files_that_a_page_names_exist(page: str) -> None:
     text = (ROOT / page).read_text()
     for folder, file in re.findall(
-        r"`((?:domain|projections|api|tests|benchmarks|docs)/)([\w/.]*)`", text
+        r"`((?:domain|projections|api|replay_tool|tests|benchmarks|docs|deploy)/)([\w/.]*)`", text
     ):
         assert (ROOT / folder / file).exists(), folder + file
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_of_a_page_lead_to_files(page: str) -> None:
+    path = ROOT / page
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text()):
+        assert (path.parent / target).exists(), target

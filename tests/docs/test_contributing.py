@@ -1,0 +1,62 @@
+"""What the page for contributors tells to run can be run, and the changelog knows this version."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from benchmarks.__main__ import BENCHMARKS
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "CONTRIBUTING.md").read_text()
+COMMANDS = re.findall(r"^\$ (.*)$", PAGE, re.MULTILINE)
+PYTEST, BENCHMARK = ".venv/bin/pytest ", ".venv/bin/python -m benchmarks "
+
+
+def test_commands_are_of_the_kinds_that_are_tried() -> None:
+    tried = {"make ": 2, PYTEST: 3, BENCHMARK: 1}
+
+    assert {start: sum(line.startswith(start) for line in COMMANDS) for start in tried} == tried
+    assert len(COMMANDS) == sum(tried.values())
+
+
+def test_targets_are_in_the_makefile() -> None:
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    named = {line.removeprefix("make ") for line in COMMANDS if line.startswith("make ")}
+
+    assert named <= set(targets)
+
+
+@pytest.mark.parametrize("line", [line for line in COMMANDS if line.startswith(PYTEST)])
+def test_command_selects_tests(line: str) -> None:
+    arguments = line.removeprefix(PYTEST).split()
+    collecting = ("--collect-only", "-q", "-p", "no:cacheprovider")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *collecting, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    if "-k" in arguments:
+        assert done.stdout.count("::") == 1
+
+
+def test_benchmarks_exist() -> None:
+    named = [line.removeprefix(BENCHMARK) for line in COMMANDS if line.startswith(BENCHMARK)]
+
+    assert set(named) <= set(BENCHMARKS)
+
+
+def test_changelog_tells_of_this_version_and_of_what_comes() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    headings = re.findall(r"^## \[([^\]]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+
+    assert headings[0] == "Unreleased"
+    assert headings[1] == project["version"]
