@@ -42,7 +42,7 @@ def read_stages() -> list[Stage]:
         if instruction == "ENV":
             stage.environment |= dict(word.split("=", 1) for word in shlex.split(rest))
         elif instruction == "COPY" and "--from=" not in rest:
-            *sources, target = rest.split()
+            *sources, target = (word for word in rest.split() if not word.startswith("--"))
             directory = PurePosixPath(stage.values.get("WORKDIR", "/"))
             for source in sources:
                 name = source if target.endswith("/") else ""
