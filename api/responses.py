@@ -1,9 +1,22 @@
-"""Responses whose bodies are finished bytes, as almost all of ours are, whole or in chunks."""
+"""Responses whose bodies are finished bytes, as almost all of ours are, whole or in chunks.
+
+The event loop serves all callers, so what it does for one answer is bounded: nothing above
+`LOOP_BYTES` is encoded, cut or handed to the socket by one step of it.
+
+- A body of that size or less may be made on the loop; answer `Finished`.
+- A larger one is made in a thread (a write makes it in the thread that writes, a read in
+  `Services.heavy_reads`); answer `Finished` all the same, which sends it in pieces and lets other
+  requests in between.
+- Where one caller could have many large ones sent at once to clients that do not read, answer
+  `Large`, which takes one of the caller's streams while it sends.
+- What is made chunk by chunk, so that it is never whole in memory, is `Heavy`.
+"""
 
 from collections.abc import AsyncIterator, Generator, Mapping
 from functools import partial
 from itertools import islice
 
+from anyio import sleep
 from litestar.response.base import ASGIResponse
 from litestar.response.streaming import ASGIStreamingResponse
 from litestar.types import Receive, Scope, Send
@@ -13,10 +26,12 @@ from api.request_log import has_left
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
+LOOP_BYTES = 256 * 1024
+"""The largest part of an answer that one step of the event loop encodes, cuts or sends."""
 
 
 class Finished(ASGIResponse):
-    """Sends a body as it is.
+    """Sends a body as it is, a large one in pieces.
 
     The framework's own response prepares cookies, encodings and background work that these
     never have; that preparation costs as much as reading a page of a list.
@@ -40,7 +55,7 @@ class Finished(ASGIResponse):
             self.raw_headers.append((name.lower().encode(), value.encode()))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the head, then the whole body."""
+        """Send the head, then the whole body; other requests are served between its pieces."""
         await send(
             {
                 "type": "http.response.start",
@@ -49,13 +64,47 @@ class Finished(ASGIResponse):
             }
         )
         body = b"" if scope.get("method") == "HEAD" else self.body
+        if len(body) > LOOP_BYTES:
+            async for piece in _pieces(body):
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+            body = b""
         await send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+class Large(Finished):
+    """A finished body that may be large: one above `LOOP_BYTES` is a stream of its caller.
+
+    A client that does not read keeps the body in memory, and a caller may have many clients; so
+    each large body takes one of the caller's places while it is sent.
+    """
+
+    def __init__(
+        self,
+        body: bytes,
+        caller: str,
+        streams: Places,
+        *,
+        media_type: str = JSON,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(body, media_type=media_type, headers=headers)
+        self._caller = caller
+        self._streams = streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the head and the body; raises TooManyRequests before the head."""
+        if len(self.body) <= LOOP_BYTES:
+            await super().__call__(scope, receive, send)
+            return
+        with self._streams.held(self._caller):
+            await super().__call__(scope, receive, send)
 
 
 class Heavy(ASGIResponse):
     """What takes long to make: chunk by chunk in threads, each when it is its caller's turn.
 
-    One chunk alone is sent whole. More are streamed, which takes one of the caller's places.
+    One chunk alone is sent whole. More are streamed, which takes one of the caller's places, as
+    one chunk above `LOOP_BYTES` does. Empty chunks are passed over.
     """
 
     def __init__(
@@ -68,7 +117,8 @@ class Heavy(ASGIResponse):
         media_type: str = JSON,
     ) -> None:
         """Nothing is made before the response is called."""
-        self._chunks = chunks
+        self._generator = chunks
+        self._chunks = filter(None, chunks)
         self._caller = caller
         self._queue = queue
         self._streams = streams
@@ -78,10 +128,16 @@ class Heavy(ASGIResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises TooManyRequests, ClientLeft and what the first chunk raises before the head."""
         try:
-            work = partial(_first_two, self._chunks)
+            work = partial(list[bytes], islice(self._chunks, 2))
             made = await self._queue.run(self._caller, work, partial(has_left, receive))
             if len(made) == 1:
-                whole = Finished(made[0], media_type=self._media_type, headers=self._headers)
+                whole = Large(
+                    made[0],
+                    self._caller,
+                    self._streams,
+                    media_type=self._media_type,
+                    headers=self._headers,
+                )
                 await whole(scope, receive, send)
                 return
             with self._streams.held(self._caller):
@@ -92,15 +148,21 @@ class Heavy(ASGIResponse):
                 )
                 await response(scope, receive, send)
         finally:
-            self._chunks.close()
+            self._generator.close()
 
     async def _all(self, made: list[bytes]) -> AsyncIterator[bytes]:
         while made:
-            yield made.pop(0)
+            async for piece in _pieces(made.pop(0)):
+                yield piece
         while chunk := await self._queue.go_on(self._caller, partial(next, self._chunks, b"")):
-            yield chunk
+            async for piece in _pieces(chunk):
+                yield piece
 
 
-def _first_two(chunks: Generator[bytes]) -> list[bytes]:
-    """The first chunk, and the second if there is one."""
-    return [next(chunks), *islice(chunks, 1)]
+async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+    """The body in parts of at most `LOOP_BYTES`; the loop goes round before each but the first."""
+    yield body[:LOOP_BYTES]
+    for start in range(LOOP_BYTES, len(body), LOOP_BYTES):
+        # A client that reads as fast as it is sent to never makes `send` wait.
+        await sleep(0)
+        yield body[start : start + LOOP_BYTES]

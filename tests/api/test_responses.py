@@ -6,22 +6,23 @@ from collections.abc import Generator
 from typing import Any
 
 import pytest
+from litestar.response.base import ASGIResponse
 
 from api.errors import TooManyRequests
 from api.limits import Places, WorkQueue
-from api.responses import Heavy
+from api.responses import LOOP_BYTES, Finished, Heavy, Large
 from domain.errors import NotFound
 
 
 class Exchange:
     """One request: what was sent for it, by a client that reads only when `reading` is set."""
 
-    def __init__(self, heavy: Heavy, method: str = "GET") -> None:
+    def __init__(self, response: ASGIResponse, method: str = "GET") -> None:
         self.sent: list[Any] = []
         self.reading = asyncio.Event()
         self.left = asyncio.Event()
         scope: Any = {"type": "http", "method": method}
-        self.task = asyncio.create_task(heavy(scope, self._receive, self._send))
+        self.task = asyncio.create_task(response(scope, self._receive, self._send))
 
     async def _receive(self) -> Any:
         await self.left.wait()
@@ -46,6 +47,11 @@ class Exchange:
         """Until the head is sent."""
         while not self.sent:
             await asyncio.sleep(0.001)
+
+    @property
+    def parts(self) -> list[int]:
+        """Sizes of what was sent of the body."""
+        return [len(message["body"]) for message in self.sent[1:]]
 
 
 class Server:
@@ -153,5 +159,78 @@ def test_streams_take_turns() -> None:
         long.left.set()
         await asyncio.wait_for(long.task, 10)
         assert server.closed == 2
+
+    asyncio.run(test())
+
+
+def test_large_body_is_sent_in_pieces_and_others_are_served_between() -> None:
+    async def test() -> None:
+        body = bytes(range(256)) * (LOOP_BYTES // 64) + b"end"
+        exchange = Exchange(Finished(body, headers={"X-A": "b"}))
+        exchange.reading.set()
+        rounds = 0
+        while not exchange.task.done():
+            # One round of the event loop: the task does what it can without waiting.
+            sent = sum(exchange.parts)
+            await asyncio.sleep(0)
+            assert sum(exchange.parts) - sent <= LOOP_BYTES
+            rounds += 1
+        headers, received = await exchange.answer()
+        assert received == body
+        assert (headers[b"content-length"], headers[b"x-a"]) == (b"%d" % len(body), b"b")
+        assert exchange.parts == [LOOP_BYTES] * 4 + [3, 0]
+        assert rounds >= 5
+
+    asyncio.run(test())
+
+
+def test_large_chunk_of_a_stream_is_sent_in_pieces() -> None:
+    def chunks() -> Generator[bytes]:
+        yield b""
+        yield b"a" * (2 * LOOP_BYTES)
+        yield b""
+        yield b"b" * (LOOP_BYTES + 1)
+
+    async def test() -> None:
+        server = Server()
+        exchange = Exchange(Heavy(chunks(), "ann", server.queue, server.streams))
+        _, body = await exchange.answer()
+        assert body == b"a" * (2 * LOOP_BYTES) + b"b" * (LOOP_BYTES + 1)
+        assert exchange.parts == [LOOP_BYTES, LOOP_BYTES, LOOP_BYTES, 1, 0]
+
+    asyncio.run(test())
+
+
+def test_head_of_a_large_body_has_its_length_alone() -> None:
+    async def test() -> None:
+        exchange = Exchange(Finished(b"a" * (LOOP_BYTES + 1)), "HEAD")
+        headers, body = await exchange.answer()
+        assert (headers[b"content-length"], body) == (b"%d" % (LOOP_BYTES + 1), b"")
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+def test_large_bodies_being_sent_are_streams_of_their_caller(heavy: bool) -> None:
+    async def test() -> None:
+        server = Server(streams=1)
+
+        def ask(caller: str, size: int) -> Exchange:
+            body = b"a" * size
+            if heavy:
+                response = Heavy((part for part in [body]), caller, server.queue, server.streams)
+                return Exchange(response)
+            return Exchange(Large(body, caller, server.streams))
+
+        first = ask("ann", LOOP_BYTES + 1)
+        await first.begins()
+        refused = ask("ann", LOOP_BYTES + 1)
+        with pytest.raises(TooManyRequests):
+            await refused.answer()
+        assert refused.sent == []
+        assert len((await ask("ann", LOOP_BYTES).answer())[1]) == LOOP_BYTES
+        assert len((await ask("bo", LOOP_BYTES + 1).answer())[1]) == LOOP_BYTES + 1
+        assert len((await first.answer())[1]) == LOOP_BYTES + 1
+        assert len((await ask("ann", LOOP_BYTES + 1).answer())[1]) == LOOP_BYTES + 1
 
     asyncio.run(test())
