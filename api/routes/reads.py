@@ -1,6 +1,7 @@
 """Lists and single entities of one kind, from the sorted read model."""
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable
+from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -10,7 +11,8 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter, QueryParameter
 
 from api.permissions import Action, Permission
-from api.responses import Finished, Heavy
+from api.request_log import has_left
+from api.responses import LOOP_BYTES, Finished, Heavy, Large
 from api.routes.signatures import (
     ENTITY_ID,
     FQN,
@@ -25,11 +27,12 @@ from domain import document, history
 from domain.errors import InvalidInput
 from domain.kinds import EntityKind
 from projections.entities.queries import (
-    MOST_CUT_BYTES,
+    Found,
     ListRequest,
     PageTakesLong,
     list_page,
     read_one,
+    read_small,
     stream_page,
 )
 from projections.entities.selection import Include
@@ -81,29 +84,42 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         with stores.entities.use() as entities:
             yield from stream_page(entities, wanted)
 
-    def heavy(
-        request: AnyRequest, chunks: Generator[bytes], headers: Mapping[str, str] | None = None
-    ) -> Heavy:
+    def heavy(request: AnyRequest, chunks: Generator[bytes]) -> Heavy:
         caller: str = request.user.name
-        return Heavy(chunks, caller, services.heavy_reads, services.streams, headers)
+        return Heavy(chunks, caller, services.heavy_reads, services.streams)
 
-    def by_id(request: AnyRequest, entity_id: str, fields: str | None, include: Include) -> Any:
-        return one(request, fields, include, entity_id=id_in_path(entity_id))
+    async def by_id(
+        request: AnyRequest, entity_id: str, fields: str | None, include: Include
+    ) -> Finished:
+        return await one(request, fields, include, entity_id=id_in_path(entity_id))
 
-    def by_name(request: AnyRequest, fqn: str, fields: str | None, include: Include) -> Any:
-        return one(request, fields, include, fqn=kind.spelled(name_in_path(request)))
+    async def by_name(
+        request: AnyRequest, fqn: str, fields: str | None, include: Include
+    ) -> Finished:
+        return await one(request, fields, include, fqn=kind.spelled(name_in_path(request)))
 
-    def one(request: AnyRequest, fields: str | None, include: Include, **which: str) -> Any:
+    async def one(
+        request: AnyRequest, fields: str | None, include: Include, **which: str
+    ) -> Finished:
         withheld = request.auth.withheld(Action.VIEW, kind.name)
         wanted = parse_fields(kind, fields, withheld)
+        options: Any = {"fields": wanted, "include": include, **which}
+
+        def answer(found: Found) -> Finished:
+            headers = {"ETag": etag(found.version), "X-Catalog-Position": str(found.position)}
+            body = found.body if withheld is None else withheld.cut(found.body)
+            return Large(body, request.user.name, services.streams, headers=headers)
+
+        def large() -> Finished:
+            with stores.entities.use() as entities:
+                return answer(read_one(entities, kind, **options))
+
         with stores.entities.use() as entities:
-            found = read_one(entities, kind, fields=wanted, include=include, **which)
-        headers = {"ETag": etag(found.version), "X-Catalog-Position": str(found.position)}
-        if withheld is None:
-            return Finished(found.body, headers=headers)
-        if len(found.body) <= MOST_CUT_BYTES:
-            return Finished(withheld.cut(found.body), headers=headers)
-        return heavy(request, _made(lambda: withheld.cut(found.body)), headers)
+            small = read_small(entities, kind, most=LOOP_BYTES, **options)
+        if small is not None:
+            return answer(small)
+        left = partial(has_left, request.receive)
+        return await services.heavy_reads.run(request.user.name, large, left)
 
     def versions(request: AnyRequest, entity_id: str) -> Heavy:
         found = history.versions(stores.log, kind, id_in_path(entity_id))

@@ -10,7 +10,7 @@ from litestar.params import QueryParameter
 from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
 from api.request_log import has_left
-from api.responses import Finished
+from api.responses import Large
 from api.routes.signatures import REQUEST, Parameters, route
 from api.services import Services
 from domain.errors import InvalidInput
@@ -45,7 +45,7 @@ def search_routes(services: Services) -> list[HTTPRouteHandler]:
     """The search endpoint."""
     stores = services.stores
 
-    async def query(request: Request[Any, Any, Any], **given: Any) -> Finished:
+    async def query(request: Request[Any, Any, Any], **given: Any) -> Large:
         values = _values(given)
         access: Access = request.auth
         visible = access.kinds(Action.SEARCH)
@@ -62,8 +62,9 @@ def search_routes(services: Services) -> list[HTTPRouteHandler]:
                     access.hidden.get(Action.SEARCH, {}),
                 )
 
+        caller: str = request.user.name
         left = partial(has_left, request.receive)
-        return Finished(await services.searches.run(request.user.name, work, left))
+        return Large(await services.searches.run(caller, work, left), caller, services.streams)
 
     return [route("GET", "/v1/search/query", Permission(Action.SEARCH), query, _parameters())]
 

@@ -260,16 +260,54 @@ def read_one(
 
     Raises NotFound when there is none, or none in the deletion state asked for.
     """
+    row = _read_row(store, kind, entity_id, fqn, include, _ANY_BYTES)
+    return _found(kind, fields, row)
+
+
+def read_small(
+    store: EntityStore,
+    kind: EntityKind,
+    *,
+    most: int,
+    entity_id: str | None = None,
+    fqn: str | None = None,
+    fields: Iterable[str] = (),
+    include: Include = Include.NON_DELETED,
+) -> Found | None:
+    """What `read_one` gives, or None for an entity of more than `most` bytes, which is not read."""
+    row = _read_row(store, kind, entity_id, fqn, include, most)
+    return None if row[0] is None else _found(kind, fields, row)
+
+
+def _read_row(
+    store: EntityStore,
+    kind: EntityKind,
+    entity_id: str | None,
+    fqn: str | None,
+    include: Include,
+    most: int,
+) -> tuple[bytes, bytes, int]:
+    """Core, optional and position; core is None where the two have more than `most` bytes."""
     column, value = ("id", entity_id) if entity_id is not None else ("fqn", fqn)
     with sqlite_errors():
-        row = store.connection.execute(
-            f"SELECT core, optional, deleted, position FROM entities"
-            f" WHERE kind = ? AND {column} = ?",
-            (kind.name, value),
-        ).fetchone()
-    if row is None or row[2] not in include.states:
+        row = store.connection.execute(_ONE.format(column), (most, most, kind.name, value))
+        found = row.fetchone()
+    if found is None or found[3] not in include.states:
         raise NotFound(f"{kind.name} instance for {value} not found")
-    core, optional, _, position = row
+    return found[0], found[1], found[2]
+
+
+_ANY_BYTES = 2**62
+_ONE = (
+    "SELECT CASE WHEN length(core) + length(optional) <= ? THEN core END,"
+    " CASE WHEN length(core) + length(optional) <= ? THEN optional END, position, deleted"
+    " FROM entities WHERE kind = ? AND {} = ?"
+)
+"""SQLite knows the length of a value without reading it."""
+
+
+def _found(kind: EntityKind, fields: Iterable[str], row: tuple[bytes, bytes, int]) -> Found:
+    core, optional, position = row
     body = with_fields(kind, core, optional, fields, large=kind.large)
     return Found(body, bytes(_versioned.decode(core).version).decode(), position)
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from api.responses import LOOP_BYTES
 from domain.ids import new_id
 from domain.registry import KINDS
 from tests.api.conftest import Client, running
@@ -218,3 +219,50 @@ def test_name_of_a_root_entity_may_be_given_bare(client: Client) -> None:
 @pytest.mark.parametrize("path", ["/v1/tables/deleteStale", "/v1/dataContracts/entity"])
 def test_resource_that_only_openmetadata_has_is_404(empty: Client, path: str) -> None:
     assert empty.ask("GET", path)[0] == 404
+
+
+def test_large_entity_is_read_in_turn_and_a_small_one_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Without a place for heavy reads, what is read on the event loop alone is answered.
+    monkeypatch.setattr("api.services.MAX_HEAVY_READS", 0)
+    with running(tmp_path) as client:
+        client.schema()
+        for name, size in (("small", 200_000), ("large", LOOP_BYTES)):
+            table = client.table(name, description="x" * size)
+            paths = (f"/v1/tables/{table['id']}", f"/v1/tables/name/{table['fullyQualifiedName']}")
+            for path in paths:
+                status, body = client.ask("GET", path)
+                assert (status, body.get("errorType")) == (
+                    (200, None) if name == "small" else (429, "LIMITS_EXCEPTION")
+                )
+        assert client.ask("GET", f"/v1/tables/{new_id()}")[0] == 404
+
+
+def test_large_answers_being_sent_are_streams_of_their_caller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.services.MAX_STREAMS", 0)
+    with running(tmp_path) as client:
+        client.schema()
+        small, large = (
+            client.table(name, description=name + " x" * size)
+            for name, size in (("small", 1), ("large", LOOP_BYTES // 2))
+        )
+        client.search_until(lambda answer: answer["hits"]["total"]["value"] == 2, q="x", size=0)
+
+        statuses = [
+            client.ask("GET", path)[0]
+            for path in (
+                f"/v1/tables/{small['id']}",
+                f"/v1/tables/{large['id']}",
+                f"/v1/tables/{small['id']}/versions",
+                f"/v1/tables/{large['id']}/versions",
+                f"/v1/tables/{small['id']}/versions/0.1",
+                f"/v1/tables/{large['id']}/versions/0.1",
+                "/v1/search/query?q=small",
+                "/v1/search/query?q=large",
+            )
+        ]
+
+    assert statuses == [200, 429] * 4

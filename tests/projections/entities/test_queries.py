@@ -17,6 +17,7 @@ from projections.entities.queries import (
     list_page,
     read_documents,
     read_one,
+    read_small,
     stream_page,
 )
 from projections.entities.selection import Include, Selection
@@ -363,6 +364,21 @@ def test_read_one_gives_large_fields_and_those_asked_for(tables: Fixture) -> Non
     assert json.loads(asked.body)["tags"] == []
     assert [column["name"] for column in body["columns"]] == ["id"]
     assert plain.version == "0.1"
+
+
+def test_read_small_gives_what_read_one_does_up_to_a_size(tables: Fixture) -> None:
+    which: dict[str, Any] = {"fqn": "service.database.schema.a", "fields": ("tags",)}
+    core, optional = tables.entities.connection.execute(
+        "SELECT length(core), length(optional) FROM entities WHERE fqn = ?", (which["fqn"],)
+    ).fetchone()
+    small, table = core + optional, KINDS["table"]
+
+    assert read_small(tables.entities, table, most=small, **which) == read_one(
+        tables.entities, table, **which
+    )
+    assert read_small(tables.entities, table, most=small - 1, **which) is None
+    with pytest.raises(NotFound):
+        read_small(tables.entities, table, most=0, fqn="service.database.schema.x")
 
 
 def test_read_one_minds_kind_and_deletion_state(tables: Fixture) -> None:
