@@ -26,7 +26,7 @@ def create_app(services: Services, verifier: TokenVerifier) -> app.Application:
     """The application with the constant: the bytes of the first page of contracts."""
     kind = KINDS["dataContract"]
     with services.stores.entities.use() as entities:
-        body = list_page(entities, ListRequest(kind=kind, limit=10))
+        body = b"".join(list_page(entities, ListRequest(kind=kind, limit=10)))
 
     def constant() -> ASGIResponse:
         return ASGIResponse(body=body, media_type=JSON)

@@ -29,11 +29,9 @@ from domain.kinds import EntityKind
 from projections.entities.queries import (
     Found,
     ListRequest,
-    PageTakesLong,
     list_page,
     read_one,
     read_small,
-    stream_page,
 )
 from projections.entities.selection import Include
 from projections.visibility.withholding import Withheld
@@ -74,15 +72,16 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         if withheld:
             for name in wanted.filters:
                 withheld.refuse_field(kind.filters[name], name)
-        try:
-            with stores.entities.use() as entities:
-                return Finished(list_page(entities, wanted))
-        except PageTakesLong:
-            return heavy(request, streamed(wanted))
+        chunks = page(wanted)
+        whole = next(chunks)
+        if whole:
+            chunks.close()
+            return Finished(whole)
+        return heavy(request, chunks)
 
-    def streamed(wanted: ListRequest) -> Generator[bytes]:
+    def page(wanted: ListRequest) -> Generator[bytes]:
         with stores.entities.use() as entities:
-            yield from stream_page(entities, wanted)
+            yield from list_page(entities, wanted)
 
     def heavy(request: AnyRequest, chunks: Generator[bytes]) -> Heavy:
         caller: str = request.user.name

@@ -2,6 +2,8 @@
 
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import msgspec
 
@@ -14,10 +16,11 @@ from projections.entities.selection import Include, Selection
 from projections.entities.store import EntityStore, sqlite_errors
 
 MOST_ROWS, MOST_BYTES = 2_000, 1024 * 1024
-"""What `list_page` reads at most: some milliseconds of work, and memory that many can ask for."""
+"""What `list_page` reads before it says that a page takes long: some milliseconds of work."""
 MOST_CUT_BYTES = 256 * 1024
-"""The same where something is cut from each item, which must be decoded for that."""
+"""The same in bytes where something is cut from each item, which must be decoded for that."""
 _CHUNK_BYTES = 256 * 1024
+"""What is read for each chunk of a page that takes long, but for the first."""
 
 
 class ListRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,26 +54,34 @@ Row = tuple[str, str, bytes, bytes | None]
 """Name, id, core and, when fields are wanted, optional."""
 
 
-class PageTakesLong(Exception):
-    """More must be read for a page than `list_page` reads: `stream_page` makes it."""
+def list_page(store: EntityStore, request: ListRequest) -> Generator[bytes]:
+    """The envelope of one page, in chunks.
 
+    The first `next` takes some milliseconds at most. It gives the whole page, or an empty chunk:
+    what follows takes long then, and may be made in other threads, one after the other. All of a
+    page is read from one snapshot, until the chunks are used up or the generator is closed.
 
-def list_page(store: EntityStore, request: ListRequest) -> bytes:
-    """The envelope of one page, within milliseconds.
-
-    Raises InvalidInput for a cursor of another list, and PageTakesLong.
+    Raises InvalidInput for a cursor of another list.
     """
     place = _place(request)
-    if request.limit > MOST_ROWS:
-        raise PageTakesLong
+    handed_over = False
     with sqlite_errors():
         connection = store.connection
-        # One consistent state of the file for all statements.
         connection.execute("BEGIN")
         try:
-            return _page(connection, request, place)
+            for chunk in _chunks(connection, request, place):
+                if not chunk and not handed_over:
+                    store.hand_over()
+                    handed_over = True
+                yield chunk
+                if not chunk:
+                    # A scan of everything through a memory map would count as our memory.
+                    connection.execute("PRAGMA mmap_size=0")
         finally:
-            connection.execute("COMMIT")
+            if handed_over:
+                connection.close()
+            else:
+                connection.execute("COMMIT")
 
 
 def _place(request: ListRequest) -> Place | None:
@@ -81,110 +92,119 @@ def _place(request: ListRequest) -> Place | None:
     return decode(cursor, request.identity, backward=request.backward) if cursor else None
 
 
-def _select(connection: sqlite3.Connection, request: ListRequest) -> Selection:
-    return selection.select(
+def _chunks(
+    connection: sqlite3.Connection, request: ListRequest, place: Place | None
+) -> Generator[bytes]:
+    """The chunks of `list_page`; an empty one comes before whatever takes long."""
+    selected = selection.select(
         connection, request.kind, request.include, request.status, request.filters
     )
-
-
-def _page(connection: sqlite3.Connection, request: ListRequest, place: Place | None) -> bytes:
-    selected = _select(connection, request)
-    if selection.passed_over(connection, selected) > MOST_ROWS:
-        raise PageTakesLong
+    if request.limit > MOST_ROWS or selection.passed_over(connection, selected) > MOST_ROWS:
+        yield b""
     total = selection.count(connection, selected)
     limit, backward = request.limit, request.backward
     if limit == 0:
-        return _only(total)
-    sql, parameters = selection.rows(
-        selected, place, backward=backward, optional=bool(request.fields)
-    )
+        yield b'{"data":[],"paging":{"total":%d}}' % total
+        return
     most = MOST_BYTES if request.cut is None else MOST_CUT_BYTES
-    rows: list[Row] = []
-    size = 0
-    found = connection.execute(sql, (*parameters, limit + 1))
-    for row in found:
-        rows.append(row)
-        size += len(row[2]) if row[3] is None else len(row[2]) + len(row[3])
-        if size > most:
-            # Its snapshot would outlive the transaction.
-            found.close()
-            raise PageTakesLong
+    # One row more than the page holds says that the list goes on.
+    with _bounded_values(connection, most):
+        rows, cut_off = _nearest(connection, request, selected, place, limit + 1, most, backward)
     more = len(rows) > limit
     if more:
         rows.pop()
     if backward:
         rows.reverse()
-    ends = (_place_of(rows[0]), _place_of(rows[-1])) if rows else None
-    paging = _paging(connection, selected, request, place, ends, more)
-    items = b",".join(_items(request, rows))
-    return b"".join((b'{"data":[', items, b'],"paging":{"total":%d%b}}' % (total, paging)))
-
-
-def _only(total: int) -> bytes:
-    return b'{"data":[],"paging":{"total":%d}}' % total
-
-
-def stream_page(store: EntityStore, request: ListRequest) -> Generator[bytes]:
-    """The same envelope in chunks, of any page; no more is held than a chunk, or an item.
-
-    The first `next` raises InvalidInput as `list_page` does. It reads one snapshot, on a
-    connection of its own, until the chunks are used up or the generator is closed.
-    """
-    place = _place(request)
-    with sqlite_errors():
-        connection = store.connect()
-        # A scan of everything through a memory map would count as this process's memory.
-        connection.execute("PRAGMA mmap_size=0")
-        connection.execute("BEGIN")
-    try:
-        with sqlite_errors():
-            yield from _chunks(connection, request, place)
-    finally:
-        connection.close()
-
-
-def _chunks(
-    connection: sqlite3.Connection, request: ListRequest, place: Place | None
-) -> Generator[bytes]:
-    selected = _select(connection, request)
-    total = selection.count(connection, selected)
-    if request.limit == 0:
-        yield _only(total)
-        return
-    backward = request.backward
-    start, limit = place, request.limit
-    if backward:
-        # Read in the order shown: a sorter would hold the whole page.
-        start, limit = selection.beginning(connection, selected, place, limit) or (place, 0)
-    sql, parameters = selection.rows(selected, start, backward=False, optional=bool(request.fields))
-    ends = None
-    chunk = [b'{"data":[']
-    for batch in _batches(connection.execute(sql, (*parameters, limit))):
+    if cut_off:
+        yield b""
+    chunk, ends = b'{"data":[', None
+    parts = _with_rest(connection, request, selected, place, rows) if cut_off else [rows]
+    for part in filter(None, parts):
         if ends:
-            yield b"".join(chunk)
-            chunk = [b","]
-        chunk.append(b",".join(_items(request, batch)))
-        ends = (ends[0] if ends else _place_of(batch[0]), _place_of(batch[-1]))
-    more = ends is not None and selection.goes_on(
-        connection, selected, ends[0] if backward else ends[1], backward=backward
-    )
+            chunk += b","
+        chunk += b",".join(_items(request, part))
+        ends = (ends[0] if ends else _place_of(part[0]), _place_of(part[-1]))
+        if cut_off:
+            yield chunk
+            chunk = b""
+    if cut_off and not more and ends:
+        furthest = ends[0] if backward else ends[1]
+        more = selection.goes_on(connection, selected, furthest, backward=backward)
     paging = _paging(connection, selected, request, place, ends, more)
-    chunk.append(b'],"paging":{"total":%d%b}}' % (total, paging))
-    yield b"".join(chunk)
+    yield b'%b],"paging":{"total":%d%b}}' % (chunk, total, paging)
 
 
-def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """The rows in lists of some bytes together."""
-    batch: list[Row] = []
+def _with_rest(
+    connection: sqlite3.Connection,
+    request: ListRequest,
+    selected: Selection,
+    place: Place | None,
+    rows: list[Row],
+) -> Iterator[list[Row]]:
+    """All rows of a page in the order shown, of which those nearest to its cursor are read.
+
+    The rest is read forward, also where the page lies before its cursor: backward, all of it would
+    have to be held before the first row could be shown.
+    """
+    left = request.limit - len(rows)
+    if request.backward:
+        before = _place_of(rows[0]) if rows else place
+        beginning = selection.beginning(connection, selected, before, left)
+        start, left = beginning or (before, 0)
+    else:
+        yield rows
+        start = _place_of(rows[-1]) if rows else place
+    while left:
+        part, _ = _nearest(connection, request, selected, start, left, _CHUNK_BYTES, False)
+        if not part:
+            break
+        yield part
+        start, left = _place_of(part[-1]), left - len(part)
+    if request.backward:
+        yield rows
+
+
+def _nearest(
+    connection: sqlite3.Connection,
+    request: ListRequest,
+    selected: Selection,
+    place: Place | None,
+    limit: int,
+    most: int,
+    backward: bool,
+) -> tuple[list[Row], bool]:
+    """At most `limit` rows beyond a place, the nearest first, and whether size ended them.
+
+    The row that makes them `most` bytes does, and a value too large for the connection before the
+    row that has it (`_bounded_values`). No statement is left open, so that the connection may
+    change hands.
+    """
+    sql, parameters = selection.rows(
+        selected, place, backward=backward, optional=bool(request.fields)
+    )
+    rows: list[Row] = []
     size = 0
-    for row in rows:
-        batch.append(row)
-        size += len(row[2]) + len(row[3] or b"")
-        if size >= _CHUNK_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+    try:
+        cursor = connection.execute(sql, (*parameters, limit))
+        for row in cursor:
+            rows.append(row)
+            size += len(row[2]) if row[3] is None else len(row[2]) + len(row[3])
+            if size >= most:
+                cursor.close()
+                return rows, True
+    except sqlite3.DataError:
+        return rows, True
+    return rows, False
+
+
+@contextmanager
+def _bounded_values(connection: sqlite3.Connection, most: int) -> Iterator[None]:
+    """Inside, reading a value of more than `most` bytes raises sqlite3.DataError unread."""
+    before = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, most)
+    try:
+        yield
+    finally:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, before)
 
 
 def _place_of(row: Row) -> Place:
@@ -260,56 +280,31 @@ def read_one(
 
     Raises NotFound when there is none, or none in the deletion state asked for.
     """
-    row = _read_row(store, kind, entity_id, fqn, include, _ANY_BYTES)
-    return _found(kind, fields, row)
-
-
-def read_small(
-    store: EntityStore,
-    kind: EntityKind,
-    *,
-    most: int,
-    entity_id: str | None = None,
-    fqn: str | None = None,
-    fields: Iterable[str] = (),
-    include: Include = Include.NON_DELETED,
-) -> Found | None:
-    """What `read_one` gives, or None for an entity of more than `most` bytes, which is not read."""
-    row = _read_row(store, kind, entity_id, fqn, include, most)
-    return None if row[0] is None else _found(kind, fields, row)
-
-
-def _read_row(
-    store: EntityStore,
-    kind: EntityKind,
-    entity_id: str | None,
-    fqn: str | None,
-    include: Include,
-    most: int,
-) -> tuple[bytes, bytes, int]:
-    """Core, optional and position; core is None where the two have more than `most` bytes."""
     column, value = ("id", entity_id) if entity_id is not None else ("fqn", fqn)
     with sqlite_errors():
-        row = store.connection.execute(_ONE.format(column), (most, most, kind.name, value))
-        found = row.fetchone()
-    if found is None or found[3] not in include.states:
+        row = store.connection.execute(
+            f"SELECT core, optional, deleted, position FROM entities"
+            f" WHERE kind = ? AND {column} = ?",
+            (kind.name, value),
+        ).fetchone()
+    if row is None or row[2] not in include.states:
         raise NotFound(f"{kind.name} instance for {value} not found")
-    return found[0], found[1], found[2]
-
-
-_ANY_BYTES = 2**62
-_ONE = (
-    "SELECT CASE WHEN length(core) + length(optional) <= ? THEN core END,"
-    " CASE WHEN length(core) + length(optional) <= ? THEN optional END, position, deleted"
-    " FROM entities WHERE kind = ? AND {} = ?"
-)
-"""SQLite knows the length of a value without reading it."""
-
-
-def _found(kind: EntityKind, fields: Iterable[str], row: tuple[bytes, bytes, int]) -> Found:
-    core, optional, position = row
+    core, optional, _, position = row
     body = with_fields(kind, core, optional, fields, large=kind.large)
     return Found(body, bytes(_versioned.decode(core).version).decode(), position)
+
+
+def read_small(store: EntityStore, kind: EntityKind, *, most: int, **options: Any) -> Found | None:
+    """What `read_one` gives with these options, or None for an entity that is not small.
+
+    A small one has at most `most` bytes in its core and its optional fields, each at most half of
+    them. What has more is not read.
+    """
+    try:
+        with sqlite_errors(), _bounded_values(store.connection, most // 2):
+            return read_one(store, kind, **options)
+    except sqlite3.DataError:
+        return None
 
 
 def read_documents(store: EntityStore, entity_ids: Iterable[str]) -> dict[str, bytes]:

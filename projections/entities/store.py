@@ -80,6 +80,10 @@ class EntityStore:
                 self._opened.add(connection)
         return connection
 
+    def hand_over(self) -> None:
+        """Leave this thread's connection to the caller, who closes it; the next one is another."""
+        self._local.connection = None
+
     def connect(self) -> _Connection:
         """A connection of the caller's own, who closes it."""
         # A file that is gone must be told, not made anew: hence the mode.

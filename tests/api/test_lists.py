@@ -228,7 +228,7 @@ def test_large_entity_is_read_in_turn_and_a_small_one_at_once(
     monkeypatch.setattr("api.services.MAX_HEAVY_READS", 0)
     with running(tmp_path) as client:
         client.schema()
-        for name, size in (("small", 200_000), ("large", LOOP_BYTES)):
+        for name, size in (("small", 100_000), ("large", LOOP_BYTES // 2)):
             table = client.table(name, description="x" * size)
             paths = (f"/v1/tables/{table['id']}", f"/v1/tables/name/{table['fullyQualifiedName']}")
             for path in paths:

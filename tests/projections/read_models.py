@@ -33,7 +33,7 @@ def step(stores: Stores) -> None:
 def listed(stores: Stores) -> bytes:
     """The list of all services."""
     with stores.entities.use() as entities:
-        return list_page(entities, ListRequest(kind=KINDS["databaseService"], limit=100))
+        return b"".join(list_page(entities, ListRequest(kind=KINDS["databaseService"], limit=100)))
 
 
 def found(stores: Stores) -> list[str]:

@@ -136,7 +136,7 @@ def test_walks_see_what_existed_throughout_once_while_others_change(catalog: Fix
         request = ListRequest(
             kind=KINDS["table"], limit=4, after=cursor, include=Include.NON_DELETED
         )
-        answer = list_page(catalog.entities, request)
+        answer = b"".join(list_page(catalog.entities, request))
         ids, cursor = read_page(answer)
         seen += ids
         if cursor is None:

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -13,12 +14,10 @@ from projections.entities import queries, selection
 from projections.entities.cursors import Place
 from projections.entities.queries import (
     ListRequest,
-    PageTakesLong,
     list_page,
     read_documents,
     read_one,
     read_small,
-    stream_page,
 )
 from projections.entities.selection import Include, Selection
 from tests.projections.conftest import Fixture
@@ -28,15 +27,31 @@ TABLE = {"databaseSchema": "service.database.schema", "columns": []}
 
 
 def page(fixture: Fixture, kind: str, limit: int = 10, **options: Any) -> dict[str, Any]:
+    """A page that does not take long."""
     request = ListRequest(kind=KINDS[kind], limit=limit, **options)
-    result: dict[str, Any] = json.loads(list_page(fixture.entities, request))
+    (whole,) = list_page(fixture.entities, request)
+    result: dict[str, Any] = json.loads(whole)
     return result
 
 
 def streamed(fixture: Fixture, kind: str, limit: int = 10, **options: Any) -> dict[str, Any]:
+    """A page that takes long, made by two threads in turn."""
     request = ListRequest(kind=KINDS[kind], limit=limit, **options)
-    result: dict[str, Any] = json.loads(b"".join(stream_page(fixture.entities, request)))
+    chunks = list_page(fixture.entities, request)
+    assert next(chunks) == b""
+    with ThreadPoolExecutor(1) as thread:
+        first = thread.submit(next, chunks).result()
+        rest = thread.submit(b"".join, chunks).result()
+    result: dict[str, Any] = json.loads(first + rest)
     return result
+
+
+def takes_long(fixture: Fixture, kind: str, limit: int, **options: Any) -> bool:
+    """Whether a page takes long; both are closed before their end."""
+    chunks = list_page(fixture.entities, ListRequest(kind=KINDS[kind], limit=limit, **options))
+    long = next(chunks) == b""
+    chunks.close()
+    return long
 
 
 def names(answer: dict[str, Any]) -> list[str]:
@@ -210,22 +225,38 @@ def test_list_follows_a_changed_status(catalog: Fixture) -> None:
         {"filters": {"service": "service", "database": "service.database"}},
     ],
 )
+@pytest.mark.parametrize("chunk_bytes", [1, 1_000_000])
+@pytest.mark.parametrize(
+    # From the beginning, after one row, after two, and where the first is too large to be read.
+    "bound",
+    [("MOST_ROWS", -1), ("MOST_BYTES", 450), ("MOST_BYTES", 700), ("MOST_BYTES", 300)],
+)
 def test_list_streamed_equals_list_in_memory(
-    tables: Fixture, monkeypatch: pytest.MonkeyPatch, narrowed: dict[str, Any], backward: bool
+    tables: Fixture,
+    monkeypatch: pytest.MonkeyPatch,
+    narrowed: dict[str, Any],
+    backward: bool,
+    chunk_bytes: int,
+    bound: tuple[str, int],
 ) -> None:
     cursor = page(tables, "table", 3, **narrowed)["paging"]["after"]
     options = {**narrowed, "after": cursor}
     if backward:
         before = page(tables, "table", 3, **options)["paging"]["before"]
         options = {**narrowed, "before": before}
-    monkeypatch.setattr(queries, "_CHUNK_BYTES", 1)
+    monkeypatch.setattr(queries, "_CHUNK_BYTES", chunk_bytes)
     for limit in (0, 1, 2, 3, 4):
-        assert streamed(tables, "table", limit, fields=("columns",), **options) == page(
-            tables, "table", limit, fields=("columns",), **options
-        )
+        expected = page(tables, "table", limit, fields=("columns",), **options)
+        with monkeypatch.context() as patch:
+            patch.setattr(queries, *bound)
+            if limit or bound == ("MOST_ROWS", -1):
+                given = streamed(tables, "table", limit, fields=("columns",), **options)
+                assert given == expected
 
 
-def test_list_streamed_leads_back_from_an_emptied_page(tables: Fixture) -> None:
+def test_list_streamed_leads_back_from_an_emptied_page(
+    tables: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     last = page(tables, "table", 4)["paging"]["after"]
     first = page(tables, "table", 1, after=last)["paging"]["before"]
     for name in "abcde":
@@ -236,7 +267,10 @@ def test_list_streamed_leads_back_from_an_emptied_page(tables: Fixture) -> None:
     tables.project()
 
     for options in ({"after": last}, {"before": first}):
-        assert streamed(tables, "table", 3, **options) == page(tables, "table", 3, **options)
+        expected = page(tables, "table", 3, **options)
+        with monkeypatch.context() as patch:
+            patch.setattr(queries, "MOST_ROWS", -1)
+            assert streamed(tables, "table", 3, **options) == expected
 
 
 def test_list_that_takes_long_is_left_to_the_stream(
@@ -245,11 +279,9 @@ def test_list_that_takes_long_is_left_to_the_stream(
     several = {"database": "service.database", "databaseSchema": "service.database.schema"}
     monkeypatch.setattr(queries, "MOST_ROWS", 4)
 
-    with pytest.raises(PageTakesLong):
-        page(tables, "table", 5)
+    assert takes_long(tables, "table", 5)
     for limit in (0, 1):
-        with pytest.raises(PageTakesLong):
-            page(tables, "table", limit, filters=several)
+        assert takes_long(tables, "table", limit, filters=several)
         assert page(tables, "table", limit, filters={"database": "service.database"})
     monkeypatch.setattr(queries, "MOST_ROWS", 5)
     assert names(page(tables, "table", 1, filters=several)) == ["a"]
@@ -266,32 +298,36 @@ def test_list_with_status_in_a_scope_counts_what_it_passes_over(
     entity = {"entity": table.entity.id}
     monkeypatch.setattr(queries, "MOST_ROWS", 2)
 
-    with pytest.raises(PageTakesLong):
-        page(catalog, "dataContract", 1, filters=entity, status="Active")
+    assert takes_long(catalog, "dataContract", 1, filters=entity, status="Active")
     assert names(page(catalog, "dataContract", 1, filters=entity)) == ["a"]
     assert names(page(catalog, "dataContract", 1, status="Draft")) == ["a"]
 
 
-@pytest.mark.parametrize(("limit", "takes_long"), [(1, False), (9, False), (10, True)])
+@pytest.mark.parametrize(("limit", "long"), [(1, False), (9, False), (10, True), (19, True)])
+@pytest.mark.parametrize("backward", [False, True])
 def test_list_of_large_items_is_left_to_the_stream(
-    catalog: Fixture, limit: int, takes_long: bool
+    catalog: Fixture, limit: int, long: bool, backward: bool
 ) -> None:
     catalog.schema()
     for number in range(20):
         catalog.table(f"t{number:02}", description="x" * 100_000)
     catalog.project()
-    request = ListRequest(kind=KINDS["table"], limit=limit)
+    before = None
+    if backward:
+        skipped = streamed(catalog, "table", 19)["paging"]["after"]
+        before = page(catalog, "table", 1, after=skipped)["paging"]["before"]
 
-    if takes_long:
-        with pytest.raises(PageTakesLong):
-            list_page(catalog.entities, request)
-        chunks = [*stream_page(catalog.entities, request)]
-        assert len(json.loads(b"".join(chunks))["data"]) == limit
-        assert max(map(len, chunks)) < 256 * 1024 + 110_000
-    else:
-        assert len(json.loads(list_page(catalog.entities, request))["data"]) == limit
-    with pytest.raises(PageTakesLong):
-        list_page(catalog.entities, ListRequest(kind=KINDS["table"], limit=3, cut=bytes))
+    chunks = [
+        *list_page(catalog.entities, ListRequest(kind=KINDS["table"], limit=limit, before=before))
+    ]
+
+    expected = [f"t{number:02}" for number in range(20)]
+    expected = expected[:19][-limit:] if backward else expected[:limit]
+    assert names(json.loads(b"".join(chunks))) == expected
+    assert (chunks[0] == b"") == long
+    assert max(map(len, chunks)) < 1024 * 1024 + 110_000
+    assert max([0, *map(len, sorted(chunks, key=len)[:-1])]) < 256 * 1024 + 110_000
+    assert takes_long(catalog, "table", 3, cut=bytes)
     # No snapshot is left, which would keep the write-ahead log from being used again.
     catalog.table("after")
     catalog.project()
@@ -325,15 +361,22 @@ def test_list_closed_stream_lets_go_of_its_connection(
         opened.append(connect())
         return opened[-1]
 
+    tables.entities.hand_over()
     monkeypatch.setattr(tables.entities, "connect", connecting)
-    monkeypatch.setattr(queries, "_CHUNK_BYTES", 1)
-    chunks = stream_page(tables.entities, ListRequest(kind=KINDS["table"], limit=100))
-    next(chunks)
+    monkeypatch.setattr(queries, "MOST_ROWS", 4)
+    for steps in (1, 2, 3):
+        chunks = list_page(tables.entities, ListRequest(kind=KINDS["table"], limit=100))
+        for _ in range(steps):
+            next(chunks, None)
 
-    chunks.close()
+        chunks.close()
 
-    with pytest.raises(sqlite3.ProgrammingError):
-        opened[0].execute("SELECT 1")
+        with pytest.raises(sqlite3.ProgrammingError):
+            opened.pop().execute("SELECT 1")
+    # Of what does not take long the connection is kept.
+    for _ in range(2):
+        page(tables, "table", 4)
+        assert len(opened) == 1
 
 
 @pytest.mark.parametrize("rows", [1, 3])
@@ -371,14 +414,15 @@ def test_read_small_gives_what_read_one_does_up_to_a_size(tables: Fixture) -> No
     core, optional = tables.entities.connection.execute(
         "SELECT length(core), length(optional) FROM entities WHERE fqn = ?", (which["fqn"],)
     ).fetchone()
-    small, table = core + optional, KINDS["table"]
+    size, table = 2 * max(core, optional), KINDS["table"]
 
-    assert read_small(tables.entities, table, most=small, **which) == read_one(
-        tables.entities, table, **which
-    )
-    assert read_small(tables.entities, table, most=small - 1, **which) is None
+    for _ in range(2):
+        assert read_small(tables.entities, table, most=size - 2, **which) is None
+        assert read_small(tables.entities, table, most=size, **which) == read_one(
+            tables.entities, table, **which
+        )
     with pytest.raises(NotFound):
-        read_small(tables.entities, table, most=0, fqn="service.database.schema.x")
+        read_small(tables.entities, table, most=size, fqn="service.database.schema.x")
 
 
 def test_read_one_minds_kind_and_deletion_state(tables: Fixture) -> None:
