@@ -80,7 +80,8 @@ def _look_up(
         raise InvalidInput(f"{where}: a reference by name needs its `type` here")
     for kind in candidates:
         claim = claims.claim(kind, ref.fully_qualified_name)
-        if claim is not None:
+        # A name may be held once in each kind: a deleted holder does not hide a live one.
+        if claim is not None and not claim.deleted:
             return claim, shown(ref.fully_qualified_name)
     return None, shown(ref.fully_qualified_name)
 

@@ -252,3 +252,15 @@ def test_what_a_payload_names_often_is_looked_up_once(
     table = world.table("t", owners=["ann"] * 100)
     assert table.value("owners") == [reference(ann)]
     assert asked.count(("user", "ann")) == 1
+
+
+def test_soft_deleted_holder_of_a_name_does_not_shadow_a_live_one(world: Any) -> None:
+    world.delete(world.create("user", "bob", email="bob@example.org"))
+    team = world.create("team", "bob", teamType="Group")
+    for given in ("bob", {"fullyQualifiedName": "bob"}):
+        made = world.put("team", "owned", teamType="Group", owners=[given]).entity
+        assert made.value("owners") == [reference(team)]
+    world.delete(team)
+    assert message(world.create, NotFound, "team", "t", teamType="Group", owners=["bob"]) == (
+        "owners[0]: user or team instance for 'bob' not found"
+    )
