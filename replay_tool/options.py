@@ -1,5 +1,7 @@
 """Options and endings that the commands share."""
 
+import os
+import signal
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -9,8 +11,11 @@ from typing import Any
 import click
 
 from domain.errors import CatalogError
+from replay_tool.export_target import ReaderLeft
 
 EXIT_DIFFERS, EXIT_FAILED = 1, 2
+EXIT_UNREAD = 128 + signal.SIGPIPE
+"""What a shell reports of a program that wrote to a pipe which its reader had closed."""
 
 data = click.option(
     "--data",
@@ -24,12 +29,19 @@ as_json = click.option("--json", "as_json", is_flag=True, help="For machines.")
 
 
 def told(command: Callable[..., None]) -> Callable[..., None]:
-    """Errors that an operator can mend as one line on standard error and exit code 2."""
+    """Errors that an operator can mend as one line on standard error and exit code 2.
+
+    A command whose output nobody reads any more ends without a word.
+    """
 
     @wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
             command(*args, **options)
+        except (ReaderLeft, BrokenPipeError):
+            # The interpreter flushes standard output once more at its end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            sys.exit(EXIT_UNREAD)
         except (CatalogError, OSError) as error:
             click.echo(f"error: {error}", err=True)
             sys.exit(EXIT_FAILED)

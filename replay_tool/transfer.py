@@ -1,7 +1,6 @@
 """`catalog-replay export` and `import`: the log as a file, for backup and for moving it."""
 
 import gzip
-import os
 import sys
 import time
 import zlib
@@ -17,11 +16,9 @@ from domain.event_store.transfer import ExportReader
 from projections.feeding.daemon import ProjectorLock
 from projections.stores import make_directory, open_log
 from replay_tool import options
+from replay_tool.export_target import STANDARD, open_target
 from replay_tool.progress import Meter
 
-STANDARD = "-"
-_LEVEL = 1
-"""Of compression: the next levels save a tenth at half the speed."""
 _TOLD_EVERY = 5_000
 _DERIVED = ("entities*", "search*")
 """What a data directory holds once read models were built."""
@@ -36,14 +33,15 @@ _file = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 def export_log(file: str, data: Path) -> None:
     """Write the log to FILE as JSON lines, compressed when it is named .gz; - is standard output.
 
-    Takes the log as it is when the command begins; a server may run. The last line proves to
-    `import` and to `verify log --against` that the file is whole.
+    Takes the log as it is when the command begins; a server may run. A regular file is replaced
+    when the export is whole; a FIFO or a device is written into. The last line proves to `import`
+    and to `verify log --against` that the file is whole.
     """
     options.check_catalog(data)
     began = time.monotonic()
     log = open_log(data)
     try:
-        with log.snapshot() as snapshot, Meter("export") as meter, _written(file) as out:
+        with log.snapshot() as snapshot, Meter("export") as meter, open_target(file) as out:
             for number, line in enumerate(log.export(snapshot)):
                 out.write(line)
                 if number % _TOLD_EVERY == 0:
@@ -93,30 +91,6 @@ def exported(file: str) -> Iterator[ExportReader]:
 def _summary(done: str, count: int, head: int, began: float) -> str:
     seconds = max(time.monotonic() - began, 1e-9)
     return f"{done} {count} events, head {head}, in {seconds:.1f} s ({count / seconds:,.0f}/s)"
-
-
-@contextmanager
-def _written(file: str) -> Iterator[BinaryIO]:
-    """A file that appears under its name when it is whole and synced, or standard output."""
-    if file == STANDARD:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    fresh = Path(f"{file}.new")
-    try:
-        with fresh.open("wb") as raw:
-            if file.endswith(".gz"):
-                # No name and no time inside, so that equal logs make equal files.
-                with gzip.GzipFile("", "wb", _LEVEL, raw, mtime=0) as packed:
-                    yield cast("BinaryIO", packed)
-            else:
-                yield raw
-            raw.flush()
-            os.fsync(raw.fileno())
-        fresh.replace(file)
-    except BaseException:
-        fresh.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager

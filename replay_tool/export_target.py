@@ -1,0 +1,134 @@
+"""Where an export is written: a regular file that is replaced as a whole, or what else is there."""
+
+import errno
+import gzip
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+from domain.errors import CatalogError
+
+STANDARD = "-"
+_LEVEL = 1
+"""Of compression: the next levels save a tenth at half the speed."""
+
+
+class Writable(Protocol):
+    """What an export is written to, piece by piece."""
+
+    def write(self, data: bytes, /) -> int:
+        """Write a piece; returns how many bytes it has."""
+
+
+class TargetFailed(CatalogError):
+    """The file, device or pipe that an export is written to does not take it."""
+
+
+class ReaderLeft(Exception):
+    """Whoever read the pipe that an export is written to has closed it."""
+
+
+@contextmanager
+def open_target(name: str) -> Iterator[Writable]:
+    """The file of that name for writing, compressed when it is named .gz; - is standard output.
+
+    A regular file appears under its name when the block has ended and all of it is synced; until
+    then an older one stays. A FIFO, a device, or what a link leads to is written into as it is.
+    Raises TargetFailed, or ReaderLeft when a pipe is closed by its reader; errors of the block
+    itself are left alone.
+    """
+    with _opened(name) as target:
+        if name.endswith(".gz"):
+            # No name and no time inside, so that equal logs make equal files.
+            with gzip.GzipFile("", "wb", _LEVEL, target, mtime=0) as packed:
+                yield packed
+        else:
+            yield target
+
+
+@contextmanager
+def _opened(name: str) -> Iterator["_Target"]:
+    path = Path(name)
+    if name == STANDARD:
+        if sys.stdout is None:
+            raise TargetFailed("standard output is closed")
+        with _Target("standard output", sys.stdout.fileno()) as target:
+            yield target
+    elif path.exists() and not path.is_file():
+        with _Target(name, path) as target:
+            yield target
+    else:
+        path = path.resolve()
+        fresh = path.with_name(f"{path.name}.new")
+        try:
+            with _Target(name, fresh) as target:
+                yield target
+            with _errors_of(name):
+                fresh.replace(path)
+        except BaseException:
+            fresh.unlink(missing_ok=True)
+            raise
+
+
+class _Target:
+    """An open file whose errors speak of the target of an export."""
+
+    def __init__(self, name: str, file: Path | int) -> None:
+        """`name` stands in errors; a descriptor stays open at the end."""
+        self._name = name
+        with _errors_of(name):
+            self._file = open(file, "wb", closefd=not isinstance(file, int))  # noqa: SIM115
+
+    def __enter__(self) -> "_Target":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
+        if error is None:
+            try:
+                self.flush()
+                self._sync()
+            except BaseException:
+                self._abandon()
+                raise
+            self._file.close()
+        else:
+            self._abandon()
+
+    def write(self, data: bytes) -> int:
+        """Write all of it, now or with what follows; returns how many bytes that are."""
+        with _errors_of(self._name):
+            return self._file.write(data)
+
+    def flush(self) -> None:
+        """Hand over to the system what was written so far."""
+        with _errors_of(self._name):
+            self._file.flush()
+
+    def _sync(self) -> None:
+        with _errors_of(self._name):
+            try:
+                os.fsync(self._file.fileno())
+            except OSError as error:
+                # Pipes, terminals and most devices have nothing to sync.
+                if error.errno != errno.EINVAL:
+                    raise
+
+    def _abandon(self) -> None:
+        """Close, whatever becomes of what was not written yet."""
+        with suppress(OSError):
+            self._file.close()
+
+
+@contextmanager
+def _errors_of(name: str) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise ReaderLeft from None
+    except OSError as error:
+        raise TargetFailed(f"{name} cannot be written: {error.strerror}") from error
