@@ -17,8 +17,10 @@ from domain.lifecycle import format_version
 
 _PART = 16
 """Events read at a time: each may be as large as a request."""
-_HELD, _HELD_BYTES = 8, 32 * 1024 * 1024
-"""States held of each span of a stream that is gone through backwards; fewer of large ones."""
+STATES_HELD = 8
+"""How many entity states are kept in memory of each span of a stream that is walked backwards."""
+BYTES_HELD = 32 * 1024 * 1024
+"""How large these states may be together; of larger ones fewer are kept, two at least."""
 
 
 class Revision(msgspec.Struct, frozen=True):
@@ -138,7 +140,7 @@ def _newest_first(
     what follows each is gone through again.
     """
     after = known.stream_version if known else 0
-    most = _HELD if known is None else max(2, min(_HELD, _HELD_BYTES // _size(known)))
+    most = STATES_HELD if known is None else max(2, min(STATES_HELD, BYTES_HELD // _size(known)))
     remembered = [known]
     if upto - after > most:
         step = -(-(upto - after) // most)

@@ -11,8 +11,11 @@ from urllib.parse import urlsplit
 from domain.errors import InvalidInput
 
 MAX_BYTES = 262_144
-_STEP_SECONDS = 5.0
-_TOTAL_SECONDS = 10.0
+"""The largest key set that is read."""
+STEP_SECONDS = 5.0
+"""How long to connect, and each read of the answer, may take."""
+TOTAL_SECONDS = 10.0
+"""How long the answer may take in all, once a connection stands."""
 
 
 class Unreachable(InvalidInput):
@@ -52,7 +55,7 @@ def fetch(url: str) -> bytes:
     """
     parts = urlsplit(url)
     connect = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    connection = connect(parts.hostname or "", parts.port, timeout=_STEP_SECONDS)
+    connection = connect(parts.hostname or "", parts.port, timeout=STEP_SECONDS)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:
         connection.connect()
@@ -83,7 +86,7 @@ def _read(response: HTTPResponse) -> bytes:
 @contextmanager
 def _limited(connection: socket.socket) -> Iterator[None]:
     """Cut a connection off after the total time: its own limit is for each read, not for all."""
-    watchdog = threading.Timer(_TOTAL_SECONDS, _cut, [connection])
+    watchdog = threading.Timer(TOTAL_SECONDS, _cut, [connection])
     watchdog.daemon = True
     watchdog.start()
     try:

@@ -21,8 +21,11 @@ from api.tokens.keys import ASYMMETRIC, SYMMETRIC, Key, KeySet
 from domain.names import MAX_NAME_LENGTH
 
 MAX_TOKEN_BYTES = 8_192
-_REMEMBERED = 10_000
-_TICK_SECONDS = 5.0
+"""Longer tokens are refused before they are decoded."""
+MOST_REMEMBERED = 10_000
+"""How many verified tokens are remembered; beyond that the least recently used one is forgotten."""
+TICK_SECONDS = 5.0
+"""How often each issuer's keys are looked at for whether they are due to be loaded again."""
 
 _signatures = jwt.PyJWS(
     algorithms=[*SYMMETRIC, *ASYMMETRIC], options={"enforce_minimum_key_length": True}
@@ -74,7 +77,7 @@ class TokenVerifier:
             del self._remembered[digest]
         verified = await self._verify(token)
         self._remembered[digest] = verified
-        if len(self._remembered) > _REMEMBERED:
+        if len(self._remembered) > MOST_REMEMBERED:
             self._remembered.popitem(last=False)
         return verified.principal
 
@@ -134,7 +137,7 @@ def open_verifier(settings: Settings) -> TokenVerifier:
 
 async def _keep_current(cache: CachedKeys) -> None:
     while True:
-        await sleep(_TICK_SECONDS)
+        await sleep(TICK_SECONDS)
         await cache.reload_if_due()
 
 

@@ -14,12 +14,15 @@ DEEP = '{"bool":{"must":' * 700
 
 
 def refused(client: Client, path: str, **params: object) -> str:
-    """The message of a 400 that came soon; the best of three, as the machine is shared."""
+    """The message of a 400 that cost little; the best of three, as the server does more beside.
+
+    The work is bounded, client's included, not the time: other processes share the machine.
+    """
     taken = []
     for _ in range(3):
-        started = time.perf_counter()
+        started = time.process_time()
         status, body = client.ask("GET", path, params=params or None)
-        taken.append(time.perf_counter() - started)
+        taken.append(time.process_time() - started)
         assert (status, body["errorType"]) == (400, "BAD_REQUEST"), body
     assert min(taken) < 0.05
     message: str = body["message"]

@@ -84,7 +84,7 @@ def contract(world: Any) -> Any:
 def test_versions_of_a_long_stream_are_its_revisions_backwards(
     world: Any, contract: Any, monkeypatch: pytest.MonkeyPatch, bytes_held: int
 ) -> None:
-    monkeypatch.setattr(history, "_HELD_BYTES", bytes_held)
+    monkeypatch.setattr(history, "BYTES_HELD", bytes_held)
     found = list(versions(world.log, KINDS["dataContract"], contract.id))
 
     assert len(found) == 79

@@ -41,8 +41,8 @@ def test_document_is_fetched() -> None:
 def test_provider_that_misbehaves_is_given_up(
     monkeypatch: pytest.MonkeyPatch, behaviour: dict[str, Any], reason: str
 ) -> None:
-    monkeypatch.setattr(fetching, "_STEP_SECONDS", 0.2)
-    monkeypatch.setattr(fetching, "_TOTAL_SECONDS", 0.4)
+    monkeypatch.setattr(fetching, "STEP_SECONDS", 0.2)
+    monkeypatch.setattr(fetching, "TOTAL_SECONDS", 0.4)
     with providing(b"{}") as provider:
         for name, value in behaviour.items():
             setattr(provider, name, value)

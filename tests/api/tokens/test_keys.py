@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from api.tokens.keys import read_key_set, secret_key_set
@@ -104,6 +104,7 @@ JSON = st.recursive(
 MEMBERS = ("kty", "crv", "alg", "use", "key_ops", "kid", "n", "e", "x", "y")
 
 
+@settings(deadline=None)  # the first example of an algorithm makes its key, which takes its time
 @given(
     st.sampled_from(ALGORITHMS), st.dictionaries(st.sampled_from(MEMBERS), JSON | st.text("Aw_-="))
 )

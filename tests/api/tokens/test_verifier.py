@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import jwt
 import pytest
 from hypothesis import given
@@ -30,6 +31,25 @@ from tests.api.tokens.made import (
 )
 
 ANN = Principal("ann", ("reader",))
+
+
+class AskedClock(Clock):
+    """A clock that knows how often it was asked: a cache asks it each time it looks at its keys."""
+
+    asked = 0
+
+    def __call__(self) -> float:
+        self.asked += 1
+        return super().__call__()
+
+    async def until_asked(self, times: int) -> None:
+        """Wait until the clock has been asked so many times more."""
+        until = self.asked + times
+        with anyio.fail_after(5):
+            while self.asked < until:
+                await anyio.lowlevel.checkpoint()
+
+
 SECRET = "a secret of the test that has more than 32 bytes"
 
 
@@ -165,8 +185,8 @@ def test_remembered_token_is_refused_once_its_key_is_removed() -> None:
 
 
 def test_keys_are_renewed_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.tokens.verifier._TICK_SECONDS", 0.01)
-    clock, looks = Clock(0), [0]
+    monkeypatch.setattr("api.tokens.verifier.TICK_SECONDS", 0.001)
+    clock, looks = AskedClock(0), [0]
     keys, _ = read_key_set(document(public_jwk("EdDSA")), ALGORITHMS)
 
     def load() -> tuple[KeySet, list[str]]:
@@ -178,13 +198,13 @@ def test_keys_are_renewed_in_the_background(monkeypatch: pytest.MonkeyPatch) -> 
 
     async def live() -> None:
         async with verifier((issuer(), cache)).refreshing(None):
-            await anyio.sleep(0.05)
+            await clock.until_asked(3)
             assert looks == [1]
             clock.now += 240
             with anyio.fail_after(5):
                 while looks == [1]:
-                    await anyio.sleep(0.01)
-            await anyio.sleep(0.05)
+                    await anyio.lowlevel.checkpoint()
+            await clock.until_asked(3)
 
     anyio.run(live)
 
@@ -192,7 +212,7 @@ def test_keys_are_renewed_in_the_background(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_least_recently_used_tokens_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.tokens.verifier._REMEMBERED", 2)
+    monkeypatch.setattr("api.tokens.verifier.MOST_REMEMBERED", 2)
     checked = verifier()
     tokens = [sign(claims(sub=name), "EdDSA") for name in ("ann", "bo", "cy")]
     for number in (0, 1, 0, 2):
