@@ -8,6 +8,7 @@ from api.access import AccessMiddleware
 from api.docs import docs_routes
 from api.errors import render
 from api.limits import RateLimit
+from api.log_writer import LogWriter
 from api.logs import AccessLog
 from api.metrics import Metrics
 from api.policies import open_policies
@@ -35,9 +36,9 @@ class Application(Litestar):
             await super().__call__(scope, receive, send)
 
 
-def create_app(services: Services, verifier: TokenVerifier) -> Application:
+def create_app(services: Services, verifier: TokenVerifier, writer: LogWriter) -> Application:
     """The application over opened stores; it opens and closes nothing itself."""
-    metrics, settings = Metrics(), services.settings
+    metrics, settings = Metrics(lambda: writer.dropped), services.settings
     rate_limit = RateLimit(settings.rate_limit, settings.rate_burst)
     entities = [
         handler
@@ -59,5 +60,5 @@ def create_app(services: Services, verifier: TokenVerifier) -> Application:
         openapi_config=None,  # with one, Litestar serves pages of its own; see api.openapi
         logging_config=None,
     )
-    app.edge = Edge(metrics, AccessLog(settings.access_log))
+    app.edge = Edge(metrics, AccessLog(writer, wanted=settings.access_log))
     return app

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from api.log_writer import open_log_writer
 from api.settings import read_settings
 from domain.errors import CatalogError, InvalidInput
 
@@ -54,25 +55,29 @@ def serve(host: str | None, port: int | None, workers: int | None, data: str | N
     from api.tokens.verifier import open_verifier  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(host=host, port=port, workers=workers, data=data)
-    logs.configure(settings.log_level)
-    verifier = open_verifier(settings)
-    if settings.makes_secret:
-        warn_of_readers(settings.directory)
-    open_policies(settings.policies)  # before anything is opened, what is wrong with them
-    try:
-        listener = server.bind(settings.host, settings.port)
-    except OSError as error:
-        raise InvalidInput(f"cannot listen on {settings.host}:{settings.port}: {error}") from None
-    address = listener.getsockname()
-    click.echo(f"catalog listens on http://{address[0]}:{address[1]}, data in {settings.data}")
-    if settings.makes_secret:
-        click.echo(
-            f"tokens: catalog token --subject NAME --role reader --data {settings.data}", err=True
-        )
-    if settings.workers == 1:
-        server.serve_alone(settings, listener, verifier)
-    else:
-        supervisor.supervise(settings, listener)
+    with open_log_writer() as writer:
+        logs.configure(settings.log_level, writer)
+        verifier = open_verifier(settings)
+        if settings.makes_secret:
+            warn_of_readers(settings.directory)
+        open_policies(settings.policies)  # before anything is opened, what is wrong with them
+        try:
+            listener = server.bind(settings.host, settings.port)
+        except OSError as error:
+            raise InvalidInput(
+                f"cannot listen on {settings.host}:{settings.port}: {error}"
+            ) from None
+        address = listener.getsockname()
+        click.echo(f"catalog listens on http://{address[0]}:{address[1]}, data in {settings.data}")
+        if settings.makes_secret:
+            click.echo(
+                f"tokens: catalog token --subject NAME --role reader --data {settings.data}",
+                err=True,
+            )
+        if settings.workers == 1:
+            server.serve_alone(settings, listener, verifier, writer)
+        else:
+            supervisor.supervise(settings, listener)
 
 
 @main.command(hidden=True)
@@ -84,8 +89,9 @@ def worker(descriptor: int, data: str | None) -> None:
     from api import logs, server  # noqa: PLC0415 - start-up: tokens and import need no server
 
     settings = read_settings(data=data)
-    logs.configure(settings.log_level)
-    server.serve_worker(settings, socket.socket(fileno=descriptor))
+    with open_log_writer() as writer:
+        logs.configure(settings.log_level, writer)
+        server.serve_worker(settings, socket.socket(fileno=descriptor), writer)
 
 
 @main.command(hidden=True)
@@ -96,8 +102,9 @@ def project(data: str | None) -> None:
     from api import logs, server  # noqa: PLC0415 - start-up: tokens and import need no server
 
     settings = read_settings(data=data)
-    logs.configure(settings.log_level)
-    server.project(settings)
+    with open_log_writer() as writer:
+        logs.configure(settings.log_level, writer)
+        server.project(settings)
 
 
 @main.command()

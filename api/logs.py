@@ -4,21 +4,18 @@ No line holds a header, a query or a path as it came: those may hold tokens and 
 """
 
 import logging
-import os
-import sys
 from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
 import structlog
 
+from api.log_writer import LogWriter
 from domain.errors import InvalidInput
 
-_STDERR = 2
 
-
-def configure(level_name: str) -> None:
-    """Log from a level on; raises InvalidInput for a level that there is not."""
+def configure(level_name: str, writer: LogWriter) -> None:
+    """Log to a writer, from a level on; raises InvalidInput for a level that there is not."""
     level = logging.getLevelNamesMapping().get(level_name.upper())
     if level is None:
         raise InvalidInput("CATALOG_LOG_LEVEL must be a level such as INFO or WARNING")
@@ -30,9 +27,22 @@ def configure(level_name: str) -> None:
             structlog.processors.JSONRenderer(),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *names: _Logger(writer),
     )
     logging.basicConfig(handlers=[_Forwarding()], level=max(level, logging.WARNING), force=True)
+
+
+class _Logger:
+    """What structlog hands its finished lines to, by a method named after their level."""
+
+    def __init__(self, writer: LogWriter) -> None:
+        self._writer = writer
+
+    def info(self, line: str) -> None:
+        """Have a line written."""
+        self._writer.write(line.encode() + b"\n")
+
+    debug = warning = error = critical = info
 
 
 class _Forwarding(logging.Handler):
@@ -73,17 +83,14 @@ _encoder = msgspec.json.Encoder()
 class AccessLog:
     """Writes a line for each request, or none at all."""
 
-    def __init__(self, wanted: bool) -> None:
+    def __init__(self, writer: LogWriter, *, wanted: bool) -> None:
+        self._writer = writer
         self.wanted = wanted
 
     def write(self, line: AccessLine) -> None:
-        """Write a line; one call, so that lines of several threads and processes do not mix."""
+        """Have a line written."""
         line.event, line.level = "request", "info"
-        try:
-            os.write(_STDERR, _encoder.encode(line) + b"\n")
-        except OSError:
-            # Nobody reads the log any more; requests are answered all the same.
-            self.wanted = False
+        self._writer.write(_encoder.encode(line) + b"\n")
 
 
 def now() -> datetime:

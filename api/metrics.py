@@ -1,9 +1,12 @@
 """Prometheus metrics: requests by route, and how far the projections are."""
 
+from collections.abc import Callable, Iterator
 from typing import ClassVar
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
 
 from projections.inspection import Inspection
 
@@ -15,8 +18,10 @@ class Metrics:
 
     MEDIA_TYPE: ClassVar[str] = CONTENT_TYPE_LATEST
 
-    def __init__(self) -> None:
+    def __init__(self, dropped_lines: Callable[[], int]) -> None:
+        """`dropped_lines` counts the log lines that nobody took in time."""
         self._registry = CollectorRegistry()
+        self._registry.register(_DroppedLines(dropped_lines))
         self._requests = Histogram(
             "catalog_request_seconds",
             "Time to answer, by route and status",
@@ -54,3 +59,18 @@ class Metrics:
             self._lag.labels(projection.name).set(projection.lag)
             self._lag_seconds.labels(projection.name).set(projection.lag_seconds)
         return generate_latest(self._registry)
+
+
+class _DroppedLines(Collector):
+    """The dropped log lines, which their writer counts."""
+
+    def __init__(self, count: Callable[[], int]) -> None:
+        self._count = count
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """The count as it is now."""
+        yield CounterMetricFamily(
+            "catalog_log_lines_dropped",
+            "Log lines dropped, as whoever reads the log did not keep up",
+            value=self._count(),
+        )

@@ -14,6 +14,7 @@ import uvicorn
 
 from api.app import create_app
 from api.connections import bounded
+from api.log_writer import LogWriter
 from api.services import make_services
 from api.settings import Settings
 from api.tokens.verifier import TokenVerifier, open_verifier
@@ -55,24 +56,26 @@ def make_daemon(stores: Stores, settings: Settings) -> Daemon:
     return Daemon(stores.supervisors, stores.directory, pauses={"search": settings.search_refresh})
 
 
-def serve_alone(settings: Settings, listener: socket.socket, verifier: TokenVerifier) -> None:
+def serve_alone(
+    settings: Settings, listener: socket.socket, verifier: TokenVerifier, writer: LogWriter
+) -> None:
     """Project and serve in this process until SIGTERM or SIGINT."""
     share_memory()
     # Projectors share the interpreter with the event loop; by default one of them could make a
     # list wait for 5 ms at a time.
     sys.setswitchinterval(_SWITCH_SECONDS)
     with _projecting(settings) as (stores, daemon):
-        _serve(settings, stores, verifier, listener, daemon.wake)
+        _serve(settings, stores, verifier, writer, listener, daemon.wake)
 
 
-def serve_worker(settings: Settings, listener: socket.socket) -> None:
+def serve_worker(settings: Settings, listener: socket.socket, writer: LogWriter) -> None:
     """Serve, while another process projects."""
     share_memory()
     _stop_with_parent()
     verifier = open_verifier(settings)
     stores = open_stores(settings.directory, writable=False)
     try:
-        _serve(settings, stores, verifier, listener, lambda: None)
+        _serve(settings, stores, verifier, writer, listener, lambda: None)
     finally:
         stores.close()
 
@@ -121,6 +124,7 @@ def _serve(
     settings: Settings,
     stores: Stores,
     verifier: TokenVerifier,
+    writer: LogWriter,
     listener: socket.socket,
     wake: Callable[[], None],
 ) -> None:
@@ -128,7 +132,7 @@ def _serve(
     # process before the projectors have finished their batch.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    app = create_app(make_services(settings, stores, wake), verifier)
+    app = create_app(make_services(settings, stores, wake), verifier, writer)
     config = uvicorn.Config(
         app,
         lifespan="on",

@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any
 
 from api.app import Application, create_app
+from api.log_writer import LogWriter, open_log_writer
 from api.permissions import PUBLIC, Action, Permission
 from api.responses import Finished
 from api.routes.signatures import route
@@ -34,8 +35,9 @@ Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 
 def measure(workspace: Workspace, large: bool) -> list[Figure]:
     """Microseconds that each part adds, beside a list of ten with all of them."""
-    with _unread_log():
-        costs = asyncio.run(_measured(workspace.contracts(1_000)))
+    directory = workspace.contracts(1_000)
+    with _unread_log(), open_log_writer() as writer:
+        costs = asyncio.run(_measured(directory, writer))
     parts = {
         "token, rate limit and permission": costs["guarded"] - costs["open"],
         "request id and metrics": costs["open"] - costs["bare"],
@@ -66,13 +68,13 @@ def _unread_log() -> Iterator[None]:
         os.close(nowhere)
 
 
-async def _measured(directory: Path) -> dict[str, float]:
+async def _measured(directory: Path, writer: LogWriter) -> dict[str, float]:
     """Microseconds of a request of each sort, rounds interleaved, median of the rounds."""
     stores = open_stores(directory, writable=False)
 
     def application(access_log: bool) -> Application:
         settings = Settings(data=str(directory), jwt_secret=_SECRET, access_log=access_log)
-        app = create_app(make_services(settings, stores), open_verifier(settings))
+        app = create_app(make_services(settings, stores), open_verifier(settings), writer)
         listing = Permission(Action.LIST, "dataContract")
         for path, permission in ((_OPEN, PUBLIC), (_GUARDED, listing)):
             app.register(route("GET", path, permission, lambda: Finished(b"{}"), {}))

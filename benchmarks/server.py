@@ -9,6 +9,7 @@ from pathlib import Path
 from litestar.response.base import ASGIResponse
 
 from api import app, server
+from api.log_writer import LogWriter, open_log_writer
 from api.permissions import Action, Permission
 from api.responses import JSON
 from api.routes.signatures import route
@@ -22,7 +23,7 @@ from projections.feeding.daemon import Daemon
 from projections.stores import Stores
 
 
-def create_app(services: Services, verifier: TokenVerifier) -> app.Application:
+def create_app(services: Services, verifier: TokenVerifier, writer: LogWriter) -> app.Application:
     """The application with the constant: the bytes of the first page of contracts."""
     kind = KINDS["dataContract"]
     with services.stores.entities.use() as entities:
@@ -31,7 +32,7 @@ def create_app(services: Services, verifier: TokenVerifier) -> app.Application:
     def constant() -> ASGIResponse:
         return ASGIResponse(body=body, media_type=JSON)
 
-    made = app.create_app(services, verifier)
+    made = app.create_app(services, verifier, writer)
     made.register(route("GET", CONSTANT, Permission(Action.LIST, kind.name), constant, {}))
     return made
 
@@ -50,7 +51,8 @@ def main(directory: Path) -> None:
     listener = server.bind(settings.host, settings.port)
     host, port = listener.getsockname()
     print(f"listening on http://{host}:{port}", flush=True)
-    server.serve_alone(settings, listener, open_verifier(settings))
+    with open_log_writer() as writer:
+        server.serve_alone(settings, listener, open_verifier(settings), writer)
 
 
 if __name__ == "__main__":

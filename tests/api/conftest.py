@@ -11,6 +11,7 @@ from litestar import Litestar
 from litestar.testing import TestClient
 
 from api.app import create_app
+from api.log_writer import LogWriter
 from api.server import make_daemon
 from api.services import make_services
 from api.settings import Settings
@@ -106,7 +107,9 @@ def running(directory: Path, **options: Any) -> Iterator[Client]:
     with ProjectorLock(directory):
         stores = open_stores(directory)
         daemon = make_daemon(stores, settings)
-        app = create_app(make_services(settings, stores, daemon.wake), open_verifier(settings))
+        app = create_app(
+            make_services(settings, stores, daemon.wake), open_verifier(settings), LogWriter(2)
+        )
         daemon.start()
         try:
             with TestClient(app) as http:

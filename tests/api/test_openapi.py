@@ -13,6 +13,7 @@ from litestar.routes import HTTPRoute
 
 from api import docs
 from api.app import create_app
+from api.log_writer import LogWriter
 from api.openapi.document import document
 from api.openapi.operations import ENTITY_OPERATIONS, OTHER_OPERATIONS
 from api.permissions import PUBLIC
@@ -33,7 +34,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Litestar]:
     directory = tmp_path_factory.mktemp("stores")
     stores = open_stores(directory)
     settings = Settings(data=str(directory))
-    yield create_app(make_services(settings, stores), open_verifier(settings))
+    yield create_app(make_services(settings, stores), open_verifier(settings), LogWriter(2))
     stores.close()
 
 

@@ -9,6 +9,7 @@ import uvicorn
 
 from api.bodies import decode
 from api.connections import bounded
+from api.log_writer import LogWriter
 from api.logs import AccessLog
 from api.metrics import Metrics
 from api.request_log import Edge, has_left, request_id_of
@@ -150,7 +151,7 @@ def test_client_that_has_left_is_noticed() -> None:
         await asyncio.sleep(0.3)
 
     async def serve() -> None:
-        protocol = bounded(Edge(Metrics(), AccessLog(wanted=False)), 10, 5.0)
+        protocol = bounded(Edge(Metrics(lambda: 0), AccessLog(LogWriter(2), wanted=False)), 10, 5.0)
         config = uvicorn.Config(app, http=protocol, lifespan="off", log_config=None, ws="none")
         server = uvicorn.Server(config)
         with bind("127.0.0.1", 0) as listener:

@@ -1,9 +1,15 @@
 """Version, health, readiness, metrics, projections."""
 
+from pathlib import Path
+
 import msgspec
 
+from api.log_writer import MOST_BYTES, LogWriter
+from api.metrics import Metrics
 from projections.feeding.daemon import ProjectorState, State, states_path
+from projections.inspection import inspect
 from tests.api.conftest import Client
+from tests.projections.read_models import opened
 
 
 def test_version_is_what_the_client_checks(empty: Client) -> None:
@@ -42,6 +48,17 @@ def test_projections_stand_at_the_head(client: Client) -> None:
         (report["name"], report["checkpoint"], report["lag"], report["entities"], report["error"])
         for report in answer["projections"]
     ] == [("entities", 3, 0, 3, None), ("search", 3, 0, 3, None)]
+
+
+def test_metrics_count_log_lines_that_were_dropped(tmp_path: Path) -> None:
+    writer = LogWriter(2)  # not started: nothing leaves its buffer
+    for _ in range(3):
+        writer.write(b"x" * MOST_BYTES)
+
+    with opened(tmp_path) as stores:
+        text = Metrics(lambda: writer.dropped).render(inspect(stores)).decode()
+
+    assert "catalog_log_lines_dropped_total 2.0" in text.splitlines()
 
 
 def test_metrics_count_requests_by_route_template(client: Client) -> None:

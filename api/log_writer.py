@@ -1,0 +1,142 @@
+"""Writes log lines in a thread of its own, so that whoever reads the log can stall no request."""
+
+import os
+import select
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import msgspec
+
+MOST_BYTES = 2 * 1024 * 1024
+"""Lines that may wait, in bytes, while as many are being written: 1 to 2 s of a busy server."""
+_GATHER_SECONDS = 0.05
+"""How often the writer looks for lines: waking it for each one would cost more than writing it."""
+_RETRY_SECONDS = 1.0
+"""How long the writer waits before it tries again what failed."""
+_FLUSH_SECONDS = 2.0
+"""How long the end of a process waits for lines to be written."""
+
+
+class LogWriter:
+    """A buffer of log lines in front of a file, pipe or terminal; `open_log_writer` runs one.
+
+    When the buffer is full, lines are dropped and counted until the writer takes what is in it.
+    A line of the log then says how many were dropped, at the place where they are missing.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        """`descriptor` is of an open file; it may block or not."""
+        self._descriptor = descriptor
+        # The same thread may take this lock again: garbage collection, which may log, can come in
+        # the middle of `write`.
+        self._lock = threading.RLock()
+        self._waiting = bytearray()
+        self._dropped = 0
+        self._unreported = 0
+        self._closing = threading.Event()
+        self._deadline = float("inf")
+        self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
+
+    @property
+    def dropped(self) -> int:
+        """How many lines were dropped since the process started."""
+        return self._dropped
+
+    def write(self, line: bytes) -> None:
+        """Have a line written, its line end included; never waits, and raises nothing."""
+        with self._lock:
+            if self._unreported or len(self._waiting) + len(line) > MOST_BYTES:
+                self._dropped += 1
+                self._unreported += 1
+                return
+            self._waiting += line
+
+    def start(self) -> None:
+        """Begin to write, in a thread of the writer."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Write what is waiting, as far as it is taken within 2 seconds, and end the thread."""
+        self._deadline = time.monotonic() + _FLUSH_SECONDS
+        self._closing.set()
+        # A write that blocks cannot be ended: the thread is left to the end of the process then.
+        self._thread.join(_FLUSH_SECONDS)
+
+    def _run(self) -> None:
+        while True:
+            closing = self._closing.wait(_GATHER_SECONDS)
+            lines = self._take()
+            if closing and not lines:
+                return
+            for block in _blocks(lines):
+                if not self._write(block):
+                    return
+
+    def _take(self) -> bytearray:
+        """All lines that wait; if some were dropped behind them, the next line tells of those."""
+        with self._lock:
+            lines, self._waiting = self._waiting, bytearray()
+            if self._unreported:
+                self._waiting += _report(self._unreported)
+                self._unreported = 0
+        return lines
+
+    def _write(self, block: memoryview) -> bool:
+        """Write a block, however long it takes; False when the process ends before that."""
+        while block:
+            try:
+                block = block[os.write(self._descriptor, block) :]
+            except BlockingIOError:
+                poll = select.poll()
+                poll.register(self._descriptor, select.POLLOUT)
+                poll.poll(_RETRY_SECONDS * 1e3)
+                if time.monotonic() > self._deadline:
+                    return False
+            except OSError:
+                # A full disk and a pipe without a reader may both pass.
+                if self._closing.wait(_RETRY_SECONDS):
+                    return False
+        return True
+
+
+def _blocks(lines: bytearray) -> Iterator[memoryview]:
+    """Whole lines, as many as a pipe takes in one piece, or one line that is longer.
+
+    So the lines of several processes do not mix.
+    """
+    view = memoryview(lines)
+    start = 0
+    while start < len(lines):
+        end = lines.rfind(b"\n", start, start + select.PIPE_BUF) + 1
+        end = end or lines.find(b"\n", start) + 1
+        yield view[start:end]
+        start = end
+
+
+def _report(dropped: int) -> bytes:
+    report = {
+        "dropped": dropped,
+        "event": "log lines dropped: whoever reads the log did not keep up",
+        "level": "warning",
+        "timestamp": datetime.now(UTC),
+    }
+    return msgspec.json.encode(report) + b"\n"
+
+
+@contextmanager
+def open_log_writer() -> Iterator[LogWriter]:
+    """A writer to standard error, or to nowhere when that is closed, until the block ends."""
+    closed = sys.stderr is None
+    descriptor = os.open(os.devnull, os.O_WRONLY) if closed else sys.stderr.fileno()
+    writer = LogWriter(descriptor)
+    writer.start()
+    try:
+        yield writer
+    finally:
+        writer.close()
+        if closed:
+            os.close(descriptor)

@@ -1,0 +1,60 @@
+"""The access log of a server whose standard error is read late, or never."""
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import serving
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_log_that_is_read_late_stalls_no_request_and_loses_no_line(
+    tmp_path: Path, blocking: bool
+) -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, blocking)
+    received = b""
+
+    def read() -> None:
+        nonlocal received
+        while part := os.read(reading, 65_536):
+            received += part
+
+    reader = threading.Thread(target=read)
+    with os.fdopen(writing, "w") as log, serving(tmp_path, log=log) as server:
+        # More lines than a pipe holds.
+        for _ in range(600):
+            server.get("/v1/system/version")
+        reader.start()
+        server.get("/v1/glossaries")
+        metrics = server.http.get("/metrics").text
+        assert server.stop() == 0
+    reader.join(30)
+    os.close(reading)
+
+    lines = [json.loads(line) for line in received.splitlines() if line.startswith(b"{")]
+    routes = [line["route"] for line in lines if line.get("event") == "request"]
+    assert routes.count("/v1/system/version") == 600
+    assert routes[-2:] == ["/v1/glossaries", "/metrics"]
+    assert "catalog_log_lines_dropped_total 0.0" in metrics.splitlines()
+
+
+def test_server_whose_log_is_never_read_answers_and_stops(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as log, serving(tmp_path, log=log) as server:
+        for _ in range(600):
+            server.get("/v1/system/version")
+        assert server.stop() == 0
+    os.close(reading)
+
+
+def test_server_whose_log_nobody_can_read_any_more_answers_and_stops(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "w") as log, serving(tmp_path, log=log) as server:
+        os.close(reading)
+        for _ in range(10):
+            server.get("/v1/system/version")
+        assert server.stop() == 0
