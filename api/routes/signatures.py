@@ -7,11 +7,12 @@ from urllib.parse import unquote_to_bytes
 
 from litestar import HttpMethod, Request
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter
+from litestar.params import PathParameter, QueryParameter
 from litestar.response.base import ASGIResponse
 from litestar.types import HTTPScope
 
 from api.permissions import Permission
+from api.routes.near_names import meant_name
 from domain.errors import InvalidInput, NotFound
 from domain.ids import parse_id
 
@@ -87,12 +88,15 @@ def route(
 def _query_check(parameters: Parameters) -> Callable[[AnyRequest], Awaitable[None]]:
     """Refuses what Litestar reads as if it were not there.
 
-    Of a parameter given twice it takes one, and msgspec takes `null` for nothing given.
+    Of a parameter given twice it takes one, and msgspec takes `null` for nothing given. What it
+    does not know it passes over, and so do we, but for names that are nearly those of parameters.
     """
     names = _names(parameters)
+    known = [names[name] for name, (hint, _) in parameters.items() if _is_of_query(hint)]
     kinds = {names[name]: _kinds(hint) for name, (hint, _) in parameters.items()}
     single = frozenset(name for name, kind in kinds.items() if list not in kind)
     typed = frozenset(name for name in single if str not in kinds[name])
+    expected = frozenset(known)
 
     async def check(request: AnyRequest) -> None:
         seen = set()
@@ -103,8 +107,15 @@ def _query_check(parameters: Parameters) -> Callable[[AnyRequest], Awaitable[Non
                 seen.add(name)
                 if name in typed and value.lower() == "null":
                     raise InvalidInput(f"{name} must be left out or have a value, got {value!r}")
+            if name not in expected and (meant := meant_name(name, known)):
+                raise InvalidInput(f"unknown parameter {name!r}: did you mean {meant!r}?")
 
     return check
+
+
+def _is_of_query(hint: Any) -> bool:
+    """Whether an annotation is that of a query parameter."""
+    return any(isinstance(meta, QueryParameter) for meta in getattr(hint, "__metadata__", ()))
 
 
 def _kinds(hint: Any) -> set[Any]:
