@@ -1,23 +1,17 @@
-"""Bodies of requests, within bounds: their media type, size and depth."""
+"""Bodies of requests, as bytes: their media type and size."""
 
 import re
-from typing import Any, TypeVar
+from typing import Any
 
-import msgspec
 from litestar import Request
 
 from api.errors import ClientLeft, TooLarge, UnsupportedMediaType
-from domain.errors import InvalidInput
-from domain.json_nesting import deeper_than
 
 MAX_BODY = 10_000_000
-MAX_DEPTH = 64
 JSON_TYPES = ("application/json",)
 PATCH_TYPES = ("application/json-patch+json", "application/json")
 
 _CHARSET = re.compile(r"charset *= *\"?utf-?8\"?", re.IGNORECASE)
-
-T = TypeVar("T")
 
 
 def check_media_type(given: str | None, allowed: tuple[str, ...]) -> None:
@@ -50,13 +44,3 @@ async def read_body(request: Request[Any, Any, Any]) -> bytes:
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
-
-
-def decode(body: bytes, expected: type[T], what: str) -> T:
-    """The JSON of a body; raises InvalidInput saying where it is wrong."""
-    if deeper_than(body, MAX_DEPTH) is not None:
-        raise InvalidInput(f"{what} may be {MAX_DEPTH} levels deep")
-    try:
-        return msgspec.json.decode(body, type=expected)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{what} is not as expected: {error}") from None

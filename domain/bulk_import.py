@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from domain import history, payloads
+from domain import history, json_input, payloads
 from domain.commands import ChangeEntity
 from domain.entity import Entity, decide
 from domain.errors import AlreadyExists, CatalogError, ConcurrentChange, InvalidInput, shown
@@ -248,10 +248,7 @@ _Line = tuple[EntityKind, str | None, str | None, dict[str, Any]]
 
 def _read(line: bytes) -> _Line:
     """Kind, id, qualified name and body of a line; raises InvalidInput."""
-    try:
-        values = msgspec.json.decode(line, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInput(f"not a JSON object: {error}") from None
+    values = json_input.decode(line, dict[str, Any], "the line")
     name = values.pop("entityType", None)
     if not isinstance(name, str) or name not in KINDS:
         raise InvalidInput(f"entityType must be one of {', '.join(KINDS)}, got {shown(name)}")

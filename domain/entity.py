@@ -11,6 +11,7 @@ from domain import commands, events, json_patch
 from domain.errors import Conflict, InvalidInput, NotFound, StaleVersion
 from domain.events import Body, Event
 from domain.lifecycle import FIRST_VERSION, MINOR, check_transition, format_version, version_step
+from domain.payload_bounds import check_entity_bytes
 from domain.registry import KINDS
 
 STATUS = "entityStatus"
@@ -79,6 +80,7 @@ def _create(command: commands.CreateEntity, state: Entity | None) -> list[Event]
     if state is not None:
         raise Conflict(f"id {state.id} is the id of {state.kind} {state.fqn!r}")
     body = command.body
+    check_entity_bytes(_size(body))
     statuses = KINDS[command.kind].statuses
     if statuses and STATUS not in body:
         body = {**body, STATUS: encode(statuses[0])}
@@ -97,11 +99,18 @@ def _create(command: commands.CreateEntity, state: Entity | None) -> list[Event]
     ]
 
 
+def _size(body: Body) -> int:
+    """Bytes of JSON that the values of a body take."""
+    return sum(map(len, body.values()))
+
+
 def _change(command: Any, state: Entity) -> list[Event]:
     made: list[tuple[type[Event], dict[str, Any]]] = []
     if state.deleted:
         made.append((events.EntityRestored, {}))
     target = command.body
+    if (size := _size(target)) > _size(state.body):
+        check_entity_bytes(size)
     for key in KINDS[state.kind].fixed:
         if _first(target.get(key)) != _first(state.body.get(key)):
             raise InvalidInput(

@@ -6,12 +6,12 @@ is one operation, not a rewritten array.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
 from typing import Any
 
 import msgspec
 
 from domain.errors import InvalidInput, shown
+from domain.json_input import MAX_DEPTH, is_deeper
 
 Operation = dict[str, Any]
 
@@ -23,12 +23,10 @@ _REQUIRED_MEMBERS = {
     "copy": ("from",),
     "test": ("value",),
 }
-MAX_DEPTH = 64
-"""Levels of arrays and objects inside each other, so that no recursion over them runs away."""
 MAX_OPERATIONS = 10_000
 """Of a patch that a caller sends."""
-_MAX_COPIED = 100_000
-"""Values that the copies of one patch may make: each copy can double what is there."""
+MAX_COPIED = 10_000_000
+"""Bytes of JSON that the copies of one patch may make: as many as an entity may have."""
 _IDENTITIES = ("id", "tagFQN", "name")
 _CONTAINERS = frozenset({dict, list})
 _encode = msgspec.json.Encoder().encode
@@ -45,10 +43,12 @@ def apply(document: Any, patch: Iterable[Mapping[str, Any]]) -> Any:
             name, path = _check(operation)
             if name == "copy":
                 value = _resolve(document, pointer(operation["from"]))
-                copied += measure(value)
-                if copied > _MAX_COPIED:
-                    raise InvalidInput(f"the patch copies more than {_MAX_COPIED} values")
-                document = _add(document, path, deepcopy(value))
+                _check_depth(value)
+                encoded = _encode(value)
+                copied += len(encoded)
+                if copied > MAX_COPIED:
+                    raise InvalidInput(f"the patch copies more than {MAX_COPIED} bytes of JSON")
+                document = _add(document, path, msgspec.json.decode(encoded))
             else:
                 document = _apply_one(document, name, path, operation)
         except InvalidInput as error:
@@ -94,24 +94,12 @@ def check_size(patch: Sequence[Any]) -> None:
         raise InvalidInput(
             f"a JSON Patch may have {MAX_OPERATIONS} operations, this has {len(patch)}"
         )
-    measure(list(patch))
+    _check_depth(list(patch))
 
 
-def measure(value: Any) -> int:
-    """How many values are in `value`, at any depth; raises InvalidInput when that is too great."""
-    count, depth, level = 0, 0, [value]
-    while level:
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise InvalidInput(f"values are nested more than {MAX_DEPTH} levels deep")
-        count += len(level)
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-    return count
+def _check_depth(value: Any) -> None:
+    if is_deeper(value, MAX_DEPTH):
+        raise InvalidInput(f"values are nested more than {MAX_DEPTH} levels deep")
 
 
 def pointer(text: Any) -> list[str]:

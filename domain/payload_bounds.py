@@ -1,20 +1,22 @@
-"""How deep a payload may be, and how many different keys it may have."""
+"""How large and how deep an entity may be, and how many different keys it may have."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from domain.errors import InvalidInput
-from domain.json_patch import MAX_DEPTH
+from domain.errors import EntityTooLarge, InvalidInput
+from domain.json_input import MAX_DEPTH, MAX_VALUES
 
+MAX_ENTITY_BYTES = 10_000_000
+"""Bytes of JSON that the values of an entity's keys may take together, as they are recorded."""
 MAX_PATHS = 1_000
 """Different dotted paths of keys in an entity; each of them is a field of the search index."""
 _CONTAINERS = frozenset({dict, list})
 
 
 def check_bounds(values: Mapping[str, Any]) -> None:
-    """Raise InvalidInput for more than MAX_DEPTH levels, or more than MAX_PATHS paths of keys.
+    """Raise InvalidInput for more than MAX_DEPTH levels, MAX_VALUES values or MAX_PATHS paths.
 
-    It sees every payload, so the paths are looked at only where there may be so many.
+    Every payload is checked, so the paths are counted only where there may be so many.
     """
     depth, members = 0, 0
     level: list[Any] = [values]
@@ -29,10 +31,23 @@ def check_bounds(values: Mapping[str, Any]) -> None:
             for inner in (outer.values() if type(outer) is dict else outer)
             if type(inner) in _CONTAINERS
         ]
+    if members > MAX_VALUES:
+        raise InvalidInput(f"an entity may hold {MAX_VALUES} values, got {members}")
     if members > MAX_PATHS and _has_many_paths(values):
         raise InvalidInput(
             f"an entity may have {MAX_PATHS} different dotted paths of keys,"
             " those of `extension` and its like included"
+        )
+
+
+def check_entity_bytes(size: int) -> None:
+    """Raise EntityTooLarge when an entity would take more than MAX_ENTITY_BYTES.
+
+    `size` is in bytes of JSON, or in characters where the bytes are not known yet.
+    """
+    if size > MAX_ENTITY_BYTES:
+        raise EntityTooLarge(
+            f"an entity may take {MAX_ENTITY_BYTES} bytes, and this one would take {size} or more"
         )
 
 

@@ -14,7 +14,7 @@ from domain.errors import InvalidInput
 from domain.event_store.port import Claim
 from domain.events import Body
 from domain.kinds import EntityKind
-from domain.payload_bounds import check_bounds
+from domain.payload_bounds import check_bounds, check_entity_bytes
 from domain.references import AskedOnce, Claims, check_tags, find, reference_to, resolve
 
 _EMPTY = frozenset((b"null", b"[]", b"{}"))
@@ -75,13 +75,17 @@ def read(
     resolve(claims, kind, struct, known_references)
     check_tags(claims, struct.tag_labels(), known_tags)
     struct.complete(fqn)
+    check_entity_bytes(_size_of_references(struct))
     body: Body = {}
+    size = 0
     for attribute, key in kind.key_of.items():
         value = getattr(struct, attribute)
         if value is not None and attribute != "name":
             encoded = _encode(value)
             if len(encoded) > _LONGEST_EMPTY or encoded not in _EMPTY:
                 body[key] = Raw(encoded)
+                size += len(encoded)
+                check_entity_bytes(size)
     emptied = values.keys() - body.keys() - {"name"}
     return Payload(
         name=struct.name,
@@ -106,6 +110,17 @@ def convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
             f"{STATUS} must be one of {', '.join(kind.statuses)}, got {str(status)[:64]!r}"
         )
     return struct
+
+
+def _size_of_references(struct: EntityBody) -> int:
+    """Characters of the names that references below the top level have got by being resolved.
+
+    A caller may write the same id 100,000 times, and each is recorded with its names.
+    """
+    return sum(
+        len(reference.name or "") + len(reference.fully_qualified_name or "")
+        for reference, _ in struct.nested_references()
+    )
 
 
 def _parent(kind: EntityKind, struct: EntityBody, claims: Claims) -> Claim | None:

@@ -11,7 +11,7 @@ from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 
-from api.bodies import JSON_TYPES, PATCH_TYPES, check_media_type, decode, read_body
+from api.bodies import JSON_TYPES, PATCH_TYPES, check_media_type, read_body
 from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
@@ -29,6 +29,7 @@ from api.services import Services
 from domain import document
 from domain.errors import InvalidInput
 from domain.ids import parse_id
+from domain.json_input import decode
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
 from domain.registry import KINDS

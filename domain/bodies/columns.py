@@ -14,6 +14,7 @@ from domain.bodies.values import (
 )
 from domain.errors import InvalidInput
 from domain.names import MAX_NAME_LENGTH, check_name, child
+from domain.payload_bounds import check_entity_bytes
 
 MAX_PARTS = 20_000
 """Columns, or fields, or tasks of an entity, at all levels together."""
@@ -136,25 +137,31 @@ def _check_levels(parts: Sequence[Named] | None, where: str) -> None:
 
 
 def name_parts(parts: Sequence[Named] | None, parent_fqn: str) -> None:
-    """Give each part its qualified name under `parent_fqn`, depth first; checks them as well."""
+    """Give each part its qualified name under `parent_fqn`, at every depth.
+
+    Raises InvalidInput for names that are unfit, and EntityTooLarge when the qualified names alone
+    would take more than an entity may.
+    """
     check_count(parts)
-    _name_level(parts, parent_fqn)
-
-
-def _name_level(parts: Sequence[Named] | None, parent_fqn: str) -> None:
-    check_level(parts, parent_fqn)
-    for part in parts or ():
-        fqn = child(parent_fqn, part.name)
-        if len(fqn) > MAX_PART_FQN:
-            raise InvalidInput(
-                f"the qualified name of a {part.noun} may have {MAX_PART_FQN} characters,"
-                f" got {len(fqn)} for {part.name[:80]!r}"
-            )
-        part.fully_qualified_name = fqn
-        if part.tags is None:
-            part.tags = []
-        if children := part.parts():
-            _name_level(children, fqn)
+    size = 0
+    levels = [(parent_fqn, parts)]
+    while levels:
+        above, level = levels.pop()
+        check_level(level, above)
+        for part in level or ():
+            fqn = child(above, part.name)
+            if len(fqn) > MAX_PART_FQN:
+                raise InvalidInput(
+                    f"the qualified name of a {part.noun} may have {MAX_PART_FQN} characters,"
+                    f" got {len(fqn)} for {part.name[:80]!r}"
+                )
+            size += len(fqn)
+            check_entity_bytes(size)
+            part.fully_qualified_name = fqn
+            if part.tags is None:
+                part.tags = []
+            if children := part.parts():
+                levels.append((fqn, children))
 
 
 def part_tags(parts: Sequence[Named] | None) -> Iterator[TagLabel]:

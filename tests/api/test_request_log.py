@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 import uvicorn
 
-from api.bodies import decode
 from api.connections import bounded
 from api.log_writer import LogWriter
 from api.logs import AccessLog
 from api.metrics import Metrics
 from api.request_log import Edge, has_left, request_id_of
 from api.server import bind
-from domain.errors import InvalidInput
 from tests.api.conftest import Client, running
 
 
@@ -101,15 +99,6 @@ def test_media_type_of_a_write_is_checked(
     if status == 415:
         assert body["errorType"] == "UNSUPPORTED_MEDIA_TYPE"
         assert "application/json" in body["message"]
-
-
-def test_body_is_at_most_64_levels_deep() -> None:
-    deepest = b'{"a":' + b"[" * 63 + b"]" * 63 + b"}"
-    assert decode(deepest, dict[str, object], "the body")
-    for deeper in (b"[" * 65, b'{"a":"]"}' + b"[" * 100_000, b'["[\\"",' + b"[" * 64):
-        with pytest.raises(InvalidInput, match="the body may be 64 levels deep"):
-            decode(deeper, list[object], "the body")
-    assert decode(b'["' + b"[" * 1_000 + b'"]', list[str], "the body") == ["[" * 1_000]
 
 
 def test_caller_over_its_rate_is_429(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """POST, PUT, PATCH, DELETE and restore: statuses, headers, bodies, errors."""
 
+import time
 from typing import Any
 
 import pytest
@@ -60,6 +61,17 @@ def test_create_of_a_taken_name_is_409(client: Client) -> None:
         (b"{", "truncated"),
         (b"", "truncated"),
         (b"\xff", "not as expected"),
+        (
+            b'{"name":"t","databaseSchema":"service.database.schema","name":"u"}',
+            "the body has the key 'name' twice in one object",
+        ),
+        (
+            b'{"name":"t","databaseSchema":"service.database.schema",'
+            b'"columns":[{"name":"a","dataType":"INT","tags":[],"tags":[]}]}',
+            "the body has the key 'tags' twice in one object",
+        ),
+        (b"[" * 65 + b"]" * 65, "Expected `object`"),
+        (b'{"name":' + b"[" * 64 + b"]" * 64 + b"}", "the body may be 64 levels deep"),
     ],
 )
 def test_create_names_what_is_wrong_with_a_body(client: Client, content: bytes, said: str) -> None:
@@ -143,6 +155,55 @@ def test_patch_that_cannot_be_is_refused(client: Client, patch: Any) -> None:
 
     assert status in (400, 404), body
     assert client.get(f"/v1/tables/{table['id']}") == table
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            b'[{"op":"test","path":"/name","path":"/description","value":"x"}]',
+            "a JSON Patch has the key 'path' twice in one object",
+        ),
+        (
+            b'[{"op":"add","path":"/extension","value":{"a":1,"a":2}}]',
+            "a JSON Patch has the key 'a' twice in one object",
+        ),
+        (
+            b'[{"op":"add","path":"/extension","value":' + b"[" * 63 + b"]" * 63 + b"}]",
+            "a JSON Patch may be 64 levels deep",
+        ),
+    ],
+)
+def test_patch_says_what_is_wrong_with_its_json(client: Client, content: bytes, said: str) -> None:
+    client.schema()
+    table = client.table()
+
+    status, body = client.ask("PATCH", f"/v1/tables/{table['id']}", content=content)
+
+    assert (status, body["errorType"], body["message"]) == (400, "BAD_REQUEST", said)
+    assert client.get(f"/v1/tables/{table['id']}") == table
+
+
+def test_body_that_is_never_closed_is_refused_soon(empty: Client) -> None:
+    content = b"[" + b"[]," * 90 + b'"' + b'\\"' * 30_000
+    started = time.perf_counter()
+
+    assert error(empty.ask("POST", "/v1/tables", content=content)) == (400, "BAD_REQUEST")
+    assert time.perf_counter() - started < 2
+
+
+def test_write_that_would_make_an_entity_too_large_is_413(client: Client) -> None:
+    path = "/v1/services/databaseServices"
+    body = {"name": "s", "serviceType": "Mysql"}
+    first = client.create("services/databaseServices", **body, description="x" * 6_000_000)
+
+    status, answer = client.ask("PUT", path, json={**body, "displayName": "x" * 5_000_000})
+
+    assert (status, answer["errorType"]) == (413, "PAYLOAD_TOO_LARGE")
+    assert answer["message"] == (
+        "an entity may take 10000000 bytes, and this one would take 11000011 or more"
+    )
+    assert client.get(f"{path}/{first['id']}")["version"] == 0.1
 
 
 def test_patch_of_status_follows_the_machine(client: Client) -> None:

@@ -78,7 +78,11 @@ def test_children_inherit_from_parents_of_an_earlier_batch(world: Any) -> None:
 
 KINDS_SAID = f"entityType must be one of {', '.join(KINDS)}, got "
 BAD: dict[str, tuple[dict[str, Any] | bytes, str]] = {
-    "not an object": (b"[1]", "not a JSON object: Expected `object`, got `array`"),
+    "not an object": (b"[1]", "the line is not as expected: Expected `object`, got `array`"),
+    "key given twice": (
+        b'{"entityType":"team","name":"x","teamType":"Group","profile":{"images":{},"images":{}}}',
+        "the line has the key 'images' twice in one object",
+    ),
     "no kind": ({"name": "x"}, f"{KINDS_SAID}None"),
     "unknown kind": (line("planet", "x"), f"{KINDS_SAID}'planet'"),
     "kind of another type": ({"entityType": ["team"]}, f"{KINDS_SAID}['team']"),
@@ -123,7 +127,7 @@ NOT_JSON = [b"{", b"", b"\xff", b'{"entityType":"team"} x', b'{"a":"\xff"}', b'{
 def test_line_that_is_not_json_is_bad(world: Any, bad: bytes) -> None:
     batch = load(world, service(), bad)
     assert outcome(batch)[:5] == (2, 1, 1, 0, 0)
-    assert [(each.number, each.reason[:19]) for each in batch.bad] == [(2, "not a JSON object: ")]
+    assert [(each.number, each.reason[:9]) for each in batch.bad] == [(2, "the line ")]
 
 
 def test_second_import_stores_no_event(world: Any) -> None:

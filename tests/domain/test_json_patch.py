@@ -250,7 +250,18 @@ def test_copies_cannot_double_a_value_for_ever() -> None:
     with pytest.raises(InvalidInput) as caught:
         json_patch.apply({"a": {"x": 1}}, patch)
     assert caught.value.message == (
-        "JSON Patch operation 15: the patch copies more than 100000 values"
+        "JSON Patch operation 19: the patch copies more than 10000000 bytes of JSON"
+    )
+
+
+def test_copies_are_counted_in_bytes() -> None:
+    text = "x" * 999_998
+    patch = [{"op": "copy", "from": "/a", "path": f"/b{number}"} for number in range(11)]
+    assert len(json_patch.apply({"a": text}, patch[:10])) == 11
+    with pytest.raises(InvalidInput) as caught:
+        json_patch.apply({"a": text}, patch)
+    assert caught.value.message == (
+        "JSON Patch operation 10: the patch copies more than 10000000 bytes of JSON"
     )
 
 
@@ -261,13 +272,18 @@ def nested(levels: int) -> Any:
     return value
 
 
-def test_measure_counts_values_at_every_depth() -> None:
-    assert json_patch.measure({"a": [1, {"b": None}], "c": {}}) == 6
-    assert json_patch.measure(nested(64)) == 64
-    for levels in (65, 100_000):
-        with pytest.raises(InvalidInput) as caught:
-            json_patch.measure(nested(levels))
-        assert caught.value.message == "values are nested more than 64 levels deep"
+@pytest.mark.parametrize("levels", [65, 100_000])
+def test_copies_and_patches_are_bounded_in_depth(levels: int) -> None:
+    copy = {"op": "copy", "from": "/a", "path": "/b"}
+    assert json_patch.apply({"a": nested(65)}, [copy]) == {"a": nested(65), "b": nested(65)}
+    with pytest.raises(InvalidInput) as caught:
+        json_patch.apply({"a": nested(levels + 1)}, [copy])
+    assert caught.value.message == (
+        "JSON Patch operation 0: values are nested more than 64 levels deep"
+    )
+    with pytest.raises(InvalidInput) as caught:
+        json_patch.check_size([{"op": "add", "path": "/a", "value": nested(levels)}])
+    assert caught.value.message == "values are nested more than 64 levels deep"
 
 
 def test_check_size_bounds_the_operations() -> None:

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from domain.errors import InvalidInput
-from domain.json_nesting import deeper_than
+from domain.json_input import is_deeper
 from projections.search import tree
 from projections.search.language.filter_clauses import Clauses
 from projections.search.tree import Node
@@ -39,9 +39,7 @@ def parse(data: bytes, *, where: str = "queryFilter") -> Node:
 def _read(data: bytes, where: str) -> Any:
     if len(data) > MAX_BYTES:
         raise InvalidInput(f"{where} may have {MAX_BYTES} bytes, got {len(data)}")
-    deep = deeper_than(data, MAX_NESTING)
-    if deep is not None:
-        raise InvalidInput(f"{where} is nested too deeply at byte {deep + 1}")
+    too_deep = InvalidInput(f"{where} may be {MAX_NESTING} levels deep")
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -57,7 +55,6 @@ def _read(data: bytes, where: str) -> Any:
     try:
         text = data.decode()
         value = json.loads(text, object_pairs_hook=once, parse_constant=refuse)
-        json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         raise InvalidInput(
             f"{where} is not valid JSON: {error.msg} at line {error.lineno} column {error.colno}"
@@ -66,4 +63,12 @@ def _read(data: bytes, where: str) -> Any:
         raise InvalidInput(f"{where} is not valid Unicode: {error}") from None
     except ValueError:
         raise InvalidInput(f"{where} holds a number that is too long") from None
+    except RecursionError:
+        raise too_deep from None
+    if is_deeper(value, MAX_NESTING):
+        raise too_deep
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeError as error:
+        raise InvalidInput(f"{where} is not valid Unicode: {error}") from None
     return value

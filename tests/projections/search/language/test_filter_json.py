@@ -236,7 +236,10 @@ def test_parse_names_the_clause_and_its_place(clause, message):
         (b'{"term": {"f": "\\ud800"}}', "is not valid Unicode"),
         (b"\xff\xfe", "is not valid Unicode"),
         (b'{"bool":' * 100_000, "may have 65536 bytes"),
-        (b"[" * 60_000, "is nested too deeply at byte 81"),
+        (b"[" * 60_000, "may be 80 levels deep"),
+        (b"[" * 81 + b"]" * 81, "may be 80 levels deep"),
+        (b"[" * 80 + b"]" * 80, "must be a JSON object"),
+        (b"[" + b"[]," * 90 + b'"' + b'\\"' * 8_000, "is not valid JSON"),
         (b'{"a":"' + b"x" * 65_536 + b'"}', "may have 65536 bytes"),
     ],
 )

@@ -1,0 +1,81 @@
+"""JSON as callers send it: within bounds, and refused when an object has a key twice."""
+
+import json
+from typing import Any, TypeVar
+
+import msgspec
+
+from domain.errors import InvalidInput, shown
+
+MAX_DEPTH = 64
+"""Levels of arrays and objects inside each other, so that no recursion over them runs away."""
+MAX_VALUES = 600_000
+"""Commas and opening brackets of a text, those inside strings included.
+
+A text holds at most as many values. A value takes 100 bytes of memory, however few it has in the
+text, and each is looked at by the garbage collector: no text of this size is costly.
+"""
+_CONTAINERS = frozenset({dict, list})
+
+T = TypeVar("T")
+
+
+def decode(data: bytes, expected: type[T], what: str) -> T:
+    """The value of a JSON text, in time and memory linear in the text.
+
+    Raises InvalidInput, in which `what` names the text, when the text is no JSON in UTF-8, is not
+    of the type `expected`, is more than MAX_DEPTH levels deep, may hold more than MAX_VALUES
+    values, or has a key twice in one object.
+    """
+    size = data.count(b",") + data.count(b"[") + data.count(b"{")
+    if size > MAX_VALUES:
+        raise InvalidInput(
+            f"{what} may have {MAX_VALUES} commas and opening brackets, got {size} of them"
+        )
+    try:
+        value = msgspec.json.decode(data, type=expected)
+    except RecursionError:
+        raise InvalidInput(f"{what} may be {MAX_DEPTH} levels deep") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{what} is not as expected: {error}") from None
+    if is_deeper(value, MAX_DEPTH):
+        raise InvalidInput(f"{what} may be {MAX_DEPTH} levels deep")
+    _refuse_repeated_keys(data, what)
+    return value
+
+
+def is_deeper(value: Any, limit: int) -> bool:
+    """Whether arrays and objects stand inside each other at more than `limit` levels."""
+    depth = 0
+    level = [value] if type(value) in _CONTAINERS else []
+    while level and depth <= limit:
+        depth += 1
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if type(outer) is dict else outer)
+            if type(inner) in _CONTAINERS
+        ]
+    return depth > limit
+
+
+def _refuse_repeated_keys(data: bytes, what: str) -> None:
+    """Raise InvalidInput naming a key that an object of a valid JSON text has more than once.
+
+    Msgspec keeps the last of them and does not tell. The objects are gone through by the standard
+    library's scanner, and none is kept.
+    """
+
+    def look_at(members: list[tuple[str, Any]]) -> None:
+        keys = dict(members)
+        if len(keys) != len(members):
+            for key, _ in members:
+                if key not in keys:
+                    raise InvalidInput(f"{what} has the key {shown(key)} twice in one object")
+                del keys[key]
+
+    # Numbers stay texts: they may be longer than Python converts.
+    scanner = json.JSONDecoder(
+        object_pairs_hook=look_at, parse_int=len, parse_float=len, strict=False
+    )
+    scanner.decode(data.decode())
