@@ -1,7 +1,7 @@
 """What a caller may not see, kept out of a search: kinds, and fields of the kinds it sees."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import get_args
 
 import msgspec
 
@@ -10,6 +10,8 @@ from projections.search import tree
 from projections.search.language.relevance import NAMES
 from projections.search.tree import Node
 from projections.visibility.withholding import Withheld
+
+_KNOWN = get_args(Node)
 
 
 class Hidden(msgspec.Struct, frozen=True):
@@ -38,26 +40,18 @@ class Hidden(msgspec.Struct, frozen=True):
         return self._restricted(node, parameter) if self.withheld else node
 
     def _restricted(self, node: Node, parameter: str) -> Node:
-        changes: dict[str, Any] = {}
-        for name in ("must", "should", "must_not", "filter", "nodes"):
-            if inner := getattr(node, name, ()):
-                changes[name] = tuple(self._restricted(each, parameter) for each in inner)
-        if isinstance(node, tree.Boosted | tree.Constant | tree.Nested):
-            changes["node"] = self._restricted(node.node, parameter)
-        if isinstance(node, tree.Nested):
-            self.refuse(node.path, parameter)
-        if changes:
-            return msgspec.structs.replace(node, **changes)
-        if hasattr(node, "field"):
-            if isinstance(node, tree.Exact) and parameter == "q" and node.field in NAMES:
-                # Not named by the caller, whose `displayName.keyword:` makes a Term.
-                hidden = any(each.touches_indexed(node.field) for each in self.withheld)
-                return tree.MatchNone() if hidden else node
-            if node.field is not None:
-                self.refuse(node.field, parameter)
+        if isinstance(node, tree.Exact) and parameter == "q" and node.field in NAMES:
+            # Not named by the caller, whose `displayName.keyword:` makes a Term.
+            hidden = any(each.touches_indexed(node.field) for each in self.withheld)
+            return tree.MatchNone() if hidden else node
+        if not isinstance(node, _KNOWN) and not tree.children(node):
+            raise TypeError(f"nobody knows which fields a {type(node).__name__} names")
+        for field in tree.named_fields(node):
+            if field is not None:
+                self.refuse(field, parameter)
             elif self._default_fields_hide:
                 return self._spread(node)
-        return node
+        return tree.map_children(node, lambda inner: self._restricted(inner, parameter))
 
     @property
     def _default_fields_hide(self) -> bool:

@@ -3,11 +3,14 @@
 Query text and filter JSON are parsed into these nodes, an engine evaluates them. A field is a
 dotted path of the search document, `path.keyword` its whole value; None stands for the weighted
 default fields of the kinds. Nodes are hashable, so that an engine can remember their results.
+
+Whoever walks a tree does so by `children`, `map_children` and `named_fields`, which know every node
+by what it holds: a new kind of node is walked without being known.
 """
 
 import re
-from collections.abc import Iterable
-from typing import Union
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Union
 
 import msgspec
 
@@ -17,33 +20,37 @@ DEFAULT_BOOST = 1.0
 MAX_BOOST = 100.0
 
 
-class _Node(msgspec.Struct, frozen=True):
-    pass
+class Base(msgspec.Struct, frozen=True):
+    """What every node is.
+
+    The nodes inside a node are attributes of it, or stand in tuples, of any depth. The fields that
+    a node names itself are its attributes `field` and `path`.
+    """
 
 
-class MatchAll(_Node, frozen=True):
+class MatchAll(Base, frozen=True):
     """Every document."""
 
 
-class MatchNone(_Node, frozen=True):
+class MatchNone(Base, frozen=True):
     """No document."""
 
 
-class Term(_Node, frozen=True):
+class Term(Base, frozen=True):
     """A word as typed: analysed like the field, all its parts in their order."""
 
     field: str | None
     text: str
 
 
-class Exact(_Node, frozen=True):
+class Exact(Base, frozen=True):
     """A value that is not split: a whole value, or one lower-cased word of a text."""
 
     field: str
     value: str
 
 
-class Phrase(_Node, frozen=True):
+class Phrase(Base, frozen=True):
     """The words of the text next to each other, moved by `slop` places in all at most."""
 
     field: str | None
@@ -51,14 +58,14 @@ class Phrase(_Node, frozen=True):
     slop: int = 0
 
 
-class Wildcard(_Node, frozen=True):
+class Wildcard(Base, frozen=True):
     """`*` any characters, `?` one character, a backslash takes the next one literally."""
 
     field: str | None
     pattern: str
 
 
-class Fuzzy(_Node, frozen=True):
+class Fuzzy(Base, frozen=True):
     """Words at most `distance` slips away that share the first `prefix` letters."""
 
     field: str | None
@@ -67,14 +74,14 @@ class Fuzzy(_Node, frozen=True):
     prefix: int = 1
 
 
-class Regex(_Node, frozen=True):
+class Regex(Base, frozen=True):
     """Words that the whole pattern matches; the dialect is that of `regex`."""
 
     field: str | None
     pattern: str
 
 
-class Range(_Node, frozen=True):
+class Range(Base, frozen=True):
     """Values between the bounds: numbers, dates, or texts in code-point order."""
 
     field: str
@@ -84,23 +91,23 @@ class Range(_Node, frozen=True):
     lte: str | None = None
 
 
-class Exists(_Node, frozen=True):
+class Exists(Base, frozen=True):
     """Documents with a value in the field or below it."""
 
     field: str
 
 
-class Ids(_Node, frozen=True):
+class Ids(Base, frozen=True):
     """Documents by their ids."""
 
     values: tuple[str, ...]
 
 
-class Bool(_Node, frozen=True):
+class Bool(Base, frozen=True):
     """All of `must` and `filter`, none of `must_not`, enough of `should`.
 
-    `minimum_should_match` is as `required_matches` reads it; without it one of `should` is
-    needed when there is neither `must` nor `filter`, and none otherwise.
+    `minimum_should_match` is as `required_matches` reads it; without it none of `should` is needed.
+    Where there is neither `must` nor `filter`, one of `should` is needed at least.
     """
 
     must: tuple["Node", ...] = ()
@@ -111,35 +118,40 @@ class Bool(_Node, frozen=True):
 
     @property
     def required(self) -> int:
-        """How many of `should` must match."""
+        """How many of `should` must match; more than there are when nothing can."""
+        least = 1 if self.should and not (self.must or self.filter) else 0
         if self.minimum_should_match is None:
-            return 0 if self.must or self.filter or not self.should else 1
-        return required_matches(self.minimum_should_match, len(self.should))
+            return least
+        return max(least, required_matches(self.minimum_should_match, len(self.should)))
 
 
-class Boosted(_Node, frozen=True):
+class Boosted(Base, frozen=True):
     """The node with its scores multiplied."""
 
     node: "Node"
     boost: float
 
 
-class Constant(_Node, frozen=True):
+class Constant(Base, frozen=True):
     """The node's documents, each with the same score."""
 
     node: "Node"
     score: float = DEFAULT_BOOST
 
 
-class DisMax(_Node, frozen=True):
+class DisMax(Base, frozen=True):
     """Any of the nodes; the best score counts, the others times `tie_breaker`."""
 
     nodes: tuple["Node", ...]
     tie_breaker: float = 0.0
 
 
-class Nested(_Node, frozen=True):
-    """Documents with an object at `path` that itself satisfies the node."""
+class Nested(Base, frozen=True):
+    """Documents with an object at `path` that itself satisfies the node.
+
+    An object has the fields below `path` and no others: a condition on another field never holds.
+    Its id is that of its document.
+    """
 
     path: str
     node: "Node"
@@ -149,6 +161,45 @@ Leaf = (
     MatchAll | MatchNone | Term | Exact | Phrase | Wildcard | Fuzzy | Regex | Range | Exists | Ids
 )
 Node = Union[Leaf, Bool, Boosted, Constant, DisMax, Nested]  # noqa: UP007 (named above, in quotes)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly inside a node, in the order of its attributes; none for a leaf."""
+    return tuple(_nodes_in(getattr(node, name) for name in node.__struct_fields__))
+
+
+def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
+    """The node with each node directly inside it changed; the node itself when nothing changes."""
+    changes: dict[str, Any] = {}
+    for name in node.__struct_fields__:
+        value = getattr(node, name)
+        changed = _mapped(value, change)
+        if changed is not value:
+            changes[name] = changed
+    return msgspec.structs.replace(node, **changes) if changes else node
+
+
+def named_fields(node: Node) -> tuple[str | None, ...]:
+    """The fields that the node itself names; None for the default fields of the kinds."""
+    return tuple(getattr(node, name) for name in ("field", "path") if hasattr(node, name))
+
+
+def _nodes_in(values: Iterable[Any]) -> Iterator[Node]:
+    for value in values:
+        if isinstance(value, Base):
+            yield value  # type: ignore[misc]
+        elif isinstance(value, tuple):
+            yield from _nodes_in(value)
+
+
+def _mapped(value: Any, change: Callable[[Node], Node]) -> Any:
+    """An attribute's value with the nodes in it changed; the value itself when nothing changes."""
+    if isinstance(value, Base):
+        return change(value)  # type: ignore[arg-type]
+    if isinstance(value, tuple):
+        changed = tuple(_mapped(item, change) for item in value)
+        return changed if any(a is not b for a, b in zip(changed, value, strict=True)) else value
+    return value
 
 
 def boosted(node: Node, boost: float) -> Node:
@@ -176,11 +227,12 @@ def escape_wildcards(text: str) -> str:
 
 
 def required_matches(rule: str, clauses: int) -> int:
-    """How many of so many optional clauses the rule asks for.
+    """How many of so many optional clauses a rule asks for; the rules are those of OpenSearch.
 
-    Rules are a number (`2`, or `-1`: all but one), a percentage (`75%`, `-25%`, rounded down),
-    or either for more than so many clauses, for several numbers (`2<75% 9<-3`: all of up to two,
-    three quarters of up to nine, all but three of more). Raises InvalidInput.
+    A rule is a number (`2`, or `-1`: all but one), a percentage (`75%`, or `-25%`: a quarter may be
+    missing; rounded down), or one or more conditions (`2<75% 9<-3`: all of up to two clauses, three
+    quarters of up to nine, all but three of more). The number is never negative, but may be more
+    than there are clauses. Raises InvalidInput for anything else.
     """
     if "<" not in rule:
         return _simple_rule(rule.strip(), clauses, rule)

@@ -7,15 +7,24 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from domain.entity import Entity
 from domain.registry import KINDS
 from projections.search import tree
 from projections.search.analysis import fold, keyword, stem, tokens
-from projections.search.documents import Scalar, SearchDocument, is_prose, is_whole, nested_objects
+from projections.search.documents import (
+    Scalar,
+    SearchDocument,
+    document,
+    is_prose,
+    is_whole,
+    nested_objects,
+)
 from projections.visibility.field_paths import indexed_path
 
 Values = tuple[Scalar, ...]
@@ -43,12 +52,14 @@ class Oracle:
         self._asked: dict[str, Asked] = {}
         self._deleted: set[str] = set()
 
-    def put(self, document: SearchDocument, body: Mapping[str, Any]) -> None:
-        """Add or replace a document, with the decoded body that it was made of."""
-        self._asked[document.id] = Asked(document.id, document.kind, document.fields, body)
-        self._deleted.discard(document.id)
-        if document.deleted:
-            self._deleted.add(document.id)
+    def add(self, entity: Entity) -> None:
+        """Add or replace the document of an entity."""
+        made: SearchDocument = document(entity)
+        body = {key: msgspec.json.decode(raw) for key, raw in entity.body.items()}
+        self._asked[made.id] = Asked(made.id, made.kind, made.fields, body)
+        self._deleted.discard(made.id)
+        if made.deleted:
+            self._deleted.add(made.id)
 
     def remove(self, entity_id: str) -> None:
         del self._asked[entity_id]
@@ -102,10 +113,16 @@ def satisfies(asked: Asked, node: tree.Node) -> bool:
         case tree.DisMax(nodes=nodes):
             return any(satisfies(asked, inner) for inner in nodes)
         case tree.Nested(path=path, node=inner):
+            at = indexed_path(path)
             return any(
-                satisfies(Asked(asked.id, asked.kind, fields, {}), inner)
-                for fields in nested_objects(asked.body, indexed_path(path))
+                satisfies(Asked(asked.id, asked.kind, _below(at, fields), {}), inner)
+                for fields in nested_objects(asked.body, at)
             )
+
+
+def _below(path: str, fields: Mapping[str, Values]) -> Mapping[str, Values]:
+    """The fields of an object that lie below its own path: nothing else is known of it."""
+    return {name: values for name, values in fields.items() if name.startswith(f"{path}.")}
 
 
 def _bool(asked: Asked, node: tree.Bool) -> bool:
@@ -113,8 +130,28 @@ def _bool(asked: Asked, node: tree.Bool) -> bool:
     return (
         all(satisfies(asked, inner) for inner in (*node.must, *node.filter))
         and not any(satisfies(asked, inner) for inner in node.must_not)
-        and matching >= node.required
+        and matching >= required(node)
     )
+
+
+def required(node: tree.Bool) -> int:
+    """How many of the optional clauses must match, by the documented rules of OpenSearch."""
+    count = len(node.should)
+    least = 0 if node.must or node.filter or not count else 1
+    if node.minimum_should_match is None:
+        return least
+    pairs = re.findall(r"(?:(-?\d+)\s*<\s*)?(-?\d+)(%?)", node.minimum_should_match)
+    conditions = [(int(limit or -1), int(number), bool(sign)) for limit, number, sign in pairs]
+    passed = []
+    for limit, number, is_percentage in conditions:
+        if count <= limit:
+            break
+        passed.append((number, is_percentage))
+    if not passed:
+        return max(count, least)
+    number, is_percentage = passed[-1]
+    size = math.floor(Fraction(abs(number) * count, 100)) if is_percentage else abs(number)
+    return max(count - size if number < 0 else size, least)
 
 
 # Words

@@ -85,8 +85,7 @@ class Both:
     def add(self, entities) -> None:
         self.catalog.add(*entities)
         for entity in entities:
-            body = {key: msgspec.json.decode(raw) for key, raw in entity.body.items()}
-            self.oracle.put(document(entity), body)
+            self.oracle.add(entity)
 
     def fill(self, entities) -> None:
         """In several commits, with documents replaced and removed afterwards."""

@@ -44,7 +44,7 @@ class Evaluator:
         return allowed
 
     def _mask(self, node: tree.Node) -> Mask:
-        if _size(node) > _LARGE:
+        if remembered_values(node) > _LARGE:
             return self.matches(node).mask()
         memory = self._view.memory
         return memory.array(("mask", node), lambda: self.matches(node).mask())
@@ -175,17 +175,11 @@ class Evaluator:
         return Dense(mask, found.dense() * mask)
 
 
-def _size(node: tree.Node) -> int:
-    """Values in a node, more than `_LARGE` where a result must not be remembered."""
+def remembered_values(node: tree.Node) -> int:
+    """Values in a node; more than `_LARGE` where its result must not be remembered."""
     match node:
         case tree.Nested():
             return _LARGE + 1  # depends on more than the index
         case tree.Ids(values=values):
             return len(values)
-        case tree.Bool(must=must, should=should, must_not=must_not, filter=filters):
-            return 1 + sum(map(_size, (*must, *should, *must_not, *filters)))
-        case tree.Boosted(node=inner) | tree.Constant(node=inner):
-            return 1 + _size(inner)
-        case tree.DisMax(nodes=nodes):
-            return 1 + sum(map(_size, nodes))
-    return 1
+    return 1 + sum(map(remembered_values, tree.children(node)))

@@ -1,6 +1,7 @@
 """Leaves of the query tree against one segment: which documents, and how well each matches."""
 
 from collections.abc import Callable, Hashable, Sequence
+from typing import assert_never
 
 import numpy as np
 
@@ -79,6 +80,8 @@ class Leaves:
                 return self._remembered(node, lambda: self._exists(indexed_path(field)))
             case tree.Ids(values=values):
                 return self._ids(values)
+            case _:
+                assert_never(node)
 
     def _remembered(self, key: Hashable, make: Callable[[], Sparse | Dense]) -> Matches:
         return self._view.memory.get(key, make, lambda found: found.nbytes)

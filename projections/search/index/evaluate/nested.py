@@ -42,8 +42,9 @@ class Nesting:
     def matches(self, node: tree.Nested, view: SegmentView, evaluate: Evaluate) -> Matches:
         """The documents with an object that satisfies the node, scored as if by the document."""
         path = indexed_path(node.path)
-        candidates = evaluate(_relaxed(node.node, path))
-        if _is_flat(node.node):
+        asked = _within(node.node, path)
+        candidates = evaluate(_relaxed(asked, path))
+        if _is_flat(asked):
             return candidates
         if self._read is None:
             raise InvalidInput(f"nested {node.path!r} can only have one condition here")
@@ -57,7 +58,7 @@ class Nesting:
                 "documents: make its conditions narrower"
             )
         found = [
-            self._verified(node.node, path, view, ids[begin : begin + _CHUNK])
+            self._verified(asked, path, view, ids[begin : begin + _CHUNK])
             for begin in range(0, len(ids), _CHUNK)
         ]
         ids = np.concatenate(found) if found else ids
@@ -73,7 +74,8 @@ class Nesting:
             number, kind = rows[entity_id]
             for place, fields in enumerate(objects):
                 name = f"{number:010}.{place:010}"
-                inverter.add(SearchDocument(name, kind, False, fields, {}))
+                own = {**fields, "id": (entity_id,)}
+                inverter.add(SearchDocument(name, kind, False, own, {}))
         if not len(inverter):
             return np.empty(0, np.int32)
         segment = SegmentView("objects", inverter.finish())
@@ -83,35 +85,37 @@ class Nesting:
         return np.unique(np.array([int(name.partition(".")[0]) for name in names], np.int32))
 
 
+def _within(node: tree.Node, path: str) -> tree.Node:
+    """The node with its conditions on fields that objects at `path` do not have as MatchNone."""
+    below = f"{path}."
+    for field in tree.named_fields(node):
+        if field is not None and not f"{indexed_path(field)}.".startswith(below):
+            return tree.MatchNone()
+    inner_path = indexed_path(node.path) if isinstance(node, tree.Nested) else path
+    return tree.map_children(node, lambda inner: _within(inner, inner_path))
+
+
 def _is_flat(node: tree.Node) -> bool:
     """Whether the values of all objects together decide the node: it has but one condition."""
     match node:
-        case tree.Boosted(node=inner) | tree.Constant(node=inner):
-            return _is_flat(inner)
-        case tree.DisMax(nodes=nodes):
-            return all(map(_is_flat, nodes))
         case tree.Bool(must=(), filter=(), must_not=(), should=should):
             return node.required == 1 and all(map(_is_flat, should))
         case tree.Bool(must=must, filter=filters, must_not=(), should=()):
             return len(must) + len(filters) == 1 and all(map(_is_flat, (*must, *filters)))
         case tree.Bool():
             return False
-        case tree.Nested(node=inner):
-            return _is_flat(inner)
-    return True
+        case tree.Boosted() | tree.Constant() | tree.DisMax() | tree.Nested():
+            return all(map(_is_flat, tree.children(node)))
+    return not tree.children(node) and None not in tree.named_fields(node)
 
 
 def _relaxed(node: tree.Node, path: str) -> tree.Node:
-    """What every document with such an object matches; the same where `_is_flat`."""
+    """What every document with such an object matches; decides the node where `_is_flat`."""
     match node:
         case tree.MatchAll():
             return tree.Exists(path)
-        case tree.Boosted(node=inner, boost=boost):
-            return tree.Boosted(_relaxed(inner, path), boost)
-        case tree.Constant(node=inner, score=score):
-            return tree.Constant(_relaxed(inner, path), score)
-        case tree.DisMax(nodes=nodes, tie_breaker=tie):
-            return tree.DisMax(tuple(_relaxed(inner, path) for inner in nodes), tie)
+        case tree.Ids():
+            return tree.Bool(must=(node,), filter=(tree.Exists(path),))
         case tree.Bool():
             must, should, filters = (
                 tuple(_relaxed(inner, path) for inner in inners)
@@ -123,4 +127,6 @@ def _relaxed(node: tree.Node, path: str) -> tree.Node:
             return tree.Bool(must, should, (), filters, minimum)
         case tree.Nested(path=inner_path, node=inner):
             return _relaxed(inner, indexed_path(inner_path))
-    return node
+        case tree.Boosted() | tree.Constant() | tree.DisMax():
+            return tree.map_children(node, lambda inner: _relaxed(inner, path))
+    return tree.Exists(path) if tree.children(node) else node
