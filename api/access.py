@@ -10,6 +10,7 @@ from api.errors import Forbidden, Unauthorized
 from api.limits import RateLimit
 from api.permissions import PUBLIC, Permission, Principal
 from api.policies import Policies
+from api.refusals import Refusal
 from api.responses import Finished
 from api.tokens.verifier import TokenVerifier
 
@@ -25,14 +26,19 @@ class AccessMiddleware(ASGIMiddleware):
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Raises Unauthorized, TooManyRequests or Forbidden before anything else is parsed.
 
-        What is behind it finds the caller in `user`, and what it may do in `auth`.
+        What is behind it finds the caller in `user`, and what it may do in `auth`; the access log
+        finds why there is no caller in the state, under `refusal`.
         """
         handler = scope["route_handler"]
         # Litestar's own handler of OPTIONS declares nothing: any caller may ask for the methods.
         asks_methods = getattr(handler, "http_methods", None) == {"OPTIONS"}
         needed = handler.opt.get("permission")
         if needed != PUBLIC:
-            principal = await self._authenticate(scope)
+            try:
+                principal = await self._authenticate(scope)
+            except Unauthorized as error:
+                scope["state"]["refusal"] = error.refusal.value
+                raise
             scope["user"] = principal
             self._rate_limit.take(principal.name)
             access = self._policies.access(principal.roles)
@@ -50,7 +56,7 @@ class AccessMiddleware(ASGIMiddleware):
     async def _authenticate(self, scope: Scope) -> Principal:
         headers = [value for name, value in scope["headers"] if name == b"authorization"]
         if len(headers) != 1:
-            raise Unauthorized
+            raise Unauthorized(Refusal.SEVERAL if headers else Refusal.NO_TOKEN)
         return await self._verifier.verify(headers[0])
 
 

@@ -10,6 +10,7 @@ import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
+from api.refusals import Refusal
 from domain import errors
 from projections.visibility.withholding import FieldWithheld
 
@@ -17,7 +18,11 @@ log = structlog.get_logger("catalog.http")
 
 
 class Unauthorized(Exception):
-    """No token, or none that is good; the response does not say which."""
+    """No token, or none that is good; the body of the response does not say which."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.value)
+        self.refusal = refusal
 
 
 class Forbidden(Exception):
@@ -90,7 +95,6 @@ CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
 
 _MAX_VALUES = 5
 """Values of a repeated parameter that a message repeats."""
-_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="catalog"'}
 
 
 def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
@@ -112,7 +116,8 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
             if isinstance(error, error_class):
                 return respond(status, error_type, error.message)
     if isinstance(error, Unauthorized):
-        return respond(401, "UNAUTHORIZED", "a valid bearer token is needed", _CHALLENGE)
+        headers = {"WWW-Authenticate": error.refusal.challenge}
+        return respond(401, ERROR_TYPES[401], "a valid bearer token is needed", headers)
     if isinstance(error, Forbidden):
         return respond(403, "FORBIDDEN", str(error))
     if isinstance(error, TooManyRequests):

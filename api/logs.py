@@ -72,7 +72,7 @@ class AccessLine(msgspec.Struct, omit_defaults=True):
     position: int | None = None
     """In the log, that a write's answer includes."""
     reason: str = ""
-    """Why the connection refused the request before anything was asked."""
+    """Why the connection refused what it got, or why the token was refused."""
     event: Literal["request", ""] = ""
     level: Literal["info", ""] = ""
 

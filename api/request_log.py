@@ -90,6 +90,7 @@ class Edge:
                         caller=caller.name if known else None,
                         roles=caller.roles if known else (),
                         position=position,
+                        reason=scope["state"].get("refusal", ""),
                     )
                 )
 

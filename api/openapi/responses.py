@@ -33,7 +33,8 @@ RESPONSE_HEADERS: Mapping[str, Schema] = MappingProxyType(
             "schema": {"type": "string", "format": "uri-reference"},
         },
         "WWW-Authenticate": {
-            "description": "The scheme of the token.",
+            "description": "The scheme of the token, and what is wrong with one that was given"
+            " (RFC 6750) as far as everybody may know.",
             "required": True,
             "schema": {"type": "string"},
         },

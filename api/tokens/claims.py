@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from api.errors import Unauthorized
+from api.refusals import Refusal
 
 _URL_SAFE = bytes.maketrans(b"-_+/=", b"+/   ")
 """To the plain alphabet; what only that has, and padding, becomes something that is refused."""
@@ -52,15 +53,15 @@ def read_token(token: bytes) -> tuple[Header, Claims, dict[str, Any]]:
         _decode(signature)
         fields = _read_object(head)
         if _REFUSED & fields.keys():
-            raise Unauthorized
+            raise Unauthorized(Refusal.MALFORMED)
         header = msgspec.convert(fields, Header)
         # A logout or event token of the same issuer is no access token (RFC 8725, 3.11).
         if header.typ.lower() not in _TYPES:
-            raise Unauthorized
+            raise Unauthorized(Refusal.TYPE)
         everything = _read_object(payload)
         claims = msgspec.convert(everything, Claims)
     except (ValueError, OverflowError, RecursionError, msgspec.ValidationError):
-        raise Unauthorized from None
+        raise Unauthorized(Refusal.MALFORMED) from None
     return header, claims, everything
 
 
@@ -110,9 +111,9 @@ def find_roles(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:
     if path == SPACED and isinstance(found, str):
         found = found.split(" ")
     if not isinstance(found, list):
-        raise Unauthorized
+        raise Unauthorized(Refusal.ROLES)
     if not all(isinstance(role, str) and role.isprintable() for role in found):
-        raise Unauthorized  # they will stand in logs
+        raise Unauthorized(Refusal.ROLES)  # they will stand in logs
     return tuple(map(sys.intern, found))  # callers share them, and many callers are remembered
 
 

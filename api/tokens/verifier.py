@@ -13,6 +13,7 @@ from anyio import create_task_group, sleep
 
 from api.errors import Unauthorized
 from api.permissions import Principal
+from api.refusals import Refusal
 from api.settings import Settings
 from api.tokens.claims import Claims, find_claim, find_roles, read_token
 from api.tokens.issuers import Issuer, read_issuers
@@ -64,10 +65,12 @@ class TokenVerifier:
         self._remembered: OrderedDict[bytes, _Verified] = OrderedDict()
 
     async def verify(self, header: bytes) -> Principal:
-        """The caller of an Authorization header; raises Unauthorized without saying why."""
+        """The caller of an Authorization header; raises Unauthorized."""
         scheme, _, token = header.partition(b" ")
-        if scheme.lower() != b"bearer" or not 0 < len(token) <= MAX_TOKEN_BYTES:
-            raise Unauthorized
+        if scheme.lower() != b"bearer" or not token:
+            raise Unauthorized(Refusal.NO_TOKEN)
+        if len(token) > MAX_TOKEN_BYTES:
+            raise Unauthorized(Refusal.MALFORMED)
         digest = blake2b(token, digest_size=32).digest()
         known = self._remembered.get(digest)
         if known is not None:
@@ -84,10 +87,13 @@ class TokenVerifier:
     async def _verify(self, token: bytes) -> _Verified:
         """What costs nothing comes first: a token that is bad anyway makes nobody ask for keys."""
         header, claims, everything = read_token(token)
+        self._check_times(claims)
         trusted = self._trusted.get(claims.iss)
-        if trusted is None or header.alg not in trusted.issuer.algorithms:
-            raise Unauthorized
-        self._check(claims, trusted.issuer)
+        if trusted is None:
+            raise Unauthorized(Refusal.ISSUER)
+        if header.alg not in trusted.issuer.algorithms:
+            raise Unauthorized(Refusal.ALGORITHM)
+        _check_audience(claims, trusted.issuer)
         keys = trusted.cache.current()
         candidates = keys.find(header.kid, header.alg)
         if not candidates and header.kid is not None:
@@ -95,24 +101,21 @@ class TokenVerifier:
             keys = trusted.cache.current()
             candidates = keys.find(header.kid, header.alg)
         if not any(_is_signed(token, key) for key in candidates):
-            raise Unauthorized
+            raise Unauthorized(Refusal.SIGNATURE if candidates else Refusal.KEY)
         principal = _make_principal(everything, trusted.issuer)
         return _Verified(principal, claims.exp + self._leeway, keys, trusted.cache)
 
-    def _check(self, claims: Claims, issuer: Issuer) -> None:
+    def _check_times(self, claims: Claims) -> None:
+        """Raises Unauthorized; depends on nothing but the token's own times and the clock."""
         now = self._clock()
         issued = now if claims.iat is None else min(claims.iat, now)
-        good = (
-            now < claims.exp + self._leeway
-            and claims.exp <= issued + self._max_lifetime + self._leeway
-            and (claims.nbf is None or claims.nbf <= now + self._leeway)
-            and (claims.iat is None or claims.iat <= now + self._leeway)
-            # Without an audience configured, a token that names one is for somebody else.
-            and (not issuer.audiences) == (claims.aud is None)
-            and (not issuer.audiences or not issuer.audiences.isdisjoint(claims.audiences))
-        )
-        if not good:
-            raise Unauthorized
+        if not now < claims.exp + self._leeway:
+            raise Unauthorized(Refusal.EXPIRED)
+        if not claims.exp <= issued + self._max_lifetime + self._leeway:
+            raise Unauthorized(Refusal.LIFETIME)
+        for begin in (claims.nbf, claims.iat):
+            if begin is not None and not begin <= now + self._leeway:
+                raise Unauthorized(Refusal.NOT_YET)
 
     @asynccontextmanager
     async def refreshing(self, _: Any) -> AsyncIterator[None]:
@@ -135,6 +138,16 @@ def open_verifier(settings: Settings) -> TokenVerifier:
     )
 
 
+def _check_audience(claims: Claims, issuer: Issuer) -> None:
+    """Raises Unauthorized; without an audience configured, one named is somebody else."""
+    if issuer.audiences:
+        good = not issuer.audiences.isdisjoint(claims.audiences)
+    else:
+        good = claims.aud is None
+    if not good:
+        raise Unauthorized(Refusal.AUDIENCE)
+
+
 async def _keep_current(cache: CachedKeys) -> None:
     while True:
         await sleep(TICK_SECONDS)
@@ -153,7 +166,7 @@ def _is_signed(token: bytes, key: Key) -> bool:
 def _make_principal(claims: dict[str, Any], issuer: Issuer) -> Principal:
     name = find_claim(claims, issuer.name_claim)
     if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME_LENGTH:
-        raise Unauthorized
+        raise Unauthorized(Refusal.NAME)
     if not name.isprintable():  # it will stand in events, logs and headers
-        raise Unauthorized
+        raise Unauthorized(Refusal.NAME)
     return Principal(name, find_roles(claims, issuer.roles_claim))

@@ -61,6 +61,16 @@ BAD_HEADERS = {
 }
 
 
+INVALID = 'Bearer realm="catalog", error="invalid_token", error_description='
+NOT_ACCEPTED = f'{INVALID}"the token is not accepted here"'
+CHALLENGES = {
+    **dict.fromkeys(["", "Basic abc", "Bearer"], 'Bearer realm="catalog"'),
+    BAD_HEADERS["expired"]: f'{INVALID}"the token has expired"',
+    BAD_HEADERS["not yet"]: f'{INVALID}"the token is not valid yet"',
+}
+"""Header -> what is answered to it, but for NOT_ACCEPTED."""
+
+
 @pytest.mark.parametrize("header", BAD_HEADERS.values(), ids=BAD_HEADERS.keys())
 def test_request_without_a_good_token_is_401(empty: Client, header: str | None) -> None:
     headers = {} if header is None else {"Authorization": header}
@@ -73,7 +83,7 @@ def test_request_without_a_good_token_is_401(empty: Client, header: str | None) 
             "errorType": "UNAUTHORIZED",
             "message": "a valid bearer token is needed",
         }
-        assert response.headers["WWW-Authenticate"] == 'Bearer realm="catalog"'
+        assert response.headers["WWW-Authenticate"] == CHALLENGES.get(header or "", NOT_ACCEPTED)
 
 
 def test_scheme_is_matched_in_any_case(empty: Client) -> None:

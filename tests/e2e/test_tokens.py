@@ -155,6 +155,28 @@ def test_hostile_12_scheme_is_bearer_in_any_case(guarded: Guarded) -> None:
         assert refused(guarded.ask(header)), header
 
 
+def test_access_log_tells_why_a_token_was_refused(guarded: Guarded) -> None:
+    given = {
+        "token has expired": [b"Bearer " + sign(claims(exp=1), "EdDSA").encode()],
+        "token is for another audience": [b"Bearer " + sign(claims(aud="x"), "EdDSA").encode()],
+        "unknown key": [b"Bearer " + sign(claims(), "ES256").encode()],
+        "more than one Authorization header": [b"Bearer " + GOOD, b"Bearer " + GOOD],
+        "no bearer token": [],
+    }
+    ids = {guarded.ask(*headers).headers["X-Request-Id"]: why for why, headers in given.items()}
+
+    def logged() -> dict[str, str]:
+        lines = map(json.loads, guarded.log.read_text().splitlines())
+        return {
+            line["request_id"]: line["reason"] for line in lines if line.get("request_id") in ids
+        }
+
+    deadline = time.monotonic() + 10
+    while len(logged()) < len(ids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert logged() == ids
+
+
 def test_hostile_12_two_authorization_headers_are_refused(guarded: Guarded) -> None:
     good = b"Bearer " + GOOD
 

@@ -1,0 +1,44 @@
+"""Why tokens are refused: all of it for the log, and for callers what gives nothing away.
+
+A caller is told what it could read from its own token with a clock in hand: that the token has
+expired, is not valid yet, or lives too long. These are looked at first, without regard to issuer,
+key and signature, so that a stolen, a forged and a made-up token with the same times are answered
+alike: nobody learns from the answer whether a token was ever good, which issuers, audiences and
+algorithms are trusted, or which keys exist. All else is one answer.
+"""
+
+from enum import StrEnum
+
+
+class Refusal(StrEnum):
+    """Why there is no caller, as the log has it; nothing of the token itself is in it."""
+
+    NO_TOKEN = "no bearer token"
+    SEVERAL = "more than one Authorization header"
+    MALFORMED = "no token that can be read"
+    TYPE = "token of another type"
+    EXPIRED = "token has expired"
+    NOT_YET = "token is not valid yet"
+    LIFETIME = "token lives longer than allowed"
+    ISSUER = "unknown issuer"
+    ALGORITHM = "algorithm not allowed for the issuer"
+    AUDIENCE = "token is for another audience"
+    KEY = "unknown key"
+    SIGNATURE = "signature does not fit"
+    NAME = "no name in the name claim"
+    ROLES = "no list of texts in the roles claim"
+
+    @property
+    def challenge(self) -> str:
+        """The value of `WWW-Authenticate` (RFC 6750, 3).
+
+        Without a token there is no error in it: nothing that was sent was wrong.
+        """
+        if self in (Refusal.NO_TOKEN, Refusal.SEVERAL):
+            return _SCHEME
+        description = f"the {self}" if self in _SHOWN else "the token is not accepted here"
+        return f'{_SCHEME}, error="invalid_token", error_description="{description}"'
+
+
+_SCHEME = 'Bearer realm="catalog"'
+_SHOWN = frozenset({Refusal.EXPIRED, Refusal.NOT_YET, Refusal.LIFETIME})
