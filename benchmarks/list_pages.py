@@ -10,7 +10,7 @@ from benchmarks.running import CONSTANT, running
 from benchmarks.workspace import ENTITIES, Workspace
 from domain.registry import KINDS
 from projections.entities.cursors import Place, encode
-from projections.entities.queries import ListRequest
+from projections.entities.port import ListRequest
 
 BUDGET, FLAT = 0.6, 1.2
 _ROUNDS, _SECONDS = 5, 2

@@ -10,8 +10,8 @@ from typing import Any
 from benchmarks.figures import Figure, rates
 from benchmarks.workspace import ENTITIES, EVENTS_PER_COMMIT, Workspace
 from domain.event_store.log import open_event_log
-from projections.entities import bulk_load as entities_load
-from projections.entities.store import open_entity_store
+from projections.entities.sqlite import bulk_load
+from projections.entities.sqlite.database import EntityDatabase
 
 BUDGET = 50_000
 _IN_LOG_ORDER = {
@@ -41,7 +41,7 @@ def _entities(workspace: Workspace, count: int, *, plain: bool, rounds: int) -> 
 
     def ours() -> None:
         _remove(work / "ours.db")
-        entities_load.load(work / "ours.db", log, lambda done, total: None)
+        bulk_load.load(work / "ours.db", log, lambda done, total: None)
 
     def by_driver() -> None:
         _remove(work / "plain.db")
@@ -83,8 +83,9 @@ def _finished(path: Path) -> Batches:
 
 
 def _insert(batches: Batches, path: Path) -> None:
-    store = open_entity_store(path)
-    connection = store.connection
+    database = EntityDatabase(path, writable=True)
+    database.prepare()
+    connection = database.connection
     scopes = iter(batches["scopes"])
     for entities in batches["entities"]:
         connection.execute("BEGIN")
@@ -93,7 +94,7 @@ def _insert(batches: Batches, path: Path) -> None:
                 marks = ",".join("?" * len(rows[0]))
                 connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
         connection.execute("COMMIT")
-    store.close()
+    database.close()
 
 
 def _remove(path: Path) -> None:

@@ -19,7 +19,6 @@ from rich.table import Table
 from benchmarks.figures import Figure
 from benchmarks.judged import CATALOGS, Judged, Key, entities, judged, lines
 from benchmarks.workspace import Workspace, catch_up, load
-from projections.entities.queries import read_documents
 from projections.search.engine import SearchEngine
 from projections.search.queries import SearchRequest, search
 from projections.search.sources import ReadSources
@@ -109,8 +108,8 @@ def sources(stores: Stores) -> ReadSources:
     """Reads the documents of hits."""
 
     def read(ids: Sequence[str]) -> Mapping[str, bytes]:
-        with stores.entities.use() as store:
-            return read_documents(store, ids)
+        with stores.entities.use() as model:
+            return model.documents(ids)
 
     return read
 

@@ -18,7 +18,8 @@ from api.settings import Settings, read_settings
 from api.tokens.verifier import TokenVerifier, open_verifier
 from benchmarks.running import CONSTANT
 from domain.registry import KINDS
-from projections.entities.queries import ListRequest, list_page
+from projections.entities.list_pages import list_page
+from projections.entities.port import ListRequest
 from projections.feeding.daemon import Daemon
 from projections.stores import Stores
 

@@ -8,8 +8,8 @@ from benchmarks.figures import Figure, seconds
 from benchmarks.workspace import ENTITIES, Workspace
 from domain.event_store.log import open_event_log
 from domain.event_store.transfer import ExportReader
-from projections.entities.store import open_entity_store
-from projections.entities.verification_source import entity_rows
+from projections.entities.sqlite.model import open_read_model
+from projections.entities.verification_source import stored_entities
 from projections.verification.report import Verdict
 from projections.verification.run import Request, verify
 
@@ -31,10 +31,10 @@ def measure(workspace: Workspace, large: bool) -> list[Figure]:
 
 def _verification(directory: Path, what: str) -> Figure:
     log = open_event_log(directory / "events.db")
-    store = open_entity_store(directory / ENTITIES, writable=False)
+    model = open_read_model(directory / ENTITIES, writable=False)
     began = time.perf_counter()
     request = Request(now=time.time_ns() // 1_000_000)
-    found = verify(log, {"entities": lambda: entity_rows(store, log)}, request)
+    found = verify(log, {"entities": lambda: stored_entities(model, log)}, request)
     took = time.perf_counter() - began
     assert found.verdict is Verdict.EQUAL, found
     budget = SECONDS_A_MILLION * log.head() / 1e6
@@ -44,7 +44,7 @@ def _verification(directory: Path, what: str) -> Figure:
         budget=f"<= {budget:.0f} s",
         met=took <= budget,
     )
-    store.close()
+    model.close()
     log.close()
     return figure
 

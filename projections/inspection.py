@@ -10,7 +10,6 @@ from msgspec import Raw
 from domain import document, history
 from domain.errors import NotFound, StoreUnavailable
 from domain.kinds import EntityKind
-from projections.entities.queries import read_documents
 from projections.feeding.daemon import is_projected, read_states
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import KindReport
@@ -138,7 +137,7 @@ def inspect_entity(stores: Stores, kind: EntityKind, fqn: str) -> EntityInspecti
     said = None if state is None or state.purged else state
     with stores.entities.use() as entities:
         entities_checkpoint = entities.checkpoint()
-        row = read_documents(entities, [claim.id]).get(claim.id)
+        row = entities.documents([claim.id]).get(claim.id)
     with stores.engine.use() as engine, engine.snapshot() as snapshot:
         found = next((entry for entry in snapshot.entries() if entry[0] == claim.id), None)
         search_checkpoint = snapshot.position

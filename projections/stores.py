@@ -10,11 +10,13 @@ import msgspec
 
 from domain.errors import StoreUnavailable
 from domain.event_store.log import EventLog, open_event_log
-from projections.entities import bulk_load, check
+from projections.entities.port import SortedReadModel
 from projections.entities.projection import EntityProjection
-from projections.entities.rows import rows_code
-from projections.entities.store import INDEXES, TABLES, EntityStore, open_entity_store
-from projections.entities.verification_source import entity_rows
+from projections.entities.sqlite import bulk_load, file_check
+from projections.entities.sqlite.model import SqliteReadModel, open_read_model
+from projections.entities.sqlite.tables import INDEXES, TABLES
+from projections.entities.stored_entity import stored_code
+from projections.entities.verification_source import stored_entities
 from projections.feeding.port import Damaged, Progress
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition, KindReport
@@ -29,18 +31,18 @@ from projections.search.projection import SearchProjection
 from projections.search.verification_source import sorted_entries
 
 
-def entities_definition() -> Definition[EntityStore]:
-    """The sorted read model."""
+def entities_definition() -> Definition[SqliteReadModel]:
+    """The sorted read model, in a SQLite file for each generation."""
     return Definition(
         name=EntityProjection.name,
         pattern="entities-{}.db",
-        code=lambda: _digest(rows_code(), TABLES, INDEXES),
-        open=lambda path, writable: open_entity_store(path, writable=writable),
-        check=check.check,
-        shut=check.shut,
-        trusted=check.take_stamp,
+        code=lambda: _digest(stored_code(), TABLES, INDEXES),
+        open=lambda path, writable: open_read_model(path, writable=writable),
+        check=file_check.check,
+        shut=file_check.shut,
+        trusted=file_check.take_stamp,
         projection=EntityProjection,
-        source=entity_rows,
+        source=stored_entities,
         kinds=_entity_kinds,
         load=bulk_load.load,
         resumes=False,
@@ -84,11 +86,11 @@ def _load_search(path: Path, log: EventLog, progress: Progress) -> None:
         engine.close()
 
 
-def _entity_kinds(store: EntityStore) -> dict[str, KindReport]:
-    deleted = store.deleted()
+def _entity_kinds(model: SortedReadModel) -> dict[str, KindReport]:
+    deleted = model.deleted()
     return {
         kind: KindReport(n, deleted.get(kind, 0), f"{total:x}")
-        for kind, (n, total) in store.digests().items()
+        for kind, (n, total) in model.digests().items()
     }
 
 
@@ -109,7 +111,7 @@ class Stores:
         self,
         directory: Path,
         log: EventLog,
-        entities: CurrentGeneration[EntityStore],
+        entities: CurrentGeneration[SortedReadModel],
         engine: CurrentGeneration[SearchEngine],
         supervisors: list[GenerationSupervisor[Any]],
     ) -> None:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from domain.event_store.checks import Problem
 from domain.event_store.transfer import compare
-from projections.entities.verification_source import EntityRows, entity_rows
+from projections.entities.verification_source import StoredEntities, stored_entities
 from projections.search.verification_source import SortedEntries, sorted_entries
 from projections.stores import Stores, open_stores
 from projections.verification.report import Difference, ProjectionProof, Verdict, Verification
@@ -102,9 +102,9 @@ def _subjects(stores: Stores, what: str) -> Subjects:
     """The read models that are asked for."""
 
     @contextmanager
-    def entities() -> Iterator[EntityRows]:
-        with stores.entities.use() as store, entity_rows(store, stores.log) as rows:
-            yield rows
+    def entities() -> Iterator[StoredEntities]:
+        with stores.entities.use() as model, stored_entities(model, stores.log) as stored:
+            yield stored
 
     @contextmanager
     def search() -> Iterator[SortedEntries]:

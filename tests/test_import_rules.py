@@ -26,7 +26,7 @@ PLANTED = [
     ("projections/feeding/port.py", "from api import settings", ONE_WAY),
     ("replay_tool/options.py", "from api import settings", ONE_WAY),
     ("api/settings.py", "from replay_tool import options", ONE_WAY),
-    ("projections/entities/rows.py", "from projections.search import tree", ROOMS),
+    ("projections/entities/stored_entity.py", "from projections.search import tree", ROOMS),
     ("projections/search/tree.py", "from projections.entities import cursors", ROOMS),
     ("projections/feeding/port.py", "from projections.visibility import field_paths", ROOMS),
     ("projections/made_up.py", "", ROOMS),

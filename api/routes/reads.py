@@ -26,14 +26,9 @@ from api.services import Services
 from domain import document, history
 from domain.errors import InvalidInput
 from domain.kinds import EntityKind
-from projections.entities.queries import (
-    Found,
-    ListRequest,
-    list_page,
-    read_one,
-    read_small,
-)
-from projections.entities.selection import Include
+from projections.entities.list_pages import list_page
+from projections.entities.port import EntityTooLarge, Include, ListRequest
+from projections.entities.single_entities import EntityAnswer, read_one
 from projections.visibility.withholding import Withheld
 
 DEFAULT_LIMIT = 10
@@ -104,21 +99,22 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         wanted = parse_fields(kind, fields, withheld)
         options: Any = {"fields": wanted, "include": include, **which}
 
-        def answer(found: Found) -> Finished:
-            headers = {"ETag": etag(found.version), "X-Catalog-Position": str(found.position)}
-            body = found.body if withheld is None else withheld.cut(found.body)
+        def answer(entity: EntityAnswer) -> Finished:
+            headers = {"ETag": etag(entity.version), "X-Catalog-Position": str(entity.position)}
+            body = entity.body if withheld is None else withheld.cut(entity.body)
             return Large(body, request.user.name, services.streams, headers=headers)
 
         def large() -> Finished:
             with stores.entities.use() as entities:
                 return answer(read_one(entities, kind, **options))
 
-        with stores.entities.use() as entities:
-            small = read_small(entities, kind, most=LOOP_BYTES, **options)
-        if small is not None:
-            return answer(small)
-        left = partial(has_left, request.receive)
-        return await services.heavy_reads.run(request.user.name, large, left)
+        try:
+            with stores.entities.use() as entities:
+                small = read_one(entities, kind, most_bytes=LOOP_BYTES, **options)
+        except EntityTooLarge:
+            left = partial(has_left, request.receive)
+            return await services.heavy_reads.run(request.user.name, large, left)
+        return answer(small)
 
     def versions(request: AnyRequest, entity_id: str) -> Heavy:
         found = history.versions(stores.log, kind, id_in_path(entity_id))

@@ -15,7 +15,6 @@ from api.routes.signatures import REQUEST, Parameters, route
 from api.services import Services
 from domain.errors import InvalidInput
 from domain.registry import KINDS
-from projections.entities.queries import read_documents
 from projections.search.documents import SORTABLE
 from projections.search.queries import SearchRequest, index_names, search
 
@@ -57,7 +56,7 @@ def search_routes(services: Services) -> list[HTTPRouteHandler]:
                 return search(
                     sought,
                     engine,
-                    lambda ids: read_documents(entities, ids),
+                    entities.documents,
                     visible,
                     access.hidden.get(Action.SEARCH, {}),
                 )

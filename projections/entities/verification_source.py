@@ -1,6 +1,5 @@
-"""The sorted read model as verification sees it: its rows, and what is kept beside them."""
+"""The sorted read model as verification sees it: what is stored, and what is kept beside it."""
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,109 +9,109 @@ import msgspec
 from domain import changes
 from domain.entity import Entity
 from domain.event_store.port import EventStore
-from projections.entities.rows import row, row_digest
-from projections.entities.store import EntityStore, read_digests, sqlite_errors
+from projections.entities.port import EntitySnapshot, SortedReadModel
+from projections.entities.stored_entity import (
+    DIGEST_MODULUS,
+    StoredEntity,
+    columns_digest,
+    stored_entity,
+)
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged, Folded
 from projections.verification.comparison import Model, Stored
 from projections.verification.report import Difference, Differences, FieldPair
 
-Row = tuple[Any, ...]
-"""The columns of `entities`, the digest last."""
-
-_COLUMNS = (
-    *("kind", "deleted", "name", "id", "fqn", "status", "scopes", "position"),
-    *("core", "optional", "digest"),
-)
-_KIND, _ID, _FQN = 0, 3, 4
 _JSON = frozenset({"core", "optional"})
-_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM entities"
 
 
-class EntityRows:
-    """The model in a snapshot of its file."""
+class StoredEntities:
+    """The entities of a read model in one snapshot, as a source of verification."""
 
-    def __init__(self, store: EntityStore, connection: sqlite3.Connection, position: int) -> None:
-        self._store = store
-        self._connection = connection
-        self._position = position
+    def __init__(self, model: SortedReadModel, snapshot: EntitySnapshot) -> None:
+        self._model = model
+        self._snapshot = snapshot
 
     def ids(self) -> Iterator[str]:
-        """The ids of all rows, in order."""
-        with sqlite_errors():
-            for (entity_id,) in self._connection.execute("SELECT id FROM entities ORDER BY id"):
-                yield entity_id
+        """The ids of all entities, ascending."""
+        return self._snapshot.ids()
 
-    def model(self, ids: Sequence[str] | None) -> Model[Row]:
-        """What it holds of these entities (None: of all)."""
-        with sqlite_errors():
-            kept = read_digests(self._connection)
+    def model(self, ids: Sequence[str] | None) -> Model[StoredEntity]:
+        """What is stored of these entities (None: of all), and what should be."""
+        stored = self._snapshot.entities(ids)
         return Model(
             name="entities",
-            position=self._position,
-            stored=_stored(self._connection, ids),
+            position=self._snapshot.position,
+            stored=(Stored(one.id, one.kind, one.fqn, one) for one in stored),
             expected=_expected,
             digest=_digest,
-            modulus=1 << 128,
+            modulus=DIGEST_MODULUS,
             explain=_explain,
-            kept=kept,
-            inner=lambda differences: _check_lists(self._connection, differences),
+            kept=self._snapshot.digests(),
+            inner=self._compare_lists,
         )
 
     def damage(self) -> list[str]:
-        """What SQLite finds wrong with the file, its indexes included."""
+        """What the database finds wrong with its files."""
         try:
-            with self._store.snapshot() as connection:
-                lines = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
+            return self._model.damage()
         except Damaged as error:
             return [error.message]
-        return [] if lines == ["ok"] else lines
+
+    def _compare_lists(self, differences: Differences) -> None:
+        for difference in list_differences(self._snapshot):
+            differences.add(difference)
 
 
 @contextmanager
-def entity_rows(store: EntityStore, log: EventStore) -> Iterator[EntityRows]:
-    """The rows as they are now, until the block ends; raises Damaged when not of this log."""
-    with store.snapshot() as connection:
-        found = connection.execute("SELECT position, mark FROM checkpoint").fetchone()
-        position, mark = found or (0, "")
-        if (reason := disagreement(log, position, mark)) is not None:
+def stored_entities(model: SortedReadModel, log: EventStore) -> Iterator[StoredEntities]:
+    """The entities as they are stored now, until the block ends.
+
+    Raises Damaged when the read model was not built from this log.
+    """
+    with model.snapshot() as snapshot:
+        reason = disagreement(log, snapshot.position, snapshot.fingerprint)
+        if reason is not None:
             raise Damaged(f"the sorted read model is not of this log: {reason}")
-        yield EntityRows(store, connection, position)
+        yield StoredEntities(model, snapshot)
 
 
-def _stored(connection: sqlite3.Connection, ids: Sequence[str] | None) -> Iterator[Stored[Row]]:
-    with sqlite_errors():
-        if ids is None:
-            for found in connection.execute(f"{_SELECT} ORDER BY id"):
-                yield Stored(found[_ID], found[_KIND], found[_FQN], found)
-            return
-        for entity_id in ids:
-            for found in connection.execute(f"{_SELECT} WHERE id = ?", (entity_id,)):
-                yield Stored(found[_ID], found[_KIND], found[_FQN], found)
+def list_differences(snapshot: EntitySnapshot) -> Iterator[Difference]:
+    """Where narrowed lists depart from the stored entities, and totals from both."""
+    for wrong in snapshot.wrong_lists():
+        shown = "listed" if wrong.listed else None
+        pairs = [FieldPair(wrong.scope, None if shown else "listed", shown)]
+        yield Difference("scope", wrong.kind, wrong.id, wrong.name, pairs)
+    for total in snapshot.wrong_totals():
+        narrowed = {"scope": total.scope, "status": total.status}
+        which = [f"{name} {value}" for name, value in narrowed.items() if value]
+        state = "soft-deleted" if total.deleted else "live"
+        name = ", ".join(("total", state, *which))
+        pairs = [FieldPair("n", total.counted, total.kept)]
+        yield Difference("counter", total.kind, "", name, pairs)
 
 
-def _expected(entity: Entity, position: int) -> tuple[Row, int]:
-    columns = row(Folded(entity, position))
-    digest = row_digest(columns)
-    return (*columns, digest), int.from_bytes(digest, "big")
+def _expected(entity: Entity, position: int) -> tuple[StoredEntity, int]:
+    expected = stored_entity(Folded(entity, position))
+    return expected, int.from_bytes(expected.digest, "big")
 
 
-def _digest(columns: Row) -> int:
-    """The digest of what a row holds, whatever digest is written in it."""
-    return int.from_bytes(row_digest(columns[:-1]), "big")
+def _digest(stored: StoredEntity) -> int:
+    """The digest of what is stored, whatever digest is stored with it."""
+    return int.from_bytes(columns_digest(msgspec.structs.astuple(stored)[:-1]), "big")
 
 
-def _explain(expected: Row, stored: Row) -> list[FieldPair]:
-    """The differing columns; of documents, the differing fields."""
+def _explain(expected: StoredEntity, stored: StoredEntity) -> list[FieldPair]:
+    """The differing fields; of documents, the differing fields inside."""
     pairs: list[FieldPair] = []
-    for name, due, found in zip(_COLUMNS, expected, stored, strict=True):
-        if due == found:
+    for name in StoredEntity.__struct_fields__:
+        due, held = getattr(expected, name), getattr(stored, name)
+        if due == held:
             continue
         if name not in _JSON:
-            pairs.append(FieldPair(name, _shown(due), _shown(found)))
+            pairs.append(FieldPair(name, _shown(due), _shown(held)))
             continue
         try:
-            decoded = msgspec.json.decode(due), msgspec.json.decode(found)
+            decoded = msgspec.json.decode(due), msgspec.json.decode(held)
         except (msgspec.DecodeError, TypeError) as error:
             pairs.append(FieldPair(name, "JSON", f"no JSON: {error}"))
             continue
@@ -123,49 +122,3 @@ def _explain(expected: Row, stored: Row) -> list[FieldPair]:
 
 def _shown(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else value
-
-
-_STRAY_SCOPES = """
-SELECT scope, kind, id, name FROM scopes s WHERE NOT EXISTS (
-    SELECT 1 FROM entities e, json_each(iif(json_valid(e.scopes), e.scopes, '[]')) one
-    WHERE e.kind = s.kind AND e.deleted = s.deleted AND e.name = s.name AND e.id = s.id
-    AND e.status IS s.status AND one.value = s.scope)
-"""
-_MISSING_SCOPES = """
-SELECT one.value, e.kind, e.id, e.fqn
-FROM entities e, json_each(iif(json_valid(e.scopes), e.scopes, '[]')) one
-WHERE NOT EXISTS (SELECT 1 FROM scopes s WHERE s.scope = one.value AND s.kind = e.kind
-    AND s.deleted = e.deleted AND s.name = e.name AND s.id = e.id AND s.status IS e.status)
-"""
-_WRONG_COUNTERS = """
-WITH due AS (
-    SELECT kind, '' AS scope, deleted, coalesce(status, '') AS status, count(*) AS n
-    FROM entities GROUP BY 1, 3, 4
-    UNION ALL SELECT kind, scope, deleted, coalesce(status, ''), count(*)
-    FROM scopes GROUP BY 1, 2, 3, 4),
-held AS (SELECT kind, scope, deleted, status, n FROM counters WHERE n != 0),
-wrong AS (
-    SELECT kind, scope, deleted, status FROM (SELECT * FROM held EXCEPT SELECT * FROM due)
-    UNION SELECT kind, scope, deleted, status FROM (SELECT * FROM due EXCEPT SELECT * FROM held))
-SELECT kind, scope, deleted, status, coalesce(due.n, 0), coalesce(held.n, 0)
-FROM wrong LEFT JOIN due USING (kind, scope, deleted, status)
-LEFT JOIN held USING (kind, scope, deleted, status) ORDER BY 1, 2, 3, 4
-"""
-
-
-def _check_lists(connection: sqlite3.Connection, differences: Differences) -> None:
-    """Hold the narrowed lists against the rows, and the totals against both."""
-    with sqlite_errors():
-        for scope, kind, entity_id, name in connection.execute(_MISSING_SCOPES):
-            pairs = [FieldPair(scope, "listed", None)]
-            differences.add(Difference("scope", kind, entity_id, name, pairs))
-        for scope, kind, entity_id, name in connection.execute(_STRAY_SCOPES):
-            pairs = [FieldPair(scope, None, "listed")]
-            differences.add(Difference("scope", kind, entity_id, name, pairs))
-        for kind, scope, deleted, status, due, held in connection.execute(_WRONG_COUNTERS):
-            narrowed = {"scope": scope, "status": status}
-            which = [f"{name} {value}" for name, value in narrowed.items() if value]
-            state = "soft-deleted" if deleted else "live"
-            name = ", ".join(("total", state, *which))
-            pairs = [FieldPair("n", due, held)]
-            differences.add(Difference("counter", kind, "", name, pairs))

@@ -11,7 +11,7 @@ from domain.event_store.log import EventLog, open_event_log
 from domain.registry import KINDS
 from domain.requests import Outcome
 from projections.entities.projection import EntityProjection
-from projections.entities.store import EntityStore, open_entity_store
+from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.feeding.projector import Projector
 from tests.projections.read_models import ME, create, opened, step
 
@@ -23,7 +23,7 @@ class Fixture:
         self.directory = directory
         self.log: EventLog = open_event_log(directory / "events.db")
         self.catalog = Catalog(self.log)
-        self.entities: EntityStore = open_entity_store(directory / "entities.db")
+        self.entities: SqliteReadModel = open_read_model(directory / "entities.db")
         self.projector = Projector(EntityProjection(self.entities), self.log, batch_size=100)
 
     def create(self, kind: str, name: str, **values: Any) -> Outcome:

@@ -7,7 +7,8 @@ from pathlib import Path
 from domain.catalog import Catalog
 from domain.registry import KINDS
 from domain.requests import Caller
-from projections.entities.queries import ListRequest, list_page
+from projections.entities.list_pages import list_page
+from projections.entities.port import ListRequest
 from projections.generations.building import build
 from projections.search.engine import EngineQuery
 from projections.search.tree import MatchAll

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from projections.entities.store import open_entity_store
+from projections.entities.sqlite.model import open_read_model
 from tests.e2e.conftest import replay
 
 
@@ -88,6 +88,6 @@ def test_catalog_takes_no_other_log(data: Path, tmp_path: Path) -> None:
 
     assert refused.returncode == 2
     assert "holds read models of another log: entities-1.db" in refused.stderr
-    store = open_entity_store(data / "entities-1.db", writable=False)
+    store = open_read_model(data / "entities-1.db", writable=False)
     assert store.count() == 4
     store.close()

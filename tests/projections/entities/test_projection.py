@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from domain import history
 from domain.registry import KINDS
-from projections.entities.bulk_load import load
-from projections.entities.check import check
+from projections.entities.list_pages import list_page
+from projections.entities.port import Include, ListRequest
 from projections.entities.projection import EntityProjection
-from projections.entities.queries import ListRequest, list_page
-from projections.entities.selection import Include
-from projections.entities.store import EntityStore, open_entity_store
+from projections.entities.sqlite.bulk_load import load
+from projections.entities.sqlite.file_check import check
+from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.feeding.projector import Projector
 from tests.projections.conftest import Fixture
 from tests.projections.read_models import ME
@@ -58,11 +58,12 @@ def perform(fixture: Fixture, changes: list[tuple[str, int]]) -> None:
             fixture.catalog.patch(kind, claim.id, patch, ME)
 
 
-def dump(store: EntityStore) -> dict[str, list[Any]]:
+def dump(store: SqliteReadModel) -> dict[str, list[Any]]:
     """Every row of every table, but counts of nothing."""
     tables = ("entities", "scopes", "counters WHERE n", "digests WHERE n", "checkpoint")
     return {
-        table: store.connection.execute(f"SELECT * FROM {table}").fetchall() for table in tables
+        table: store.database.connection.execute(f"SELECT * FROM {table}").fetchall()
+        for table in tables
     }
 
 
@@ -76,7 +77,7 @@ def test_projection_is_the_same_for_every_batch_size(changes: list[tuple[str, in
         perform(fixture, changes)
         dumps = []
         for size in (1, 3, 1_000):
-            store = open_entity_store(Path(folder) / f"{size}.db")
+            store = open_read_model(Path(folder) / f"{size}.db")
             projector = Projector(EntityProjection(store), fixture.log, batch_size=size)
             while projector.step():
                 pass
@@ -85,7 +86,7 @@ def test_projection_is_the_same_for_every_batch_size(changes: list[tuple[str, in
             check(store, lambda: None)
             store.close()
         load(Path(folder) / "loaded.db", fixture.log, lambda done, total: None)
-        store = open_entity_store(Path(folder) / "loaded.db")
+        store = open_read_model(Path(folder) / "loaded.db")
         dumps.append(dump(store))
         check(store, lambda: None)
         store.close()
@@ -93,13 +94,13 @@ def test_projection_is_the_same_for_every_batch_size(changes: list[tuple[str, in
         assert dumps[0] == dumps[1] == dumps[2] == dumps[3]
 
 
-def assert_counters_are_true(store: EntityStore) -> None:
+def assert_counters_are_true(store: SqliteReadModel) -> None:
     """Each counter equals a count of the rows."""
     counted: Counter[tuple[str, str, int, str]] = Counter()
     rows = "SELECT kind, '', deleted, coalesce(status, '') FROM entities"
     rows += " UNION ALL SELECT kind, scope, deleted, coalesce(status, '') FROM scopes"
-    counted.update(tuple(row) for row in store.connection.execute(rows))
-    kept = store.connection.execute("SELECT kind, scope, deleted, status, n FROM counters")
+    counted.update(tuple(row) for row in store.database.connection.execute(rows))
+    kept = store.database.connection.execute("SELECT kind, scope, deleted, status, n FROM counters")
     assert {tuple(row[:4]): row[4] for row in kept if row[4]} == dict(counted)
 
 
@@ -115,7 +116,7 @@ def test_projection_rolls_back_a_batch_that_fails(
         raise RuntimeError("broken")
 
     with monkeypatch.context() as patched:
-        patched.setattr("projections.entities.projection.row", broken)
+        patched.setattr("projections.entities.projection.stored_entity", broken)
         with pytest.raises(RuntimeError):
             catalog.project()
     assert dump(catalog.entities) == before

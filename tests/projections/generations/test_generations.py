@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import StoreUnavailable
-from projections.entities import rows
+from projections.entities import stored_entity
 from projections.generations.building import build
 from projections.generations.shelf import Proposal
 from projections.generations.supervision import GenerationSupervisor
@@ -109,7 +109,7 @@ def test_writes_during_a_rebuild_are_in_the_new_generation(directory: Path) -> N
 def test_other_code_refuses_and_builds_anew(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "VERSION", rows.VERSION + 1)
+    monkeypatch.setattr(stored_entity, "VERSION", stored_entity.VERSION + 1)
     with opened(directory, writable=False) as reader:
         with pytest.raises(StoreUnavailable, match="entities was built by other code"):
             listed(reader)
@@ -130,7 +130,7 @@ def test_proposal_of_other_code_is_turned_down(
     with opened(directory) as stores:
         live = stores.entities
         with monkeypatch.context() as patched:
-            patched.setattr(rows, "VERSION", rows.VERSION + 1)
+            patched.setattr(stored_entity, "VERSION", stored_entity.VERSION + 1)
             proposed = build(live.definition, live.shelf, stores.log, lambda done, total: None)
         step(stores)
         assert live.generation().number == 1

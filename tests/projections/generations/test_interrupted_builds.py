@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from domain.errors import StoreUnavailable
-from projections.entities import row_makers
+from projections.entities import bulk_folding
 from projections.generations.building import build
 from projections.search import bulk_build as search_load
 from tests.projections.read_models import (
@@ -67,8 +67,8 @@ def test_rows_made_in_processes_are_those_made_here(
         step(stores)
         with stores.entities.use() as entities:
             kept = entities.digests()
-        monkeypatch.setattr(row_makers, "PROCESSES_FROM", 0)
-        monkeypatch.setattr(row_makers, "PART", part)
+        monkeypatch.setattr(bulk_folding, "PROCESSES_FROM", 0)
+        monkeypatch.setattr(bulk_folding, "PART", part)
         rebuild(stores)
         assert generations(stores) == [2, 2]
         with stores.entities.use() as entities:

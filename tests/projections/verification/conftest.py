@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from projections.entities.verification_source import entity_rows
+from projections.entities.verification_source import stored_entities
 from projections.feeding.projector import Projector
 from projections.search.index.engine import WhooshEngine
 from projections.search.projection import SearchProjection
@@ -42,14 +42,14 @@ class Verified(Fixture):
 
     def verify(self, **request: Any) -> Verification:
         subjects = {
-            "entities": lambda: entity_rows(self.entities, self.log),
+            "entities": lambda: stored_entities(self.entities, self.log),
             "search": lambda: sorted_entries(self.engine, self.log),
         }
         return verify(self.log, subjects, Request(now=NOW, **request))
 
     def edit(self, statement: str, *parameters: Any) -> None:
         """Change the sorted read model behind the back of its projection."""
-        with self.entities.transaction() as connection:
+        with self.entities.database.transaction() as connection:
             assert connection.execute(statement, parameters).rowcount == 1
 
     def close(self) -> None:

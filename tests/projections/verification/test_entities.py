@@ -149,7 +149,7 @@ def test_narrowed_list_that_lost_or_gained_an_entity_is_named(filled: Verified) 
 
 
 def test_listing_is_bounded_and_counting_is_not(filled: Verified) -> None:
-    with filled.entities.transaction() as connection:
+    with filled.entities.database.transaction() as connection:
         connection.execute("UPDATE entities SET position = position + 1")
 
     entities, _ = filled.verify(shown=2).projections

@@ -7,7 +7,7 @@ from typing import Any
 
 from domain.errors import StoreUnavailable
 from domain.registry import KINDS
-from projections.entities.verification_source import entity_rows
+from projections.entities.verification_source import stored_entities
 from projections.search.documents import document
 from projections.verification.report import Difference, ProjectionProof, Verdict
 from projections.verification.run import Request, verify
@@ -110,7 +110,7 @@ def test_index_that_cannot_be_opened_leaves_the_rest_proven(filled: Verified) ->
     def taken() -> Any:
         raise StoreUnavailable("it is being built")
 
-    subjects = {"entities": lambda: entity_rows(filled.entities, filled.log), "search": taken}
+    subjects = {"entities": lambda: stored_entities(filled.entities, filled.log), "search": taken}
     result = verify(filled.log, subjects, Request(now=NOW))
 
     proofs = {proof.name: proof for proof in result.projections}

@@ -1,4 +1,4 @@
-"""An entity's JSON, from the two columns that hold it."""
+"""An entity's JSON, made of the two parts in which the sorted read model keeps it."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -18,9 +18,10 @@ def with_fields(
     fields: Iterable[str],
     large: Iterable[str] = (),
 ) -> bytes:
-    """The core with optional fields spliced in.
+    """The JSON object `core` with some of the members of the JSON object `optional` added.
 
-    Of `fields` an absent array shows as []; those of `large` show when they are there.
+    A field named in `fields` that the entity does not have shows as [] when it is an array of the
+    kind, else not at all; a field named in `large` shows only when the entity has it.
     """
     held = _to_keys.decode(optional)
     wanted: dict[str, Any] = {field: held[field] for field in large if field in held}
@@ -32,3 +33,8 @@ def with_fields(
     if not wanted:
         return core
     return core[:-1] + b"," + msgspec.json.encode(wanted)[1:]
+
+
+def with_all_fields(core: bytes, optional: bytes) -> bytes:
+    """The JSON object `core` with every member of the JSON object `optional` added."""
+    return core if optional == b"{}" else core[:-1] + b"," + optional[1:]

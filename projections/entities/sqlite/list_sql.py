@@ -1,42 +1,25 @@
-"""Which rows a list shows, as SQL over the sorted read model: range scans and counters."""
+"""Which rows a list shows, as SQL: range scans over the sort key, and totals from counters."""
 
 import sqlite3
-from collections.abc import Mapping
-from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from domain.kinds import EntityKind
-from domain.registry import KINDS
 from projections.entities.cursors import Place
-from projections.entities.projection import WHOLE_KIND
+from projections.entities.port import Include, ListRequest
+from projections.entities.sqlite.tables import WHOLE_KIND
 
 _NOWHERE = "-"
-"""A scope that no entity has: the filter names something that does not exist."""
+"""A scope that no entity has, for a filter that names an entity that does not exist."""
 
 Parameters = tuple[Any, ...]
-
-
-class Include(StrEnum):
-    """Which entities a read sees, by deletion state."""
-
-    NON_DELETED = "non-deleted"
-    DELETED = "deleted"
-    ALL = "all"
-
-    @property
-    def states(self) -> tuple[int, ...]:
-        """Values of the `deleted` column."""
-        return _STATES[self]
-
-
 _STATES = {Include.NON_DELETED: (0,), Include.DELETED: (1,), Include.ALL: (0, 1)}
+"""The values of the `deleted` column that a read sees."""
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """The rows of a list: deletion states, status and scopes, the narrowest scope first."""
+    """The rows of a list; of several scopes the one with the fewest entities comes first."""
 
     kind: str
     states: tuple[int, ...]
@@ -44,19 +27,14 @@ class Selection(msgspec.Struct, frozen=True):
     scopes: tuple[str, ...] = ()
 
 
-def select(
-    connection: sqlite3.Connection,
-    kind: EntityKind,
-    include: Include,
-    status: str | None,
-    filters: Mapping[str, str],
-) -> Selection:
-    """Resolve a list's filters to scopes, the one with the fewest entities first."""
-    selection = Selection(kind.name, include.states, status)
+def select(connection: sqlite3.Connection, request: ListRequest) -> Selection:
+    """The rows of the list that a request pages through; its filters are resolved to scopes."""
+    kind, filters = request.kind, request.filters
+    selection = Selection(kind.name, _STATES[request.include], request.status)
     if not filters:
         return selection
     scopes = [
-        value if kind.filters_by_id else _scope(connection, kind, parameter, value)
+        value if kind.filters_by_id else _scope(connection, request, parameter)
         for parameter, value in sorted(filters.items())
     ]
     if len(scopes) > 1:
@@ -64,20 +42,17 @@ def select(
     return msgspec.structs.replace(selection, scopes=tuple(scopes))
 
 
-def _scope(connection: sqlite3.Connection, kind: EntityKind, parameter: str, fqn: str) -> str:
-    """The id of the entity that a filter names, among the kinds that its key refers to."""
-    for referred in kind.references[kind.attribute_of[kind.filters[parameter]]]:
-        found = connection.execute(
-            "SELECT id FROM entities WHERE kind = ? AND fqn = ?",
-            (referred, KINDS[referred].spelled(fqn)),
-        ).fetchone()
-        if found is not None:
-            return str(found[0])
+def _scope(connection: sqlite3.Connection, request: ListRequest, parameter: str) -> str:
+    """The id of the entity that a filter names."""
+    for named in request.named_by(parameter):
+        row = connection.execute("SELECT id FROM entities WHERE kind = ? AND fqn = ?", named)
+        if (match := row.fetchone()) is not None:
+            return str(match[0])
     return _NOWHERE
 
 
 def count(connection: sqlite3.Connection, selection: Selection) -> int:
-    """The number of entities in the list; counted one by one only under several filters."""
+    """How many entities the list has; under several filters they are counted one by one."""
     if len(selection.scopes) < 2:
         scope = selection.scopes[0] if selection.scopes else WHOLE_KIND
         return _counted(connection, selection, scope)
@@ -90,7 +65,7 @@ def count(connection: sqlite3.Connection, selection: Selection) -> int:
 
 
 def passed_over(connection: sqlite3.Connection, selection: Selection) -> int:
-    """The most entities that are looked at to find those of the list; 0 when keys find them."""
+    """How many rows are looked at, at most, to find those of the list; 0 when keys find them."""
     if not selection.scopes or len(selection.scopes) + (selection.status is not None) < 2:
         return 0
     whole = msgspec.structs.replace(selection, status=None)
@@ -114,9 +89,9 @@ _COUNTERS_OF_ALL = "SELECT sum(n) FROM counters WHERE kind = ? AND scope = ? AND
 def rows(
     selection: Selection, place: Place | None, *, backward: bool, optional: bool
 ) -> tuple[str, Parameters]:
-    """SQL for (name, id, core, optional or NULL) beyond a place, nearest first.
+    """SQL for (name, id, core, optional or NULL) of the list beyond a place, nearest first.
 
-    The caller adds the value of the final LIMIT.
+    The parameters lack the last one, the value of LIMIT.
     """
     wanted = _WANTED[bool(selection.scopes), optional]
     return _select_keys(selection, place, backward, wanted), _parameters(selection, place)
@@ -142,7 +117,7 @@ def beginning(
 ) -> tuple[Place, int] | None:
     """Where the page of at most `limit` rows before a place begins, and how many rows it has.
 
-    None when there is nothing before the place.
+    None when the list has nothing before the place.
     """
     keys = _select_keys(selection, place, True, "deleted")
     parameters = _parameters(selection, place)
@@ -157,7 +132,7 @@ def beginning(
 def goes_on(
     connection: sqlite3.Connection, selection: Selection, place: Place, *, backward: bool
 ) -> bool:
-    """Whether the list has anything beyond a place."""
+    """Whether the list has anything beyond a place, in the direction of travel."""
     sql = _select_keys(selection, place, backward, "deleted")
     return connection.execute(sql, (*_parameters(selection, place), 1)).fetchone() is not None
 

@@ -1,8 +1,8 @@
-"""The sorted load: builds the sorted read model from the whole log, in the order of its key.
+"""Builds the file of the sorted read model from the whole log, in the order of its key.
 
 The log's claims give the order, so each entity is folded once and written once, at the end of
 the table; indexes, scopes and counters are made from the finished rows. Memory holds the ids and
-one part's rows, however large the log is.
+one part's entities, however large the log is.
 """
 
 import os
@@ -10,16 +10,19 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
+
 from domain.event_store.log import EventLog
-from projections.entities.row_makers import DigestedRow, parts
-from projections.entities.store import (
+from projections.entities.bulk_folding import folded_parts
+from projections.entities.sqlite.errors import sqlite_errors
+from projections.entities.sqlite.tables import (
     INDEXES,
-    INSERT_ROW,
+    INSERT_ENTITY,
     PAGE_BYTES,
     TABLES,
     add_digests,
-    sqlite_errors,
 )
+from projections.entities.stored_entity import StoredEntity
 from projections.feeding.log_fingerprint import fingerprint_at
 from projections.feeding.port import Damaged, Progress
 
@@ -34,9 +37,9 @@ INSERT INTO counters SELECT kind, scope, deleted, coalesce(status, ''), count(*)
 
 
 def load(path: Path, log: EventLog, progress: Progress) -> None:
-    """Fill a new file with what the log has now; raises StoreUnavailable.
+    """Fills a new file with what the log has now; raises StoreUnavailable.
 
-    Nothing is journaled: a file that was not finished is to be removed.
+    Nothing is journaled: a file that was not finished is useless and to be removed.
     """
     live = log.live(by_name=True)
     mark = fingerprint_at(log, live.head)
@@ -55,10 +58,10 @@ def load(path: Path, log: EventLog, progress: Progress) -> None:
         connection.executescript(TABLES)
         connection.execute("BEGIN")
         done = 0
-        with parts(log, live) as made:
-            for rows in made:
-                _insert(connection, rows)
-                done += len(rows)
+        with folded_parts(log, live) as parts:
+            for entities in parts:
+                _insert(connection, entities)
+                done += len(entities)
                 progress(done, len(live))
         connection.execute("COMMIT")
         connection.executescript(INDEXES + _DERIVED)
@@ -70,10 +73,10 @@ def load(path: Path, log: EventLog, progress: Progress) -> None:
         os.fsync(file.fileno())
 
 
-def _insert(connection: sqlite3.Connection, rows: list[DigestedRow]) -> None:
-    connection.executemany(INSERT_ROW, rows)
+def _insert(connection: sqlite3.Connection, entities: list[StoredEntity]) -> None:
+    connection.executemany(INSERT_ENTITY, map(msgspec.structs.astuple, entities))
     sums: dict[str, tuple[int, int]] = {}
-    for columns in rows:
-        n, total = sums.get(columns[0], (0, 0))
-        sums[columns[0]] = (n + 1, total + int.from_bytes(columns[-1], "big"))
+    for one in entities:
+        n, total = sums.get(one.kind, (0, 0))
+        sums[one.kind] = (n + 1, total + int.from_bytes(one.digest, "big"))
     add_digests(connection, sums)

@@ -9,55 +9,49 @@ holds and against the sums kept for its kind, and lists and totals against the r
 from collections.abc import Callable
 from pathlib import Path
 
-from projections.entities.rows import row_digest
-from projections.entities.store import EntityStore, read_digests
-from projections.entities.verification_source import EntityRows
+from projections.entities.sqlite.model import SqliteReadModel
+from projections.entities.sqlite.snapshot import READ_ENTITIES, SqliteEntitySnapshot
+from projections.entities.sqlite.tables import read_digests
+from projections.entities.stored_entity import DIGEST_MODULUS, columns_digest
+from projections.entities.verification_source import list_differences
 from projections.feeding.port import Damaged
-from projections.verification.report import Differences
-
-_ROWS = (
-    "SELECT kind, deleted, name, id, fqn, status, scopes, position, core, optional, digest"
-    " FROM entities"
-)
-_MODULUS = 1 << 128
 
 
-def check(store: EntityStore, go_on: Callable[[], None]) -> None:
-    """Read everything in one consistent state; raises Damaged saying what is wrong.
+def check(model: SqliteReadModel, go_on: Callable[[], None]) -> None:
+    """Reads everything in one consistent state; raises Damaged, which says what is wrong.
 
-    Calls `go_on` now and then; what that raises ends the check.
+    Calls `go_on` after every thousand rows; what `go_on` raises ends the check.
     """
-    with store.snapshot() as connection:
-        found = connection.execute("PRAGMA integrity_check(1)").fetchone()
-        if found != ("ok",):
-            raise Damaged(f"the sorted read model is damaged: {found and found[0]}")
+    with model.database.snapshot() as connection:
+        (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != "ok":
+            raise Damaged(f"the sorted read model is damaged: {found}")
         sums: dict[str, tuple[int, int]] = {}
-        for number, (*columns, digest) in enumerate(connection.execute(_ROWS)):
+        for number, (*columns, digest) in enumerate(connection.execute(READ_ENTITIES)):
             if number % 1_000 == 0:
                 go_on()
-            if row_digest(tuple(columns)) != digest:
+            if columns_digest(tuple(columns)) != digest:
                 raise Damaged(f"the sorted read model is damaged: {columns[0]} {columns[3]}")
             n, total = sums.get(columns[0], (0, 0))
-            sums[columns[0]] = (n + 1, (total + int.from_bytes(digest, "big")) % _MODULUS)
+            sums[columns[0]] = (n + 1, (total + int.from_bytes(digest, "big")) % DIGEST_MODULUS)
         if sums != read_digests(connection):
             raise Damaged("the sorted read model is damaged: rows are missing, or too many")
-        differences = Differences(1)
-        EntityRows(store, connection, 0).model([]).inner(differences)
-        for difference in differences.shown:
+        for difference in list_differences(SqliteEntitySnapshot(connection)):
             raise Damaged(f"the sorted read model is damaged: {difference.sort} {difference.name}")
 
 
-def shut(store: EntityStore) -> None:
-    """Close a store that nothing else writes to, and say that its file is whole."""
+def shut(model: SqliteReadModel) -> None:
+    """Closes a read model that nothing else writes to, and leaves a stamp beside its file."""
     try:
-        store.settle()
+        model.database.settle()
     finally:
-        store.close()
-    _stamp_path(store.path).write_text(_stamp(store.path))
+        model.close()
+    path = model.database.path
+    _stamp_path(path).write_text(_stamp(path))
 
 
 def take_stamp(path: Path) -> bool:
-    """Whether the file is as it was left, told once: the stamp is removed. Raises OSError."""
+    """Whether the file is as `shut` left it; removes the stamp. Raises OSError."""
     stamp = _stamp_path(path)
     try:
         trusted = stamp.read_text() == _stamp(path)
@@ -72,7 +66,7 @@ def _stamp_path(path: Path) -> Path:
 
 
 def _stamp(path: Path) -> str:
-    """What changes when somebody writes to the file: nothing may wait in its write-ahead log."""
+    """Inode, size and time of a file, and the size of its write-ahead log: writing changes one."""
     status = path.stat()
     waiting = path.with_name(path.name + "-wal")
     pending = waiting.stat().st_size if waiting.exists() else 0

@@ -1,7 +1,6 @@
 """Pages of the sorted read model: order, filters, totals, fields and cursors."""
 
 import json
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,16 +9,10 @@ import pytest
 from domain.errors import InvalidInput, NotFound
 from domain.ids import new_id
 from domain.registry import KINDS
-from projections.entities import queries, selection
-from projections.entities.cursors import Place
-from projections.entities.queries import (
-    ListRequest,
-    list_page,
-    read_documents,
-    read_one,
-    read_small,
-)
-from projections.entities.selection import Include, Selection
+from projections.entities import list_pages
+from projections.entities.list_pages import list_page
+from projections.entities.port import EntityTooLarge, Include, ListRequest
+from projections.entities.single_entities import read_one
 from tests.projections.conftest import Fixture
 from tests.projections.read_models import ME
 
@@ -244,11 +237,11 @@ def test_list_streamed_equals_list_in_memory(
     if backward:
         before = page(tables, "table", 3, **options)["paging"]["before"]
         options = {**narrowed, "before": before}
-    monkeypatch.setattr(queries, "_CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(list_pages, "_CHUNK_BYTES", chunk_bytes)
     for limit in (0, 1, 2, 3, 4):
         expected = page(tables, "table", limit, fields=("columns",), **options)
         with monkeypatch.context() as patch:
-            patch.setattr(queries, *bound)
+            patch.setattr(list_pages, *bound)
             if limit or bound == ("MOST_ROWS", -1):
                 given = streamed(tables, "table", limit, fields=("columns",), **options)
                 assert given == expected
@@ -269,7 +262,7 @@ def test_list_streamed_leads_back_from_an_emptied_page(
     for options in ({"after": last}, {"before": first}):
         expected = page(tables, "table", 3, **options)
         with monkeypatch.context() as patch:
-            patch.setattr(queries, "MOST_ROWS", -1)
+            patch.setattr(list_pages, "MOST_ROWS", -1)
             assert streamed(tables, "table", 3, **options) == expected
 
 
@@ -277,13 +270,13 @@ def test_list_that_takes_long_is_left_to_the_stream(
     tables: Fixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     several = {"database": "service.database", "databaseSchema": "service.database.schema"}
-    monkeypatch.setattr(queries, "MOST_ROWS", 4)
+    monkeypatch.setattr(list_pages, "MOST_ROWS", 4)
 
     assert takes_long(tables, "table", 5)
     for limit in (0, 1):
         assert takes_long(tables, "table", limit, filters=several)
         assert page(tables, "table", limit, filters={"database": "service.database"})
-    monkeypatch.setattr(queries, "MOST_ROWS", 5)
+    monkeypatch.setattr(list_pages, "MOST_ROWS", 5)
     assert names(page(tables, "table", 1, filters=several)) == ["a"]
 
 
@@ -296,7 +289,7 @@ def test_list_with_status_in_a_scope_counts_what_it_passes_over(
         catalog.contract(name, table, "Draft")
     catalog.project()
     entity = {"entity": table.entity.id}
-    monkeypatch.setattr(queries, "MOST_ROWS", 2)
+    monkeypatch.setattr(list_pages, "MOST_ROWS", 2)
 
     assert takes_long(catalog, "dataContract", 1, filters=entity, status="Active")
     assert names(page(catalog, "dataContract", 1, filters=entity)) == ["a"]
@@ -328,72 +321,6 @@ def test_list_of_large_items_is_left_to_the_stream(
     assert max(map(len, chunks)) < 1024 * 1024 + 110_000
     assert max([0, *map(len, sorted(chunks, key=len)[:-1])]) < 256 * 1024 + 110_000
     assert takes_long(catalog, "table", 3, cut=bytes)
-    # No snapshot is left, which would keep the write-ahead log from being used again.
-    catalog.table("after")
-    catalog.project()
-    checkpoint = catalog.entities.connect().execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    assert checkpoint.fetchone() == (0, 0, 0)
-
-
-@pytest.mark.parametrize("scopes", [(), ("a",), ("a", "b")])
-@pytest.mark.parametrize("states", [(0,), (0, 1)])
-@pytest.mark.parametrize("status", [None, "Draft"])
-@pytest.mark.parametrize("backward", [False, True])
-def test_list_reads_its_rows_in_order(
-    catalog: Fixture, scopes: Any, states: Any, status: Any, backward: bool
-) -> None:
-    selected = Selection("dataContract", states, status, scopes)
-    sql, parameters = selection.rows(selected, Place("n", "i"), backward=backward, optional=True)
-    plan = catalog.entities.connection.execute(f"EXPLAIN QUERY PLAN {sql}", (*parameters, 10))
-
-    steps = [row[3] for row in plan]
-    assert [step for step in steps if "B-TREE" in step or "MATERIALIZE" in step] == []
-    assert [step for step in steps if step.startswith("SCAN")] == []
-
-
-def test_list_closed_stream_lets_go_of_its_connection(
-    tables: Fixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened: list[sqlite3.Connection] = []
-    connect = tables.entities.connect
-
-    def connecting() -> sqlite3.Connection:
-        opened.append(connect())
-        return opened[-1]
-
-    tables.entities.hand_over()
-    monkeypatch.setattr(tables.entities, "connect", connecting)
-    monkeypatch.setattr(queries, "MOST_ROWS", 4)
-    for steps in (1, 2, 3):
-        chunks = list_page(tables.entities, ListRequest(kind=KINDS["table"], limit=100))
-        for _ in range(steps):
-            next(chunks, None)
-
-        chunks.close()
-
-        with pytest.raises(sqlite3.ProgrammingError):
-            opened.pop().execute("SELECT 1")
-    # Of what does not take long the connection is kept.
-    for _ in range(2):
-        page(tables, "table", 4)
-        assert len(opened) == 1
-
-
-@pytest.mark.parametrize("rows", [1, 3])
-def test_list_runs_a_fixed_number_of_statements(
-    catalog: Fixture, rows: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    catalog.schema()
-    for number in range(rows):
-        catalog.table(f"t{number}")
-    catalog.project()
-    statements: list[str] = []
-    catalog.entities.connection.set_trace_callback(statements.append)
-
-    page(catalog, "table", 3, fields=("columns", "tags"))
-
-    catalog.entities.connection.set_trace_callback(None)
-    assert len(statements) == 4, statements
 
 
 def test_read_one_gives_large_fields_and_those_asked_for(tables: Fixture) -> None:
@@ -409,20 +336,20 @@ def test_read_one_gives_large_fields_and_those_asked_for(tables: Fixture) -> Non
     assert plain.version == "0.1"
 
 
-def test_read_small_gives_what_read_one_does_up_to_a_size(tables: Fixture) -> None:
-    which: dict[str, Any] = {"fqn": "service.database.schema.a", "fields": ("tags",)}
-    core, optional = tables.entities.connection.execute(
-        "SELECT length(core), length(optional) FROM entities WHERE fqn = ?", (which["fqn"],)
-    ).fetchone()
-    size, table = 2 * max(core, optional), KINDS["table"]
+def test_read_one_refuses_an_entity_above_a_size(catalog: Fixture) -> None:
+    catalog.schema()
+    catalog.table("large", description="x" * 1_000)
+    catalog.project()
+    table, fqn = KINDS["table"], "service.database.schema.large"
 
     for _ in range(2):
-        assert read_small(tables.entities, table, most=size - 2, **which) is None
-        assert read_small(tables.entities, table, most=size, **which) == read_one(
-            tables.entities, table, **which
+        with pytest.raises(EntityTooLarge):
+            read_one(catalog.entities, table, fqn=fqn, most_bytes=1_000)
+        assert read_one(catalog.entities, table, fqn=fqn, most_bytes=10_000) == read_one(
+            catalog.entities, table, fqn=fqn
         )
     with pytest.raises(NotFound):
-        read_small(tables.entities, table, most=size, fqn="service.database.schema.x")
+        read_one(catalog.entities, table, fqn="service.database.schema.x", most_bytes=1_000)
 
 
 def test_read_one_minds_kind_and_deletion_state(tables: Fixture) -> None:
@@ -438,11 +365,11 @@ def test_read_one_minds_kind_and_deletion_state(tables: Fixture) -> None:
     assert (found.version, found.position) == ("0.2", tables.log.head())
 
 
-def test_read_documents_leaves_out_what_is_not_there(tables: Fixture) -> None:
+def test_documents_leave_out_what_is_not_there(tables: Fixture) -> None:
     claim = tables.log.claim("table", "service.database.schema.a")
     assert claim is not None
 
-    found = read_documents(tables.entities, [claim.id, new_id()])
+    found = tables.entities.documents([claim.id, new_id()])
 
     assert list(found) == [claim.id]
     assert json.loads(found[claim.id])["columns"][0]["name"] == "id"

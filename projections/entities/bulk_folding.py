@@ -1,4 +1,4 @@
-"""Makes rows of streams, part by part; of large catalogs in processes of their own.
+"""Folds the whole log to stored entities, part by part; large logs in processes of their own.
 
 Folding is Python and inserting is SQLite: side by side they take the time of the longer one. A
 process ends when the pipe to the one that started it is closed, however that one ended.
@@ -16,7 +16,7 @@ import msgspec
 from domain.errors import StoreUnavailable
 from domain.event_store.log import EventLog, open_event_log
 from domain.event_store.port import LiveStreams
-from projections.entities.rows import row_digest, stream_row
+from projections.entities.stored_entity import StoredEntity, entity_of_stream
 
 PART = 1_000
 """Entities in a part: a request with their ids must fit in a pipe, or both sides could wait."""
@@ -26,19 +26,16 @@ _MOST_PROCESSES = 4
 _ASKED = 2
 """Parts that a process has been asked for and not given yet."""
 
-DigestedRow = tuple[str, int, str, str, str, str | None, str, int, bytes, bytes, bytes]
-"""An EntityRow and its digest."""
-
-_rows = msgspec.msgpack.Decoder(list[DigestedRow])
+_entities = msgspec.msgpack.Decoder(list[StoredEntity])
 
 
 @contextmanager
-def parts(log: EventLog, live: LiveStreams) -> Iterator[Iterator[list[DigestedRow]]]:
-    """The rows of these entities, in this order."""
+def folded_parts(log: EventLog, live: LiveStreams) -> Iterator[Iterator[list[StoredEntity]]]:
+    """The entities of the log, in the order of `live`, in lists of at most PART."""
     cores = len(os.sched_getaffinity(0))
     if len(live) < PROCESSES_FROM or cores == 1:
         yield (
-            digested_rows(log, live.part(start, PART), live.head)
+            fold_streams(log, live.part(start, PART), live.head)
             for start in range(0, len(live), PART)
         )
         return
@@ -49,14 +46,14 @@ def parts(log: EventLog, live: LiveStreams) -> Iterator[Iterator[list[DigestedRo
         yield _made(pipes, live)
 
 
-def digested_rows(log: EventLog, ids: Sequence[str], upto: int) -> list[DigestedRow]:
-    """The rows of these entities as they were at a position, with their digests."""
-    made = (stream_row(stream) for stream in log.streams(ids, upto))
-    return [(*columns, row_digest(columns)) for columns in made if columns is not None]
+def fold_streams(log: EventLog, ids: Sequence[str], upto: int) -> list[StoredEntity]:
+    """Those of these entities that were not purged by a position, as they were there."""
+    folded = (entity_of_stream(stream) for stream in log.streams(ids, upto))
+    return [entity for entity in folded if entity is not None]
 
 
-def _made(pipes: list[Connection], live: LiveStreams) -> Iterator[list[DigestedRow]]:
-    """Asks the processes in turn, so that their answers come in order."""
+def _made(pipes: list[Connection], live: LiveStreams) -> Iterator[list[StoredEntity]]:
+    """Asks the processes in turn, so that their answers come in the order of `live`."""
     asked: deque[Connection] = deque()
     starts = iter(range(0, len(live), PART))
 
@@ -72,17 +69,17 @@ def _made(pipes: list[Connection], live: LiveStreams) -> Iterator[list[DigestedR
         try:
             answer = pipe.recv_bytes()
         except EOFError:
-            raise StoreUnavailable("a process that makes rows has ended") from None
+            raise StoreUnavailable("a process that folds entities has ended") from None
         ask(pipe)
-        yield _rows.decode(answer)
+        yield _entities.decode(answer)
 
 
 @contextmanager
 def _process(database: str) -> Iterator[Connection]:
-    """A process that makes rows, and the pipe to it."""
+    """A process that folds entities, and the pipe to it."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, database), name="row-maker")
+    process = context.Process(target=_serve, args=(theirs, database), name="folder")
     process.start()
     theirs.close()
     try:
@@ -99,6 +96,6 @@ def _serve(pipe: Connection, database: str) -> None:
         while True:
             try:
                 ids, upto = pipe.recv()
-                pipe.send_bytes(encode(digested_rows(log, ids, upto)))
+                pipe.send_bytes(encode(fold_streams(log, ids, upto)))
             except (EOFError, BrokenPipeError, ConnectionResetError):
                 return

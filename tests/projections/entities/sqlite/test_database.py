@@ -1,14 +1,16 @@
 """The file of the sorted read model: damage, and connections of threads that are gone."""
 
 import gc
+import sqlite3
 import threading
 from pathlib import Path
 
 import pytest
 
 from domain.errors import StoreUnavailable
-from projections.entities.check import check, shut, take_stamp
-from projections.entities.store import MOST_WAL_BYTES, open_entity_store
+from projections.entities.sqlite.file_check import check, shut, take_stamp
+from projections.entities.sqlite.model import open_read_model
+from projections.entities.sqlite.tables import MOST_WAL_BYTES
 from projections.feeding.port import Damaged
 from tests.projections.conftest import Fixture
 
@@ -27,7 +29,7 @@ def filled(catalog: Fixture) -> Path:
     catalog.schema()
     catalog.project()
     shut(catalog.entities)
-    return catalog.entities.path
+    return catalog.entities.database.path
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
@@ -40,7 +42,7 @@ def test_damage_is_noticed(catalog: Fixture, damage: str, writable: bool) -> Non
 
     assert not take_stamp(path)
     with pytest.raises(Damaged):  # noqa: PT012 - some are noticed on opening, all on checking
-        store = open_entity_store(path, writable=writable)
+        store = open_read_model(path, writable=writable)
         try:
             check(store, lambda: None)
         finally:
@@ -48,8 +50,8 @@ def test_damage_is_noticed(catalog: Fixture, damage: str, writable: bool) -> Non
 
 
 def test_row_that_is_missing_is_noticed(catalog: Fixture) -> None:
-    store = open_entity_store(filled(catalog))
-    store.connection.execute("DELETE FROM entities WHERE name = 'schema'")
+    store = open_read_model(filled(catalog))
+    store.database.connection.execute("DELETE FROM entities WHERE name = 'schema'")
 
     with pytest.raises(Damaged, match="rows are missing, or too many"):
         check(store, lambda: None)
@@ -80,34 +82,41 @@ def test_digests_are_kept_per_kind(catalog: Fixture) -> None:
     }
 
 
+def connections() -> int:
+    """How many connections there are in this process, whoever made them."""
+    gc.collect()
+    return sum(isinstance(one, sqlite3.Connection) for one in gc.get_objects())
+
+
 def test_connections_end_with_their_threads(catalog: Fixture) -> None:
+    catalog.entities.checkpoint()
+    before = connections()
     for _ in range(5):
         thread = threading.Thread(target=catalog.entities.checkpoint)
         thread.start()
         thread.join()
-    gc.collect()
 
-    assert len(catalog.entities._opened) == 1
+    assert connections() == before > 0
 
 
 def test_file_in_a_place_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="sorted read model"):
-        open_entity_store(tmp_path / "nowhere" / "entities.db")
+        open_read_model(tmp_path / "nowhere" / "entities.db")
 
 
 def test_file_that_is_not_there_is_not_made_by_a_reader(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="sorted read model"):
-        open_entity_store(tmp_path / "entities.db", writable=False)
+        open_read_model(tmp_path / "entities.db", writable=False)
 
     assert list(tmp_path.iterdir()) == []
 
 
 def test_write_ahead_log_that_a_snapshot_made_grow_is_cut(catalog: Fixture) -> None:
-    wal = Path(f"{catalog.entities.path}-wal")
+    wal = Path(f"{catalog.entities.database.path}-wal")
     catalog.project()
-    with catalog.entities.snapshot() as reader:
+    with catalog.entities.database.snapshot() as reader:
         reader.execute("SELECT count(*) FROM entities").fetchone()
-        connection = catalog.entities.connection
+        connection = catalog.entities.database.connection
         connection.execute("CREATE TABLE filling (bytes BLOB)")
         for _ in range(2):
             connection.execute(

@@ -1,0 +1,121 @@
+"""Pages of a list as JSON: the envelope, the items and the cursors, for any sorted read model."""
+
+from collections.abc import Generator, Iterator, Sequence
+
+from domain.errors import InvalidInput
+from projections.entities.cursors import Place, decode, encode
+from projections.entities.entity_json import with_fields
+from projections.entities.port import (
+    ListedEntity,
+    ListHead,
+    ListReader,
+    ListRequest,
+    SortedReadModel,
+)
+
+MOST_ROWS, MOST_BYTES = 2_000, 1024 * 1024
+"""What `list_page` reads before it says that a page takes long: some milliseconds of work."""
+MOST_CUT_BYTES = 256 * 1024
+"""How many bytes `list_page` reads before it says that a page takes long, where something is cut
+from each item, which must be decoded for that."""
+_CHUNK_BYTES = 256 * 1024
+"""How many bytes are read for each chunk of a page that takes long, but for the first."""
+
+
+def list_page(model: SortedReadModel, request: ListRequest) -> Generator[bytes]:
+    """The JSON envelope of one page, in chunks.
+
+    The first `next` takes some milliseconds at most. It gives the whole page, or an empty chunk:
+    what follows takes long then, and may be made in other threads, one after the other. All of a
+    page is read from one consistent state, until the chunks are used up or the generator is closed.
+
+    Raises InvalidInput for a cursor of another list.
+    """
+    place = _place(request)
+    with model.read_list(request, place) as reader:
+        takes_long = request.limit > MOST_ROWS or reader.passed_over() > MOST_ROWS
+        if takes_long:
+            reader.hand_over()
+            yield b""
+        head = reader.head(MOST_BYTES if request.cut is None else MOST_CUT_BYTES)
+        if not head.cut_off:
+            ends = _ends(None, head.entities)
+            items = b",".join(_items(request, head.entities))
+            yield b'{"data":[%b%b' % (items, _paging(request, place, head, ends, head.ahead))
+            return
+        if not takes_long:
+            reader.hand_over()
+        yield b""
+        chunk, ends = b'{"data":[', None
+        for part in filter(None, _parts(request, reader, head)):
+            comma = b"," if ends else b""
+            yield b"%b%b%b" % (chunk, comma, b",".join(_items(request, part)))
+            chunk, ends = b"", _ends(ends, part)
+        ahead = head.ahead
+        if not ahead and ends:
+            ahead = reader.goes_on(ends[0] if request.backward else ends[1])
+        yield chunk + _paging(request, place, head, ends, ahead)
+
+
+def _place(request: ListRequest) -> Place | None:
+    """The place of the request's cursor, if it has one."""
+    if request.before and request.after:
+        raise InvalidInput("only one of before and after may be given")
+    cursor = request.before or request.after
+    return decode(cursor, request.identity, backward=request.backward) if cursor else None
+
+
+def _parts(
+    request: ListRequest, reader: ListReader, head: ListHead
+) -> Iterator[Sequence[ListedEntity]]:
+    """All entities of a page whose head was cut off, in the order of the list."""
+    if not request.backward:
+        yield head.entities
+    yield from reader.rest(head, _CHUNK_BYTES)
+    if request.backward:
+        yield head.entities
+
+
+def _ends(
+    ends: tuple[Place, Place] | None, entities: Sequence[ListedEntity]
+) -> tuple[Place, Place] | None:
+    """The places of the first and the last entity of a page, once these entities are added."""
+    if not entities:
+        return ends
+    first, last = entities[0], entities[-1]
+    return (ends[0] if ends else Place(first[0], first[1])), Place(last[0], last[1])
+
+
+def _paging(
+    request: ListRequest,
+    place: Place | None,
+    head: ListHead,
+    ends: tuple[Place, Place] | None,
+    ahead: bool,
+) -> bytes:
+    """The end of the envelope: the total, and a cursor for each side on which the list goes on.
+
+    A page that concurrent deletes have emptied leads back from the place of its own cursor.
+    """
+    paging = b'],"paging":{"total":%d' % head.total
+    before, after = (ahead, head.behind) if request.backward else (head.behind, ahead)
+    if ends is None and place is not None:
+        here = Place(place.name, place.id, inclusive=True)
+        ends = here, here
+    if before and ends:
+        paging += b',"before":"%b"' % encode(ends[0], request.identity, backward=True)
+    if after and ends:
+        paging += b',"after":"%b"' % encode(ends[1], request.identity, backward=False)
+    return paging + b"}}"
+
+
+def _items(request: ListRequest, entities: Sequence[ListedEntity]) -> list[bytes]:
+    """The finished JSON of each entity."""
+    if request.fields:
+        items = [
+            with_fields(request.kind, core, optional or b"{}", request.fields)
+            for _, _, core, optional in entities
+        ]
+    else:
+        items = [entity[2] for entity in entities]
+    return items if request.cut is None else [*map(request.cut, items)]

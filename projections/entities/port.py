@@ -1,0 +1,240 @@
+"""The port of the sorted read model: what a database must answer about the entities it keeps.
+
+A database returns rows and totals; cursors, the JSON of pages and single entities, the digests and
+the comparison with the log are made from them by this room, in the same way for every database.
+Whatever a method cannot do because the database cannot be used is raised as StoreUnavailable; what
+only building the read model anew can mend is raised as Damaged.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from domain.kinds import EntityKind
+from domain.registry import KINDS
+from projections.entities.cursors import Place
+from projections.entities.stored_entity import StoredEntity
+from projections.feeding.port import ReadModel
+
+
+class Include(StrEnum):
+    """Which entities a read sees, by deletion state."""
+
+    NON_DELETED = "non-deleted"
+    DELETED = "deleted"
+    ALL = "all"
+
+
+class ListRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One page of a list: which list, where in it, and how much of each entity."""
+
+    kind: EntityKind
+    limit: int
+    fields: tuple[str, ...] = ()
+    """The optional fields that each item shows."""
+    before: str | None = None
+    """The cursor that the page lies before."""
+    after: str | None = None
+    """The cursor that the page lies after."""
+    include: Include = Include.NON_DELETED
+    status: str | None = None
+    filters: Mapping[str, str] = {}
+    """List parameter -> id or qualified name, as the kind's filters take them."""
+    cut: Callable[[bytes], bytes] | None = None
+    """Takes away from an item's JSON what the caller must not see; None when that is nothing."""
+
+    @property
+    def backward(self) -> bool:
+        """Whether the page lies before its cursor."""
+        return bool(self.before)
+
+    @property
+    def identity(self) -> str:
+        """Names the list that the cursors of this request belong to."""
+        narrowed = sorted(self.filters.items())
+        return f"{self.kind.name} {self.include.value} {self.status} {narrowed}"
+
+    def named_by(self, parameter: str) -> list[tuple[str, str]]:
+        """Kind and qualified name of each entity that a filter may name; the first that exists is
+        meant."""
+        kind, fqn = self.kind, self.filters[parameter]
+        kinds = kind.references[kind.attribute_of[kind.filters[parameter]]]
+        return [(referred, KINDS[referred].spelled(fqn)) for referred in kinds]
+
+
+ListedEntity = tuple[str, str, bytes, bytes | None]
+"""An entity on a page: its name, its id, the JSON of its core fields, and the JSON of its optional
+fields (None where the request asks for no fields)."""
+
+
+class ListHead(msgspec.Struct, frozen=True):
+    """What is read first of a page: the total, and the entities nearest to the page's cursor.
+
+    A page without a cursor is read from the beginning of the list.
+    """
+
+    total: int
+    """How many entities the whole list has."""
+    entities: Sequence[ListedEntity]
+    """In the order of the list: by name in code-point order, then by id."""
+    cut_off: bool
+    """Whether a bound in bytes ended the reading, so that `rest` may have more of the page."""
+    ahead: bool
+    """Whether the list goes on beyond the page, in the direction that the page was read in; False
+    when that is not known because the reading was cut off, and for a page of limit 0."""
+    behind: bool
+    """Whether the list goes on beyond the page on the side of its cursor; False for limit 0."""
+
+
+class ListReader(Protocol):
+    """One page of a list, read in one consistent state of the read model."""
+
+    def passed_over(self) -> int:
+        """How many entities must be looked at, at most, to find those of the list; 0 when an index
+        finds them."""
+
+    def head(self, most_bytes: int) -> ListHead:
+        """The beginning of the page, and all of a page of usual size.
+
+        The entity that makes the ones read `most_bytes` ends the reading, and so may one that has
+        more than that alone, before it is read.
+        """
+
+    def rest(self, head: ListHead, part_bytes: int) -> Iterator[Sequence[ListedEntity]]:
+        """The entities of a page whose head was cut off that are not in it, in the order of the
+        list, in parts of about `part_bytes`."""
+
+    def goes_on(self, place: Place) -> bool:
+        """Whether the list goes on beyond a place, in the direction that the page is read in."""
+
+    def hand_over(self) -> None:
+        """Lets another thread do the rest of the reading."""
+
+
+class EntityTooLarge(Exception):
+    """An entity has more bytes than the caller wants to read."""
+
+
+class StoredDocument(msgspec.Struct, frozen=True):
+    """What single reads need of one entity."""
+
+    core: bytes
+    """JSON object of the fields that every answer shows."""
+    optional: bytes
+    """JSON object of the optional fields that the entity has."""
+    position: int
+    """Position in the log of the entity's last event."""
+    deleted: bool
+    """Whether the entity is soft-deleted."""
+
+
+class WrongList(msgspec.Struct, frozen=True):
+    """A narrowed list that shows an entity though it should not, or does not though it should."""
+
+    scope: str
+    """Id of the entity that the list is narrowed to."""
+    kind: str
+    id: str
+    name: str
+    listed: bool
+    """Whether the list shows the entity."""
+
+
+class WrongTotal(msgspec.Struct, frozen=True):
+    """A total that differs from the number of entities that it stands for."""
+
+    kind: str
+    scope: str
+    """Id of the entity that the list is narrowed to; empty for the list of the whole kind."""
+    deleted: bool
+    status: str
+    """Empty for the entities without a status."""
+    counted: int
+    """How many entities there are."""
+    kept: int
+    """What the read model says."""
+
+
+class EntitySnapshot(Protocol):
+    """The read model in one consistent state, whatever is committed meanwhile."""
+
+    @property
+    def position(self) -> int:
+        """The checkpoint."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the log at the checkpoint."""
+
+    def ids(self) -> Iterator[str]:
+        """The ids of all entities, ascending."""
+
+    def entities(self, ids: Sequence[str] | None) -> Iterator[StoredEntity]:
+        """Those of these entities that are stored, in the order of `ids`; None: all, by id."""
+
+    def digests(self) -> Mapping[str, tuple[int, int]]:
+        """Kind -> number and digest of its entities, as kept while commits were applied."""
+
+    def wrong_lists(self) -> Iterator[WrongList]:
+        """Where the narrowed lists are not what the stored entities say."""
+
+    def wrong_totals(self) -> Iterator[WrongTotal]:
+        """Where the totals are not the numbers of stored entities."""
+
+
+class SortedReadModel(ReadModel, Protocol):
+    """Every entity of the catalog, kept in the order in which lists show them.
+
+    Reads may come from any thread, also while another thread or process commits, and each call sees
+    whole commits only.
+    """
+
+    def read_list(
+        self, request: ListRequest, place: Place | None
+    ) -> AbstractContextManager[ListReader]:
+        """Begins to read the page of `request`; `place` is what the request's cursor stands for.
+
+        The consistent state is held until the block ends.
+        """
+
+    def document(
+        self,
+        kind: str,
+        *,
+        entity_id: str | None = None,
+        fqn: str | None = None,
+        most_bytes: int | None = None,
+    ) -> StoredDocument | None:
+        """The entity of a kind with this id or (without one) this qualified name, if any.
+
+        Raises EntityTooLarge, without reading the entity, when its core and its optional fields
+        have more than `most_bytes` together; a database may do so already when one of the two has
+        more than half of that.
+        """
+
+    def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:
+        """Id -> JSON with every field that the entity has; ids that are not stored are left out."""
+
+    def digests(self) -> Mapping[str, tuple[int, int]]:
+        """Kind -> number of its entities, and the sum of their digests modulo 2**128."""
+
+    def deleted(self) -> Mapping[str, int]:
+        """Kind -> how many of its entities are soft-deleted; kinds without any may be absent."""
+
+    def apply(
+        self, entities: Mapping[str, StoredEntity | None], position: int, fingerprint: str
+    ) -> None:
+        """Store these entities by id, remove those that are None, and move the checkpoint.
+
+        Everything happens in one commit, lists, totals and digests included. Raises
+        StoreUnavailable when nothing was committed.
+        """
+
+    def snapshot(self) -> AbstractContextManager[EntitySnapshot]:
+        """One consistent state of the read model, kept readable until the block ends."""
+
+    def damage(self) -> list[str]:
+        """What the database itself finds wrong with its files; empty when that is nothing."""

@@ -1,0 +1,85 @@
+"""Writes stored entities to SQLite, and keeps lists, totals and digests equal to them."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from projections.entities.sqlite.tables import INSERT_ENTITY, WHOLE_KIND, add_digests
+from projections.entities.stored_entity import StoredEntity, decode_scopes
+
+
+class _Changes:
+    """What one commit adds to the totals and digests."""
+
+    def __init__(self) -> None:
+        self.totals: Counter[tuple[str, str, int, str]] = Counter()
+        """Kind, scope, deletion state and status -> number of entities."""
+        self.numbers: Counter[str] = Counter()
+        self.sums: Counter[str] = Counter()
+
+    def add(
+        self,
+        step: int,
+        key: tuple[str, int, str | None],
+        scopes: list[str],
+        digest: bytes,
+    ) -> None:
+        """Counts an entity (`step` 1) or uncounts it (-1); the key is kind, deletion state, status.
+
+        The digest is 16 bytes.
+        """
+        kind, deleted, status = key
+        for scope in (WHOLE_KIND, *scopes):
+            self.totals[kind, scope, deleted, status or ""] += step
+        self.numbers[kind] += step
+        self.sums[kind] += step * int.from_bytes(digest, "big")
+
+
+def write_entities(
+    connection: sqlite3.Connection, entities: Mapping[str, StoredEntity | None]
+) -> None:
+    """Replaces, adds or (None) removes entities by id, within the connection's transaction."""
+    changes = _Changes()
+    _remove(connection, entities, changes)
+    rows, scope_rows = [], []
+    for one in entities.values():
+        if one is None:
+            continue
+        scopes = decode_scopes(one.scopes)
+        rows.append(msgspec.structs.astuple(one))
+        scope_rows += [
+            (scope, one.kind, one.deleted, one.name, one.id, one.status) for scope in scopes
+        ]
+        changes.add(1, (one.kind, one.deleted, one.status), scopes, one.digest)
+    connection.executemany(INSERT_ENTITY, rows)
+    connection.executemany("INSERT INTO scopes VALUES (?,?,?,?,?,?)", scope_rows)
+    connection.executemany(
+        "INSERT INTO counters VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
+        [(*key, n) for key, n in changes.totals.items() if n],
+    )
+    add_digests(connection, {kind: (n, changes.sums[kind]) for kind, n in changes.numbers.items()})
+
+
+def _remove(connection: sqlite3.Connection, ids: Iterable[str], changes: _Changes) -> None:
+    """Takes out the rows of those entities that have any, and uncounts them."""
+    stored = connection.execute(
+        "SELECT e.kind, e.deleted, e.name, e.id, e.status, e.scopes, e.digest"
+        " FROM json_each(?) one CROSS JOIN entities e ON e.id = one.value",
+        (msgspec.json.encode([*ids]).decode(),),
+    )
+    keys, scope_keys = [], []
+    for kind, deleted, name, entity_id, status, scopes_json, digest in stored:
+        scopes = decode_scopes(scopes_json)
+        key = (kind, deleted, name, entity_id)
+        keys.append(key)
+        scope_keys += [(scope, *key) for scope in scopes]
+        changes.add(-1, (kind, deleted, status), scopes, digest)
+    connection.executemany(
+        "DELETE FROM entities WHERE kind = ? AND deleted = ? AND name = ? AND id = ?", keys
+    )
+    connection.executemany(
+        "DELETE FROM scopes WHERE scope = ? AND kind = ? AND deleted = ? AND name = ? AND id = ?",
+        scope_keys,
+    )

@@ -1,0 +1,115 @@
+"""The SQLite file of the sorted read model: its connections, transactions and snapshots."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from weakref import WeakSet
+
+from projections.entities.sqlite.errors import sqlite_errors
+from projections.entities.sqlite.tables import INDEXES, MOST_WAL_BYTES, PAGE_BYTES, TABLES
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that is closed when its thread is gone, as threads of a pool come and go."""
+
+    def __del__(self) -> None:
+        # One that could not be opened has nothing to close.
+        with suppress(sqlite3.ProgrammingError):
+            self.close()
+
+
+class EntityDatabase:
+    """The file, with one connection for each thread that reads or writes."""
+
+    def __init__(self, path: Path, *, writable: bool) -> None:
+        self.path = path
+        self._mode = "rwc" if writable else "rw"
+        self._local = threading.local()
+        self._opened: WeakSet[_Connection] = WeakSet()
+        self._lock = threading.Lock()
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """This thread's connection, in autocommit mode."""
+        connection: _Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self.connect()
+            with self._lock:
+                self._opened.add(connection)
+        return connection
+
+    def hand_over(self) -> None:
+        """Leaves this thread's connection to the caller, who closes it; the next is a new one."""
+        self._local.connection = None
+
+    def connect(self) -> _Connection:
+        """A new connection in autocommit mode, which the caller closes."""
+        # The mode has a reader fail on a file that is gone, instead of making an empty one.
+        connection = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?mode={self._mode}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=_Connection,
+        )
+        # The read model can be rebuilt, so it need not be synced at each commit.
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute("PRAGMA busy_timeout=5000")
+        connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
+        connection.execute("PRAGMA wal_autocheckpoint=4000")
+        connection.execute(f"PRAGMA journal_size_limit={MOST_WAL_BYTES}")
+        connection.execute("PRAGMA cache_size=-16384")
+        connection.execute("PRAGMA mmap_size=1073741824")
+        return connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """This thread's connection, in a transaction that is committed when the block ends.
+
+        An exception in the block rolls everything back. Raises StoreUnavailable.
+        """
+        with sqlite_errors():
+            connection = self.connection
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                # On a full disk SQLite has rolled back by itself.
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one consistent state of the file, however long it reads."""
+        with sqlite_errors():
+            connection = self.connect()
+            try:
+                # A scan through a memory map would count as this process's memory.
+                connection.execute("PRAGMA mmap_size=0")
+                connection.execute("BEGIN")
+                yield connection
+            finally:
+                connection.close()
+
+    def prepare(self) -> None:
+        """Makes the tables and indexes that are missing."""
+        with sqlite_errors():
+            self.connection.execute("PRAGMA journal_mode=WAL")
+            self.connection.executescript(TABLES + INDEXES)
+
+    def settle(self) -> None:
+        """Moves what the write-ahead log holds into the file itself, as far as readers let it."""
+        with sqlite_errors():
+            self.connection.execute("PRAGMA busy_timeout=0")
+            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Closes every thread's connection; nothing may use the database afterwards."""
+        with self._lock:
+            for connection in self._opened:
+                connection.close()
+            self._opened.clear()

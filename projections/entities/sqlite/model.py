@@ -1,0 +1,148 @@
+"""The port of the sorted read model over a SQLite file."""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from projections.entities.cursors import Place
+from projections.entities.entity_json import with_all_fields
+from projections.entities.port import EntityTooLarge, ListRequest, StoredDocument
+from projections.entities.sqlite.commit import write_entities
+from projections.entities.sqlite.database import EntityDatabase
+from projections.entities.sqlite.errors import sqlite_errors
+from projections.entities.sqlite.pages import SqliteListReader
+from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
+from projections.entities.sqlite.tables import read_digests
+from projections.entities.stored_entity import StoredEntity
+
+_BY_ID, _BY_FQN = (
+    f"SELECT core, optional, position, deleted FROM entities WHERE kind = ? AND {column} = ?"
+    for column in ("id", "fqn")
+)
+
+
+class SqliteReadModel:
+    """The sorted read model in the tables of one file; made by `open_read_model`."""
+
+    def __init__(self, database: EntityDatabase) -> None:
+        self.database = database
+
+    def checkpoint(self) -> int:
+        """The position of the log up to which the rows are current; 0 before the first commit."""
+        return self.anchor()[0]
+
+    def anchor(self) -> tuple[int, str]:
+        """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
+        with sqlite_errors():
+            row = self.database.connection.execute(
+                "SELECT position, mark FROM checkpoint"
+            ).fetchone()
+        return (0, "") if row is None else row
+
+    def count(self) -> int:
+        """The number of entities, soft-deleted ones included."""
+        with sqlite_errors():
+            row = self.database.connection.execute("SELECT sum(n) FROM digests").fetchone()
+        return row[0] or 0
+
+    def deleted(self) -> dict[str, int]:
+        """Kind -> how many of its entities are soft-deleted; kinds without any may be absent."""
+        with sqlite_errors():
+            rows = self.database.connection.execute(
+                "SELECT kind, sum(n) FROM counters WHERE scope = '' AND deleted = 1 GROUP BY kind"
+            ).fetchall()
+        return dict(rows)
+
+    def digests(self) -> dict[str, tuple[int, int]]:
+        """Kind -> number of its entities, and the sum of their digests modulo 2**128."""
+        with sqlite_errors():
+            return read_digests(self.database.connection)
+
+    def read_list(self, request: ListRequest, place: Place | None) -> SqliteListReader:
+        """Begins to read the page of `request`; `place` is what the request's cursor stands for."""
+        return SqliteListReader(self.database, request, place)
+
+    def document(
+        self,
+        kind: str,
+        *,
+        entity_id: str | None = None,
+        fqn: str | None = None,
+        most_bytes: int | None = None,
+    ) -> StoredDocument | None:
+        """The entity of a kind with this id or (without one) this qualified name, if any.
+
+        Raises EntityTooLarge, without reading the entity, when its core or its optional fields
+        have more than half of `most_bytes`.
+        """
+        sql, value = (_BY_ID, entity_id) if entity_id is not None else (_BY_FQN, fqn)
+        with sqlite_errors():
+            connection = self.database.connection
+            if most_bytes is None:
+                row = connection.execute(sql, (kind, value)).fetchone()
+            else:
+                unbounded = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, most_bytes // 2)
+                try:
+                    row = connection.execute(sql, (kind, value)).fetchone()
+                except sqlite3.DataError:
+                    raise EntityTooLarge from None
+                finally:
+                    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
+        return None if row is None else StoredDocument(row[0], row[1], row[2], bool(row[3]))
+
+    def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:
+        """Id -> JSON with every field that the entity has; ids that are not stored are left out."""
+        documents: dict[str, bytes] = {}
+        with sqlite_errors():
+            connection = self.database.connection
+            for entity_id in entity_ids:
+                row = connection.execute(
+                    "SELECT core, optional FROM entities WHERE id = ?", (entity_id,)
+                ).fetchone()
+                if row is not None:
+                    documents[entity_id] = with_all_fields(*row)
+        return documents
+
+    def apply(
+        self, entities: Mapping[str, StoredEntity | None], position: int, fingerprint: str
+    ) -> None:
+        """Stores these entities by id, removes those that are None, and moves the checkpoint."""
+        with self.database.transaction() as connection:
+            write_entities(connection, entities)
+            connection.execute(
+                "INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?)", (position, fingerprint)
+            )
+
+    @contextmanager
+    def snapshot(self) -> Iterator[SqliteEntitySnapshot]:
+        """One consistent state of the file, kept readable until the block ends."""
+        with self.database.snapshot() as connection:
+            yield SqliteEntitySnapshot(connection)
+
+    def damage(self) -> list[str]:
+        """What SQLite finds wrong with the file, its indexes included; 20 lines at most."""
+        with self.database.snapshot() as connection:
+            lines = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
+        return [] if lines == ["ok"] else lines
+
+    def close(self) -> None:
+        """Closes every connection; nothing may use the read model afterwards."""
+        self.database.close()
+
+
+def open_read_model(path: Path, *, writable: bool = True) -> SqliteReadModel:
+    """The read model in the file at `path`, which is made when it is missing and `writable`.
+
+    Raises Damaged when only building the read model anew helps, else StoreUnavailable.
+    """
+    model = SqliteReadModel(EntityDatabase(path, writable=writable))
+    try:
+        if writable:
+            model.database.prepare()
+        else:
+            model.checkpoint()
+    except BaseException:
+        model.close()
+        raise
+    return model

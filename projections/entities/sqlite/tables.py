@@ -1,0 +1,65 @@
+"""The tables of the sorted read model in SQLite.
+
+`entities` is keyed by the order of lists, so a page is a range scan; deletion state comes
+before the name because lists leave the soft-deleted out by default. `scopes` holds the same
+order once more for each entity that a list can be narrowed to (a service, a schema, the entity
+of a contract). `counters` holds every total and `digests` the sum of the digests of each kind's
+rows, both kept in the transaction that changes the rows.
+"""
+
+import sqlite3
+from collections.abc import Mapping
+
+from projections.entities.stored_entity import DIGEST_MODULUS
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS entities (
+    kind TEXT NOT NULL, deleted INTEGER NOT NULL, name TEXT NOT NULL, id TEXT NOT NULL,
+    fqn TEXT NOT NULL, status TEXT, scopes TEXT NOT NULL, position INTEGER NOT NULL,
+    core BLOB NOT NULL, optional BLOB NOT NULL, digest BLOB NOT NULL,
+    PRIMARY KEY (kind, deleted, name, id)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS scopes (
+    scope TEXT NOT NULL, kind TEXT NOT NULL, deleted INTEGER NOT NULL, name TEXT NOT NULL,
+    id TEXT NOT NULL, status TEXT,
+    PRIMARY KEY (scope, kind, deleted, name, id)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS counters (
+    kind TEXT NOT NULL, scope TEXT NOT NULL, deleted INTEGER NOT NULL, status TEXT NOT NULL,
+    n INTEGER NOT NULL,
+    PRIMARY KEY (kind, scope, deleted, status)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS digests (
+    kind TEXT PRIMARY KEY, n INTEGER NOT NULL, sum BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS checkpoint (
+    one INTEGER PRIMARY KEY CHECK (one = 1), position INTEGER NOT NULL, mark TEXT NOT NULL);
+"""
+INDEXES = """
+CREATE UNIQUE INDEX IF NOT EXISTS entities_by_id ON entities (id);
+CREATE UNIQUE INDEX IF NOT EXISTS entities_by_fqn ON entities (kind, fqn);
+CREATE INDEX IF NOT EXISTS entities_by_status ON entities (kind, deleted, status, name, id)
+    WHERE status IS NOT NULL;
+"""
+WHOLE_KIND = ""
+"""The scope of the counters of a list that no filter narrows."""
+INSERT_ENTITY = "INSERT INTO entities VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+PAGE_BYTES = 16_384
+"""Size of a page of the file. Rows have some kilobytes, and in tables without a rowid nearly each
+of them would overflow a page of the usual size."""
+MOST_WAL_BYTES = 64 * 1024 * 1024
+"""Size to which the write-ahead log is cut once nobody keeps the snapshot that made it grow."""
+
+
+def read_digests(connection: sqlite3.Connection) -> dict[str, tuple[int, int]]:
+    """Kind -> number of its rows and sum of their digests, of the kinds that have rows."""
+    rows = connection.execute("SELECT kind, n, sum FROM digests WHERE n > 0 ORDER BY kind")
+    return {kind: (n, int.from_bytes(total, "big")) for kind, n, total in rows}
+
+
+def add_digests(connection: sqlite3.Connection, changes: Mapping[str, tuple[int, int]]) -> None:
+    """Adds to each kind's number of rows and sum of digests; either change may be negative."""
+    known = connection.execute("SELECT kind, n, sum FROM digests").fetchall()
+    held = {kind: (n, int.from_bytes(total, "big")) for kind, n, total in known}
+    rows = []
+    for kind, (n, total) in changes.items():
+        before, sum_before = held.get(kind, (0, 0))
+        whole = (sum_before + total) % DIGEST_MODULUS
+        rows.append((kind, before + n, whole.to_bytes(16, "big")))
+    connection.executemany("INSERT OR REPLACE INTO digests VALUES (?,?,?)", rows)

@@ -1,0 +1,117 @@
+"""What the sorted read model stores of an entity, made from a state folded from the log."""
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from domain import document
+from domain.entity import Entity, fold
+from domain.event_store.port import RecordedEvent
+from domain.events import Body
+from domain.registry import KINDS
+from projections.feeding.port import Folded
+
+VERSION = 1
+"""Raised whenever the same states give other stored entities."""
+DIGEST_MODULUS = 1 << 128
+"""Sums of digests are kept modulo this number, so that they fit in 16 bytes."""
+
+
+class StoredEntity(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """One entity as the sorted read model stores it; encoded as an array of its fields."""
+
+    kind: str
+    deleted: int
+    """1 for a soft-deleted entity, else 0."""
+    name: str
+    id: str
+    fqn: str
+    status: str | None
+    scopes: str
+    """JSON array of the ids of the entities to which lists that show this one can be narrowed."""
+    position: int
+    """Position in the log of the entity's last event."""
+    core: bytes
+    """JSON object of the fields that every answer shows."""
+    optional: bytes
+    """JSON object of the fields that an answer shows only when they are asked for."""
+    digest: bytes
+    """Digest of all other fields, 16 bytes."""
+
+
+class _Referred(msgspec.Struct):
+    id: str
+
+
+_references = msgspec.json.Decoder(_Referred | list[_Referred])
+_scopes = msgspec.json.Decoder(list[str])
+_columns = msgspec.msgpack.Encoder()
+
+
+def stored_code() -> str:
+    """Digest of what decides how entities are stored, apart from the tables of a database."""
+    kinds = [
+        (kind.name, sorted(kind.optional), sorted(kind.filters.items()), kind.body.stand_ins("x"))
+        for kind in KINDS.values()
+    ]
+    return blake2b(msgspec.json.encode((VERSION, kinds)), digest_size=8).hexdigest()
+
+
+def stored_entity(folded: Folded) -> StoredEntity:
+    """What is stored of an entity in this state, which must not be purged."""
+    entity = folded.entity
+    core, optional = split_fields(entity)
+    columns = (
+        entity.kind,
+        int(entity.deleted),
+        entity.name,
+        entity.id,
+        entity.fqn,
+        entity.status,
+        msgspec.json.encode(scopes_of(entity)).decode(),
+        folded.position,
+        document.encode(core),
+        document.encode(optional),
+    )
+    return StoredEntity(*columns, columns_digest(columns))
+
+
+def columns_digest(columns: tuple[Any, ...]) -> bytes:
+    """Digest, 16 bytes, of the fields of a StoredEntity in order, without the digest itself.
+
+    The sum of the digests of a set of entities is a digest of the set.
+    """
+    return blake2b(_columns.encode(columns), digest_size=16).digest()
+
+
+def entity_of_stream(stream: Sequence[RecordedEvent]) -> StoredEntity | None:
+    """What is stored of an entity after all events of its stream; None when it is purged."""
+    entity_id = stream[0].entity_id
+    state = fold(entity_id, (recorded.event for recorded in stream))
+    if state is None or state.purged:
+        return None
+    return stored_entity(Folded(state, stream[-1].position))
+
+
+def split_fields(entity: Entity) -> tuple[Body, Body]:
+    """The fields that every answer shows, and those that `fields` of a request may add."""
+    core = document.fields(entity)
+    optional = {key: core.pop(key) for key in KINDS[entity.kind].optional if key in core}
+    return core, optional
+
+
+def scopes_of(entity: Entity) -> list[str]:
+    """Ids of the entities to which a list of this kind can be narrowed and still show `entity`."""
+    scopes: set[str] = set()
+    for key in KINDS[entity.kind].filters.values():
+        if (raw := entity.body.get(key)) is not None:
+            value = _references.decode(raw)
+            scopes.update(one.id for one in (value if isinstance(value, list) else (value,)))
+    return sorted(scopes)
+
+
+def decode_scopes(scopes: str) -> list[str]:
+    """The ids in the `scopes` of a StoredEntity."""
+    return _scopes.decode(scopes)

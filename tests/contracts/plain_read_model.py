@@ -1,0 +1,219 @@
+"""A sorted read model of plain objects: what every database is held against."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from projections.entities.cursors import Place
+from projections.entities.port import (
+    EntityTooLarge,
+    Include,
+    ListedEntity,
+    ListHead,
+    ListRequest,
+    StoredDocument,
+    WrongList,
+    WrongTotal,
+)
+from projections.entities.stored_entity import StoredEntity
+
+STATES = {
+    Include.NON_DELETED: {0},
+    Include.DELETED: {1},
+    Include.ALL: {0, 1},
+}
+
+
+class PlainReader:
+    """One page of a list, of the entities that there were when it was begun."""
+
+    def __init__(
+        self, entities: Iterable[StoredEntity], request: ListRequest, place: Place | None
+    ) -> None:
+        entities = list(entities)
+        scopes = {
+            value if request.kind.filters_by_id else named(entities, request.named_by(parameter))
+            for parameter, value in request.filters.items()
+        }
+        self.request = request
+        self.place = place
+        self.all = sorted(
+            (
+                one
+                for one in entities
+                if one.kind == request.kind.name
+                and one.deleted in STATES[request.include]
+                and request.status in (None, one.status)
+                and scopes <= {*json.loads(one.scopes)}
+            ),
+            key=lambda one: (one.name, one.id),
+        )
+
+    def passed_over(self) -> int:
+        return 0
+
+    def beyond(self, place: Place | None, *, backward: bool) -> list[StoredEntity]:
+        """The entities of the list on one side of a place, the nearest first."""
+        towards = self.all[::-1] if backward else self.all
+        if place is None:
+            return towards
+        here = place.name, place.id
+        return [
+            one
+            for one in towards
+            if (place.inclusive and (one.name, one.id) == here)
+            or ((one.name, one.id) < here if backward else (one.name, one.id) > here)
+        ]
+
+    def head(self, most_bytes: int) -> ListHead:
+        limit, backward = self.request.limit, self.request.backward
+        if not limit:
+            return ListHead(len(self.all), [], False, False, False)
+        beyond = self.beyond(self.place, backward=backward)
+        taken: list[StoredEntity] = []
+        size, cut_off = 0, False
+        for one in beyond[: limit + 1]:
+            taken.append(one)
+            size += len(one.core) + (len(one.optional) if self.request.fields else 0)
+            if size >= most_bytes:
+                cut_off = True
+                break
+        ahead, taken = len(taken) > limit, taken[:limit]
+        behind = self.place is not None and len(beyond) < len(self.all)
+        if backward:
+            taken.reverse()
+        return ListHead(len(self.all), [*map(self.listed, taken)], cut_off, ahead, behind)
+
+    def rest(self, head: ListHead, part_bytes: int) -> Iterator[Sequence[ListedEntity]]:
+        page = self.beyond(self.place, backward=self.request.backward)[: self.request.limit]
+        left = page[len(head.entities) :]
+        if self.request.backward:
+            left.reverse()
+        for one in left:
+            yield [self.listed(one)]
+
+    def goes_on(self, place: Place) -> bool:
+        return bool(self.beyond(place, backward=self.request.backward))
+
+    def hand_over(self) -> None:
+        """Any thread may read plain objects."""
+
+    def listed(self, one: StoredEntity) -> ListedEntity:
+        return one.name, one.id, one.core, one.optional if self.request.fields else None
+
+
+def named(entities: Iterable[StoredEntity], names: Iterable[tuple[str, str]]) -> str | None:
+    """The id of the first of these entities (kind and qualified name) that there is."""
+    ids = {(one.kind, one.fqn): one.id for one in entities}
+    return next((ids[name] for name in names if name in ids), None)
+
+
+class PlainSnapshot:
+    """The entities that there were when the snapshot was taken."""
+
+    def __init__(
+        self, entities: Mapping[str, StoredEntity], position: int, fingerprint: str
+    ) -> None:
+        self.stored = dict(sorted(entities.items()))
+        self.position = position
+        self.fingerprint = fingerprint
+
+    def ids(self) -> Iterator[str]:
+        return iter(self.stored)
+
+    def entities(self, ids: Sequence[str] | None) -> Iterator[StoredEntity]:
+        wanted = self.stored if ids is None else ids
+        return (self.stored[one] for one in wanted if one in self.stored)
+
+    def digests(self) -> dict[str, tuple[int, int]]:
+        return digests(self.stored.values())
+
+    def wrong_lists(self) -> Iterator[WrongList]:
+        return iter(())
+
+    def wrong_totals(self) -> Iterator[WrongTotal]:
+        return iter(())
+
+
+def digests(entities: Iterable[StoredEntity]) -> dict[str, tuple[int, int]]:
+    numbers: Counter[str] = Counter()
+    sums: Counter[str] = Counter()
+    for one in entities:
+        numbers[one.kind] += 1
+        sums[one.kind] += int.from_bytes(one.digest, "big")
+    return {kind: (n, sums[kind] % 2**128) for kind, n in numbers.items()}
+
+
+class PlainReadModel:
+    """The sorted read model as a dictionary of entities by id."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, StoredEntity] = {}
+        self.position, self.fingerprint = 0, ""
+
+    def checkpoint(self) -> int:
+        return self.position
+
+    def anchor(self) -> tuple[int, str]:
+        return self.position, self.fingerprint
+
+    def count(self) -> int:
+        return len(self.stored)
+
+    def digests(self) -> dict[str, tuple[int, int]]:
+        return digests(self.stored.values())
+
+    def deleted(self) -> dict[str, int]:
+        return dict(Counter(one.kind for one in self.stored.values() if one.deleted))
+
+    @contextmanager
+    def read_list(self, request: ListRequest, place: Place | None) -> Iterator[PlainReader]:
+        yield PlainReader(self.stored.values(), request, place)
+
+    def document(
+        self,
+        kind: str,
+        *,
+        entity_id: str | None = None,
+        fqn: str | None = None,
+        most_bytes: int | None = None,
+    ) -> StoredDocument | None:
+        for one in self.stored.values():
+            if one.kind == kind and (one.id == entity_id if entity_id else one.fqn == fqn):
+                if most_bytes is not None and len(one.core) + len(one.optional) > most_bytes:
+                    raise EntityTooLarge
+                return StoredDocument(one.core, one.optional, one.position, bool(one.deleted))
+        return None
+
+    def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:
+        return {
+            one: json.dumps(
+                {**json.loads(self.stored[one].core), **json.loads(self.stored[one].optional)},
+                separators=(",", ":"),
+                ensure_ascii=False,
+            ).encode()
+            for one in entity_ids
+            if one in self.stored
+        }
+
+    def apply(
+        self, entities: Mapping[str, StoredEntity | None], position: int, fingerprint: str
+    ) -> None:
+        stored = self.stored | {key: one for key, one in entities.items() if one is not None}
+        for key, one in entities.items():
+            if one is None:
+                stored.pop(key, None)
+            else:
+                json.loads(one.scopes)
+        self.stored, self.position, self.fingerprint = stored, position, fingerprint
+
+    @contextmanager
+    def snapshot(self) -> Iterator[PlainSnapshot]:
+        yield PlainSnapshot(self.stored, self.position, self.fingerprint)
+
+    def damage(self) -> list[str]:
+        return []
+
+    def close(self) -> None:
+        """Nothing is open."""

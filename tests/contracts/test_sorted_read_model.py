@@ -1,0 +1,393 @@
+"""What every sorted read model keeps to: order, totals, whole commits, and the same cursors."""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.errors import InvalidInput
+from domain.registry import KINDS
+from projections.entities import list_pages
+from projections.entities.list_pages import list_page
+from projections.entities.port import EntityTooLarge, Include, ListRequest, SortedReadModel
+from projections.entities.sqlite.model import open_read_model
+from projections.entities.stored_entity import StoredEntity, columns_digest
+from tests.contracts.plain_read_model import PlainReadModel
+
+OpenModel = Callable[[Path], SortedReadModel]
+BACKENDS: dict[str, OpenModel] = {
+    "sqlite file": lambda directory: open_read_model(directory / "entities.db"),
+    "plain objects": lambda _: PlainReadModel(),
+}
+TABLE, CONTRACT, SCHEMA = KINDS["table"], KINDS["dataContract"], KINDS["databaseSchema"]
+
+
+@pytest.fixture(params=BACKENDS)
+def model(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SortedReadModel]:
+    opened = BACKENDS[request.param](tmp_path)
+    yield opened
+    opened.close()
+
+
+def uuid(number: int) -> str:
+    return f"00000000-0000-7000-8000-{number:012}"
+
+
+def stored(
+    number: int,
+    name: str,
+    kind: str = "table",
+    *,
+    deleted: int = 0,
+    status: str | None = None,
+    scopes: list[str] | None = None,
+    position: int = 1,
+    **optional: Any,
+) -> StoredEntity:
+    core = {"id": uuid(number), "name": name, "version": 0.1}
+    columns = (
+        kind,
+        deleted,
+        name,
+        uuid(number),
+        f"{name}_{number}",
+        status,
+        json.dumps(scopes or []),
+        position,
+        msgspec.json.encode(core),
+        msgspec.json.encode(optional),
+    )
+    return StoredEntity(*columns, columns_digest(columns))
+
+
+def fill(model: SortedReadModel, *entities: StoredEntity, position: int = 1) -> None:
+    model.apply({one.id: one for one in entities}, position, f"at {position}")
+
+
+def page(model: SortedReadModel, limit: int = 10, **options: Any) -> dict[str, Any]:
+    request = ListRequest(**{"kind": TABLE, "limit": limit, **options})
+    answer: dict[str, Any] = json.loads(b"".join(list_page(model, request)))
+    return answer
+
+
+def names(answer: dict[str, Any]) -> list[str]:
+    return [item["name"] for item in answer["data"]]
+
+
+def test_model_without_commits_is_empty(model: SortedReadModel) -> None:
+    assert (model.checkpoint(), model.anchor(), model.count()) == (0, (0, ""), 0)
+    assert (model.digests(), model.deleted()) == ({}, {})
+    assert page(model) == {"data": [], "paging": {"total": 0}}
+    assert (model.document("table", entity_id=uuid(1)), model.documents([uuid(1)])) == (None, {})
+    with model.snapshot() as snapshot:
+        assert (snapshot.position, snapshot.fingerprint) == (0, "")
+        assert [*snapshot.ids(), *snapshot.entities(None)] == []
+
+
+def test_commit_stores_replaces_and_removes_with_its_checkpoint(model: SortedReadModel) -> None:
+    fill(model, stored(1, "a"), stored(2, "b"), stored(3, "c"))
+    moved = stored(1, "z", deleted=1, position=4)
+
+    model.apply({uuid(1): moved, uuid(2): None, uuid(9): None}, 7, "seven")
+
+    assert (model.checkpoint(), model.anchor(), model.count()) == (7, (7, "seven"), 2)
+    assert names(page(model, include=Include.ALL)) == ["c", "z"]
+    assert page(model) == {
+        "data": [{"id": uuid(3), "name": "c", "version": 0.1}],
+        "paging": {"total": 1},
+    }
+    assert model.deleted() == {"table": 1}
+
+
+def test_commit_that_fails_changes_nothing(model: SortedReadModel) -> None:
+    fill(model, stored(1, "a"))
+    broken = msgspec.structs.replace(stored(2, "b"), scopes="[")
+
+    with pytest.raises(ValueError, match=r".+"):
+        fill(model, stored(1, "aa"), broken, position=2)
+
+    assert (model.anchor(), names(page(model))) == ((1, "at 1"), ["a"])
+
+
+def test_digests_are_sums_over_what_is_stored(model: SortedReadModel) -> None:
+    a, b, c = stored(1, "a"), stored(2, "b"), stored(3, "c", "dashboard")
+    fill(model, a, b, c)
+    fill(model, changed := stored(1, "a", position=2), position=2)
+
+    def total(*entities: StoredEntity) -> int:
+        return sum(int.from_bytes(one.digest, "big") for one in entities) % 2**128
+
+    expected = {"table": (2, total(changed, b)), "dashboard": (1, total(c))}
+    assert model.digests() == expected
+    with model.snapshot() as snapshot:
+        assert snapshot.digests() == expected
+    model.apply({one.id: None for one in (a, b, c)}, 3, "")
+    assert (model.digests(), model.count()) == ({}, 0)
+
+
+def test_documents_are_found_by_id_and_by_name(model: SortedReadModel) -> None:
+    one = stored(1, "a", position=3, tags=[], columns=[{"name": "id"}])
+    fill(model, one, stored(2, "b", deleted=1))
+
+    for which in ({"entity_id": one.id}, {"fqn": one.fqn}):
+        document = model.document("table", **which)  # type: ignore[arg-type]
+        assert document is not None
+        assert (document.core, document.optional) == (one.core, one.optional)
+        assert (document.position, document.deleted) == (3, False)
+        assert model.document("dashboard", **which) is None  # type: ignore[arg-type]
+    deleted = model.document("table", entity_id=uuid(2))
+    assert deleted is not None
+    assert deleted.deleted
+    assert {
+        key: json.loads(value) for key, value in model.documents([uuid(1), uuid(9)]).items()
+    } == {uuid(1): {**json.loads(one.core), "tags": [], "columns": [{"name": "id"}]}}
+
+
+def test_document_above_a_size_is_not_read(model: SortedReadModel) -> None:
+    fill(model, stored(1, "a", description="x" * 1_000))
+
+    with pytest.raises(EntityTooLarge):
+        model.document("table", entity_id=uuid(1), most_bytes=500)
+    assert model.document("table", entity_id=uuid(1), most_bytes=4_000) == model.document(
+        "table", entity_id=uuid(1)
+    )
+
+
+def test_list_is_in_code_point_order_of_names_then_ids(model: SortedReadModel) -> None:
+    given = ["b", "B", "a", "é", "e\u0301", "Я", "10", "9", "a.b", 'q"q', "\U0001f600", "\uffee"]
+    fill(
+        model, *(stored(n, name) for n, name in enumerate(given)), stored(90, "a"), stored(80, "a")
+    )
+
+    answer = page(model, 100)
+
+    assert names(answer) == sorted([*given, "a", "a"])
+    ids = [item["id"] for item in answer["data"] if item["name"] == "a"]
+    assert ids == [uuid(2), uuid(80), uuid(90)]
+
+
+def test_cursors_are_these_bytes_for_every_database(model: SortedReadModel) -> None:
+    fill(model, *(stored(n, name) for n, name in enumerate("abcde")))
+
+    first = page(model, 2)["paging"]
+    second = page(model, 2, after=first["after"])["paging"]
+
+    assert first == {"total": 5, "after": "I6xU8OEUQ38AAAAAAAAAcACAAAAAAAAAAWI"}
+    assert second == {
+        "total": 5,
+        "before": "b-nNlJ8EZm8BAAAAAAAAcACAAAAAAAAAAmM",
+        "after": "q2xx91X5LJMAAAAAAAAAcACAAAAAAAAAA2Q",
+    }
+
+
+def test_pages_forward_then_backward_give_the_same(model: SortedReadModel) -> None:
+    fill(model, *(stored(n, name) for n, name in enumerate("abcde")))
+    first = page(model, 2)
+    second = page(model, 2, after=first["paging"]["after"])
+    third = page(model, 2, after=second["paging"]["after"])
+    back = page(model, 2, before=third["paging"]["before"])
+    start = page(model, 2, before=back["paging"]["before"])
+
+    assert [names(one) for one in (first, second, third)] == [["a", "b"], ["c", "d"], ["e"]]
+    assert (back, start) == (second, first)
+    assert [sorted(one["paging"]) for one in (first, third)] == [
+        ["after", "total"],
+        ["before", "total"],
+    ]
+    with pytest.raises(InvalidInput, match="not a cursor of this list"):
+        page(model, 2, after=first["paging"]["after"], include=Include.ALL)
+
+
+def test_page_emptied_by_a_commit_leads_back(model: SortedReadModel) -> None:
+    fill(model, *(stored(n, name) for n, name in enumerate("abc")))
+    cursor = page(model, 2)["paging"]["after"]
+    model.apply({uuid(2): None}, 2, "")
+
+    empty = page(model, 2, after=cursor)
+
+    assert (empty["data"], sorted(empty["paging"])) == ([], ["before", "total"])
+    assert names(page(model, 2, before=empty["paging"]["before"])) == ["a", "b"]
+
+
+def test_totals_and_pages_are_narrowed_alike(model: SortedReadModel) -> None:
+    entity, other = uuid(500), uuid(501)
+    fill(
+        model,
+        stored(1, "a", "dataContract", status="Draft", scopes=[entity]),
+        stored(2, "b", "dataContract", status="Active", scopes=[entity, other]),
+        stored(3, "c", "dataContract", status="Active", scopes=[other]),
+        stored(4, "d", "dataContract", deleted=1, status="Active", scopes=[entity]),
+        stored(5, "e"),
+    )
+
+    def narrowed(**options: Any) -> list[str]:
+        answer = page(model, kind=CONTRACT, **options)
+        assert answer["paging"] == {"total": len(answer["data"])}
+        return names(answer)
+
+    assert narrowed() == ["a", "b", "c"]
+    assert narrowed(include=Include.DELETED) == ["d"]
+    assert narrowed(include=Include.ALL) == ["a", "b", "c", "d"]
+    assert narrowed(status="Active") == ["b", "c"]
+    assert narrowed(filters={"entity": entity}) == ["a", "b"]
+    assert narrowed(filters={"entity": entity}, include=Include.ALL) == ["a", "b", "d"]
+    assert narrowed(filters={"entity": entity}, status="Active") == ["b"]
+    assert narrowed(filters={"entity": uuid(999)}) == []
+
+
+def test_list_is_narrowed_to_entities_by_their_names(model: SortedReadModel) -> None:
+    schema = stored(1, "s", "databaseSchema")
+    service = stored(2, "v", "databaseService")
+    fill(model, schema, service, stored(3, "a", scopes=[schema.id, service.id]))
+    fill(model, stored(4, "b", scopes=[service.id]), position=2)
+
+    assert names(page(model, filters={"databaseSchema": schema.fqn})) == ["a"]
+    both = {"databaseSchema": schema.fqn, "service": service.fqn}
+    assert page(model, 0, filters=both) == {"data": [], "paging": {"total": 1}}
+    assert names(page(model, filters=both)) == ["a"]
+    assert names(page(model, filters={"service": service.fqn})) == ["a", "b"]
+    assert names(page(model, filters={"service": "nowhere"})) == []
+
+
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("most", [1, 60, 150, 10_000])
+def test_page_cut_off_by_its_size_is_whole_with_its_rest(
+    model: SortedReadModel, monkeypatch: pytest.MonkeyPatch, most: int, backward: bool
+) -> None:
+    fill(model, *(stored(n, name) for n, name in enumerate("abcdefg")))
+    cursor = page(model, 1)["paging"]["after"]
+    options = {"after": cursor}
+    if backward:
+        options = {"before": page(model, 5, after=cursor)["paging"]["after"]}
+        options = {"before": page(model, 1, after=options["before"])["paging"]["before"]}
+    expected = page(model, 4, **options)
+    monkeypatch.setattr(list_pages, "MOST_BYTES", most)
+
+    request = ListRequest(kind=TABLE, limit=4, **options)
+    chunks = list_page(model, request)
+    first = next(chunks)
+    with ThreadPoolExecutor(1) as thread:
+        rest = thread.submit(b"".join, chunks).result()
+
+    assert (first == b"") == (most < 10_000)
+    assert json.loads(first + rest) == expected
+
+
+def test_reads_see_one_state_while_commits_go_on(model: SortedReadModel) -> None:
+    fill(model, *(stored(n, name) for n, name in enumerate("abcd")))
+    request = ListRequest(kind=TABLE, limit=3)
+    with (
+        ThreadPoolExecutor(1) as thread,
+        model.read_list(request, None) as reader,
+        model.snapshot() as snapshot,
+    ):
+        head = reader.head(1)
+        thread.submit(model.apply, {uuid(1): None, uuid(5): stored(5, "aa")}, 2, "").result()
+        read = [*head.entities, *chain.from_iterable(reader.rest(head, 1))]
+        assert [one[0] for one in read] == ["a", "b", "c"]
+        assert [*snapshot.ids()] == [uuid(0), uuid(1), uuid(2), uuid(3)]
+        assert snapshot.position == 1
+
+    assert names(page(model)) == ["a", "aa", "c", "d"]
+
+
+def test_snapshot_gives_entities_as_they_were_stored(model: SortedReadModel) -> None:
+    scopes = [uuid(7), uuid(8)]
+    entities = [
+        stored(2, "a", status="Draft", scopes=scopes, tags=[]),
+        stored(1, "b", "dashboard", deleted=1),
+    ]
+    fill(model, *entities, position=6)
+
+    with model.snapshot() as snapshot:
+        assert (snapshot.position, snapshot.fingerprint) == (6, "at 6")
+        assert [*snapshot.entities(None)] == [entities[1], entities[0]]
+        assert [*snapshot.entities([uuid(2), uuid(9)])] == [entities[0]]
+        assert ([*snapshot.wrong_lists()], [*snapshot.wrong_totals()]) == ([], [])
+    assert model.damage() == []
+
+
+changes = st.lists(
+    st.dictionaries(
+        st.integers(0, 9),
+        st.none()
+        | st.tuples(
+            st.sampled_from(["a", "b", "c", "Ω"]),
+            st.integers(0, 1),
+            st.sampled_from([None, "Draft", "Active"]),
+            st.sets(st.integers(20, 22)),
+        ),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    batches=changes,
+    include=st.sampled_from(Include),
+    status=st.sampled_from([None, "Draft"]),
+    scope=st.sampled_from([None, 20, 21]),
+    limit=st.integers(1, 4),
+)
+def test_every_page_of_every_database_has_the_same_bytes(
+    batches: list[dict[int, Any]],
+    include: Include,
+    status: str | None,
+    scope: int | None,
+    limit: int,
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        models = [make(Path(folder)) for make in BACKENDS.values()]
+        for position, batch in enumerate(batches, 1):
+            for model in models:
+                model.apply(
+                    {
+                        uuid(number): made
+                        and stored(
+                            number,
+                            made[0],
+                            "dataContract",
+                            deleted=made[1],
+                            status=made[2],
+                            scopes=[uuid(one) for one in sorted(made[3])],
+                        )
+                        for number, made in batch.items()
+                    },
+                    position,
+                    "",
+                )
+        answers = []
+        for model in models:
+            narrowed = {} if scope is None else {"entity": uuid(scope)}
+            which = {"include": include, "status": status, "filters": narrowed}
+            pages = walk(model, limit, "after", **which)
+            back = json.loads(pages[-1])["paging"].get("before")
+            if back is not None:
+                pages += walk(model, limit, "before", before=back, **which)
+            deleted = {kind: n for kind, n in model.deleted().items() if n}
+            answers.append((pages, model.digests(), model.count(), deleted))
+            model.close()
+    for answer in answers:
+        assert answer == answers[0]
+
+
+def walk(model: SortedReadModel, limit: int, side: str, **options: Any) -> list[bytes]:
+    """All pages from the one that the options name, on one side of it."""
+    pages: list[bytes] = []
+    while True:
+        request = ListRequest(kind=CONTRACT, limit=limit, **options)
+        pages.append(b"".join(list_page(model, request)))
+        paging = json.loads(pages[-1])["paging"]
+        if side not in paging:
+            return pages
+        options[side] = paging[side]

@@ -1,0 +1,105 @@
+"""How pages of lists are read from SQLite: plans, statements, connections and snapshots."""
+
+import sqlite3
+from typing import Any
+
+import pytest
+
+from domain.registry import KINDS
+from projections.entities import list_pages
+from projections.entities.cursors import Place
+from projections.entities.list_pages import list_page
+from projections.entities.port import ListRequest
+from projections.entities.sqlite import list_sql
+from projections.entities.sqlite.list_sql import Selection
+from tests.projections.conftest import Fixture
+
+
+def read(catalog: Fixture, limit: int, **options: Any) -> bytes:
+    """A page of tables, whether it takes long or not."""
+    return b"".join(
+        list_page(catalog.entities, ListRequest(kind=KINDS["table"], limit=limit, **options))
+    )
+
+
+@pytest.mark.parametrize("limit", [9, 19])
+def test_read_page_leaves_no_snapshot(catalog: Fixture, limit: int) -> None:
+    catalog.schema()
+    for number in range(20):
+        catalog.table(f"t{number:02}", description="x" * 100_000)
+    catalog.project()
+
+    read(catalog, limit)
+
+    # A snapshot that is left would keep the write-ahead log from being used again.
+    catalog.table("after")
+    catalog.project()
+    checkpoint = catalog.entities.database.connect().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert checkpoint.fetchone() == (0, 0, 0)
+
+
+@pytest.mark.parametrize("scopes", [(), ("a",), ("a", "b")])
+@pytest.mark.parametrize("states", [(0,), (0, 1)])
+@pytest.mark.parametrize("status", [None, "Draft"])
+@pytest.mark.parametrize("backward", [False, True])
+def test_list_reads_its_rows_in_order(
+    catalog: Fixture, scopes: Any, states: Any, status: Any, backward: bool
+) -> None:
+    selected = Selection("dataContract", states, status, scopes)
+    sql, parameters = list_sql.rows(selected, Place("n", "i"), backward=backward, optional=True)
+    plan = catalog.entities.database.connection.execute(
+        f"EXPLAIN QUERY PLAN {sql}", (*parameters, 10)
+    )
+
+    steps = [row[3] for row in plan]
+    assert [step for step in steps if "B-TREE" in step or "MATERIALIZE" in step] == []
+    assert [step for step in steps if step.startswith("SCAN")] == []
+
+
+def test_list_closed_stream_lets_go_of_its_connection(
+    catalog: Fixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.schema()
+    for name in "abcde":
+        catalog.table(name)
+    catalog.project()
+    opened: list[sqlite3.Connection] = []
+    connect = catalog.entities.database.connect
+
+    def connecting() -> sqlite3.Connection:
+        opened.append(connect())
+        return opened[-1]
+
+    catalog.entities.database.hand_over()
+    monkeypatch.setattr(catalog.entities.database, "connect", connecting)
+    monkeypatch.setattr(list_pages, "MOST_ROWS", 4)
+    for steps in (1, 2, 3):
+        chunks = list_page(catalog.entities, ListRequest(kind=KINDS["table"], limit=100))
+        for _ in range(steps):
+            next(chunks, None)
+
+        chunks.close()
+
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            opened.pop().execute("SELECT 1")
+    # Of what does not take long the connection is kept.
+    for _ in range(2):
+        read(catalog, 4)
+        assert len(opened) == 1
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_list_runs_a_fixed_number_of_statements(
+    catalog: Fixture, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog.schema()
+    for number in range(rows):
+        catalog.table(f"t{number}")
+    catalog.project()
+    statements: list[str] = []
+    catalog.entities.database.connection.set_trace_callback(statements.append)
+
+    read(catalog, 3, fields=("columns", "tags"))
+
+    catalog.entities.database.connection.set_trace_callback(None)
+    assert len(statements) == 4, statements
