@@ -81,7 +81,10 @@ class LogSnapshot:
 
     def _rows(self, statement: str, *parameters: object) -> Iterator[Any]:
         try:
-            yield from self._connection.execute(statement, parameters)
+            # `yield from` would close the cursor of a reader that stopped early: an error if the
+            # connection was closed before.
+            for row in self._connection.execute(statement, parameters):  # noqa: UP028
+                yield row
         except sqlite3.Error as error:
             raise StoreUnavailable(f"the event log cannot be read to its end: {error}") from error
 

@@ -130,6 +130,28 @@ def test_log_is_held_against_an_export(data: Path, tmp_path: Path) -> None:
     assert f"log: {file}: {said}" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("log.ndjson", "line 5: the trailer is missing: the file was cut off"),
+        ("log.ndjson.gz", "cannot be read to its end: Compressed file ended before"),
+    ],
+)
+def test_export_that_was_cut_off_is_no_evidence(
+    built: Path, tmp_path: Path, name: str, said: str
+) -> None:
+    file = tmp_path / name
+    assert replay("export", str(file), "--data", str(built)).returncode == 0
+    file.write_bytes(file.read_bytes()[: 2_000 if name.endswith("json") else 500])
+
+    done = replay("verify", "log", "--against", str(file), "--data", str(built))
+
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: {file}")
+    assert said in line
+
+
 def test_writes_of_a_running_server_raise_no_alarm(data: Path) -> None:
     stopping = threading.Event()
     written: list[str] = []

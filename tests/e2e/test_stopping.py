@@ -1,0 +1,123 @@
+"""SIGTERM and SIGINT end `catalog serve` soon and cleanly, whatever it is doing."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from projections.feeding.daemon import is_projected
+from tests.e2e.conftest import catalog, replay
+
+SOON = 10.0
+"""Seconds; much less on a machine that is not busy with other tests."""
+
+
+@contextmanager
+def starting(directory: Path, workers: int) -> Iterator[subprocess.Popen[bytes]]:
+    """A server that has just been started."""
+    arguments = ["--port=0", f"--workers={workers}", f"--data={directory}"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "api.commands", "serve", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A group of its own, to be signalled as Ctrl-C does it.
+        process_group=0,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def until(process: subprocess.Popen[bytes], moment: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not moment():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def ended(process: subprocess.Popen[bytes], directory: Path) -> tuple[int, list[str]]:
+    """Exit code and what was said beside our own log and hints; nothing runs any more."""
+    began = time.monotonic()
+    said = process.communicate(timeout=60)[1].decode()
+    assert time.monotonic() - began < SOON, said
+    assert not directory.exists() or not is_projected(directory)
+    strange = [line for line in said.splitlines() if not line.startswith(("tokens: ", "{"))]
+    return process.returncode, strange
+
+
+@pytest.mark.parametrize(("workers", "number"), [(1, signal.SIGTERM), (2, signal.SIGINT)])
+@pytest.mark.parametrize("moment", ["secret", "projectors.lock", "events.db", "entities.json"])
+def test_signal_during_the_start_is_not_lost(
+    tmp_path: Path, moment: str, workers: int, number: signal.Signals
+) -> None:
+    with starting(tmp_path / "d", workers) as process:
+        until(process, (tmp_path / "d" / moment).exists)
+        os.killpg(process.pid, number)
+
+        assert ended(process, tmp_path / "d") == (0, [])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_signal_right_after_the_first_line_is_not_lost(tmp_path: Path, workers: int) -> None:
+    with starting(tmp_path / "d", workers) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"catalog listens on http://")
+        process.terminate()
+
+        assert ended(process, tmp_path / "d") == (0, [])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_signal_at_any_moment_ends_the_process(tmp_path: Path, workers: int) -> None:
+    for delay in (0, 200, 400, 700, 1_000):
+        with starting(tmp_path / "d", workers) as process:
+            time.sleep(delay / 1_000)
+            process.terminate()
+            code, strange = ended(process, tmp_path / "d")
+
+        # Before the program itself runs, the signal ends the interpreter that loads it.
+        assert (code in (0, -signal.SIGTERM), strange) == (True, []), delay
+
+
+@pytest.mark.parametrize(
+    ("workers", "moment"), [(1, "entities.next.json"), (1, "search.next.json"), (2, "search-1")]
+)
+def test_signal_during_the_first_build_interrupts_it(
+    tmp_path: Path, imported: Path, workers: int, moment: str
+) -> None:
+    directory = tmp_path / "d"
+    directory.mkdir()
+    (directory / "events.db").write_bytes((imported / "events.db").read_bytes())
+    with starting(directory, workers) as process:
+        until(process, (directory / moment).exists)
+        process.terminate()
+
+        assert ended(process, directory) == (0, [])
+    assert not (directory / "search.json").exists()
+    # What was left behind is no obstacle to the next one who builds.
+    assert replay("catch-up", "--data", str(directory)).returncode == 0
+    assert replay("verify", "--data", str(directory)).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A log whose search index takes seconds to build."""
+    directory = tmp_path_factory.mktemp("imported")
+    file = directory / "lines.jsonl"
+    lines = ['{"entityType":"glossary","name":"g","description":"a"}']
+    term = '{"entityType":"glossaryTerm","glossary":"g","name":"t%05d","description":"%s"}'
+    lines += [term % (number, f"word{number} " * 40) for number in range(5_000)]
+    file.write_text("\n".join(lines))
+    done = catalog("import", str(file), "--data", str(directory))
+    assert done.returncode == 0, done.stderr
+    return directory
