@@ -10,14 +10,17 @@ from typing import Any
 
 import click
 
+from api.heartbeat import Heart
 from api.log_writer import open_log_writer
 from api.settings import read_settings
+from api.termination import Termination
 from domain.errors import CatalogError, InvalidInput
 
 EXIT_BAD_LINES, EXIT_USAGE = 1, 2
 DAY = 86_400
 
 _data = click.option("--data", metavar="DIR", help="Data directory (CATALOG_DATA).")
+_heartbeat = click.option("--heartbeat", metavar="DESCRIPTOR", type=int, required=True)
 
 
 def told(command: Callable[..., None]) -> Callable[..., None]:
@@ -48,7 +51,9 @@ def main() -> None:
 @_data
 @told
 def serve(host: str | None, port: int | None, workers: int | None, data: str | None) -> None:
-    """Serve the HTTP API until stopped."""
+    """Serve the HTTP API until SIGTERM or SIGINT; exit code 0 then."""
+    termination = Termination()
+    termination.install()
     from api import logs, server, supervisor  # noqa: PLC0415 - start-up: tokens and import need no server
     from api.policies import open_policies  # noqa: PLC0415 - start-up: as above
     from api.tokens.secret import warn_of_readers  # noqa: PLC0415 - start-up: as above
@@ -64,47 +69,55 @@ def serve(host: str | None, port: int | None, workers: int | None, data: str | N
         try:
             listener = server.bind(settings.host, settings.port)
         except OSError as error:
-            raise InvalidInput(
-                f"cannot listen on {settings.host}:{settings.port}: {error}"
-            ) from None
-        address = listener.getsockname()
-        click.echo(f"catalog listens on http://{address[0]}:{address[1]}, data in {settings.data}")
-        if settings.makes_secret:
-            click.echo(
-                f"tokens: catalog token --subject NAME --role reader --data {settings.data}",
-                err=True,
-            )
+            address = f"{settings.host}:{settings.port}"
+            raise InvalidInput(f"cannot listen on {address}: {error}") from None
+
+        def announce() -> None:
+            termination.check()
+            host, port, *_ = listener.getsockname()
+            click.echo(f"catalog listens on http://{host}:{port}, data in {settings.data}")
+            if settings.makes_secret:
+                command = f"catalog token --subject NAME --role reader --data {settings.data}"
+                click.echo(f"tokens: {command}", err=True)
+
         if settings.workers == 1:
-            server.serve_alone(settings, listener, verifier, writer)
+            server.serve_alone(settings, listener, verifier, writer, termination, announce)
         else:
-            supervisor.supervise(settings, listener)
+            supervisor.supervise(settings, listener, announce)
 
 
 @main.command(hidden=True)
 @click.option("--socket", "descriptor", type=int, required=True)
+@_heartbeat
 @_data
 @told
-def worker(descriptor: int, data: str | None) -> None:
+def worker(descriptor: int, heartbeat: int, data: str | None) -> None:
     """Serve on an inherited socket; started by `serve --workers`."""
+    termination = Termination()
+    termination.install()
     from api import logs, server  # noqa: PLC0415 - start-up: tokens and import need no server
 
     settings = read_settings(data=data)
     with open_log_writer() as writer:
         logs.configure(settings.log_level, writer)
-        server.serve_worker(settings, socket.socket(fileno=descriptor), writer)
+        listener = socket.socket(fileno=descriptor)
+        server.serve_worker(settings, listener, writer, termination, Heart(heartbeat))
 
 
 @main.command(hidden=True)
+@_heartbeat
 @_data
 @told
-def project(data: str | None) -> None:
+def project(heartbeat: int, data: str | None) -> None:
     """Keep the projections current; started by `serve --workers`."""
+    termination = Termination()
+    termination.install()
     from api import logs, server  # noqa: PLC0415 - start-up: tokens and import need no server
 
     settings = read_settings(data=data)
     with open_log_writer() as writer:
         logs.configure(settings.log_level, writer)
-        server.project(settings)
+        server.project(settings, writer, termination, Heart(heartbeat))
 
 
 @main.command()

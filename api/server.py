@@ -10,13 +10,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import structlog
 import uvicorn
 
-from api.app import create_app
+from api.app import Application, create_app
 from api.connections import bounded
+from api.heartbeat import Heart
 from api.log_writer import LogWriter
 from api.services import make_services
 from api.settings import Settings
+from api.termination import Termination
 from api.tokens.verifier import TokenVerifier, open_verifier
 from projections.feeding.daemon import Daemon, ProjectorLock
 from projections.stores import Stores, make_directory, open_stores
@@ -25,9 +28,15 @@ _BACKLOG = 2_048
 _GRACE_SECONDS = 10
 _SWITCH_SECONDS = 0.001
 _PARENT_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
+_BATCH_SECONDS = 8.0
+"""How long the end of a process waits for the batch of a projector; less than the supervisor waits
+for the process."""
 _M_ARENA_MAX = -8
 """Of mallopt(3), in glibc's malloc.h."""
 _ARENAS = 2
+
+log = structlog.get_logger("catalog.server")
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -57,41 +66,59 @@ def make_daemon(stores: Stores, settings: Settings) -> Daemon:
 
 
 def serve_alone(
-    settings: Settings, listener: socket.socket, verifier: TokenVerifier, writer: LogWriter
+    settings: Settings,
+    listener: socket.socket,
+    verifier: TokenVerifier,
+    writer: LogWriter,
+    termination: Termination,
+    announce: Callable[[], None],
 ) -> None:
-    """Project and serve in this process until SIGTERM or SIGINT."""
+    """Project and serve in this process until SIGTERM or SIGINT.
+
+    Calls `announce` once the stores are open. Raises StoreUnavailable when they cannot be opened,
+    or when another process projects them.
+    """
     share_memory()
     # Projectors share the interpreter with the event loop; by default one of them could make a
     # list wait for 5 ms at a time.
     sys.setswitchinterval(_SWITCH_SECONDS)
-    with _projecting(settings) as (stores, daemon):
-        _serve(settings, stores, verifier, writer, listener, daemon.wake)
+    with _projecting(settings, writer) as (stores, daemon):
+        announce()
+        app = create_app(make_services(settings, stores, daemon.wake), verifier, writer)
+        _serve(app, settings, listener, termination, lambda: None)
 
 
-def serve_worker(settings: Settings, listener: socket.socket, writer: LogWriter) -> None:
+def serve_worker(
+    settings: Settings,
+    listener: socket.socket,
+    writer: LogWriter,
+    termination: Termination,
+    heart: Heart,
+) -> None:
     """Serve, while another process projects."""
     share_memory()
     _stop_with_parent()
     verifier = open_verifier(settings)
     stores = open_stores(settings.directory, writable=False)
     try:
-        _serve(settings, stores, verifier, writer, listener, lambda: None)
+        app = create_app(make_services(settings, stores), verifier, writer)
+        _serve(app, settings, listener, termination, heart.beat)
     finally:
         stores.close()
 
 
-def project(settings: Settings) -> None:
+def project(settings: Settings, writer: LogWriter, termination: Termination, heart: Heart) -> None:
     """Project without serving until SIGTERM or SIGINT."""
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
+    heart.beat_by_thread()
     _stop_with_parent()
-    with _projecting(settings):
-        stopped.wait()
+    with _projecting(settings, writer):
+        while True:
+            termination.check()
+            time.sleep(_CHECK_SECONDS)
 
 
 @contextmanager
-def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
+def _projecting(settings: Settings, writer: LogWriter) -> Iterator[tuple[Stores, Daemon]]:
     """The stores, opened and projected by this process alone."""
     make_directory(settings.directory)
     with ProjectorLock(settings.directory):
@@ -101,6 +128,13 @@ def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
             daemon.start()
             try:
                 yield stores, daemon
+            except SystemExit:
+                stores.interrupt()
+                if not daemon.stop(within=_BATCH_SECONDS):
+                    log.warning("left a batch unfinished, as a crash would; the next start does it")
+                    writer.close()
+                    os._exit(os.EX_OK)
+                raise
             finally:
                 stores.interrupt()
                 daemon.stop()
@@ -120,19 +154,27 @@ def _stop_with_parent() -> None:
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
 
 
+class _Server(uvicorn.Server):
+    """Uvicorn's server, which gives signs of life from its event loop."""
+
+    def __init__(self, config: uvicorn.Config, beat: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._beat = beat
+
+    async def on_tick(self, counter: int) -> bool:
+        """What the event loop does ten times a second; returns whether to end."""
+        self._beat()
+        return await super().on_tick(counter)
+
+
 def _serve(
+    app: Application,
     settings: Settings,
-    stores: Stores,
-    verifier: TokenVerifier,
-    writer: LogWriter,
     listener: socket.socket,
-    wake: Callable[[], None],
+    termination: Termination,
+    beat: Callable[[], None],
 ) -> None:
-    # Uvicorn raises the signal that stopped it once more; the default action would end the
-    # process before the projectors have finished their batch.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
-    app = create_app(make_services(settings, stores, wake), verifier, writer)
+    """Answer requests until a signal; raises SystemExit then, as uvicorn raises it once more."""
     config = uvicorn.Config(
         app,
         lifespan="on",
@@ -144,4 +186,5 @@ def _serve(
         timeout_keep_alive=75,
         ws="none",
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    termination.check()
+    _Server(config, beat).run(sockets=[listener])

@@ -24,6 +24,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Port to listen on; 0 takes a free one."""
     workers: Annotated[int, Meta(ge=1, le=64)] = 1
     """HTTP processes; from 2 on, the projectors run in a process of their own."""
+    worker_timeout: Annotated[float, Meta(ge=1.0, le=3_600.0)] = 30.0
+    """Seconds that one of several processes may give no sign of life before it is replaced."""
     jwt_secret: str | None = None
     """Shared secret of the tokens (HS256), at least 32 bytes; made in `data` if nothing is set."""
     jwt_secret_file: str | None = None

@@ -5,51 +5,108 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 
 import structlog
 
+from api.heartbeat import Pulse
 from api.settings import Settings
 from projections.feeding.daemon import ProjectorLock
 from projections.stores import make_directory, open_stores
 
 _POLL_SECONDS = 0.2
+_MOST_COUNTED_SECONDS = 2 * _POLL_SECONDS
+"""Of the time between two looks, what counts as silence. More of it means that the supervisor
+itself did not run: the machine was suspended, or is too busy to judge others."""
+_START_SECONDS = 120.0
+"""How long a process may take to its first sign of life, if that is more than the timeout."""
 _RESTART_SECONDS = 1.0
 _STOP_SECONDS = 15.0
 
 log = structlog.get_logger("catalog.supervisor")
 
 
-def supervise(settings: Settings, listener: socket.socket) -> None:
-    """Run the processes until SIGTERM or SIGINT; one that dies is started again."""
+def supervise(settings: Settings, listener: socket.socket, announce: Callable[[], None]) -> None:
+    """Run the processes until SIGTERM or SIGINT; one that ends or hangs is replaced.
+
+    Calls `announce` once the stores can be opened. Raises StoreUnavailable when they cannot, or
+    when another process projects them.
+    """
     make_directory(settings.directory)
     with ProjectorLock(settings.directory):
         open_stores(settings.directory).close()
+    announce()
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     roles = ["project", *(f"worker-{number}" for number in range(1, settings.workers + 1))]
-    running = {role: _start(role, settings, listener) for role in roles}
+    children = {role: _Child(role, settings, listener) for role in roles}
+    looked = time.monotonic()
     while not stopped.wait(_POLL_SECONDS):
-        for role, process in list(running.items()):
-            if process.poll() is not None:
-                log.error("process ended", role=role, exit_code=process.returncode)
-                if not stopped.wait(_RESTART_SECONDS):
-                    running[role] = _start(role, settings, listener)
+        now = time.monotonic()
+        passed, looked = min(now - looked, _MOST_COUNTED_SECONDS), now
+        for role, child in list(children.items()):
+            child.look(passed)
+            if child.has_ended() and not stopped.wait(_RESTART_SECONDS):
+                children[role] = _Child(role, settings, listener)
     # The workers first: their last writes still reach the read models.
     for role in reversed(roles):
-        running[role].terminate()
-    for process in running.values():
+        children[role].process.terminate()
+    ends = time.monotonic() + _STOP_SECONDS
+    for child in children.values():
+        child.wait(max(ends - time.monotonic(), 0.0))
+
+
+class _Child:
+    """A running process of one role, and how long it has been silent."""
+
+    def __init__(self, role: str, settings: Settings, listener: socket.socket) -> None:
+        """Starts the process; a worker inherits the listening socket."""
+        self._role = role
+        self._timeout = settings.worker_timeout
+        self._most_silence = max(_START_SECONDS, settings.worker_timeout)
+        self._silence = 0.0
+        self._killed = False
+        self._pulse = Pulse()
+        heart = self._pulse.heart_descriptor
+        command = [sys.executable, "-m", "api.commands", role.partition("-")[0]]
+        command += ["--data", str(settings.directory), "--heartbeat", str(heart)]
+        inherited = [heart]
+        if role != "project":
+            command += ["--socket", str(listener.fileno())]
+            inherited.append(listener.fileno())
+        self.process = subprocess.Popen(command, pass_fds=inherited)
+        self._pulse.release_heart()
+
+    def look(self, passed: float) -> None:
+        """Kill the process if it has been silent for too long; `passed` seconds are added."""
+        if self._pulse.was_felt():
+            self._silence, self._most_silence = 0.0, self._timeout
+            return
+        self._silence += passed
+        if self._silence > self._most_silence and not self._killed:
+            self._killed = True
+            log.error(
+                "process hangs: killed, as it gave no sign of life",
+                role=self._role,
+                pid=self.process.pid,
+                seconds=round(self._silence, 1),
+            )
+            self.process.kill()
+
+    def has_ended(self) -> bool:
+        """Whether the process is gone; says so in the log."""
+        if self.process.poll() is None:
+            return False
+        log.error("process ended", role=self._role, exit_code=self.process.returncode)
+        self._pulse.close()
+        return True
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the end of a process that was told to stop; kill it after so many seconds."""
         try:
-            process.wait(_STOP_SECONDS)
+            self.process.wait(seconds)
         except subprocess.TimeoutExpired:
-            process.kill()
-
-
-def _start(role: str, settings: Settings, listener: socket.socket) -> subprocess.Popen[bytes]:
-    """One process of a role; a worker inherits the listening socket."""
-    command = [sys.executable, "-m", "api.commands", role.partition("-")[0]]
-    command += ["--data", str(settings.directory)]
-    if role == "project":
-        return subprocess.Popen(command)
-    descriptor = listener.fileno()
-    return subprocess.Popen([*command, "--socket", str(descriptor)], pass_fds=[descriptor])
+            log.error("process did not stop: killed", role=self._role, pid=self.process.pid)
+            self.process.kill()

@@ -15,6 +15,7 @@ from api.responses import JSON
 from api.routes.signatures import route
 from api.services import Services
 from api.settings import Settings, read_settings
+from api.termination import Termination
 from api.tokens.verifier import TokenVerifier, open_verifier
 from benchmarks.running import CONSTANT
 from domain.registry import KINDS
@@ -53,7 +54,9 @@ def main(directory: Path) -> None:
     host, port = listener.getsockname()
     print(f"listening on http://{host}:{port}", flush=True)
     with open_log_writer() as writer:
-        server.serve_alone(settings, listener, open_verifier(settings), writer)
+        verifier, termination = open_verifier(settings), Termination()
+        termination.install()
+        server.serve_alone(settings, listener, verifier, writer, termination, lambda: None)
 
 
 if __name__ == "__main__":

@@ -111,13 +111,17 @@ class Daemon:
             thread.start()
             self._threads.append(thread)
 
-    def stop(self) -> None:
-        """Let each projector finish its batch, then end its thread."""
+    def stop(self, *, within: float | None = None) -> bool:
+        """Let each projector finish its batch, then end its thread.
+
+        False when a batch was not finished `within` so many seconds (None: however long it takes).
+        """
         self._stopping.set()
         self.wake()
+        ends = None if within is None else time.monotonic() + within
         for thread in self._threads:
-            thread.join()
-        self._threads.clear()
+            thread.join(None if ends is None else max(ends - time.monotonic(), 0.0))
+        return not any(thread.is_alive() for thread in self._threads)
 
     def wake(self) -> None:
         """Something was appended: look now rather than at the next poll."""

@@ -1,0 +1,136 @@
+"""Processes that hang are replaced; those that wait together with their supervisor are not."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.e2e.conftest import Server, serving
+
+TIMEOUT = 4.0
+
+
+class Family:
+    """A supervisor and its children."""
+
+    def __init__(self, server: Server, log: Path) -> None:
+        self.server = server
+        self._log = log
+
+    def children(self) -> dict[str, int]:
+        """Process ids by command: `project`, and the workers by the order of their start."""
+        pid = self.server.process.pid
+        found: dict[str, int] = {}
+        workers = 0
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            arguments = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+            if b"project" in arguments:
+                found["project"] = int(child)
+            elif b"worker" in arguments:
+                workers += 1
+                found[f"worker-{workers}"] = int(child)
+        return found
+
+    def said(self, event: str) -> list[dict[str, Any]]:
+        """The lines of the log about an event."""
+        lines = [json.loads(line) for line in self._log.read_text().splitlines() if line[0] == "{"]
+        return [line for line in lines if line["event"].startswith(event)]
+
+
+@contextmanager
+def family(directory: Path, **environment: str) -> Iterator[Family]:
+    file = directory / "log"
+    settings = {"CATALOG_WORKER_TIMEOUT": str(TIMEOUT), "CATALOG_ACCESS_LOG": "false"}
+    with (
+        file.open("w") as log,
+        serving(
+            directory / "d", "--workers", "2", log=log, **{**settings, **environment}
+        ) as server,
+    ):
+        yield Family(server, file)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def write(server: Server, name: str) -> str:
+    """Create a service on a connection of its own; the path of what was created."""
+    url = server.http.base_url.join("/v1/services/databaseServices")
+    body = {"name": name, "serviceType": "Mysql"}
+    answer = httpx.post(url, json=body, headers=server.http.headers, timeout=60)
+    assert answer.status_code == 201, answer.text
+    return f"{url}/{answer.json()['id']}"
+
+
+@pytest.mark.parametrize("role", ["project", "worker-1"])
+def test_stopped_process_is_killed_and_replaced(tmp_path: Path, role: str) -> None:
+    with family(tmp_path) as running:
+        victim = running.children()[role]
+        os.kill(victim, signal.SIGSTOP)
+        until(lambda: victim not in running.children().values() and len(running.children()) == 3)
+        write(running.server, "after")
+
+        def is_listed() -> bool:
+            url = running.server.http.base_url.join("/v1/services/databaseServices?limit=0")
+            answer = httpx.get(url, headers=running.server.http.headers, timeout=60)
+            return answer.status_code == 200 and answer.json()["paging"]["total"] == 1
+
+        until(is_listed)
+        (hanging,) = running.said("process hangs")
+        assert hanging["role"] == role if role == "project" else "worker" in hanging["role"]
+        assert hanging["pid"] == victim
+        assert hanging["seconds"] >= TIMEOUT
+        assert [line["exit_code"] for line in running.said("process ended")] == [-signal.SIGKILL]
+        assert running.server.stop() == 0
+
+
+def test_worker_whose_event_loop_is_blocked_is_replaced(tmp_path: Path) -> None:
+    # Loaded by each interpreter at its start; the other threads of a blocked process go on.
+    (tmp_path / "sitecustomize.py").write_text(
+        "import signal, time\nsignal.signal(signal.SIGUSR1, lambda *_: time.sleep(3_600))\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    with family(tmp_path, PYTHONPATH=path) as running:
+        victim = running.children()["worker-2"]
+        os.kill(victim, signal.SIGUSR1)
+        until(lambda: victim not in running.children().values() and len(running.children()) == 3)
+
+        assert [line["pid"] for line in running.said("process hangs")] == [victim]
+
+
+def test_processes_that_were_suspended_with_their_supervisor_are_left_alone(
+    tmp_path: Path,
+) -> None:
+    with family(tmp_path) as running:
+        before = running.children()
+        everybody = [running.server.process.pid, *before.values()]
+        for pid in everybody:
+            os.kill(pid, signal.SIGSTOP)
+        # The passing of time is what this is about.
+        time.sleep(2 * TIMEOUT)
+        for pid in everybody:
+            os.kill(pid, signal.SIGCONT)
+        write(running.server, "after")
+        time.sleep(TIMEOUT)
+
+        assert running.children() == before
+        assert running.said("process hangs") == []
+
+
+def test_process_that_is_stopped_does_not_keep_the_server_from_stopping(tmp_path: Path) -> None:
+    with family(tmp_path, CATALOG_WORKER_TIMEOUT="60") as running:
+        os.kill(running.children()["worker-1"], signal.SIGSTOP)
+
+        assert running.server.stop() == 0
+        assert len(running.said("process did not stop")) == 1
