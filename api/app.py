@@ -51,7 +51,7 @@ def create_app(services: Services, verifier: TokenVerifier, writer: LogWriter) -
             *entities,
             *search_routes(services),
             *audit_routes(services),
-            *system_routes(services, metrics),
+            *system_routes(services, metrics, verifier),
             *docs_routes(),
         ],
         middleware=[AccessMiddleware(verifier, open_policies(settings.policies), rate_limit)],

@@ -1,6 +1,7 @@
 """Version, health, readiness, metrics and the state of the projections."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +13,8 @@ from api.permissions import PUBLIC, Action, Permission
 from api.responses import Finished
 from api.routes.signatures import route
 from api.services import Services
+from api.tokens.key_cache import OVERDUE_SECONDS, STALE_SECONDS
+from api.tokens.verifier import TokenVerifier
 from projections.inspection import Inspection, inspect
 
 OPERATING = Permission(Action.OPERATE)
@@ -25,14 +28,18 @@ class Version(msgspec.Struct):
     timestamp: int
 
 
-class Readiness(msgspec.Struct):
+class Readiness(msgspec.Struct, omit_defaults=True):
     """Whether requests can be answered with fresh data, and what is in the way."""
 
     ready: bool
     problems: list[str]
+    degraded: list[str] = []
+    """What is in nobody's way yet, and wants mending; absent when there is nothing."""
 
 
-def system_routes(services: Services, metrics: Metrics) -> list[HTTPRouteHandler]:
+def system_routes(
+    services: Services, metrics: Metrics, verifier: TokenVerifier
+) -> list[HTTPRouteHandler]:
     """The routes that concern the service, not entities; paths from the root."""
     started = time.time_ns() // 1_000_000
     settings = services.settings
@@ -50,8 +57,9 @@ def system_routes(services: Services, metrics: Metrics) -> list[HTTPRouteHandler
         return await to_thread.run_sync(inspect, services.stores, limiter=inspecting)
 
     async def readyz() -> Finished:
-        problems = find_problems(await inspected(), settings.ready_lag)
-        return _json(Readiness(not problems, problems), 503 if problems else 200)
+        keys_gone, degraded = find_key_problems(verifier.key_ages())
+        problems = [*find_problems(await inspected(), settings.ready_lag), *keys_gone]
+        return _json(Readiness(not problems, problems, degraded), 503 if problems else 200)
 
     async def projections() -> Finished:
         return _json(await inspected())
@@ -81,6 +89,24 @@ def find_problems(inspection: Inspection, lag_limit: float) -> list[str]:
                 f" ({projection.lag} events)"
             )
     return problems
+
+
+def find_key_problems(ages: Sequence[float | None]) -> tuple[list[str], list[str]]:
+    """What is wrong with the keys of the issuers, by their ages: problems, and what may become one.
+
+    Everybody may ask for it, so issuers are counted, not named.
+    """
+    gone = sum(age is None for age in ages)
+    if gone == len(ages):
+        return ["no issuer has keys: every token is refused"], []
+    degraded = [f"{gone} of {len(ages)} issuers have no keys"] if gone else []
+    overdue = [age for age in ages if age is not None and age >= OVERDUE_SECONDS]
+    if overdue:
+        degraded.append(
+            f"keys of {len(overdue)} of {len(ages)} issuers could not be renewed for"
+            f" {max(overdue):.0f} s; they are used for {STALE_SECONDS:.0f} s"
+        )
+    return [], degraded
 
 
 def _json(value: Any, status: int = 200) -> Finished:

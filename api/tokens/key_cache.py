@@ -18,6 +18,8 @@ UNKNOWN_SECONDS = 60.0
 """Tokens with unknown key ids cause at most one request in this time."""
 STALE_SECONDS = 86_400.0
 """How long keys are used while their provider is down."""
+OVERDUE_SECONDS = 900.0
+"""Age from which keys are reported as old: three renewals have failed, and retries between them."""
 
 _NO_KEYS = KeySet()
 
@@ -37,7 +39,7 @@ class CachedKeys:
         self._load = load
         self._clock = clock
         self._keys = _NO_KEYS
-        self._due = self._stale_from = self._unknown_from = clock()
+        self._due = self._stale_from = self._unknown_from = self._renewed = clock()
         self._attempts = 0
         self._loading = Lock()
 
@@ -56,6 +58,10 @@ class CachedKeys:
     def current(self) -> KeySet:
         """The keys that count now: the same object as before unless they changed."""
         return self._keys if self._clock() < self._stale_from else _NO_KEYS
+
+    def age(self) -> float | None:
+        """Seconds since the keys that count now were got; None when there are none."""
+        return self._clock() - self._renewed if self.current().keys else None
 
     async def reload_for_unknown(self) -> None:
         """Look for a key that is not there, once a minute at most; joins a look under way."""
@@ -100,6 +106,7 @@ class CachedKeys:
             if self._keys is not _NO_KEYS:
                 log.info("keys changed", source=self.source, keys=[key.id for key in keys.keys])
             self._keys = keys
+        self._renewed = now
         self._due = now + REFRESH_SECONDS
         self._stale_from = now + STALE_SECONDS
 

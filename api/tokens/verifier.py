@@ -117,6 +117,10 @@ class TokenVerifier:
             if begin is not None and not begin <= now + self._leeway:
                 raise Unauthorized(Refusal.NOT_YET)
 
+    def key_ages(self) -> list[float | None]:
+        """For each issuer, how many seconds ago its keys were got; None where it has none now."""
+        return [trusted.cache.age() for trusted in self._trusted.values()]
+
     @asynccontextmanager
     async def refreshing(self, _: Any) -> AsyncIterator[None]:
         """Keep the keys current while the block runs (a lifespan of the application)."""

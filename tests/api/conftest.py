@@ -17,7 +17,7 @@ from api.services import make_services
 from api.settings import Settings
 from api.tokens.issuers import Issuer
 from api.tokens.minting import mint
-from api.tokens.verifier import open_verifier
+from api.tokens.verifier import TokenVerifier, open_verifier
 from projections.feeding.daemon import ProjectorLock
 from projections.stores import open_stores
 
@@ -100,7 +100,9 @@ class Client:
 
 
 @contextmanager
-def running(directory: Path, **options: Any) -> Iterator[Client]:
+def running(
+    directory: Path, *, verifier: TokenVerifier | None = None, **options: Any
+) -> Iterator[Client]:
     """A client of an application over stores in a directory, with settings of its own."""
     given = {"search_refresh": 0.01, "jwt_secret": SECRET, "access_log": False, **options}
     settings = Settings(data=str(directory), **given)
@@ -108,7 +110,9 @@ def running(directory: Path, **options: Any) -> Iterator[Client]:
         stores = open_stores(directory)
         daemon = make_daemon(stores, settings)
         app = create_app(
-            make_services(settings, stores, daemon.wake), open_verifier(settings), LogWriter(2)
+            make_services(settings, stores, daemon.wake),
+            verifier or open_verifier(settings),
+            LogWriter(2),
         )
         daemon.start()
         try:

@@ -6,9 +6,15 @@ import msgspec
 
 from api.log_writer import MOST_BYTES, LogWriter
 from api.metrics import Metrics
+from api.routes.system import find_key_problems
+from api.tokens.fetching import Unreachable
+from api.tokens.issuers import Issuer
+from api.tokens.key_cache import CachedKeys
+from api.tokens.keys import KeySet, read_key_set, secret_key_set
 from projections.feeding.daemon import ProjectorState, State, states_path
 from projections.inspection import inspect
-from tests.api.conftest import Client
+from tests.api.conftest import SECRET, Client, running
+from tests.api.tokens.made import ALGORITHMS, Clock, document, issuer, public_jwk, start, verifier
 from tests.projections.read_models import opened
 
 
@@ -35,6 +41,73 @@ def test_readiness_says_which_projection_stopped(client: Client) -> None:
 
     assert response.status_code == 503
     assert response.json() == {"ready": False, "problems": ["projection search is stopped"]}
+
+
+def provided_once(clock: Clock) -> CachedKeys:
+    """Keys of a provider that has not answered since the clock stood at its beginning."""
+    answers = [read_key_set(document(public_jwk("ES256")), ALGORITHMS)]
+
+    def load() -> tuple[KeySet, list[str]]:
+        if not answers:
+            raise Unreachable("no answer")
+        return answers.pop()
+
+    keys = CachedKeys("https://idp.example/keys", load, clock)
+    keys.start()
+    return keys
+
+
+def test_old_and_missing_keys_are_told_and_only_keys_of_nobody_are_in_the_way() -> None:
+    clock = Clock(0)
+    old = (issuer(), provided_once(clock))
+    secret = (Issuer(), start(secret_key_set(SECRET, "the secret")))
+    no_keys = CachedKeys("its keys", lambda: (KeySet(), []), clock)
+    lacking = (issuer(name="https://other.example"), no_keys)
+    verifiers = [verifier(old), verifier(old, secret), verifier(old, lacking)]
+
+    found = {}
+    for clock.now in (899, 900, 86_399, 86_400):
+        found[clock.now] = [find_key_problems(each.key_ages()) for each in verifiers]
+
+    def overdue(issuers: int, seconds: int) -> str:
+        return (
+            f"keys of 1 of {issuers} issuers could not be renewed for {seconds} s;"
+            " they are used for 86400 s"
+        )
+
+    none, nobody = "1 of 2 issuers have no keys", "no issuer has keys: every token is refused"
+    assert found == {
+        899: [([], []), ([], []), ([], [none])],
+        900: [([], [overdue(1, 900)]), ([], [overdue(2, 900)]), ([], [none, overdue(2, 900)])],
+        86_399: [
+            ([], [overdue(1, 86_399)]),
+            ([], [overdue(2, 86_399)]),
+            ([], [none, overdue(2, 86_399)]),
+        ],
+        86_400: [([nobody], []), ([], [none]), ([nobody], [])],
+    }
+
+
+def test_readiness_tells_of_old_keys_without_being_unready(tmp_path: Path) -> None:
+    clock = Clock(0)
+    with running(tmp_path, verifier=verifier((issuer(), provided_once(clock)))) as client:
+        clock.now = 1_000
+        late = client.http.get("/readyz")
+        clock.now = 86_400
+        gone = client.http.get("/readyz")
+
+    assert (late.status_code, gone.status_code) == (200, 503)
+    assert late.json() == {
+        "ready": True,
+        "problems": [],
+        "degraded": [
+            "keys of 1 of 1 issuers could not be renewed for 1000 s; they are used for 86400 s"
+        ],
+    }
+    assert gone.json() == {
+        "ready": False,
+        "problems": ["no issuer has keys: every token is refused"],
+    }
 
 
 def test_projections_stand_at_the_head(client: Client) -> None:
