@@ -10,9 +10,8 @@ from domain.bulk_import import BulkImport, batches
 from domain.event_store.log import EventLog, open_event_log
 from domain.requests import Caller
 from projections.generations.building import build
-from projections.generations.shelf import Shelf
 from projections.generations.switching import switch
-from projections.stores import Stores, entities_definition
+from projections.stores import Stores, entities_definition, open_shelf
 
 EVENTS_PER_COMMIT = 5_000
 ENTITIES = "entities-1.db"
@@ -47,9 +46,9 @@ class Workspace:
             log = open_event_log(directory / "events.db")
             load(log, plain_contracts(count) if plain else contracts(count))
             definition = entities_definition()
-            shelf = Shelf(directory, definition.name, definition.pattern)
+            shelf = open_shelf(directory, definition)
             generation = build(definition, shelf, log, lambda done, total: None)
-            switch(definition, shelf, log, generation)
+            switch(definition, shelf, log, generation, directory)
             log.close()
             self._contracts[count, plain] = directory
         return self._contracts[count, plain]

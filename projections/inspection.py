@@ -13,7 +13,6 @@ from domain.kinds import EntityKind
 from projections.feeding.daemon import is_projected, read_states
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import KindReport
-from projections.generations.shelf import Shelf
 from projections.search.documents import entity_digest
 from projections.stores import Stores
 
@@ -117,7 +116,7 @@ def _report(
         lag=max(head - checkpoint, 0),
         lag_seconds=_age_of_next(stores, checkpoint),
         entities=entities,
-        bytes=_shelf_size(live.shelf),
+        bytes=sum(live.shelf.size(number) for number in live.shelf.numbers()),
         generation=pointer.live.number if pointer.live else None,
         previous=pointer.previous.number if pointer.previous else None,
         built_at=pointer.live.built_at if pointer.live else None,
@@ -163,14 +162,6 @@ def inspect_entity(stores: Stores, kind: EntityKind, fqn: str) -> EntityInspecti
 def _age_of_next(stores: Stores, checkpoint: int) -> float:
     waiting = stores.log.read(checkpoint, 1)
     return max(time.time() - waiting[0].event.at / 1000, 0.0) if waiting else 0.0
-
-
-def _shelf_size(shelf: Shelf) -> int:
-    size = 0
-    for number in shelf.numbers():
-        path = shelf.path(number)
-        size += _size(path.parent, path.name)
-    return size
 
 
 def _size(directory: Path, name: str) -> int:

@@ -20,7 +20,8 @@ from projections.entities.verification_source import stored_entities
 from projections.feeding.port import Damaged, Progress
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition, KindReport
-from projections.generations.shelf import Shelf, storage_errors
+from projections.generations.folder_shelf import FolderShelf, storage_errors
+from projections.generations.shelf import Shelf
 from projections.generations.supervision import GenerationSupervisor
 from projections.search import bulk_build as search_load
 from projections.search import projection as search_projection
@@ -35,16 +36,15 @@ def entities_definition() -> Definition[SqliteReadModel]:
     """The sorted read model, in a SQLite file for each generation."""
     return Definition(
         name=EntityProjection.name,
-        pattern="entities-{}.db",
         code=lambda: _digest(stored_code(), TABLES, INDEXES),
-        open=lambda path, writable: open_read_model(path, writable=writable),
+        open=lambda address, writable: open_read_model(Path(address), writable=writable),
         check=file_check.check,
-        shut=file_check.shut,
-        trusted=file_check.take_stamp,
+        shut=_shut_entities,
+        trusted=_is_trusted,
         projection=EntityProjection,
         source=stored_entities,
         kinds=_entity_kinds,
-        load=bulk_load.load,
+        load=_load_entities,
         resumes=False,
         batch_size=5_000,
     )
@@ -54,12 +54,11 @@ def search_definition() -> Definition[SearchEngine]:
     """The search index, which keeps checksums of its own and checks them when it is opened."""
     return Definition(
         name=SearchProjection.name,
-        pattern="search-{}",
         code=lambda: _digest(search_projection.VERSION, schema_digest()),
         open=_open_engine,
         check=lambda engine, go_on: go_on(),
         shut=lambda engine: engine.close(),
-        trusted=lambda path: True,
+        trusted=lambda address: True,
         projection=SearchProjection,
         source=sorted_entries,
         kinds=_search_kinds,
@@ -69,21 +68,37 @@ def search_definition() -> Definition[SearchEngine]:
     )
 
 
-def _open_engine(path: Path, writable: bool) -> SearchEngine:
-    engine = WhooshEngine.open(path, writable=writable)
+def _shut_entities(model: SqliteReadModel) -> None:
+    with storage_errors("the stamp of the sorted read model cannot be written"):
+        file_check.shut(model)
+
+
+def _is_trusted(address: str) -> bool:
+    with storage_errors(f"the stamp of {address} cannot be read"):
+        return file_check.take_stamp(Path(address))
+
+
+def _load_entities(address: str, log: EventLog, progress: Progress) -> None:
+    with storage_errors(f"{address} cannot be built"):
+        bulk_load.load(Path(address), log, progress)
+
+
+def _open_engine(address: str, writable: bool) -> SearchEngine:
+    engine = WhooshEngine.open(Path(address), writable=writable)
     if engine.rebuild_reason is not None:
         engine.close()
         raise Damaged(engine.rebuild_reason)
     return engine
 
 
-def _load_search(path: Path, log: EventLog, progress: Progress) -> None:
-    # What an earlier load left may be damaged: the engine begins anew then.
-    engine = WhooshEngine.open(path)
-    try:
-        search_load.load(engine, log, progress)
-    finally:
-        engine.close()
+def _load_search(address: str, log: EventLog, progress: Progress) -> None:
+    with storage_errors(f"{address} cannot be built"):
+        # What an earlier load left may be damaged: the engine begins anew then.
+        engine = WhooshEngine.open(Path(address))
+        try:
+            search_load.load(engine, log, progress)
+        finally:
+            engine.close()
 
 
 def _entity_kinds(model: SortedReadModel) -> dict[str, KindReport]:
@@ -102,6 +117,15 @@ def _search_kinds(engine: SearchEngine) -> dict[str, KindReport]:
 
 def _digest(*parts: object) -> str:
     return blake2b(msgspec.json.encode(parts), digest_size=8).hexdigest()
+
+
+_PATTERNS = {EntityProjection.name: "entities-{}.db", SearchProjection.name: "search-{}"}
+"""Projection -> the name of a generation's file or folder, with `{}` for its number."""
+
+
+def open_shelf(directory: Path, definition: Definition[Any]) -> Shelf:
+    """Where the generations of a read model are kept for a data directory."""
+    return FolderShelf(directory, definition.name, _PATTERNS[definition.name])
 
 
 class Stores:
@@ -162,7 +186,7 @@ def open_stores(directory: Path, *, writable: bool = True) -> Stores:
         current: list[CurrentGeneration[Any]] = []
         supervisors: list[GenerationSupervisor[Any]] = []
         for definition in (entities_definition(), search_definition()):
-            shelf = Shelf(directory, definition.name, definition.pattern)
+            shelf = open_shelf(directory, definition)
             if writable:
                 supervisor: GenerationSupervisor[Any] = GenerationSupervisor(definition, shelf, log)
                 supervisors.append(supervisor)

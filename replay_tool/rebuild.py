@@ -14,7 +14,7 @@ from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition
 from projections.generations.shelf import Shelf
 from projections.generations.switching import is_current, pending, propose_previous, switch
-from projections.stores import entities_definition, open_log, search_definition
+from projections.stores import entities_definition, open_log, open_shelf, search_definition
 from replay_tool import options
 from replay_tool.progress import Meter
 
@@ -63,7 +63,7 @@ def rebuild(projection: str, force: bool, as_json: bool, data: Path) -> None:
     log = open_log(data)
     try:
         for definition in _definitions(projection):
-            shelf = Shelf(data, definition.name, definition.pattern)
+            shelf = open_shelf(data, definition)
             began = time.monotonic()
             if not force and is_current(definition, shelf, log):
                 _tell(_outcome(definition, shelf, log, "unchanged, nothing to do", 0.0), as_json)
@@ -73,7 +73,7 @@ def rebuild(projection: str, force: bool, as_json: bool, data: Path) -> None:
                 with Meter(definition.name, "entities", as_json=as_json) as meter:
                     generation = build(definition, shelf, log, meter.tell)
             seconds = time.monotonic() - began
-            by_server = switch(definition, shelf, log, generation)
+            by_server = switch(definition, shelf, log, generation, data)
             _tell(_outcome(definition, shelf, log, "rebuilt", seconds, by_server), as_json)
     except Differs as error:
         click.echo(f"error: {error}", err=True)
@@ -93,9 +93,9 @@ def rollback(projection: str, as_json: bool, data: Path) -> None:
     log = open_log(data)
     try:
         for definition in _definitions(projection):
-            shelf = Shelf(data, definition.name, definition.pattern)
+            shelf = open_shelf(data, definition)
             generation = propose_previous(definition, shelf)
-            by_server = switch(definition, shelf, log, generation)
+            by_server = switch(definition, shelf, log, generation, data)
             _tell(_outcome(definition, shelf, log, "rolled back", 0.0, by_server), as_json)
     finally:
         log.close()

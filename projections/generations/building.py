@@ -7,7 +7,7 @@ from domain.event_store.log import EventLog
 from projections.feeding.port import Progress
 from projections.feeding.projector import Projector
 from projections.generations.definition import Definition, M
-from projections.generations.shelf import Generation, Proposal, Shelf, storage_errors
+from projections.generations.shelf import Generation, Proposal, Shelf
 from projections.verification.report import Verdict
 from projections.verification.run import Request, verify
 
@@ -24,10 +24,9 @@ def build(definition: Definition[M], shelf: Shelf, log: EventLog, progress: Prog
     """
     with shelf.building():
         generation = _begin(definition, shelf)
-        path = shelf.path(generation.number)
-        with storage_errors(f"{path.name} cannot be built"):
-            definition.load(path, log, progress)
-        model = definition.open(path, True)
+        address = shelf.address(generation.number)
+        definition.load(address, log, progress)
+        model = definition.open(address, True)
         try:
             _catch_up(definition, model, log)
             _prove(definition, model, log)

@@ -1,7 +1,7 @@
 """The generation of a read model that reads use: found again whenever the pointer was replaced."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import Generic
 
@@ -12,7 +12,7 @@ from domain.event_store.log import EventLog
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged
 from projections.generations.definition import Definition, M
-from projections.generations.shelf import FileMark, Generation, Shelf
+from projections.generations.shelf import Generation, Shelf
 
 _ATTEMPTS = 5
 
@@ -38,7 +38,8 @@ class CurrentGeneration(Generic[M]):
         self.shelf = shelf
         self._log = log
         self._lock = threading.Lock()
-        self._mark: FileMark | None = None
+        self._revision: Hashable | None = None
+        """Revision of the pointer that `_opened` or `_refused` follows from."""
         self._opened: _Opened[M] | None = None
         self._refused: Damaged | None = None
 
@@ -72,9 +73,9 @@ class CurrentGeneration(Generic[M]):
 
     def _take(self) -> _Opened[M]:
         with self._lock:
-            mark = self.shelf.pointer_mark()
-            if mark is None or mark != self._mark or self._opened is None:
-                self._find(mark)
+            revision = self.shelf.pointer_revision()
+            if revision is None or revision != self._revision or self._opened is None:
+                self._find(revision)
             opened = self._opened
             assert opened is not None
             opened.users += 1
@@ -87,8 +88,8 @@ class CurrentGeneration(Generic[M]):
         if last:
             opened.model.close()
 
-    def _find(self, mark: FileMark | None) -> None:
-        if self._refused is not None and mark is not None and mark == self._mark:
+    def _find(self, revision: Hashable | None) -> None:
+        if self._refused is not None and revision is not None and revision == self._revision:
             raise StoreUnavailable(self._refused.message)
         for attempt in range(_ATTEMPTS):
             try:
@@ -96,16 +97,16 @@ class CurrentGeneration(Generic[M]):
                 break
             except Damaged as refused:
                 self._leave()
-                self._mark, self._refused = mark, refused
+                self._revision, self._refused = revision, refused
                 raise
             except StoreUnavailable:
                 # Two switches since the pointer was read: its file is gone.
-                newest = self.shelf.pointer_mark()
-                if newest == mark or attempt == _ATTEMPTS - 1:
+                newest = self.shelf.pointer_revision()
+                if newest == revision or attempt == _ATTEMPTS - 1:
                     raise
-                mark = newest
+                revision = newest
         self._leave()
-        self._mark, self._refused, self._opened = mark, None, opened
+        self._revision, self._refused, self._opened = revision, None, opened
 
     def _open(self) -> _Opened[M]:
         pointer, name = self.shelf.pointer(), self.definition.name
@@ -114,7 +115,7 @@ class CurrentGeneration(Generic[M]):
             raise StoreUnavailable(f"the read model {name} is being built from the log{why}")
         if pointer.live.code != self.definition.code():
             raise Damaged(f"the read model {name} was built by other code; rebuild it")
-        model = self.definition.open(self.shelf.path(pointer.live.number), False)
+        model = self.definition.open(self.shelf.address(pointer.live.number), False)
         try:
             reason = disagreement(self._log, *model.anchor())
             if reason is not None:

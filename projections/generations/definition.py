@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Generic, TypeVar
 
 import msgspec
@@ -29,25 +28,35 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
     """One projection; `projections.stores` has them all."""
 
     name: str
-    pattern: str
-    """Name of a generation's file or directory, with `{}` for its number."""
     code: Callable[[], str]
     """Digest of what decides the content: another one means that it must be built anew."""
-    open: Callable[[Path, bool], M]
-    """Opens a generation, writable or not; raises Damaged when only building anew helps."""
+    open: Callable[[str, bool], M]
+    """Opens the generation at an address of the shelf, writable or not.
+
+    Raises Damaged when only building anew helps, else StoreUnavailable.
+    """
     check: Callable[[M, Callable[[], None]], None]
     """Reads all of it and raises Damaged when it is not as written; calls the function often."""
     shut: Callable[[M], None]
-    """Closes what was opened writable, leaving behind what shows later that it is whole."""
-    trusted: Callable[[Path], bool]
-    """Whether a generation is as `shut` left it; asked once before it is opened writable."""
+    """Closes what was opened writable, leaving behind what shows later that it is whole.
+
+    Raises StoreUnavailable when nothing could be left behind; it is closed all the same.
+    """
+    trusted: Callable[[str], bool]
+    """Whether the generation at an address is as `shut` left it; asked once, before `open`.
+
+    Raises StoreUnavailable.
+    """
     projection: Callable[[M], Projection]
     source: Callable[[M, EventLog], AbstractContextManager[Source]]
     """Pins it to one state, to be held against the log."""
     kinds: Callable[[M], Mapping[str, KindReport]]
     """What it holds of each kind."""
-    load: Callable[[Path, EventLog, Progress], None]
-    """Fills a new generation with what the log has, or goes on where an earlier load ended."""
+    load: Callable[[str, EventLog, Progress], None]
+    """Fills a new generation with what the log has, or goes on where an earlier load ended.
+
+    Takes the address of the generation; raises StoreUnavailable.
+    """
     resumes: bool
     """Whether `load` can go on with what an earlier one left."""
     batch_size: int

@@ -7,6 +7,7 @@ until it stands where the live one stands, and switches.
 
 import threading
 import time
+from collections.abc import Hashable
 from typing import Generic
 
 import structlog
@@ -18,14 +19,7 @@ from projections.feeding.port import Damaged
 from projections.feeding.projector import Projector
 from projections.generations.building import build
 from projections.generations.definition import Definition, M
-from projections.generations.shelf import (
-    FileMark,
-    Generation,
-    Pointer,
-    Proposal,
-    Shelf,
-    storage_errors,
-)
+from projections.generations.shelf import Generation, Pointer, Proposal, Shelf
 
 CHECK_AT_START_BYTES = 128 * 1024 * 1024
 """A larger read model that was not closed cleanly is checked while it is served."""
@@ -60,7 +54,8 @@ class GenerationSupervisor(Generic[M]):
         self._stopping = threading.Event()
         self._live: _Fed[M] | None = None
         self._next: _Fed[M] | None = None
-        self._seen: FileMark | None = None
+        self._seen: Hashable | None = None
+        """Revision of the proposal that was looked at last."""
         self._checker: threading.Thread | None = None
         self._damage: Damaged | None = None
 
@@ -133,20 +128,20 @@ class GenerationSupervisor(Generic[M]):
     def _shut(self, fed: _Fed[M]) -> None:
         try:
             self.definition.shut(fed.model)
-        except (StoreUnavailable, OSError) as error:
+        except StoreUnavailable as error:
             # It is only checked at the next start then.
             log_line.warning("not closed cleanly", projection=self.name, error=str(error))
 
     def _open(self, generation: Generation) -> _Fed[M]:
         """A generation for writing; raises Damaged when it must not be served."""
-        definition, path = self.definition, self.shelf.path(generation.number)
+        definition, number = self.definition, generation.number
         if generation.code != definition.code():
             raise Damaged("it was built by other code")
-        if not path.exists():
-            raise Damaged(f"{path.name} is missing")
-        with storage_errors(f"{path.name} cannot be opened"):
-            trusted = definition.trusted(path)
-        model = definition.open(path, True)
+        if not self.shelf.holds(number):
+            raise Damaged(f"generation {number} is missing")
+        address = self.shelf.address(number)
+        trusted = definition.trusted(address)
+        model = definition.open(address, True)
         try:
             position, mark = model.anchor()
             reason = disagreement(self._log, position, mark)
@@ -156,7 +151,7 @@ class GenerationSupervisor(Generic[M]):
                 # Files that are gone look like a new read model; a load is faster anyway.
                 raise Damaged("it holds nothing")
             if not trusted:
-                self._check(model, path.stat().st_size)
+                self._check(model, self.shelf.size(number))
         except BaseException:
             model.close()
             raise
@@ -209,10 +204,10 @@ class GenerationSupervisor(Generic[M]):
 
     def _take_up(self) -> None:
         """Begin to feed the proposed generation, if there is a new one."""
-        mark = self.shelf.proposal_mark()
-        if mark is None or mark == self._seen:
+        revision = self.shelf.proposal_revision()
+        if revision is None or revision == self._seen:
             return
-        self._seen = mark
+        self._seen = revision
         if self._next is not None:
             self._next.model.close()
             self._next = None
@@ -254,7 +249,7 @@ class GenerationSupervisor(Generic[M]):
             self._next = None
         log_line.warning("proposal refused", projection=self.name, reason=damaged.message)
         self.shelf.propose(Proposal(generation, ready=True, refused=damaged.message))
-        self._seen = self.shelf.proposal_mark()
+        self._seen = self.shelf.proposal_revision()
 
     def _switch(self, fed: _Fed[M]) -> None:
         pointer = self.shelf.pointer()

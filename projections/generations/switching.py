@@ -1,6 +1,7 @@
 """Has a finished generation become the live one, by whichever process may do that."""
 
 import time
+from pathlib import Path
 
 from domain.errors import StoreUnavailable
 from domain.event_store.log import EventLog
@@ -49,11 +50,18 @@ def propose_previous(definition: Definition[M], shelf: Shelf) -> Generation:
     return previous
 
 
-def switch(definition: Definition[M], shelf: Shelf, log: EventLog, generation: Generation) -> bool:
-    """Wait until a proposed generation is live; True when a running server took it up.
+def switch(
+    definition: Definition[M],
+    shelf: Shelf,
+    log: EventLog,
+    generation: Generation,
+    directory: Path,
+) -> bool:
+    """Waits until a proposed generation is live; True when a running server took it up.
 
-    Without a server this process does it. Raises StoreUnavailable when it is refused, or when
-    another proposal took its place.
+    `directory` is the data directory that the server projects. Without a server this process
+    switches. Raises StoreUnavailable when the generation is refused, or when another proposal took
+    its place.
     """
     while shelf.pointer().live != generation:
         proposal = shelf.proposal()
@@ -66,10 +74,10 @@ def switch(definition: Definition[M], shelf: Shelf, log: EventLog, generation: G
                 f"generation {generation.number} of {definition.name} was refused:"
                 f" {proposal.refused}"
             )
-        if not is_projected(shelf.directory):
-            _take_up(definition, shelf, log)
+        if not is_projected(directory):
+            _take_up(definition, shelf, log, directory)
             return False
-        known = read_states(shelf.directory).get(definition.name)
+        known = read_states(directory).get(definition.name)
         if known is not None and known.state is State.STOPPED:
             raise StoreUnavailable(
                 f"the server does not project {definition.name} any more: {known.error}"
@@ -78,8 +86,8 @@ def switch(definition: Definition[M], shelf: Shelf, log: EventLog, generation: G
     return True
 
 
-def _take_up(definition: Definition[M], shelf: Shelf, log: EventLog) -> None:
-    with ProjectorLock(shelf.directory):
+def _take_up(definition: Definition[M], shelf: Shelf, log: EventLog, directory: Path) -> None:
+    with ProjectorLock(directory):
         supervisor = GenerationSupervisor(definition, shelf, log)
         try:
             supervisor.open()

@@ -67,7 +67,7 @@ def test_rebuild_without_a_projecting_process_switches_by_itself(directory: Path
             assert is_current(*arguments)
             generation = build(*arguments, lambda done, total: None)
             assert pending(live.definition, live.shelf) == generation
-            assert switch(*arguments, generation) is False
+            assert switch(*arguments, generation, directory) is False
             assert pending(live.definition, live.shelf) is None
         assert generations(stores) == [2, 2]
         assert len(found(stores)) == 3
@@ -135,7 +135,7 @@ def test_proposal_of_other_code_is_turned_down(
         step(stores)
         assert live.generation().number == 1
         with pytest.raises(StoreUnavailable, match="was refused: it was built by other code"):
-            switch(live.definition, live.shelf, stores.log, proposed)
+            switch(live.definition, live.shelf, stores.log, proposed, directory)
 
 
 def test_second_builder_is_refused(directory: Path) -> None:
@@ -168,7 +168,7 @@ def test_proposal_that_is_missing_is_turned_down(directory: Path) -> None:
         (directory / "entities-2.db").unlink()
         step(stores)
         proposal = stores.entities.shelf.proposal()
-        assert proposal == Proposal(generation, ready=True, refused="entities-2.db is missing")
+        assert proposal == Proposal(generation, ready=True, refused="generation 2 is missing")
         assert generations(stores) == [1, 1]
 
 

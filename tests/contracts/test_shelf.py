@@ -1,0 +1,105 @@
+"""What every shelf keeps to: whole records, generations apart, one builder."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from domain.errors import StoreUnavailable
+from projections.generations.folder_shelf import FolderShelf
+from projections.generations.shelf import Generation, Pointer, Proposal, Shelf
+
+OpenShelf = Callable[[str], Shelf]
+FIRST, SECOND = Generation(1, 1_000, "code"), Generation(2, 2_000, "code")
+
+
+@pytest.fixture(params=["files", "folders"])
+def open_shelf(request: pytest.FixtureRequest, tmp_path: Path) -> OpenShelf:
+    """Opens the shelf of a projection anew at each call, as another process would."""
+    pattern = {"files": "{}-{{}}.db", "folders": "{}-{{}}"}[request.param]
+    return lambda name: FolderShelf(tmp_path, name, pattern.format(name))
+
+
+def put(shelf: Shelf, number: int, size: int) -> None:
+    """Fill a generation with so many bytes."""
+    path = Path(shelf.address(number))
+    if path.suffix != ".db":
+        path.mkdir()
+        path /= "data"
+    path.write_bytes(bytes(size))
+
+
+def test_shelf_is_empty_at_first(open_shelf: OpenShelf) -> None:
+    shelf = open_shelf("model")
+
+    assert (shelf.name, shelf.numbers(), shelf.size(1)) == ("model", [], 0)
+    assert (shelf.pointer(), shelf.pointer_revision()) == (Pointer(), None)
+    assert (shelf.proposal(), shelf.proposal_revision()) == (None, None)
+
+
+def test_pointer_is_seen_whole_by_others_and_its_revision_tells(open_shelf: OpenShelf) -> None:
+    writer, reader = open_shelf("model"), open_shelf("model")
+    revisions = []
+    for pointer in (
+        Pointer(live=FIRST),
+        Pointer(live=SECOND, previous=FIRST),
+        Pointer(previous=FIRST, refused="damaged"),
+    ):
+        writer.point(pointer)
+        assert reader.pointer() == pointer
+        assert reader.pointer_revision() == writer.pointer_revision()
+        revisions.append(reader.pointer_revision())
+
+    assert len({None, *revisions}) == 4
+
+
+def test_proposal_is_replaced_and_withdrawn(open_shelf: OpenShelf) -> None:
+    writer, reader = open_shelf("model"), open_shelf("model")
+    revisions = []
+    for proposal in (
+        Proposal(SECOND),
+        Proposal(SECOND, ready=True),
+        Proposal(SECOND, ready=True, refused="too old"),
+    ):
+        writer.propose(proposal)
+        assert reader.proposal() == proposal
+        revisions.append(reader.proposal_revision())
+    assert len({None, *revisions}) == 4
+
+    for _ in range(2):
+        writer.withdraw()
+        assert (reader.proposal(), reader.proposal_revision()) == (None, None)
+
+
+def test_generations_are_counted_measured_and_removed(open_shelf: OpenShelf) -> None:
+    shelf, other = open_shelf("model"), open_shelf("other")
+    for number, size in ((1, 100), (2, 2_000), (10, 30_000)):
+        put(shelf, number, size)
+    put(other, 3, 1)
+
+    assert shelf.numbers() == [1, 2, 10]
+    assert [shelf.size(number) for number in (1, 2, 3, 10)] == [100, 2_000, 0, 30_000]
+    assert [shelf.holds(number) for number in (1, 2, 3, 10)] == [True, True, False, True]
+    shelf.remove([1, 10, 11])
+    assert (shelf.numbers(), other.numbers()) == ([2], [3])
+
+
+def test_shelves_and_generations_have_addresses_of_their_own(open_shelf: OpenShelf) -> None:
+    addresses = [open_shelf(name).address(n) for name in ("model", "other") for n in (1, 2, 11)]
+
+    assert len(set(addresses)) == 6
+    assert open_shelf("model").address(1) == addresses[0]
+
+
+def test_one_builder_at_a_time(open_shelf: OpenShelf) -> None:
+    first, second = open_shelf("model"), open_shelf("model")
+    with first.building():
+        with (
+            pytest.raises(StoreUnavailable, match="another process is building"),
+            second.building(),
+        ):
+            pass
+        with open_shelf("other").building():
+            pass
+    with second.building():
+        pass
