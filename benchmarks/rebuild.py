@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.figures import Figure, rates
 from benchmarks.workspace import ENTITIES, EVENTS_PER_COMMIT, Workspace
-from domain.event_store.log import open_event_log
+from domain.event_store.opening import open_event_log
 from projections.entities.sqlite import bulk_load
 from projections.entities.sqlite.database import EntityDatabase
 

@@ -8,7 +8,8 @@ import msgspec
 from benchmarks.figures import Figure, rates
 from benchmarks.generate import lines
 from benchmarks.workspace import EVENTS_PER_COMMIT, Workspace, load
-from domain.event_store.log import EventLog, open_event_log
+from domain.event_store.opening import open_event_log
+from domain.event_store.port import EventStore
 from domain.events import EVENT_TYPES
 
 BUDGET = 300_000
@@ -54,7 +55,7 @@ def _figure(what: str, path: Path, budget: int | None) -> Figure:
     )
 
 
-def _read(log: EventLog) -> None:
+def _read(log: EventStore) -> None:
     position = 0
     while batch := log.read(position, EVENTS_PER_COMMIT):
         position = batch[-1].position

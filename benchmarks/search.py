@@ -22,7 +22,7 @@ from benchmarks.search_questions import Answer, Ask, Question, Sample, Shape
 from benchmarks.search_stock import Stock
 from benchmarks.search_tantivy import Tantivy
 from benchmarks.workspace import EVENTS_PER_COMMIT, Workspace, load
-from domain.event_store.log import EventLog
+from domain.event_store.port import EventStore
 from projections.feeding.folding import Folder
 from projections.search.bulk_build import load as rebuild
 from projections.search.documents import SearchDocument, document
@@ -124,7 +124,7 @@ def figures_of(workspace: Workspace, count: int, questions: int = _QUESTIONS) ->
     ]
 
 
-def documents(log: EventLog) -> Iterator[SearchDocument]:
+def documents(log: EventStore) -> Iterator[SearchDocument]:
     """The search documents of a log that holds creations only, as the projection makes them."""
     folder = Folder(log)
     position = 0

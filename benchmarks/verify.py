@@ -6,8 +6,8 @@ from pathlib import Path
 
 from benchmarks.figures import Figure, seconds
 from benchmarks.workspace import ENTITIES, Workspace
-from domain.event_store.log import open_event_log
-from domain.event_store.transfer import ExportReader
+from domain.event_store.opening import open_event_log
+from domain.event_store.transfer import ExportReader, export
 from projections.entities.sqlite.model import open_read_model
 from projections.entities.verification_source import stored_entities
 from projections.verification.report import Verdict
@@ -57,11 +57,11 @@ def _transfer(workspace: Workspace, directory: Path, what: str) -> list[Figure]:
 
     def write() -> None:
         with log.snapshot() as snapshot, file.open("wb") as out:
-            out.writelines(log.export(snapshot))
+            out.writelines(export(log, snapshot))
 
     def read() -> None:
         with file.open("rb") as lines:
-            for _ in other.restore(ExportReader(lines, file.name)):
+            for _ in other.restore(ExportReader(lines, file.name).rows()):
                 pass
 
     figures = [

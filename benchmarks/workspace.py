@@ -7,7 +7,8 @@ from pathlib import Path
 
 from benchmarks.generate import contracts, plain_contracts
 from domain.bulk_import import BulkImport, batches
-from domain.event_store.log import EventLog, open_event_log
+from domain.event_store.opening import open_event_log
+from domain.event_store.port import EventStore
 from domain.requests import Caller
 from projections.generations.building import build
 from projections.generations.switching import switch
@@ -54,7 +55,7 @@ class Workspace:
         return self._contracts[count, plain]
 
 
-def load(log: EventLog, generated: Iterable[bytes]) -> int:
+def load(log: EventStore, generated: Iterable[bytes]) -> int:
     """Import generated lines, all of which must be good; returns the number of events."""
     loader = BulkImport(
         log,

@@ -107,8 +107,8 @@ class AuditTrail:
             known = self._names.get(recorded.entity_id)
             if known is not None:
                 return known
-            first = self._store.stream(recorded.entity_id, upto=1)
-            creation = first[0].event if first else creation
+            first = next(self._store.stream(recorded.entity_id, upto=1), None)
+            creation = first.event if first else creation
         if not isinstance(creation, events.EntityCreated):
             return ""  # somebody tampered with the log, which `verify log` tells
         if len(self._names) >= _REMEMBERED_NAMES:

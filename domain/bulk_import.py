@@ -5,7 +5,7 @@ A line is one entity, parents before children:
 PUT. An `id` is kept when the entity is new. What the log has already stores no event.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -13,16 +13,27 @@ import msgspec
 from domain import history, json_input, payloads
 from domain.commands import ChangeEntity
 from domain.entity import Entity, decide
-from domain.errors import AlreadyExists, CatalogError, ConcurrentChange, InvalidInput, shown
-from domain.event_store.port import Claim, EventStore, RecordedEvent
-from domain.events import Body, EntityCreated, EntityRestored
+from domain.errors import (
+    AlreadyExists,
+    CatalogError,
+    ConcurrentChange,
+    InvalidInput,
+    StoreUnavailable,
+    shown,
+)
+from domain.event_store.claims import claim_of
+from domain.event_store.port import Claim, EventStore, RecordedEvent, StreamSpan
+from domain.events import Body, EntityCreated, EntityRestored, Event
+from domain.hierarchy import expectations
 from domain.ids import new_id, parse_id
 from domain.kinds import EntityKind
 from domain.registry import KINDS
 from domain.requests import Caller, creation, record
 
 BATCH_LINES = 1_000
-"""Lines in one transaction."""
+"""The most lines in one transaction."""
+BATCH_BYTES = 16_000_000
+"""Bytes of lines at which a transaction ends, although it has fewer."""
 _CACHED = 100_000
 
 Line = tuple[int, bytes]
@@ -56,6 +67,17 @@ class Batch(msgspec.Struct):
         self.bad = [*self.bad, *other.bad]
 
 
+class ImportStopped(StoreUnavailable):
+    """The log could not be read or written, so that no further line was imported."""
+
+    def __init__(self, message: str, stored: Batch, upto: int) -> None:
+        super().__init__(message)
+        self.stored = stored
+        """What those lines came to that were imported before."""
+        self.upto = upto
+        """The number of the last line before which, and with which, every good line is stored."""
+
+
 _INHERITED = frozenset(key for kind in KINDS.values() for key in kind.inherits)
 
 
@@ -72,31 +94,44 @@ class _Names:
         self._by_name: dict[tuple[str, str], Claim] = {}
         self._by_id: dict[str, Claim] = {}
         self._bodies: dict[str, Body] = {}
-        self._free: set[tuple[str, str]] = set()
+        self._free: set[tuple[str, str] | str] = set()
 
-    def foresee(self, keys: Iterable[tuple[str, str]]) -> None:
-        """Look names up together; those that nobody holds stay so until the next append."""
-        self._free = {key for key in keys if key not in self._by_name}
-        for found in self._store.claims(list(self._free)):
-            self._by_name[found.kind, found.fqn] = self._by_id[found.id] = found
-            self._free.discard((found.kind, found.fqn))
+    def foresee(self, names: Iterable[tuple[str, str]], ids: Iterable[str]) -> None:
+        """Look names and ids up together; those that nobody has stay so until the next append."""
+        self._free.clear()
+        new_names = {key for key in names if key not in self._by_name}
+        new_ids = {key for key in ids if key not in self._by_id}
+        self._keep(self._store.claims(names=new_names, ids=new_ids))
+        free_ids = [key for key in new_ids if key not in self._by_id]
+        purged = self._store.streams([StreamSpan(key, upto=1) for key in free_ids])
+        self._free.update(key for key in new_names if key not in self._by_name)
+        self._free.update(free_ids)
+        self._free.difference_update(recorded.entity_id for recorded in purged)
 
-    def claim(self, kind: str, fqn: str) -> Claim | None:
+    def is_used(self, entity_id: str) -> bool:
+        """Whether some entity has this id, had it until it was purged, or is about to have it."""
+        if entity_id in self._by_id:
+            return True
+        return entity_id not in self._free and any(self._store.stream(entity_id, upto=1))
+
+    def claims(
+        self, *, names: Collection[tuple[str, str]] = (), ids: Collection[str] = ()
+    ) -> list[Claim]:
+        """Who holds these qualified names, or is about to, and what names these entities hold."""
+        new_names = [key for key in names if key not in self._by_name and key not in self._free]
+        new_ids = [key for key in ids if key not in self._by_id and key not in self._free]
+        if new_names or new_ids:
+            self._keep(self._store.claims(names=new_names, ids=new_ids))
+        held = [self._by_name[key] for key in names if key in self._by_name]
+        return held + [self._by_id[key] for key in ids if key in self._by_id]
+
+    def holder(self, kind: str, fqn: str) -> Claim | None:
         """Who holds a qualified name, or is about to."""
-        key = kind, fqn
-        found = self._by_name.get(key)
-        if found is None and key not in self._free:
-            found = self._store.claim(kind, fqn)
-            if found is not None:
-                self._by_name[key] = found
-        return found
+        return next(iter(self.claims(names=[(kind, fqn)])), None)
 
-    def claim_by_id(self, entity_id: str) -> Claim | None:
-        """What name an entity holds, or is about to."""
-        found = self._by_id.get(entity_id) or self._store.claim_by_id(entity_id)
-        if found is not None:
-            self._by_id[entity_id] = found
-        return found
+    def _keep(self, claims: Iterable[Claim]) -> None:
+        for claim in claims:
+            self._by_name[claim.kind, claim.fqn] = self._by_id[claim.id] = claim
 
     def body(self, entity_id: str) -> Body:
         """The body of a parent."""
@@ -108,15 +143,7 @@ class _Names:
 
     def expect(self, entity: Entity) -> None:
         """Count on an entity that the next append will create or restore."""
-        claim = Claim(
-            kind=entity.kind,
-            fqn=entity.fqn,
-            id=entity.id,
-            name=entity.name,
-            parent_id=entity.parent_id,
-            deleted=False,
-        )
-        self._by_name[entity.kind, entity.fqn] = self._by_id[entity.id] = claim
+        self._keep([claim_of(entity)])
         self._bodies[entity.id] = _inheritable(entity)
 
     def trim(self) -> None:
@@ -130,6 +157,28 @@ class _Names:
         self._by_name.clear()
         self._by_id.clear()
         self._bodies.clear()
+
+
+class _StatesAhead:
+    """States of the entities that the lines of a batch name, read together in their order.
+
+    No more is held than one read of the log, however large the entities are.
+    """
+
+    def __init__(self, store: EventStore, entity_ids: Iterable[str]) -> None:
+        self._store = store
+        self._waiting = dict.fromkeys(entity_ids)
+        self._states = history.folded(store.streams([StreamSpan(one) for one in self._waiting]))
+
+    def get(self, entity_id: str) -> Entity | None:
+        """The newest state of an entity; those before it in the order are passed over."""
+        if entity_id not in self._waiting:
+            return history.state(self._store, entity_id)
+        for state, _ in self._states:
+            del self._waiting[state.id]
+            if state.id == entity_id:
+                return state
+        return None
 
 
 class BulkImport:
@@ -150,54 +199,77 @@ class BulkImport:
         self._names = _Names(store)
 
     def load(self, lines: list[Line]) -> Batch:
-        """Import the lines in one transaction; when another writer interferes, one by one."""
+        """Import the lines in one transaction; when another writer interferes, one by one.
+
+        Raises ImportStopped when the log cannot be read or written now.
+        """
         try:
             return self._load(lines)
+        except StoreUnavailable as error:
+            raise ImportStopped(error.message, Batch(), lines[0][0] - 1) from error
         except (ConcurrentChange, AlreadyExists) as error:
             self._names.forget()
             if len(lines) == 1:
                 return Batch(lines=1, bad=[BadLine(lines[0][0], error.message)])
         whole = Batch()
         for line in lines:
-            whole.add(self.load([line]))
+            try:
+                whole.add(self.load([line]))
+            except ImportStopped as stopped:
+                raise ImportStopped(stopped.message, whole, stopped.upto) from stopped
         return whole
 
     def _load(self, lines: list[Line]) -> Batch:
         batch = Batch(lines=len(lines))
-        states: dict[str, Entity] = {}
+        touched: dict[str, Entity] = {}
         recorded: list[RecordedEvent] = []
+        changes: list[tuple[list[Event], Entity]] = []
         entities: list[tuple[int, _Line]] = []
         for number, line in lines:
             try:
                 entities.append((number, _read(line)))
-            except CatalogError as error:
+            except InvalidInput as error:
                 batch.bad.append(BadLine(number, error.message))
-        self._names.foresee(
-            (kind.name, fqn) for _, (kind, _, fqn, _) in entities if fqn is not None
-        )
+        named = [(kind.name, fqn) for _, (kind, _, fqn, _) in entities if fqn is not None]
+        self._names.foresee(named, (made for _, (_, made, _, _) in entities if made is not None))
+        held = self._names.claims(names=named)
+        ahead = _StatesAhead(self._store, (claim.id for claim in held))
         for number, entity in entities:
             try:
-                recorded += self._decide(entity, states, batch)
+                state, entity_id, decided = self._decide(entity, touched, ahead, batch)
+            except StoreUnavailable:
+                raise
             except CatalogError as error:
                 batch.bad.append(BadLine(number, error.message))
+                continue
+            events, after = record(entity_id, state, decided)
+            if events and after is not None:
+                recorded += events
+                changes.append((decided, after))
+                touched[entity_id] = after
+                if any(isinstance(event, EntityCreated | EntityRestored) for event in decided):
+                    self._names.expect(after)
         if recorded:
-            self._store.append(recorded)
+            self._store.append(recorded, expecting=expectations(changes))
         batch.events = len(recorded)
         batch.bad.sort(key=lambda bad: bad.number)
         self._names.trim()
         return batch
 
     def _decide(
-        self, line: "_Line", states: dict[str, Entity], batch: Batch
-    ) -> list[RecordedEvent]:
-        """The events of one line; `states` are the entities that this batch touched already."""
+        self, line: "_Line", touched: dict[str, Entity], ahead: _StatesAhead, batch: Batch
+    ) -> tuple[Entity | None, str, list[Event]]:
+        """The state before a line, the id of its entity, and the events; counts what it does.
+
+        `touched` are the entities that this batch has changed already.
+        """
         kind, entity_id, fqn, values = line
         payload = payloads.read(
             kind,
             values,
             self._names,
             self._names.body,
-            lambda made: self._state(kind.name, made, states),
+            lambda made: self._state(kind.name, made, touched, ahead),
         )
         if fqn not in (None, payload.fqn):
             raise InvalidInput(
@@ -207,7 +279,7 @@ class BulkImport:
         if state is None:
             if entity_id is None:
                 entity_id = self._make_id()
-            elif self._names.claim_by_id(entity_id) or self._store.stream(entity_id, upto=1):
+            elif self._names.is_used(entity_id):
                 raise AlreadyExists(f"id {entity_id} is the id of another entity")
             decided = decide(creation(kind, payload, self._caller, self._now()), None)
             batch.created += 1
@@ -224,22 +296,17 @@ class BulkImport:
             )
             batch.changed += bool(decided)
             batch.unchanged += not decided
-        recorded, after = record(entity_id, state, decided)
-        if recorded and after is not None:
-            states[entity_id] = after
-            if any(isinstance(event, EntityCreated | EntityRestored) for event in decided):
-                self._names.expect(after)
-        return recorded
+        return state, entity_id, decided
 
-    def _state(self, kind: str, fqn: str, states: dict[str, Entity]) -> Entity | None:
-        claim = self._names.claim(kind, fqn)
+    def _state(
+        self, kind: str, fqn: str, touched: dict[str, Entity], ahead: _StatesAhead
+    ) -> Entity | None:
+        claim = self._names.holder(kind, fqn)
         if claim is None:
             return None
-        if claim.id not in states:
-            found = history.state(self._store, claim.id)
-            assert found is not None
-            return None if found.purged else found
-        return states[claim.id]
+        state = touched.get(claim.id) or ahead.get(claim.id)
+        assert state is not None
+        return None if state.purged else state
 
 
 _Line = tuple[EntityKind, str | None, str | None, dict[str, Any]]
@@ -260,13 +327,15 @@ def _read(line: bytes) -> _Line:
 
 
 def batches(lines: Iterable[bytes], size: int = BATCH_LINES) -> Iterator[list[Line]]:
-    """Numbered, non-blank lines in groups of at most `size`."""
+    """Numbered, non-blank lines in groups that end at `size` lines or at BATCH_BYTES."""
     group: list[Line] = []
+    held = 0
     for number, line in enumerate(lines, start=1):
         if line.strip():
             group.append((number, line))
-        if len(group) == size:
+            held += len(line)
+        if len(group) == size or held >= BATCH_BYTES:
             yield group
-            group = []
+            group, held = [], 0
     if group:
         yield group

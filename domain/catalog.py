@@ -27,6 +27,7 @@ from domain.event_store.port import (
     RememberedAnswer,
 )
 from domain.events import Body, Event
+from domain.hierarchy import expectations
 from domain.ids import new_id
 from domain.kinds import EntityKind
 from domain.requests import ByName, Caller, Change, Outcome, creation, record
@@ -160,10 +161,8 @@ class Catalog:
                 )
             command_type = commands.PurgeEntity if hard else commands.SoftDeleteEntity
             at = self._now()
-            steps = [
-                self._step(command_type, self._states.known(claim.id), caller, at)
-                for claim in reversed(doomed)
-            ]
+            below = self._states.newest_of([claim.id for claim in reversed(doomed)])
+            steps = [self._step(command_type, entity, caller, at) for entity in below]
             own = self._step(command_type, state, caller, at, checked=True)
             change = Change.DELETED if hard else Change.SOFT_DELETED
             return _Plan(state.id, change if own[2] else Change.NO_CHANGE, [*steps, own])
@@ -190,7 +189,7 @@ class Catalog:
         if state.parent_id is not None and (parent is None or parent.deleted):
             name = parent.fqn if parent else state.parent_id
             raise Conflict(f"{state.kind} {state.fqn!r} stands under {name!r}, which is deleted")
-        below = [self._states.known(claim.id) for claim in self._states.below(state.id)]
+        below = self._states.newest_of([claim.id for claim in self._states.below(state.id)])
         # Callers choose request ids, so one may come twice; the time tells them apart.
         cause = state.deleted_by, state.updated_at
         return [
@@ -244,7 +243,9 @@ class Catalog:
                 planned = plan()
                 try:
                     return self._append(planned, caller)
-                except (ConcurrentChange, AlreadyExists):
+                except (ConcurrentChange, AlreadyExists) as error:
+                    if isinstance(error, ConcurrentChange):
+                        self._states.forget(error.entity_ids)
                     if attempt == _ATTEMPTS - 1:
                         raise
                     time.sleep(_PAUSE_SECONDS * attempt)
@@ -252,12 +253,13 @@ class Catalog:
 
     def _append(self, planned: _Plan, caller: Caller) -> Outcome:
         recorded: list[RecordedEvent] = []
-        after: dict[str, Entity | None] = {}
-        for entity_id, state, decided in planned.steps:
-            events, after[entity_id] = record(entity_id, state, decided)
+        changed: list[tuple[list[Event], Entity]] = []
+        for entity_id, before, decided in planned.steps:
+            events, after = record(entity_id, before, decided)
+            assert after is not None
             recorded += events
-        entity = after[planned.entity_id]
-        assert entity is not None
+            changed.append((decided, after))
+        (entity,) = (after for _, after in changed if after.id == planned.entity_id)
         answer = None
         if caller.idempotency_key is not None:
             answer = RememberedAnswer(
@@ -270,12 +272,11 @@ class Catalog:
                 at=self._now(),
             )
         if recorded or answer is not None:
-            position = self.store.append(recorded, answer)
+            position = self.store.append(recorded, answer, expecting=expectations(changed))
         else:
             position = self.store.head()
-        for changed in after.values():
-            if changed is not None:
-                self._states.remember(changed)
+        for _, after in changed:
+            self._states.remember(after)
         return Outcome(entity, planned.change, position)
 
     def _repeat(self, remembered: RememberedAnswer, caller: Caller) -> Outcome:

@@ -1,9 +1,11 @@
 """The newest states of entities, as the writer of the log needs them."""
 
+from collections.abc import Sequence
+
 from domain import history
 from domain.entity import Entity
 from domain.errors import NotFound
-from domain.event_store.port import Claim, EventStore
+from domain.event_store.port import Claim, EventStore, StreamSpan
 from domain.events import Body
 from domain.kinds import EntityKind
 from domain.recent import RecentEntities
@@ -39,20 +41,36 @@ class States:
 
     def known(self, entity_id: str) -> Entity:
         """The state of an entity that holds a claim."""
-        state = self.newest(entity_id)
-        assert state is not None
+        (state,) = self.newest_of([entity_id])
         return state
 
     def newest(self, entity_id: str) -> Entity | None:
         """The newest state in the log, from the cache and whatever was appended since."""
-        state = history.state(self._store, entity_id, known=self._recent.get(entity_id))
-        if state is not None:
+        return next(iter(self.newest_of([entity_id])), None)
+
+    def newest_of(self, entity_ids: Sequence[str]) -> list[Entity]:
+        """The newest states of several entities, in this order; those without events left out."""
+        states = {entity_id: self._recent.get(entity_id) for entity_id in entity_ids}
+        known = {entity_id: state for entity_id, state in states.items() if state is not None}
+        spans = [
+            StreamSpan(entity_id, state.stream_version if state else 0)
+            for entity_id, state in states.items()
+        ]
+        for state, _ in history.folded(self._store.streams(spans), known):
+            states[state.id] = state
+        newest = [state for state in states.values() if state is not None]
+        for state in newest:
             self.remember(state)
-        return state
+        return newest
 
     def remember(self, state: Entity) -> None:
         """Keep a state that was just appended or read."""
         self._recent.keep(state)
+
+    def forget(self, entity_ids: Sequence[str]) -> None:
+        """Read these entities anew: the log may not have what is remembered of them."""
+        for entity_id in entity_ids:
+            self._recent.drop(entity_id)
 
     def body(self, entity_id: str) -> Body:
         """The body of a parent; what children inherit of it never changes, so a cached one does."""
@@ -61,7 +79,9 @@ class States:
 
     def below(self, entity_id: str) -> list[Claim]:
         """Everything below an entity, parents before their children."""
-        found = self._store.children(entity_id)
-        for claim in found:
-            found.extend(self._store.children(claim.id))
-        return found
+        below: list[Claim] = []
+        level = self._store.children(entity_id)
+        while level:
+            below += level
+            level = self._store.claims(parents=[claim.id for claim in level])
+        return below

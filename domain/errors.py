@@ -16,6 +16,7 @@ CatalogError
 Raised in domain and projections, rendered only at the edges (HTTP, commands).
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 MAX_MESSAGE = 2_000
@@ -74,7 +75,12 @@ class StaleVersion(CatalogError):
 
 
 class ConcurrentChange(CatalogError):
-    """Another writer changed the entity between reading and appending."""
+    """Another writer changed what a write rests on between reading and appending."""
+
+    def __init__(self, message: str, entity_ids: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.entity_ids = entity_ids
+        """The entities concerned, as far as they are known."""
 
 
 class StoreUnavailable(CatalogError):

@@ -1,7 +1,10 @@
 """An entity as its stream has it: now, earlier, and at each of its versions."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import attrgetter
+from types import MappingProxyType
 
 import msgspec
 from msgspec import Raw
@@ -15,8 +18,6 @@ from domain.events import TYPE_NAMES, Body, EntityPurged
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
 
-_PART = 16
-"""Events read at a time: each may be as large as a request."""
 STATES_HELD = 8
 """How many entity states are kept in memory of each span of a stream that is walked backwards."""
 BYTES_HELD = 32 * 1024 * 1024
@@ -54,6 +55,22 @@ def state(
     """
     newer = _events(store, entity_id, known, upto)
     return fold(entity_id, (recorded.event for recorded in newer), known)
+
+
+def folded(
+    streams: Iterable[RecordedEvent], known: Mapping[str, Entity] = MappingProxyType({})
+) -> Iterator[tuple[Entity, int]]:
+    """What comes of each entity by its events, and the position of the last of them.
+
+    The events of an entity come together, in order; `known` has, by id, the states from which
+    they go on. No more than one state is held at a time.
+    """
+    for entity_id, stream in groupby(streams, key=attrgetter("entity_id")):
+        state, position = known.get(entity_id), 0
+        for recorded in stream:
+            state, position = evolve(state, recorded.event, entity_id), recorded.position
+        assert state is not None
+        yield state, position
 
 
 def revisions(
@@ -109,18 +126,8 @@ def version(store: EventStore, kind: EntityKind, entity_id: str, text: str) -> R
 def _events(
     store: EventStore, entity_id: str, known: Entity | None, upto: int | None
 ) -> Iterator[RecordedEvent]:
-    """The events after a state up to a stream version, in order, read in parts."""
-    after = known.stream_version if known else 0
-    while upto is None or after < upto:
-        end = after + _PART if upto is None else min(after + _PART, upto)
-        part = deque(store.stream(entity_id, after=after, upto=end))
-        last = len(part) < _PART
-        while part:
-            # What was taken is let go before more is read.
-            yield part.popleft()
-        if last:
-            break
-        after = end
+    """The events after a state up to a stream version, in order."""
+    return store.stream(entity_id, after=known.stream_version if known else 0, upto=upto)
 
 
 def _last(store: EventStore, kind: EntityKind, entity_id: str) -> RecordedEvent:

@@ -15,7 +15,15 @@ from domain.event_store.port import Claim
 from domain.events import Body
 from domain.kinds import EntityKind
 from domain.payload_bounds import check_bounds, check_entity_bytes
-from domain.references import AskedOnce, Claims, check_tags, find, reference_to, resolve
+from domain.references import (
+    AskedOnce,
+    Claims,
+    check_tags,
+    find,
+    look_up_all,
+    reference_to,
+    resolve,
+)
 
 _EMPTY = frozenset((b"null", b"[]", b"{}"))
 _LONGEST_EMPTY = 4
@@ -60,11 +68,12 @@ def read(
     References and tags which the entity of `holder` has already are not looked up again.
     Raises InvalidInput or NotFound naming the key.
     """
-    claims = AskedOnce(claims)
     values = unalias(dict(values))
     struct = convert(kind, values)
     names.check_name(struct.name)
-    parent = _parent(kind, struct, claims)
+    asked = AskedOnce(claims)
+    look_up_all(asked, kind, struct)
+    parent = _parent(kind, struct, asked)
     fqn = names.child(parent.fqn if parent else None, kind.name_prefix + struct.name)
     state = holder(fqn)
     known_references, known_tags = _known(kind, state)
@@ -72,8 +81,8 @@ def read(
         known_references[parent.id] = reference_to(parent)
         if kind.inherits:
             known_references |= _inherit(kind, struct, parent_bodies(parent.id))
-    resolve(claims, kind, struct, known_references)
-    check_tags(claims, struct.tag_labels(), known_tags)
+    resolve(asked, kind, struct, known_references)
+    check_tags(asked, struct.tag_labels(), known_tags)
     struct.complete(fqn)
     check_entity_bytes(_size_of_references(struct))
     body: Body = {}
@@ -123,7 +132,7 @@ def _size_of_references(struct: EntityBody) -> int:
     )
 
 
-def _parent(kind: EntityKind, struct: EntityBody, claims: Claims) -> Claim | None:
+def _parent(kind: EntityKind, struct: EntityBody, claims: AskedOnce) -> Claim | None:
     """The entity under whose name this one stands; of several in a list, the first.
 
     A parent given alone is resolved in place on the way.

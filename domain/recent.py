@@ -34,9 +34,7 @@ class RecentEntities:
         if self.get(state.id) is state:
             entries.move_to_end(state.id)
             return
-        replaced = entries.pop(state.id, None)
-        if replaced is not None:
-            self._held -= replaced[1]
+        self.drop(state.id)
         if state.stream_version > 1:
             # What is left of the creation would hold all of its payload in memory.
             state = replace(state, body={key: raw.copy() for key, raw in state.body.items()})
@@ -45,3 +43,9 @@ class RecentEntities:
         self._held += size
         while len(entries) > self._most or (self._held > self._max_bytes and len(entries) > 1):
             self._held -= entries.popitem(last=False)[1][1]
+
+    def drop(self, entity_id: str) -> None:
+        """Remember nothing of an entity."""
+        dropped = self._entries.pop(entity_id, None)
+        if dropped is not None:
+            self._held -= dropped[1]

@@ -1,7 +1,10 @@
 """Resolves what a payload refers to, by name or id, to the entities that hold those names."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from typing import Protocol
+
+import msgspec
 
 from domain.bodies.base import EntityBody
 from domain.bodies.components import Ref, Reference, TagLabel
@@ -16,11 +19,10 @@ _TAG_KINDS = {"Classification": "tag", "Glossary": "glossaryTerm"}
 class Claims(Protocol):
     """Where names are looked up: the event store, or a batch on its way into it."""
 
-    def claim(self, kind: str, fqn: str) -> Claim | None:
-        """Who holds a qualified name."""
-
-    def claim_by_id(self, entity_id: str) -> Claim | None:
-        """What name an entity holds."""
+    def claims(
+        self, *, names: Collection[tuple[str, str]] = (), ids: Collection[str] = ()
+    ) -> list[Claim]:
+        """The claims on these pairs of kind and qualified name, and of these entities."""
 
 
 class AskedOnce:
@@ -30,17 +32,24 @@ class AskedOnce:
         self._claims = claims
         self._known: dict[tuple[str, str] | str, Claim | None] = {}
 
+    def ask(self, names: Iterable[tuple[str, str]], ids: Iterable[str]) -> None:
+        """Look up together what was not asked for yet."""
+        new_names = {key for key in names if key not in self._known}
+        new_ids = {key for key in ids if key not in self._known}
+        if not new_names and not new_ids:
+            return
+        self._known.update(dict.fromkeys((*new_names, *new_ids)))
+        for claim in self._claims.claims(names=new_names, ids=new_ids):
+            self._known[claim.kind, claim.fqn] = self._known[claim.id] = claim
+
     def claim(self, kind: str, fqn: str) -> Claim | None:
         """Who holds a qualified name."""
-        key = kind, fqn
-        if key not in self._known:
-            self._known[key] = self._claims.claim(kind, fqn)
-        return self._known[key]
+        self.ask([(kind, fqn)], ())
+        return self._known[kind, fqn]
 
     def claim_by_id(self, entity_id: str) -> Claim | None:
         """What name an entity holds."""
-        if entity_id not in self._known:
-            self._known[entity_id] = self._claims.claim_by_id(entity_id)
+        self.ask((), [entity_id])
         return self._known[entity_id]
 
 
@@ -49,45 +58,81 @@ def reference_to(claim: Claim) -> Reference:
     return Reference(type=claim.kind, id=claim.id, name=claim.name, fully_qualified_name=claim.fqn)
 
 
-def find(claims: Claims, ref: Ref, kinds: tuple[str, ...], where: str) -> Claim:
+class _Sought(msgspec.Struct, frozen=True):
+    """What a reference may mean: an entity by id, or the holder of one of several names."""
+
+    shown: str
+    names: tuple[tuple[str, str], ...] = ()
+    """Pairs of kind and qualified name."""
+    id: str | None = None
+    kind: str | None = None
+    """The kind that the entity with the id must have, None for any."""
+
+
+def find(claims: AskedOnce, ref: Ref, kinds: tuple[str, ...], where: str) -> Claim:
     """The live entity that `ref`, at key `where`, refers to; no `kinds` means any kind.
 
     Raises InvalidInput when the reference is not one, NotFound when nothing live has that
     name or id.
     """
-    claim, sought = _look_up(claims, ref, kinds, where)
-    if claim is None or claim.deleted or (kinds and claim.kind not in kinds):
-        raise NotFound(f"{where}: {' or '.join(kinds) or 'entity'} instance for {sought} not found")
-    return claim
+    sought = _sought(ref, kinds, where)
+    if sought.id is not None:
+        candidates = [claims.claim_by_id(sought.id)]
+    else:
+        candidates = [claims.claim(kind, fqn) for kind, fqn in sought.names]
+    for claim in candidates:
+        # A name may be held once in each kind: a deleted holder does not hide a live one.
+        if (
+            claim is not None
+            and not claim.deleted
+            and (not kinds or claim.kind in kinds)
+            and sought.kind in (None, claim.kind)
+        ):
+            return claim
+    kind_names = " or ".join(kinds) or "entity"
+    raise NotFound(f"{where}: {kind_names} instance for {sought.shown} not found")
 
 
-def _look_up(
-    claims: Claims, ref: Ref, kinds: tuple[str, ...], where: str
-) -> tuple[Claim | None, str]:
+def _sought(ref: Ref, kinds: tuple[str, ...], where: str) -> _Sought:
+    """What a reference asks for; raises InvalidInput when it is not one."""
     if isinstance(ref, str):
         ref = Reference(fully_qualified_name=ref)
     if ref.type is not None and kinds and ref.type not in kinds:
         raise InvalidInput(f"{where}.type must be {' or '.join(kinds)}, got {shown(ref.type)}")
     if ref.id is not None:
-        claim = claims.claim_by_id(parse_id(ref.id, f"{where}.id"))
-        if claim is not None and ref.type not in (None, claim.kind):
-            claim = None
-        return claim, ref.id
+        return _Sought(ref.id, id=parse_id(ref.id, f"{where}.id"), kind=ref.type)
     if ref.fully_qualified_name is None:
         raise InvalidInput(f"{where}: a reference needs `id` or `fullyQualifiedName`")
     candidates = (ref.type,) if ref.type is not None else kinds
     if not candidates:
         raise InvalidInput(f"{where}: a reference by name needs its `type` here")
-    for kind in candidates:
-        claim = claims.claim(kind, ref.fully_qualified_name)
-        # A name may be held once in each kind: a deleted holder does not hide a live one.
-        if claim is not None and not claim.deleted:
-            return claim, shown(ref.fully_qualified_name)
-    return None, shown(ref.fully_qualified_name)
+    fqn = ref.fully_qualified_name
+    return _Sought(shown(fqn), names=tuple((kind, fqn) for kind in candidates))
+
+
+def look_up_all(claims: AskedOnce, kind: EntityKind, body: EntityBody) -> None:
+    """Look up together whatever a body refers to, its tags included.
+
+    What is no reference is passed over here: it is refused where it is resolved.
+    """
+    references: list[tuple[Ref, tuple[str, ...]]] = list(body.nested_references())
+    for attribute, kinds in kind.references.items():
+        value = getattr(body, attribute)
+        if value:
+            references += [(ref, kinds) for ref in (value if isinstance(value, list) else [value])]
+    names = {(_TAG_KINDS[label.source], label.tag_fqn) for label in body.tag_labels()}
+    ids: set[str] = set()
+    for ref, kinds in references:
+        with suppress(InvalidInput):
+            sought = _sought(ref, kinds, "")
+            names.update(sought.names)
+            if sought.id is not None:
+                ids.add(sought.id)
+    claims.ask(names, ids)
 
 
 def resolve(
-    claims: Claims, kind: EntityKind, body: EntityBody, known: Mapping[str, Reference]
+    claims: AskedOnce, kind: EntityKind, body: EntityBody, known: Mapping[str, Reference]
 ) -> None:
     """Replace every reference of `body`, in place, by one to the entity that it means.
 
@@ -114,14 +159,14 @@ def resolve(
 
 
 def _resolve_one(
-    claims: Claims, ref: Ref, kinds: tuple[str, ...], where: str, known: Mapping[str, Reference]
+    claims: AskedOnce, ref: Ref, kinds: tuple[str, ...], where: str, known: Mapping[str, Reference]
 ) -> Reference:
     if isinstance(ref, Reference) and ref.id is not None and ref.id in known:
         return known[ref.id]
     return reference_to(find(claims, ref, kinds, where))
 
 
-def check_tags(claims: Claims, labels: Iterable[TagLabel], known: frozenset[str]) -> None:
+def check_tags(claims: AskedOnce, labels: Iterable[TagLabel], known: frozenset[str]) -> None:
     """Raise NotFound unless each label names a live tag or term, or one in `known`."""
     for label in labels:
         if label.tag_fqn not in known:

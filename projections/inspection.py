@@ -84,7 +84,7 @@ def inspect(stores: Stores, *, details: bool = False) -> Inspection:
         _report(stores, live, head, projected=projected, details=details)
         for live in stores.read_models
     ]
-    return Inspection(head, projected, _size(directory, "events.db"), reports)
+    return Inspection(head, projected, stores.log.size(), reports)
 
 
 def _report(

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from domain.errors import StoreUnavailable
-from domain.event_store.log import EventLog, open_event_log
+from domain.event_store.opening import address_in, open_event_log
+from domain.event_store.port import EventStore
 from projections.entities.port import SortedReadModel
 from projections.entities.projection import EntityProjection
 from projections.entities.sqlite import bulk_load, file_check
@@ -78,7 +79,7 @@ def _is_trusted(address: str) -> bool:
         return file_check.take_stamp(Path(address))
 
 
-def _load_entities(address: str, log: EventLog, progress: Progress) -> None:
+def _load_entities(address: str, log: EventStore, progress: Progress) -> None:
     with storage_errors(f"{address} cannot be built"):
         bulk_load.load(Path(address), log, progress)
 
@@ -91,7 +92,7 @@ def _open_engine(address: str, writable: bool) -> SearchEngine:
     return engine
 
 
-def _load_search(address: str, log: EventLog, progress: Progress) -> None:
+def _load_search(address: str, log: EventStore, progress: Progress) -> None:
     with storage_errors(f"{address} cannot be built"):
         # What an earlier load left may be damaged: the engine begins anew then.
         engine = WhooshEngine.open(Path(address))
@@ -134,7 +135,7 @@ class Stores:
     def __init__(
         self,
         directory: Path,
-        log: EventLog,
+        log: EventStore,
         entities: CurrentGeneration[SortedReadModel],
         engine: CurrentGeneration[SearchEngine],
         supervisors: list[GenerationSupervisor[Any]],
@@ -165,10 +166,10 @@ class Stores:
         self.log.close()
 
 
-def open_log(directory: Path) -> EventLog:
+def open_log(directory: Path) -> EventStore:
     """The log alone, in a directory that is made when it is missing."""
     make_directory(directory)
-    return open_event_log(directory / "events.db")
+    return open_event_log(address_in(directory))
 
 
 def open_stores(directory: Path, *, writable: bool = True) -> Stores:

@@ -14,7 +14,7 @@ from domain import document
 from domain import history as streams
 from domain.changes import ChangeDescription
 from domain.errors import InvalidInput, NotFound
-from domain.event_store.log import EventLog
+from domain.event_store.port import EventStore
 from domain.history import Revision
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
@@ -66,7 +66,7 @@ def history(kind: str, fqn: str, version: str | None, as_json: bool, data: Path)
         _print(found)
 
 
-def _find(log: EventLog, kind: EntityKind, fqn: str) -> list[Revision]:
+def _find(log: EventStore, kind: EntityKind, fqn: str) -> list[Revision]:
     """The revisions of the holder of a name, or else of its former holders, oldest first."""
     fqn = kind.spelled(fqn)
     claim = log.claim(kind.name, fqn)

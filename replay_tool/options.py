@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from domain.errors import CatalogError
+from domain.event_store.opening import holds_log
 from replay_tool.export_target import ReaderLeft
 
 EXIT_DIFFERS, EXIT_FAILED = 1, 2
@@ -51,5 +52,5 @@ def told(command: Callable[..., None]) -> Callable[..., None]:
 
 def check_catalog(directory: Path) -> None:
     """Raise CatalogError unless the directory holds a catalog."""
-    if not (directory / "events.db").exists():
-        raise CatalogError(f"{directory} holds no catalog: it has no events.db")
+    if not holds_log(directory):
+        raise CatalogError(f"{directory} holds no catalog: it has no log")

@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 import click
 
 from domain.errors import Conflict, InvalidInput
-from domain.event_store.transfer import ExportReader
+from domain.event_store.transfer import ExportReader, export
 from projections.feeding.daemon import ProjectorLock
 from projections.stores import make_directory, open_log
 from replay_tool import options
@@ -42,7 +42,7 @@ def export_log(file: str, data: Path) -> None:
     log = open_log(data)
     try:
         with log.snapshot() as snapshot, Meter("export") as meter, open_target(file) as out:
-            for number, line in enumerate(log.export(snapshot)):
+            for number, line in enumerate(export(log, snapshot)):
                 out.write(line)
                 if number % _TOLD_EVERY == 0:
                     meter.tell(number, snapshot.count)
@@ -72,12 +72,12 @@ def import_log(file: str, data: Path) -> None:
         try:
             with _lines(file) as lines, Meter("import") as meter:
                 reader = ExportReader(lines, file)
-                count = 0
-                for count in log.restore(reader):
-                    meter.tell(count, reader.header.head)
-            head = log.head()
+                for position in log.restore(reader.rows()):
+                    meter.tell(position, reader.header.head)
         finally:
             log.close()
+    assert reader.trailer is not None  # `restore` has read to the end
+    count, head = reader.trailer.count, reader.trailer.head
     click.echo(_summary("imported", count, head, began), err=True)
 
 

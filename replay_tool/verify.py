@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from domain.event_store.checks import Problem
+from domain.event_store.port import Problem
 from domain.event_store.transfer import compare
 from projections.entities.verification_source import StoredEntities, stored_entities
 from projections.search.verification_source import SortedEntries, sorted_entries

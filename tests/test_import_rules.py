@@ -42,6 +42,8 @@ PLANTED = [
     ("projections/stores.py", "from uvicorn import Config", WEB),
     ("replay_tool/options.py", "import jwt", WEB),
     ("domain/recent.py", "import sqlite3", DATABASE),
+    ("domain/event_store/opening.py", "import sqlite3", DATABASE),
+    ("domain/event_store/checks.py", "import eventsourcing", DATABASE),
     ("domain/bodies/values.py", "def f():\n    import psycopg.rows", DATABASE),
     ("projections/feeding/projector.py", "import eventsourcing.persistence", DATABASE),
     ("projections/search/documents.py", "from sqlite3 import dbapi2", DATABASE),

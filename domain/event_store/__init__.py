@@ -1,1 +1,1 @@
-"""The log of events, on the library eventsourcing; the only room that touches its database."""
+"""The log of events behind its port; the only room that knows which database holds it."""

@@ -4,25 +4,18 @@ A stream is only followed up to its first bad event: nothing that comes after ha
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from domain import events
 from domain.entity import Entity, evolve
-from domain.event_store.port import Claim
-from domain.event_store.snapshot import LogSnapshot, StoredRow
+from domain.event_store.claims import claim_of
+from domain.event_store.mapper import decode_event
+from domain.event_store.port import Claim, Problem, StoredRow
 from domain.events import Event
 
 _DAY_MS = 24 * 60 * 60 * 1000
-
-
-class Problem(msgspec.Struct, frozen=True, order=True):
-    """Something wrong in the log; position 0 where it concerns no single event."""
-
-    position: int
-    entity_id: str
-    what: str
 
 
 class Problems:
@@ -66,20 +59,12 @@ class Stream(msgspec.Struct):
 class StreamReader:
     """Folds streams, telling what is wrong with them."""
 
-    def __init__(
-        self,
-        decode: Callable[[str, bytes], Event],
-        problems: Problems,
-        *,
-        now: int,
-        pins: Sequence[int] = (),
-    ) -> None:
-        """`decode` lifts a payload to the current schema; `now` is in ms since the epoch.
+    def __init__(self, problems: Problems, *, now: int, pins: Sequence[int] = ()) -> None:
+        """`now` is in ms since the epoch.
 
         `pins` are the positions at which states are asked for: the others are not kept, since an
         entity may have very many.
         """
-        self._decode = decode
         self._pins = pins
         self._problems = problems
         self._latest = now + _DAY_MS
@@ -98,7 +83,7 @@ class StreamReader:
                 wrong = f"stream version {stream_version} comes before the one it follows"
             else:
                 try:
-                    event = self._decode(type_name, payload)
+                    event = decode_event(type_name, payload)
                     wrong = self._misfit(state, event)
                     if wrong is None:
                         state = evolve(state, event, entity_id)
@@ -175,36 +160,6 @@ class ClaimChecker:
             ghost, self._next = self._next, next(self._claims, None)
             what = f"a claim on {ghost.kind} {ghost.fqn!r} belongs to no entity of the log"
             self._problems.add(0, ghost.id, what)
-
-
-def claim_of(entity: Entity) -> Claim:
-    """The claim that the events of a live or soft-deleted entity amount to."""
-    return Claim(
-        kind=entity.kind,
-        fqn=entity.fqn,
-        id=entity.id,
-        name=entity.name,
-        parent_id=entity.parent_id,
-        deleted=entity.deleted,
-    )
-
-
-def check_whole(log: LogSnapshot, problems: Problems) -> None:
-    """What concerns the log as a whole: gaps, a lost tail, answers without their events."""
-    if log.count != log.head:
-        previous = 0
-        for *_, position in log.events():
-            if position != previous + 1:
-                gap = f"{previous + 1}" + (f" to {position - 1}" if position > previous + 2 else "")
-                problems.add(previous + 1, "", f"no event at position {gap}")
-            previous = position
-    given = log.last_position_given()
-    if given > log.head:
-        what = f"positions up to {given} were given, the log ends at {log.head}"
-        problems.add(log.head + 1, "", what)
-    for actor, key in log.lost_answers():
-        what = f"the answer remembered for {actor!r} under key {key!r} refers to no event"
-        problems.add(0, "", what)
 
 
 def _differs(due: Claim, found: Claim, name: str) -> bool:

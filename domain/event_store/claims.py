@@ -1,26 +1,16 @@
-"""What events mean for the claims table, which holds the qualified names in use."""
+"""What events mean for the claims on qualified names."""
 
-from collections.abc import Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import Any
 
 from domain import events
+from domain.entity import Entity
+from domain.event_store.port import Claim
 from domain.events import Event
 
 ClaimChange = tuple[str, tuple[Any, ...]]
-"""A statement of `_STATEMENTS` and its parameters."""
-
-_STATEMENTS = {
-    "take": "INSERT INTO claims (kind, fqn, id, name, parent_id, deleted) VALUES (?,?,?,?,?,0)",
-    "delete": "UPDATE claims SET deleted = 1 WHERE id = ?",
-    "restore": "UPDATE claims SET deleted = 0 WHERE id = ?",
-    "release": "DELETE FROM claims WHERE id = ?",
-}
-
-
-class _Executor(Protocol):
-    def executemany(self, statement: str, parameters: Any, /) -> Any: ...
+"""`take` with kind, qualified name, id, name and parent id; `delete`, `restore` or `release` with
+the id."""
 
 
 def claim_changes(entity_id: str, event: Event) -> Iterator[ClaimChange]:
@@ -35,7 +25,13 @@ def claim_changes(entity_id: str, event: Event) -> Iterator[ClaimChange]:
         yield "release", (entity_id,)
 
 
-def write_claims(cursor: _Executor, changes: Sequence[ClaimChange]) -> None:
-    """Apply the changes in order, runs of one sort at once; sqlite3.IntegrityError for clashes."""
-    for action, run in groupby(changes, key=itemgetter(0)):
-        cursor.executemany(_STATEMENTS[action], [parameters for _, parameters in run])
+def claim_of(entity: Entity) -> Claim:
+    """The claim that the events of a live or soft-deleted entity amount to."""
+    return Claim(
+        kind=entity.kind,
+        fqn=entity.fqn,
+        id=entity.id,
+        name=entity.name,
+        parent_id=entity.parent_id,
+        deleted=entity.deleted,
+    )

@@ -55,3 +55,11 @@ class EventMapper(Mapper[str]):
             payload = upcast(topic, msgspec.json.decode(state), self._upcasters)
             state = self._encoder.encode(payload)
         return self._decoders[topic].decode(state)
+
+
+_mapper = EventMapper()
+
+
+def decode_event(type_name: str, payload: bytes) -> Event:
+    """The event of a stored row; raises msgspec.MsgspecError or KeyError for a damaged one."""
+    return _mapper.decode(type_name, payload)

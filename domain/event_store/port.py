@@ -1,6 +1,8 @@
-"""What the log promises to its readers and to the catalog, whatever database holds it."""
+"""What the log promises to its readers and to its writers, whatever database holds it."""
 
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import msgspec
@@ -9,8 +11,14 @@ from domain.events import Event
 
 ANSWERS_KEPT_MS = 24 * 60 * 60 * 1000
 """How long a repeated write under an idempotency key is recognised."""
-
+READ_BYTES = 16_000_000
+"""Payload bytes at which a batch of the log ends; its last event may go beyond them."""
+STREAM_BYTES = 1_000_000
+"""The same for one read of streams, of which the reader sees nothing but single events."""
 ID_CHARACTERS = 36
+
+StoredRow = tuple[str, int, str, bytes, int]
+"""An event as it is stored: entity id, stream version, type name, payload, position."""
 
 
 class RecordedEvent(msgspec.Struct, frozen=True, gc=False):
@@ -35,6 +43,21 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     deleted: bool
 
 
+class Expectations(msgspec.Struct, frozen=True, kw_only=True):
+    """What the claims must be once the events of an append have changed them.
+
+    A writer decides on what it has read, and another writer may change that before it appends:
+    what the decision rests on is expected, and an append that would break it is refused.
+    """
+
+    live: frozenset[str] = frozenset()
+    """Ids of entities that hold a claim and are not soft-deleted."""
+    without_children: frozenset[str] = frozenset()
+    """Ids that no claim has as its parent."""
+    without_live_children: frozenset[str] = frozenset()
+    """Ids that no claim of an entity which is not soft-deleted has as its parent."""
+
+
 class RememberedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What a write with an idempotency key led to, so that its repetition answers the same."""
 
@@ -48,6 +71,15 @@ class RememberedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str
     at: int
     """Milliseconds since the Unix epoch."""
+
+
+class StreamSpan(msgspec.Struct, frozen=True):
+    """A part of an entity's stream: its events with stream versions in (after, upto]."""
+
+    entity_id: str
+    after: int = 0
+    upto: int | None = None
+    """None: as far as the stream goes."""
 
 
 class LiveStreams(msgspec.Struct, frozen=True):
@@ -67,61 +99,168 @@ class LiveStreams(msgspec.Struct, frozen=True):
         return [text[at : at + ID_CHARACTERS] for at in range(0, len(text), ID_CHARACTERS)]
 
 
-class EventStore(Protocol):
-    """An append-only log of entity streams with a claim on each qualified name."""
+class Problem(msgspec.Struct, frozen=True, order=True):
+    """Something wrong in the log; position 0 where it concerns no single event."""
 
+    position: int
+    entity_id: str
+    what: str
+
+
+class LogSnapshot(Protocol):
+    """The log as it is at one moment, in its stored form; what is appended later does not show.
+
+    All its iterators read as they go, and raise StoreUnavailable where the log cannot be read.
+    """
+
+    @property
+    def head(self) -> int:
+        """Position of the newest event, 0 when there is none."""
+
+    @property
+    def count(self) -> int:
+        """How many events there are."""
+
+    def events(self, after: int = 0) -> Iterator[StoredRow]:
+        """The events with positions above `after`, in log order."""
+
+    def streams(self, ids: Sequence[str] | None = None) -> Iterator[StoredRow]:
+        """The streams of these entities (None: of all), in order of id and stream version."""
+
+    def claims(self, ids: Sequence[str] | None = None) -> Iterator[Claim]:
+        """The claims of these entities (None: of all), in order of id."""
+
+
+class EventStore(ABC):
+    """An append-only log of entity streams with a claim on each qualified name.
+
+    It may be shared between threads, and opened by several processes at once. Appends take effect
+    one after the other, in the order of their positions, whichever process makes them. A reader
+    that has seen a position never later meets an event with a smaller one; there may be gaps
+    between positions anywhere. Every method raises StoreUnavailable when the database cannot be
+    used now.
+    """
+
+    @property
+    @abstractmethod
+    def address(self) -> str:
+        """Text with which `open_event_log` opens the same log once more, also elsewhere."""
+
+    @abstractmethod
     def append(
-        self, recorded: Sequence[RecordedEvent], answer: RememberedAnswer | None = None
+        self,
+        recorded: Sequence[RecordedEvent],
+        answer: RememberedAnswer | None = None,
+        *,
+        expecting: Expectations = Expectations(),  # noqa: B008 - it is frozen
     ) -> int:
         """Store all events, the claims that follow from them and the answer, or nothing.
 
         Returns the position of the last event (the head when there are none), once it will
-        survive power loss. Raises AlreadyExists when a name is claimed, ConcurrentChange when
-        another writer was first (to a stream version, to an id, to the key of the answer, or
-        by deleting a parent or adding a child), StoreUnavailable when nothing can be written
-        now.
+        survive power loss. Raises AlreadyExists when a name is claimed, and ConcurrentChange when
+        another writer was first: when an event's stream version is not the one after the last of
+        its stream, when the claims are not as expected, or when the key of the answer is taken.
+        The ConcurrentChange names the entities concerned. All this is checked against what every
+        earlier append has left, and nothing is stored between the check and this append.
         """
 
-    def stream(
-        self, entity_id: str, *, after: int = 0, upto: int | None = None
-    ) -> list[RecordedEvent]:
-        """The entity's events with stream versions in (after, upto], in order."""
-
+    @abstractmethod
     def read(self, after: int, limit: int, upto: int | None = None) -> list[RecordedEvent]:
         """At most `limit` events with positions in (after, upto], in log order.
 
-        None when there are none; fewer than there are when they are large.
+        None when there are none; fewer than there are when their payloads exceed READ_BYTES.
         """
 
+    @abstractmethod
+    def streams(
+        self, spans: Sequence[StreamSpan], *, upto: int | None = None
+    ) -> Iterator[RecordedEvent]:
+        """The events of these spans, span after span in the order given, by stream version.
+
+        Those beyond position `upto` are left out. They are read as the iterator goes on, in reads
+        that end at STREAM_BYTES each, and no more than one read is held.
+        """
+
+    @abstractmethod
     def head(self) -> int:
         """Position of the newest event, 0 when there is none."""
 
+    @abstractmethod
     def identity(self) -> str:
         """Random text made with the log: what is derived from another log does not fit it."""
 
+    @abstractmethod
     def live(self, *, by_name: bool) -> LiveStreams:
         """The entities that are not purged, in order of ids or of lists (`by_name`).
 
         Raises StoreUnavailable when the claims do not account for every stream.
         """
 
-    def streams(self, entity_ids: Sequence[str], upto: int) -> Iterator[list[RecordedEvent]]:
-        """The streams of these entities up to a position, in this order; empty ones left out."""
+    @abstractmethod
+    def claims(
+        self,
+        *,
+        names: Collection[tuple[str, str]] = (),
+        ids: Collection[str] = (),
+        parents: Collection[str] = (),
+    ) -> list[Claim]:
+        """The claims on these pairs of kind and qualified name, of these entities and below these.
 
-    def claim(self, kind: str, fqn: str) -> Claim | None:
-        """Who holds a qualified name."""
+        In order of kind and qualified name, each once, all as they are at one moment.
+        """
 
-    def claim_by_id(self, entity_id: str) -> Claim | None:
-        """What name an entity holds."""
-
-    def claims(self, keys: Sequence[tuple[str, str]]) -> list[Claim]:
-        """Who holds each of these pairs of kind and qualified name, for those that are held."""
-
-    def children(self, entity_id: str) -> list[Claim]:
-        """The claims whose parent it is, in order of kind and qualified name."""
-
+    @abstractmethod
     def answer(self, actor: str, key: str) -> RememberedAnswer | None:
         """What a write under this key led to, if it is still remembered."""
 
+    @abstractmethod
+    def former_holders(self, kind: str, fqn: str) -> list[str]:
+        """Ids of the entities that were ever created under a name, in order; reads the log."""
+
+    @abstractmethod
+    def snapshot(self) -> AbstractContextManager[LogSnapshot]:
+        """The log as it is now, until the block ends; keep that short beside writers."""
+
+    @abstractmethod
+    def damage(self) -> list[Problem]:
+        """What the database itself can prove to be wrong with what it holds.
+
+        Files that are not as they were written, events that were removed although they were
+        stored, answers that refer to no event. Nothing where the database cannot tell.
+        """
+
+    @abstractmethod
+    def restore(self, rows: Iterator[StoredRow]) -> Iterator[int]:
+        """Take over the events of another log, all of them or nothing; yields positions reached.
+
+        The events come in order of their positions and keep them; what is appended later comes
+        after them, and claims follow from them. Raises Conflict when this log has events,
+        InvalidInput when an event cannot be read, an event or a name comes twice, or a stream has
+        gaps or is out of order, and whatever `rows` raises.
+        """
+
+    @abstractmethod
+    def size(self) -> int:
+        """Bytes that the log takes on disk."""
+
+    @abstractmethod
     def close(self) -> None:
         """Release the database."""
+
+    def stream(
+        self, entity_id: str, *, after: int = 0, upto: int | None = None
+    ) -> Iterator[RecordedEvent]:
+        """The entity's events with stream versions in (after, upto], in order; see `streams`."""
+        return self.streams([StreamSpan(entity_id, after, upto)])
+
+    def claim(self, kind: str, fqn: str) -> Claim | None:
+        """Who holds a qualified name."""
+        return next(iter(self.claims(names=[(kind, fqn)])), None)
+
+    def claim_by_id(self, entity_id: str) -> Claim | None:
+        """What name an entity holds."""
+        return next(iter(self.claims(ids=[entity_id])), None)
+
+    def children(self, entity_id: str) -> list[Claim]:
+        """The claims whose parent it is, in order of kind and qualified name."""
+        return self.claims(parents=[entity_id])

@@ -10,21 +10,17 @@ changed is told from a whole one. Answers to idempotency keys do not travel: the
 after a day anyway. Claims do not either: they follow from the events.
 """
 
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
-from itertools import islice
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Raw
 
 from domain.errors import InvalidInput
-from domain.event_store.claims import claim_changes, write_claims
-from domain.event_store.snapshot import LogSnapshot, StoredRow
+from domain.event_store.mapper import decode_event
+from domain.event_store.port import EventStore, LogSnapshot, StoredRow
 from domain.events import Event
-
-Decode = Callable[[str, bytes], Event]
 
 
 class Header(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -60,18 +56,18 @@ _line = msgspec.json.Decoder(Line)
 _trailer = msgspec.json.Decoder(Trailer)
 
 
-def export(log: LogSnapshot, decode: Decode) -> Iterator[bytes]:
+def export(log: EventStore, snapshot: LogSnapshot) -> Iterator[bytes]:
     """The lines of a log; raises InvalidInput at an event that could not be read back."""
-    yield _encode(Header("metadata-catalog-log", 1, log.log_id, log.head)) + b"\n"
+    yield _encode(Header("metadata-catalog-log", 1, log.identity(), snapshot.head)) + b"\n"
     digest = _new_digest()
     count = 0
-    for row in log.events():
+    for row in snapshot.events():
         line = event_line(row)
-        _decoded(decode, row[2], row[3], row[4])
+        readable_event(row)
         digest.update(line)
         count += 1
         yield line
-    yield _encode(Trailer(count, log.head, digest.hexdigest())) + b"\n"
+    yield _encode(Trailer(count, snapshot.head, digest.hexdigest())) + b"\n"
 
 
 def event_line(row: StoredRow) -> bytes:
@@ -120,6 +116,10 @@ class ExportReader:
             raise self._wrong("the header speaks of another head than the trailer")
         self.trailer = trailer
 
+    def rows(self) -> Iterator[StoredRow]:
+        """Each event in its stored form; raises InvalidInput where the file is wrong."""
+        return (row for _, row in self.events())
+
     def _decoded(self, decoder: Any, line: bytes) -> Any:
         try:
             return decoder.decode(line)
@@ -149,52 +149,13 @@ def compare(log: LogSnapshot, reader: ExportReader) -> str | None:
     return found
 
 
-def insert(
-    connection: sqlite3.Connection, reader: ExportReader, decode: Decode, batch_size: int = 5_000
-) -> Iterator[int]:
-    """Insert the events of an export and their claims, in the caller's transaction; yields counts.
-
-    Raises InvalidInput for what is no log: payloads that cannot be read, streams with gaps.
-    """
-    rows = (row for _, row in reader.events())
-    count = 0
-    while batch := list(islice(rows, batch_size)):
-        changes = [
-            change
-            for entity_id, _, type_name, payload, position in batch
-            for change in claim_changes(entity_id, _decoded(decode, type_name, payload, position))
-        ]
-        try:
-            connection.executemany(_INSERT, batch)
-            write_claims(connection, changes)
-        except sqlite3.IntegrityError as error:
-            where = f"positions {batch[0][4]} to {batch[-1][4]}"
-            raise InvalidInput(f"{where}: an event or a name comes twice ({error})") from error
-        count += len(batch)
-        yield count
-    broken = connection.execute(_BROKEN_STREAM).fetchone()
-    if broken is not None:
-        raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no whole log")
-
-
-_INSERT = (
-    "INSERT INTO stored_events (originator_id, originator_version, topic, state, rowid)"
-    " VALUES (?,?,?,?,?)"
-)
-_BROKEN_STREAM = """
-SELECT originator_id FROM (
-    SELECT originator_id, originator_version AS version, rowid AS position,
-        row_number() OVER stream AS due, lag(rowid, 1, 0) OVER stream AS previous
-    FROM stored_events WINDOW stream AS (PARTITION BY originator_id ORDER BY originator_version))
-WHERE version != due OR position < previous LIMIT 1
-"""
-
-
-def _decoded(decode: Decode, type_name: str, payload: bytes, position: int) -> Event:
+def readable_event(row: StoredRow) -> Event:
+    """The event of a stored row; raises InvalidInput when it could not be read back."""
+    _, _, type_name, payload, position = row
     if b"\n" in payload:
         raise InvalidInput(f"the event at position {position} is damaged: it has a line end")
     try:
-        return decode(type_name, payload)
+        return decode_event(type_name, payload)
     except (msgspec.MsgspecError, KeyError, ValueError) as error:
         raise InvalidInput(f"the event at position {position} is damaged: {error!r}") from None
 

@@ -1,14 +1,12 @@
 """What the sorted read model stores of an entity, made from a state folded from the log."""
 
-from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
 from domain import document
-from domain.entity import Entity, fold
-from domain.event_store.port import RecordedEvent
+from domain.entity import Entity
 from domain.events import Body
 from domain.registry import KINDS
 from projections.feeding.port import Folded
@@ -84,15 +82,6 @@ def columns_digest(columns: tuple[Any, ...]) -> bytes:
     The sum of the digests of a set of entities is a digest of the set.
     """
     return blake2b(_columns.encode(columns), digest_size=16).digest()
-
-
-def entity_of_stream(stream: Sequence[RecordedEvent]) -> StoredEntity | None:
-    """What is stored of an entity after all events of its stream; None when it is purged."""
-    entity_id = stream[0].entity_id
-    state = fold(entity_id, (recorded.event for recorded in stream))
-    if state is None or state.purged:
-        return None
-    return stored_entity(Folded(state, stream[-1].position))
 
 
 def split_fields(entity: Entity) -> tuple[Body, Body]:

@@ -3,7 +3,7 @@
 import time
 
 from domain.errors import CatalogError
-from domain.event_store.log import EventLog
+from domain.event_store.port import EventStore
 from projections.feeding.port import Progress
 from projections.feeding.projector import Projector
 from projections.generations.definition import Definition, M
@@ -16,7 +16,9 @@ class Differs(CatalogError):
     """What was built is not what a replay of the log gives."""
 
 
-def build(definition: Definition[M], shelf: Shelf, log: EventLog, progress: Progress) -> Generation:
+def build(
+    definition: Definition[M], shelf: Shelf, log: EventStore, progress: Progress
+) -> Generation:
     """Build a generation, catch up, verify it and propose it; returns it.
 
     What an earlier, interrupted building left is gone on with where that is cheaper, and removed
@@ -65,14 +67,14 @@ def _begin(definition: Definition[M], shelf: Shelf) -> Generation:
     return generation
 
 
-def _catch_up(definition: Definition[M], model: M, log: EventLog) -> None:
+def _catch_up(definition: Definition[M], model: M, log: EventStore) -> None:
     """Apply what was appended during the load, until hardly anything is left."""
     projector = Projector(definition.projection(model), log, batch_size=definition.batch_size)
     while projector.step() == definition.batch_size:
         pass
 
 
-def _prove(definition: Definition[M], model: M, log: EventLog) -> None:
+def _prove(definition: Definition[M], model: M, log: EventStore) -> None:
     """Hold the generation against a replay of the log; raises Differs."""
     request = Request(log=False, shown=1, now=time.time_ns() // 1_000_000)
     found = verify(log, {definition.name: lambda: definition.source(model, log)}, request)

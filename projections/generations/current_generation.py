@@ -8,7 +8,7 @@ from typing import Generic
 import structlog
 
 from domain.errors import StoreUnavailable
-from domain.event_store.log import EventLog
+from domain.event_store.port import EventStore
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged
 from projections.generations.definition import Definition, M
@@ -33,7 +33,7 @@ class _Opened(Generic[M]):
 class CurrentGeneration(Generic[M]):
     """Lends the live generation, in any thread; opens the next one when there is a switch."""
 
-    def __init__(self, definition: Definition[M], shelf: Shelf, log: EventLog) -> None:
+    def __init__(self, definition: Definition[M], shelf: Shelf, log: EventStore) -> None:
         self.definition = definition
         self.shelf = shelf
         self._log = log

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from domain.event_store.log import EventLog
+from domain.event_store.port import EventStore
 from projections.feeding.port import Progress, Projection, ReadModel
 from projections.verification.run import Source
 
@@ -48,11 +48,11 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
     Raises StoreUnavailable.
     """
     projection: Callable[[M], Projection]
-    source: Callable[[M, EventLog], AbstractContextManager[Source]]
+    source: Callable[[M, EventStore], AbstractContextManager[Source]]
     """Pins it to one state, to be held against the log."""
     kinds: Callable[[M], Mapping[str, KindReport]]
     """What it holds of each kind."""
-    load: Callable[[str, EventLog, Progress], None]
+    load: Callable[[str, EventStore, Progress], None]
     """Fills a new generation with what the log has, or goes on where an earlier load ended.
 
     Takes the address of the generation; raises StoreUnavailable.

@@ -13,7 +13,7 @@ from typing import Generic
 import structlog
 
 from domain.errors import StoreUnavailable
-from domain.event_store.log import EventLog
+from domain.event_store.port import EventStore
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged
 from projections.feeding.projector import Projector
@@ -36,7 +36,9 @@ class Interrupted(StoreUnavailable):
 class _Fed(Generic[M]):
     """A generation opened for writing, and its projector."""
 
-    def __init__(self, definition: Definition[M], model: M, generation: Generation, log: EventLog):
+    def __init__(
+        self, definition: Definition[M], model: M, generation: Generation, log: EventStore
+    ):
         self.model = model
         self.generation = generation
         self.projector = Projector(
@@ -47,7 +49,7 @@ class _Fed(Generic[M]):
 class GenerationSupervisor(Generic[M]):
     """One projection in the process that projects; `open` it, then `step` it in one thread."""
 
-    def __init__(self, definition: Definition[M], shelf: Shelf, log: EventLog) -> None:
+    def __init__(self, definition: Definition[M], shelf: Shelf, log: EventStore) -> None:
         self.definition = definition
         self.shelf = shelf
         self._log = log

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from domain.errors import StoreUnavailable
-from domain.event_store.log import EventLog
+from domain.event_store.port import EventStore
 from projections.feeding.daemon import ProjectorLock, State, is_projected, read_states
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition, M
@@ -14,7 +14,7 @@ from projections.generations.supervision import GenerationSupervisor
 _PAUSE = 0.02
 
 
-def is_current(definition: Definition[M], shelf: Shelf, log: EventLog) -> bool:
+def is_current(definition: Definition[M], shelf: Shelf, log: EventStore) -> bool:
     """Whether the live generation was built by this code from this log."""
     live = CurrentGeneration(definition, shelf, log)
     try:
@@ -53,7 +53,7 @@ def propose_previous(definition: Definition[M], shelf: Shelf) -> Generation:
 def switch(
     definition: Definition[M],
     shelf: Shelf,
-    log: EventLog,
+    log: EventStore,
     generation: Generation,
     directory: Path,
 ) -> bool:
@@ -86,7 +86,7 @@ def switch(
     return True
 
 
-def _take_up(definition: Definition[M], shelf: Shelf, log: EventLog, directory: Path) -> None:
+def _take_up(definition: Definition[M], shelf: Shelf, log: EventStore, directory: Path) -> None:
     with ProjectorLock(directory):
         supervisor = GenerationSupervisor(definition, shelf, log)
         try:

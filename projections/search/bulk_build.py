@@ -6,8 +6,8 @@ interrupted goes on from there.
 
 import msgspec
 
-from domain.entity import fold
-from domain.event_store.port import EventStore
+from domain.event_store.port import EventStore, StreamSpan
+from domain.history import folded
 from projections.feeding.log_fingerprint import fingerprint_at
 from projections.feeding.port import Progress
 from projections.search.documents import SearchDocument, document
@@ -57,10 +57,5 @@ def _resume(log: EventStore, mark: str) -> _Reached | None:
 
 
 def _documents(log: EventStore, ids: list[str], upto: int) -> dict[str, SearchDocument | None]:
-    documents: dict[str, SearchDocument | None] = {}
-    for stream in log.streams(ids, upto):
-        entity_id = stream[0].entity_id
-        state = fold(entity_id, (recorded.event for recorded in stream))
-        if state is not None:
-            documents[entity_id] = document(state)
-    return documents
+    streams = log.streams([StreamSpan(entity_id) for entity_id in ids], upto=upto)
+    return {state.id: document(state) for state, _ in folded(streams)}

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from domain.event_store.checks import Problem
+from domain.event_store.port import Problem
 
 
 class Verdict(StrEnum):

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.generate import STATUSES, contracts, lines
 from domain.bulk_import import BulkImport, batches
-from domain.event_store.log import open_event_log
+from domain.event_store.opening import open_event_log
 from domain.registry import KINDS
 from domain.requests import Caller
 

@@ -1,41 +1,19 @@
 """What every event store keeps to: order, all or nothing, one winner, nothing lost."""
 
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import pytest
 
-import domain
-from domain.errors import AlreadyExists, ConcurrentChange
-from domain.event_store.log import open_event_log
-from domain.event_store.port import EventStore, RecordedEvent, RememberedAnswer
-from domain.events import EntityChanged, EntityCreated
+from domain.errors import AlreadyExists, ConcurrentChange, StoreUnavailable
+from domain.event_store.opening import open_event_log
+from domain.event_store.port import EventStore, RecordedEvent, RememberedAnswer, StreamSpan
+from tests.contracts.conftest import OpenStore
+from tests.contracts.recorded import changed, created, deleted, purged, unplaced
 
 DAY = 24 * 60 * 60 * 1000
 WRITERS, APPENDS = 4, 25
-
-
-def created(entity_id: str, fqn: str | None = None, kind: str = "team") -> RecordedEvent:
-    name = fqn or entity_id
-    return RecordedEvent(
-        entity_id,
-        1,
-        EntityCreated(
-            kind=kind, actor="ann", at=1, version=1, request_id="r", name=name, fqn=name, body={}
-        ),
-    )
-
-
-def changed(entity_id: str, stream_version: int) -> RecordedEvent:
-    patch = [{"op": "add", "path": "/description", "value": f"{stream_version}"}]
-    event = EntityChanged(
-        kind="team", actor="ann", at=1, version=stream_version, request_id="r", patch=patch
-    )
-    return RecordedEvent(entity_id, stream_version, event)
 
 
 def answer(key: str, at: int = 1, actor: str = "ann") -> RememberedAnswer:
@@ -50,67 +28,137 @@ def answer(key: str, at: int = 1, actor: str = "ann") -> RememberedAnswer:
     )
 
 
-def at(recorded: RecordedEvent, position: int) -> RecordedEvent:
-    return RecordedEvent(recorded.entity_id, recorded.stream_version, recorded.event, position)
+def stream(store: EventStore, entity_id: str, **bounds: int) -> list[RecordedEvent]:
+    return unplaced(store.stream(entity_id, **bounds))
 
 
 def test_empty_store(store: EventStore) -> None:
     assert store.head() == 0
     assert store.read(0, 10) == []
-    assert store.stream("a") == []
+    assert stream(store, "a") == []
     assert store.claim("team", "a") is None
     assert store.claim_by_id("a") is None
     assert store.children("a") == []
     assert store.answer("ann", "key") is None
     assert store.append([]) == 0
+    assert (store.live(by_name=True).head, len(store.live(by_name=False))) == (0, 0)
+    assert store.damage() == []
+    assert store.former_holders("team", "a") == []
 
 
 def test_append_answers_with_the_position_of_the_last_event(store: EventStore) -> None:
-    assert store.append([created("a"), created("b"), changed("a", 2)]) == 3
-    assert store.append([changed("b", 2)]) == 4
-    assert store.append([]) == 4
-    assert store.head() == 4
+    first = store.append([created("a"), created("b"), changed("a", 2)])
+    second = store.append([changed("b", 2)])
+    assert [event.position for event in store.read(0, 10)][2:] == [first, second]
+    assert 0 < first < second
+    assert store.append([]) == store.head() == second
 
 
 def test_stream_gives_one_entity_in_order(store: EventStore) -> None:
     mine = [created("a"), changed("a", 2), changed("a", 3), changed("a", 4)]
     store.append([mine[0], created("b"), mine[1], mine[2], changed("b", 2), mine[3]])
-    assert store.stream("a") == mine
-    assert store.stream("a", after=1) == mine[1:]
-    assert store.stream("a", upto=2) == mine[:2]
-    assert store.stream("a", after=1, upto=3) == mine[1:3]
-    assert store.stream("a", after=4) == []
+    assert stream(store, "a") == mine
+    assert stream(store, "a", after=1) == mine[1:]
+    assert stream(store, "a", upto=2) == mine[:2]
+    assert stream(store, "a", after=1, upto=3) == mine[1:3]
+    assert stream(store, "a", after=4) == []
+
+
+def test_streams_give_spans_in_the_order_given(store: EventStore) -> None:
+    store.append([created("a"), created("b"), created("c"), changed("b", 2)])
+    before = store.head()
+    store.append([changed("a", 2), changed("b", 3), changed("c", 2)])
+    spans = [StreamSpan("c"), StreamSpan("none"), StreamSpan("b", 1), StreamSpan("a", 0, 1)]
+    found = list(store.streams(spans))
+    assert unplaced(found) == [
+        created("c"),
+        changed("c", 2),
+        changed("b", 2),
+        changed("b", 3),
+        created("a"),
+    ]
+    log = {(each.entity_id, each.stream_version): each.position for each in store.read(0, 99)}
+    assert [log[each.entity_id, each.stream_version] for each in found] == [
+        each.position for each in found
+    ]
+    earlier = [each for each in found if each.position <= before]
+    assert list(store.streams(spans, upto=before)) == earlier
+    assert list(store.streams([])) == []
 
 
 def test_read_gives_the_log_in_order(store: EventStore) -> None:
     batch = [created("b"), created("a"), changed("b", 2), changed("a", 2)]
     store.append(batch)
-    log = [at(event, position) for position, event in enumerate(batch, start=1)]
-    assert store.read(0, 10) == log
+    log = store.read(0, 10)
+    first, second, third, fourth = (event.position for event in log)
+    assert unplaced(log) == batch
+    assert first < second < third < fourth
     assert store.read(0, 2) == log[:2]
-    assert store.read(2, 10) == log[2:]
-    assert store.read(1, 10, upto=3) == log[1:3]
-    assert store.read(1, 1, upto=3) == log[1:2]
-    assert store.read(4, 10) == []
+    assert store.read(second, 10) == log[2:]
+    assert store.read(first, 10, upto=third) == log[1:3]
+    assert store.read(first, 1, upto=third) == log[1:2]
+    assert store.read(fourth, 10) == []
 
 
-def test_another_handle_sees_what_was_appended(open_store: Callable[[], EventStore]) -> None:
+def test_another_handle_sees_what_was_appended(open_store: OpenStore) -> None:
     one, other = open_store(), open_store()
     assert other.head() == 0
-    one.append([created("a")], answer("key"))
-    assert other.head() == 1
-    assert other.read(0, 10) == [at(created("a"), 1)]
-    assert other.claim("team", "a") == one.claim_by_id("a")
+    position = one.append([created("a")], answer("key"))
+    assert other.head() == position
+    assert other.read(0, 10) == one.read(0, 10)
+    assert other.claim("domain", "a") == one.claim_by_id("a")
     assert other.answer("ann", "key") == answer("key")
+    assert other.identity() == one.identity() != ""
+    assert other.size() == one.size() > 0
+
+
+def test_address_opens_the_same_log_to_be_read(open_shared_store: OpenStore) -> None:
+    store = open_shared_store()
+    store.append([created("a")])
+    reader = open_event_log(store.address, writable=False)
+    assert reader.identity() == store.identity()
+    store.append([changed("a", 2)])
+    assert reader.read(0, 10) == store.read(0, 10)
+    assert list(reader.stream("a")) == list(store.stream("a"))
+    with pytest.raises(StoreUnavailable):
+        reader.append([changed("a", 3)])
+    assert store.append([changed("a", 3)]) == reader.head()
+    reader.close()
+
+
+def test_missing_log_is_not_made_by_a_reader(tmp_path: object) -> None:
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable):
+            open_event_log(f"{tmp_path}/none.db", writable=False)
+
+
+def test_live_streams_leave_out_the_purged(store: EventStore) -> None:
+    ids = [f"{letter * 8}-0000-4000-8000-000000000000" for letter in "abc"]
+    last, deleted_one, first = ids
+    head = store.append(
+        [
+            created(last, "z"),
+            created(deleted_one, "m"),
+            created(first, "a"),
+            deleted(deleted_one, 2),
+            created("d" * 36, "gone"),
+            purged("d" * 36, 2),
+        ]
+    )
+    by_name, by_id = store.live(by_name=True), store.live(by_name=False)
+    assert (by_name.head, by_id.head) == (head, head)
+    assert by_name.part(0, 9) == [first, last, deleted_one]
+    assert by_id.part(0, 9) == ids
+    assert by_id.part(1, 1) == [deleted_one]
 
 
 def test_answers_are_remembered_for_each_actor_and_key(store: EventStore) -> None:
-    store.append([created("a")], answer("key"))
+    head = store.append([created("a")], answer("key"))
     store.append([], answer("key", actor="bob"))
     assert store.answer("ann", "key") == answer("key")
     assert store.answer("bob", "key") == answer("key", actor="bob")
     assert store.answer("ann", "other") is None
-    assert store.head() == 1
+    assert store.head() == head
 
 
 def test_answers_are_forgotten_after_a_day(store: EventStore) -> None:
@@ -126,7 +174,7 @@ def test_second_answer_under_a_key_is_a_concurrent_change(store: EventStore) -> 
     store.append([created("a")], answer("key"))
     with pytest.raises(ConcurrentChange):
         store.append([created("b")], answer("key"))
-    assert store.stream("b") == []
+    assert stream(store, "b") == []
     assert store.claim_by_id("b") is None
 
 
@@ -137,20 +185,41 @@ def test_second_answer_under_a_key_is_a_concurrent_change(store: EventStore) -> 
         ([created("b"), created("c", "a")], AlreadyExists),
         ([created("b"), created("c", "b")], AlreadyExists),
         ([created("b"), changed("b", 1)], ConcurrentChange),
+        ([created("b"), changed("a", 3)], ConcurrentChange),
+        ([created("b"), changed("b", 3)], ConcurrentChange),
+        ([created("b"), changed("c", 2)], ConcurrentChange),
     ],
-    ids=["stream version", "name", "name within the batch", "stream version within the batch"],
+    ids=[
+        "stream version",
+        "name",
+        "name within the batch",
+        "stream version within the batch",
+        "stream version left out",
+        "stream version left out within the batch",
+        "stream without a beginning",
+    ],
 )
 def test_refused_batch_leaves_nothing_behind(
     store: EventStore, refused: list[RecordedEvent], error: type[Exception]
 ) -> None:
     store.append([created("a")])
+    log = store.read(0, 10)
     with pytest.raises(error):
         store.append(refused, answer("key"))
-    assert store.read(0, 10) == [at(created("a"), 1)]
+    assert store.read(0, 10) == log
     assert (store.claim_by_id("b"), store.claim_by_id("c")) == (None, None)
     assert store.answer("ann", "key") is None
     store.append([created("b")], answer("key"))
     assert [r.entity_id for r in store.read(0, 10)] == ["a", "b"]
+    assert store.damage() == []
+
+
+def test_entities_whose_streams_went_on_are_named(store: EventStore) -> None:
+    store.append([created("a"), created("b"), created("c")])
+    store.append([changed("a", 2), changed("c", 2)])
+    with pytest.raises(ConcurrentChange) as caught:
+        store.append([changed("c", 2), changed("b", 2), changed("a", 2)])
+    assert list(caught.value.entity_ids) == ["c", "a"]
 
 
 def test_two_appends_of_one_stream_version_have_one_winner(store: EventStore) -> None:
@@ -166,8 +235,11 @@ def test_two_appends_of_one_stream_version_have_one_winner(store: EventStore) ->
             results.append(error.message)
 
     run([append, append])
-    assert sorted(map(str, results)) == ["2", "another writer was first; try again"]
-    assert store.stream("a") == [created("a"), changed("a", 2)]
+    assert sorted(map(str, results)) == [
+        str(store.head()),
+        "another writer was first; try again",
+    ]
+    assert stream(store, "a") == [created("a"), changed("a", 2)]
 
 
 def test_threads_appending_at_once_lose_nothing(store: EventStore) -> None:
@@ -177,33 +249,6 @@ def test_threads_appending_at_once_lose_nothing(store: EventStore) -> None:
             store.append([created(entity_id), changed(entity_id, 2)])
 
     run([partial(append, writer) for writer in range(WRITERS)])
-    check_all_there(store)
-
-
-def test_processes_appending_at_once_lose_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "events.db"
-    store = open_event_log(path)
-    code = (
-        "import sys; from domain.event_store.log import open_event_log as o;"
-        "from domain.event_store.port import RecordedEvent as R;"
-        "from domain.events import EntityChanged as C, EntityCreated as N;"
-        "log = o(sys.argv[1]); common = dict(kind='team', actor='ann', at=1, request_id='r');"
-        f"[log.append([R(i, 1, N(version=1, name=i, fqn=i, body={{}}, **common)),"
-        f" R(i, 2, C(version=2, patch=[], **common))])"
-        f" for i in (sys.argv[2] + '-' + str(n) for n in range({APPENDS}))]; log.close()"
-    )
-    root = Path(domain.__file__ or "").parent.parent
-    writers = [
-        subprocess.Popen([sys.executable, "-c", code, str(path), str(writer)], cwd=root)
-        for writer in range(WRITERS)
-    ]
-    assert [writer.wait(timeout=60) for writer in writers] == [0] * WRITERS
-    check_all_there(store)
-    store.close()
-
-
-def check_all_there(store: EventStore) -> None:
-    """Each pair of events once, side by side, positions ascending."""
     log = store.read(0, 10_000)
     positions = [recorded.position for recorded in log]
     assert positions == sorted(set(positions))

@@ -1,45 +1,11 @@
 """What every event store keeps to about qualified names, in step with the events."""
 
-from typing import Any
-
 import pytest
+from msgspec import structs
 
-from domain import events
 from domain.errors import AlreadyExists, ConcurrentChange
-from domain.event_store.port import Claim, EventStore, RecordedEvent
-
-COMMON: dict[str, Any] = {"kind": "domain", "actor": "ann", "at": 1, "version": 1}
-
-
-def created(entity_id: str, fqn: str, parent_id: str | None = None) -> RecordedEvent:
-    name = fqn.rsplit(".", 1)[-1]
-    event = events.EntityCreated(
-        request_id="r", name=name, fqn=fqn, parent_id=parent_id, body={}, **COMMON
-    )
-    return RecordedEvent(entity_id, 1, event)
-
-
-def deleted(entity_id: str, stream_version: int) -> RecordedEvent:
-    return RecordedEvent(
-        entity_id, stream_version, events.EntitySoftDeleted(request_id="r", **COMMON)
-    )
-
-
-def restored(entity_id: str, stream_version: int) -> RecordedEvent:
-    return RecordedEvent(entity_id, stream_version, events.EntityRestored(request_id="r", **COMMON))
-
-
-def purged(entity_id: str, stream_version: int) -> RecordedEvent:
-    return RecordedEvent(entity_id, stream_version, events.EntityPurged(request_id="r", **COMMON))
-
-
-def claim(
-    entity_id: str, fqn: str, parent_id: str | None = None, *, deleted: bool = False
-) -> Claim:
-    name = fqn.rsplit(".", 1)[-1]
-    return Claim(
-        kind="domain", fqn=fqn, id=entity_id, name=name, parent_id=parent_id, deleted=deleted
-    )
+from domain.event_store.port import EventStore, Expectations, RecordedEvent
+from tests.contracts.recorded import changed, claim, created, deleted, purged, restored
 
 
 @pytest.fixture
@@ -67,8 +33,9 @@ def test_taken_name_is_named(family: EventStore) -> None:
 
 
 def test_taken_id_is_a_concurrent_change(family: EventStore) -> None:
-    with pytest.raises(ConcurrentChange):
+    with pytest.raises(ConcurrentChange) as caught:
         family.append([created("p", "other")])
+    assert [*caught.value.entity_ids] == ["p"]
 
 
 def test_soft_delete_keeps_the_claim(family: EventStore) -> None:
@@ -97,48 +64,94 @@ def test_purge_and_creation_in_one_batch(family: EventStore) -> None:
     assert family.claim("domain", "top.one") == claim("new", "top.one", "p")
 
 
-REFUSED: dict[str, tuple[list[RecordedEvent], list[RecordedEvent]]] = {
-    "child of a deleted parent": (
+NOBODY_BELOW_P = Expectations(without_children=frozenset("p"))
+NO_LIVE_BELOW_P = Expectations(without_live_children=frozenset("p"))
+P_IS_LIVE = Expectations(live=frozenset("p"))
+
+REFUSED: dict[str, tuple[list[RecordedEvent], list[RecordedEvent], Expectations]] = {
+    "live but deleted": (
         [deleted("c1", 2), deleted("c2", 2), deleted("p", 2)],
         [created("new", "top.new", "p")],
+        P_IS_LIVE,
     ),
-    "child of a purged parent": (
+    "live but purged": (
         [purged("c1", 2), purged("c2", 2), purged("p", 2)],
         [created("new", "top.new", "p")],
+        P_IS_LIVE,
     ),
-    "child of an unknown parent": ([], [created("new", "x.new", "x")]),
-    "child of a parent deleted in the same batch": (
+    "live but never there": (
+        [],
+        [created("new", "x.new", "x")],
+        Expectations(live=frozenset("x")),
+    ),
+    "live but deleted in the same batch": (
         [deleted("c1", 2), deleted("c2", 2)],
         [created("new", "top.new", "p"), deleted("p", 2)],
+        P_IS_LIVE,
     ),
-    "deleting a parent with live children": ([deleted("c1", 2)], [deleted("p", 2)]),
-    "purging a parent with live children": ([deleted("c1", 2)], [purged("p", 2)]),
-    "purging a parent with deleted children": (
+    "no live children but one": ([deleted("c1", 2)], [deleted("p", 2)], NO_LIVE_BELOW_P),
+    "no live children but one of the batch": (
+        [deleted("c1", 2), deleted("c2", 2)],
+        [deleted("p", 2), restored("c1", 3)],
+        NO_LIVE_BELOW_P,
+    ),
+    "no children but a live one": ([deleted("c1", 2)], [purged("p", 2)], NOBODY_BELOW_P),
+    "no children but deleted ones": (
         [deleted("c1", 2), deleted("c2", 2)],
         [purged("p", 2)],
+        NOBODY_BELOW_P,
     ),
-    "restoring under a deleted parent": (
-        [deleted("c1", 2), deleted("c2", 2), deleted("p", 2)],
-        [restored("c1", 3)],
-    ),
+    "an answer alone": ([], [], NO_LIVE_BELOW_P),
 }
 
 
-@pytest.mark.parametrize(("past", "refused"), REFUSED.values(), ids=REFUSED)
-def test_no_live_entity_loses_its_parent(
-    family: EventStore, past: list[RecordedEvent], refused: list[RecordedEvent]
+@pytest.mark.parametrize(("past", "refused", "expecting"), REFUSED.values(), ids=REFUSED)
+def test_append_is_refused_when_claims_are_not_as_expected(
+    family: EventStore,
+    past: list[RecordedEvent],
+    refused: list[RecordedEvent],
+    expecting: Expectations,
 ) -> None:
     family.append(past)
     log, children = family.read(0, 99), family.children("p")
-    with pytest.raises(ConcurrentChange):
-        family.append(refused)
+    with pytest.raises(ConcurrentChange) as caught:
+        family.append(refused, expecting=expecting)
+    assert [*caught.value.entity_ids] == [*next(filter(None, structs.astuple(expecting)))]
     assert (family.read(0, 99), family.children("p")) == (log, children)
 
 
+def test_every_entity_that_is_not_as_expected_is_named(family: EventStore) -> None:
+    family.append([deleted("c1", 2)])
+    expecting = Expectations(
+        live=frozenset({"p", "c1", "x"}),
+        without_live_children=frozenset({"c2"}),
+        without_children=frozenset({"p"}),
+    )
+    with pytest.raises(ConcurrentChange) as caught:
+        family.append([changed("c2", 2)], expecting=expecting)
+    assert sorted(caught.value.entity_ids) == ["c1", "p", "x"]
+
+
 def test_whole_family_can_be_deleted_restored_and_purged_in_one_batch(family: EventStore) -> None:
-    family.append([deleted("p", 2), deleted("c1", 2), deleted("c2", 2)])
+    family.append([deleted("p", 2), deleted("c1", 2), deleted("c2", 2)], expecting=NO_LIVE_BELOW_P)
     assert [child.deleted for child in family.children("p")] == [True, True]
-    family.append([restored("c1", 3), restored("c2", 3), restored("p", 3)])
+    family.append([restored("c1", 3), restored("c2", 3), restored("p", 3)], expecting=P_IS_LIVE)
     assert [child.deleted for child in family.children("p")] == [False, False]
-    family.append([purged("p", 4), purged("c1", 4), purged("c2", 4)])
+    family.append([purged("p", 4), purged("c1", 4), purged("c2", 4)], expecting=NOBODY_BELOW_P)
     assert (family.claim_by_id("p"), family.children("p")) == (None, [])
+
+
+def test_claims_are_looked_up_together(family: EventStore) -> None:
+    family.append([created("q", "other"), deleted("c1", 2)])
+    found = family.claims(
+        names=[("domain", "top.one"), ("domain", "nobody"), ("team", "top")],
+        ids={"q", "c1", "nobody"},
+        parents=["p", "q", "nobody"],
+    )
+    assert found == [
+        claim("q", "other"),
+        claim("c1", "top.one", "p", deleted=True),
+        claim("c2", "top.two", "p"),
+    ]
+    assert family.claims() == []
+    assert family.claims(names=[("domain", "top")] * 2, ids=["p"]) == [claim("p", "top")]

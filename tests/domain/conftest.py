@@ -9,7 +9,8 @@ import pytest
 
 from domain.catalog import Catalog
 from domain.entity import Entity
-from domain.event_store.log import EventLog, open_event_log
+from domain.event_store.opening import open_event_log
+from domain.event_store.port import EventStore
 from domain.events import EVENT_TYPES
 from domain.registry import KINDS
 from domain.requests import Caller, Outcome
@@ -22,7 +23,7 @@ class World:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.log: EventLog = open_event_log(path)
+        self.log: EventStore = open_event_log(path)
         self._clock = itertools.count(1_000)
         self._requests = itertools.count(1)
         self.on_clock: Callable[[], object] = int

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from domain.catalog import Catalog
 from domain.errors import Conflict, InvalidInput, NotFound
+from tests.domain.counted_store import CountedStore
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 
@@ -237,20 +239,13 @@ def test_a_data_product_may_join_more_domains_but_not_leave_its_first(world: Any
         world.patch(more, *moved)
 
 
-def test_what_a_payload_names_often_is_looked_up_once(
-    world: Any, ann: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[tuple[str, str]] = []
-    look_up = world.log.claim
-
-    def claim(kind: str, fqn: str) -> Any:
-        asked.append((kind, fqn))
-        return look_up(kind, fqn)
-
+def test_what_a_payload_names_often_is_looked_up_once(world: Any, ann: Any) -> None:
     world.schema()
-    monkeypatch.setattr(world.log, "claim", claim)
+    store = CountedStore(world.log)
+    world.catalog = Catalog(store, now=world.now)
     table = world.table("t", owners=["ann"] * 100)
     assert table.value("owners") == [reference(ann)]
+    asked = [key for _, values in store.calls for key in values.get("names", ())]
     assert asked.count(("user", "ann")) == 1
 
 

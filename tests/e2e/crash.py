@@ -24,7 +24,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from domain.event_store.log import open_event_log
+from domain.event_store.opening import open_event_log
 from domain.event_store.port import RecordedEvent
 from tests.e2e.conftest import catalog, replay
 

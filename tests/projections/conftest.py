@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from domain.catalog import Catalog
-from domain.event_store.log import EventLog, open_event_log
+from domain.event_store.opening import open_event_log
+from domain.event_store.port import EventStore
 from domain.registry import KINDS
 from domain.requests import Outcome
 from projections.entities.projection import EntityProjection
@@ -21,7 +22,7 @@ class Fixture:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.log: EventLog = open_event_log(directory / "events.db")
+        self.log: EventStore = open_event_log(directory / "events.db")
         self.catalog = Catalog(self.log)
         self.entities: SqliteReadModel = open_read_model(directory / "entities.db")
         self.projector = Projector(EntityProjection(self.entities), self.log, batch_size=100)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from domain.event_store.log import EventLog
+from domain.event_store.port import EventStore
 from projections.entities.bulk_folding import folded_parts
 from projections.entities.sqlite.errors import sqlite_errors
 from projections.entities.sqlite.tables import (
@@ -36,7 +36,7 @@ INSERT INTO counters SELECT kind, scope, deleted, coalesce(status, ''), count(*)
 """
 
 
-def load(path: Path, log: EventLog, progress: Progress) -> None:
+def load(path: Path, log: EventStore, progress: Progress) -> None:
     """Fills a new file with what the log has now; raises StoreUnavailable.
 
     Nothing is journaled: a file that was not finished is useless and to be removed.

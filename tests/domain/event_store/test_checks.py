@@ -2,13 +2,15 @@
 
 import sqlite3
 from contextlib import closing
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
 
-from domain.event_store.checks import ClaimChecker, Problem, Problems, StreamReader, check_whole
-from domain.event_store.log import open_event_log
-from domain.event_store.snapshot import find_damage
+from domain.event_store.checks import ClaimChecker, Problems, StreamReader
+from domain.event_store.opening import open_event_log
+from domain.event_store.port import Problem
 from domain.registry import KINDS
 from tests.domain.conftest import World
 
@@ -39,12 +41,13 @@ def problems(world: World, kept: int = 100) -> list[Problem]:
     log = open_event_log(world.path)
     found = Problems(kept)
     with log.snapshot() as snapshot:
-        reader = StreamReader(log.decode, found, now=10_000)
+        reader = StreamReader(found, now=10_000)
         claims = ClaimChecker(snapshot.claims(), found)
-        for entity_id, rows in snapshot.streams():
+        for entity_id, rows in groupby(snapshot.streams(), key=itemgetter(0)):
             claims.meet(entity_id, reader.read(rows))
         claims.finish()
-        check_whole(snapshot, found)
+    for problem in log.damage():
+        found.add(problem.position, problem.entity_id, problem.what)
     log.close()
     return found.lowest()
 
@@ -182,10 +185,10 @@ def test_claim_or_answer_that_departs_from_the_events_is_named(
 def test_states_are_kept_where_they_are_asked_for(world: World) -> None:
     log = open_event_log(world.path)
     with log.snapshot() as snapshot:
-        streams = [list(stream) for _, stream in snapshot.streams()]
+        streams = [list(rows) for _, rows in groupby(snapshot.streams(), key=itemgetter(0))]
     log.close()
     (orders,) = (rows for rows in streams if len(rows) == 4)
-    reader = StreamReader(log.decode, Problems(1), now=10_000, pins=[1, 5, 100])
+    reader = StreamReader(Problems(1), now=10_000, pins=[1, 5, 100])
 
     stream = reader.read(orders)
 
@@ -205,10 +208,14 @@ def test_problems_are_all_counted_and_the_lowest_kept() -> None:
 
 
 def test_file_damage_is_found_by_the_database(world: World) -> None:
-    assert find_damage(str(world.path)) == []
     data = bytearray(world.path.read_bytes())
     page = 16_384
     data[page : page + 64] = b"\xff" * 64
     world.path.write_bytes(data)
 
-    assert find_damage(str(world.path)) != []
+    log = open_event_log(world.path)
+    found = [(problem.position, problem.what[:19]) for problem in log.damage()]
+    log.close()
+
+    assert found != []
+    assert found == [(0, "the file is damaged")] * len(found)

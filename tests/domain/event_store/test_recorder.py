@@ -13,8 +13,7 @@ import pytest
 from eventsourcing.persistence import StoredEvent
 from eventsourcing.tests import persistence as library
 
-from domain.event_store import sqlite
-from domain.event_store.sqlite import Datastore, Recorder
+from domain.event_store.sqlite.recorder import Datastore, Recorder
 
 
 def event(originator_id: str, version: int = 1) -> StoredEvent:
@@ -124,20 +123,6 @@ def test_positions_survive_vacuum(recorder: Recorder) -> None:
     run(recorder, "VACUUM")
     assert [row[4] for row in recorder.read_log(0, 99, 99)] == [2, 4, 5]
     assert recorder.insert_events([event("f")]) == [6]
-
-
-def test_large_events_are_read_few_at_a_time(
-    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sqlite, "_MAX_READ", 1)
-    monkeypatch.setattr(sqlite, "_READ_AT_A_TIME", 2)
-    recorder.insert_events([event(letter) for letter in "abcde"])
-    read, after = [], 0
-    while rows := recorder.read_log(after, 99, 99):
-        assert len(rows) <= 2
-        read += [row[0] for row in rows]
-        after = rows[-1][4]
-    assert read == [*"abcde"]
 
 
 def test_refused_batch_leaves_nothing_and_later_positions_ascend(recorder: Recorder) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from domain.errors import Conflict, InvalidInput
-from domain.event_store.log import EventLog, open_event_log
-from domain.event_store.transfer import ExportReader, compare
+from domain.event_store.opening import open_event_log
+from domain.event_store.port import EventStore
+from domain.event_store.transfer import ExportReader, compare, export
 from tests.domain.conftest import World
 
 
@@ -32,27 +33,27 @@ def filled(world: World) -> World:
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Iterator[EventLog]:
+def other(tmp_path: Path) -> Iterator[EventStore]:
     log = open_event_log(tmp_path / "other.db")
     yield log
     log.close()
 
 
-def exported(log: EventLog) -> list[bytes]:
+def exported(log: EventStore) -> list[bytes]:
     with log.snapshot() as snapshot:
-        return list(log.export(snapshot))
+        return list(export(log, snapshot))
 
 
-def restore(log: EventLog, lines: list[bytes]) -> list[int]:
-    return list(log.restore(ExportReader(lines, "file")))
+def restore(log: EventStore, lines: list[bytes]) -> list[int]:
+    return list(log.restore(ExportReader(lines, "file").rows()))
 
 
-def rows(log: EventLog) -> tuple[list[Any], list[Any]]:
+def rows(log: EventStore) -> tuple[list[Any], list[Any]]:
     with log.snapshot() as snapshot:
         return list(snapshot.events()), list(snapshot.claims())
 
 
-def test_restored_log_is_the_same_but_for_its_id(filled: World, other: EventLog) -> None:
+def test_restored_log_is_the_same_but_for_its_id(filled: World, other: EventStore) -> None:
     lines = exported(filled.log)
 
     assert restore(other, lines) == [filled.log.head()]
@@ -66,15 +67,15 @@ def test_restored_log_is_the_same_but_for_its_id(filled: World, other: EventLog)
     assert json.loads(lines[-1])["count"] == len(lines) - 2
 
 
-def test_restored_log_goes_on(filled: World, other: EventLog) -> None:
+def test_restored_log_goes_on(filled: World, other: EventStore) -> None:
     restore(other, exported(filled.log))
     head = other.head()
     later = filled.table("later")
 
-    assert other.append(filled.log.stream(later.id)) == head + 1 == filled.log.head()
+    assert other.append(list(filled.log.stream(later.id))) == head + 1 == filled.log.head()
 
 
-def test_empty_log_travels(world: World, other: EventLog) -> None:
+def test_empty_log_travels(world: World, other: EventStore) -> None:
     lines = exported(world.log)
 
     assert len(lines) == 2
@@ -116,7 +117,7 @@ BAD: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize(("spoil", "said"), BAD.values(), ids=list(BAD))
 def test_spoiled_file_is_refused_and_nothing_kept(
-    filled: World, other: EventLog, spoil: Any, said: str
+    filled: World, other: EventStore, spoil: Any, said: str
 ) -> None:
     with pytest.raises(InvalidInput, match=said):
         restore(other, spoil(exported(filled.log)))
@@ -130,7 +131,7 @@ def tamper(world: World, statement: str) -> None:
         assert connection.execute(statement).rowcount >= 1
 
 
-def departs(log: EventLog, lines: list[bytes]) -> str | None:
+def departs(log: EventStore, lines: list[bytes]) -> str | None:
     with log.snapshot() as snapshot:
         return compare(snapshot, ExportReader(lines, "file"))
 
@@ -184,7 +185,7 @@ def test_damaged_event_is_not_exported(filled: World) -> None:
     ("version", "said"), [(5, "has gaps or is out of order"), (2, "comes twice")]
 )
 def test_stream_with_a_gap_or_a_double_is_refused(
-    world: World, other: EventLog, version: int, said: str
+    world: World, other: EventStore, version: int, said: str
 ) -> None:
     # The file is whole by its trailer, and still no log.
     world.patch(world.schema(), {"op": "add", "path": "/description", "value": "x"})

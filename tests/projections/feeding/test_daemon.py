@@ -9,7 +9,7 @@ import pytest
 
 from domain.catalog import Catalog
 from domain.errors import StoreUnavailable
-from domain.event_store.log import open_event_log
+from domain.event_store.opening import open_event_log
 from domain.registry import KINDS
 from projections.feeding.daemon import (
     Daemon,

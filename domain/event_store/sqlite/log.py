@@ -1,0 +1,201 @@
+"""The event store port on one SQLite database."""
+
+import sqlite3
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from eventsourcing.persistence import IntegrityError, PersistenceError
+
+from domain import events
+from domain.errors import ConcurrentChange, StoreUnavailable
+from domain.event_store.claims import claim_changes
+from domain.event_store.mapper import EventMapper
+from domain.event_store.port import (
+    Claim,
+    EventStore,
+    Expectations,
+    LiveStreams,
+    Problem,
+    RecordedEvent,
+    RememberedAnswer,
+    StoredRow,
+    StreamSpan,
+)
+from domain.event_store.sqlite.recorder import Datastore, Recorder
+from domain.event_store.sqlite.restoring import restore_rows
+from domain.event_store.sqlite.snapshot import SqliteSnapshot, connect, find_damage, open_snapshot
+
+_URI = "file:"
+
+
+class SqliteEventStore(EventStore):
+    """An event store in one SQLite database; made by `open_sqlite_log`."""
+
+    def __init__(self, address: str, database: str, recorder: Recorder) -> None:
+        self._address = address
+        self._database = database
+        self._recorder = recorder
+        self._mapper = EventMapper()
+
+    @property
+    def address(self) -> str:
+        """The absolute path of the file, or the SQLite URI."""
+        return self._address
+
+    def append(
+        self,
+        recorded: Sequence[RecordedEvent],
+        answer: RememberedAnswer | None = None,
+        *,
+        expecting: Expectations = Expectations(),  # noqa: B008 - it is frozen
+    ) -> int:
+        """See the port."""
+        stored = [self._mapper.to_stored_event(event) for event in recorded]
+        changes = [
+            change for event in recorded for change in claim_changes(event.entity_id, event.event)
+        ]
+        with _translated_errors():
+            position = self._recorder.append(stored, changes, answer, expecting)
+        return self.head() if position is None else position
+
+    def read(self, after: int, limit: int, upto: int | None = None) -> list[RecordedEvent]:
+        """See the port."""
+        with _translated_errors():
+            rows = self._recorder.read_log(after, upto, limit)
+        return [self._recorded(row) for row in rows]
+
+    def streams(
+        self, spans: Sequence[StreamSpan], *, upto: int | None = None
+    ) -> Iterator[RecordedEvent]:
+        """See the port; no transaction is open between two reads."""
+        left = deque(spans)
+        while left:
+            with _translated_errors():
+                rows = self._recorder.read_spans(left, upto)
+            while rows:
+                # What was taken is let go before more is read.
+                yield self._recorded(rows.popleft())
+
+    def _recorded(self, row: StoredRow) -> RecordedEvent:
+        entity_id, stream_version, type_name, payload, position = row
+        event = self._mapper.decode(type_name, payload)
+        return RecordedEvent(entity_id, stream_version, event, position)
+
+    def head(self) -> int:
+        """See the port."""
+        with _translated_errors():
+            return self._recorder.max_notification_id() or 0
+
+    def identity(self) -> str:
+        """See the port."""
+        with _translated_errors():
+            return self._recorder.select_identity()
+
+    def live(self, *, by_name: bool) -> LiveStreams:
+        """See the port."""
+        with _translated_errors():
+            head, ids, streams = self._recorder.select_live(by_name)
+        found = LiveStreams(head, ids)
+        if len(found) != streams:
+            raise StoreUnavailable(
+                f"the log is damaged: {len(found)} names are claimed by {streams} entities"
+            )
+        return found
+
+    def claims(
+        self,
+        *,
+        names: Collection[tuple[str, str]] = (),
+        ids: Collection[str] = (),
+        parents: Collection[str] = (),
+    ) -> list[Claim]:
+        """See the port."""
+        with _translated_errors():
+            return self._recorder.select_claims(names, ids, parents)
+
+    def answer(self, actor: str, key: str) -> RememberedAnswer | None:
+        """See the port."""
+        with _translated_errors():
+            return self._recorder.select_answer(actor, key)
+
+    def former_holders(self, kind: str, fqn: str) -> list[str]:
+        """See the port."""
+        with self.snapshot() as snapshot:
+            created = [
+                (entity_id, self._mapper.decode(type_name, payload))
+                for entity_id, type_name, payload in snapshot.creations(fqn)
+            ]
+        return [
+            entity_id
+            for entity_id, event in created
+            if isinstance(event, events.EntityCreated) and (event.kind, event.fqn) == (kind, fqn)
+        ]
+
+    @contextmanager
+    def snapshot(self) -> Iterator[SqliteSnapshot]:
+        """See the port."""
+        with _translated_errors():
+            opened = open_snapshot(self._database)
+        with closing(opened) as snapshot:
+            yield snapshot
+
+    def damage(self) -> list[Problem]:
+        """See the port."""
+        return find_damage(self._database)
+
+    def restore(self, rows: Iterator[StoredRow]) -> Iterator[int]:
+        """See the port."""
+        with _translated_errors(), closing(connect(self._database)) as connection:
+            yield from restore_rows(connection, rows)
+
+    def size(self) -> int:
+        """See the port; the write-ahead log counts."""
+        if self._address.startswith(_URI):
+            with _translated_errors(), closing(connect(self._database)) as connection:
+                pages = connection.execute("PRAGMA page_count").fetchone()[0]
+                return int(pages * connection.execute("PRAGMA page_size").fetchone()[0])
+        file = Path(self._address)
+        sizes = (_size(file.with_name(f"{file.name}{end}")) for end in ("", "-wal", "-shm"))
+        return sum(sizes)
+
+    def close(self) -> None:
+        """See the port."""
+        self._recorder.datastore.close()
+
+
+def open_sqlite_log(address: str, *, writable: bool) -> SqliteEventStore:
+    """The log in the SQLite file at a path or `file:` URI; made when missing and `writable`.
+
+    Raises StoreUnavailable when it cannot be opened.
+    """
+    database = address
+    if not address.startswith(_URI):
+        address = str(Path(address).absolute())
+        database = address if writable else f"{_URI}{quote(address)}?mode=ro"
+    with _translated_errors():
+        recorder = Recorder(Datastore(database, writable=writable))
+        if writable:
+            recorder.create_table()
+        recorder.select_identity()
+    return SqliteEventStore(address, database, recorder)
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+@contextmanager
+def _translated_errors() -> Iterator[None]:
+    """The one place where the errors of SQLite and of the library become the catalog's."""
+    try:
+        yield
+    except IntegrityError as error:
+        raise ConcurrentChange("another writer was first; try again") from error
+    except (PersistenceError, sqlite3.Error) as error:
+        raise StoreUnavailable(f"the event log cannot be used now: {error}") from error

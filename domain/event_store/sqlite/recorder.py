@@ -1,0 +1,277 @@
+"""The tables of the log in SQLite: the library's recorder with explicit positions and claims.
+
+Differences from the stock recorder, each for a reason:
+- `rowid` is declared AUTOINCREMENT: an implicit rowid is reused after deletes and may be
+  renumbered by VACUUM, and it is the position that projections have committed;
+- `synchronous=FULL`: what was acknowledged survives power loss;
+- a batch is one `executemany`, and claims and answers are checked and written in its transaction;
+- `identity` holds an id made with the log, which exports name;
+- `restored` says what came from another log, whose positions may have gaps.
+"""
+
+import sqlite3
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from eventsourcing.persistence import StoredEvent
+from eventsourcing.sqlite import (
+    SQLiteApplicationRecorder,
+    SQLiteConnection,
+    SQLiteConnectionPool,
+    SQLiteCursor,
+    SQLiteDatastore,
+)
+
+from domain.errors import ConcurrentChange
+from domain.event_store.claims import ClaimChange
+from domain.event_store.port import (
+    ANSWERS_KEPT_MS,
+    READ_BYTES,
+    STREAM_BYTES,
+    Claim,
+    Expectations,
+    RememberedAnswer,
+    StoredRow,
+    StreamSpan,
+)
+from domain.event_store.sqlite.claims import check_claims, select_claims, write_claims
+
+_MAX_INTEGER = 2**63 - 1
+
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS {events} ("
+    "rowid INTEGER PRIMARY KEY AUTOINCREMENT, originator_id TEXT NOT NULL, "
+    "originator_version INTEGER NOT NULL, topic TEXT NOT NULL, state BLOB NOT NULL, "
+    "UNIQUE (originator_id, originator_version))",
+    "CREATE TABLE IF NOT EXISTS claims ("
+    "kind TEXT NOT NULL, fqn TEXT NOT NULL, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, "
+    "parent_id TEXT, deleted INTEGER NOT NULL, PRIMARY KEY (kind, fqn)) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS claims_by_parent ON claims (parent_id, deleted) "
+    "WHERE parent_id IS NOT NULL",
+    "CREATE TABLE IF NOT EXISTS answers ("
+    "actor TEXT NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL, entity_id TEXT NOT NULL, "
+    "stream_version INTEGER NOT NULL, outcome TEXT NOT NULL, at INTEGER NOT NULL, "
+    "PRIMARY KEY (actor, key)) WITHOUT ROWID",
+    "CREATE INDEX IF NOT EXISTS answers_by_age ON answers (at)",
+    "CREATE TABLE IF NOT EXISTS identity (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT)",
+    "CREATE TABLE IF NOT EXISTS restored ("
+    "one INTEGER PRIMARY KEY CHECK (one = 1), head INTEGER NOT NULL, count INTEGER NOT NULL)",
+)
+
+
+class _Pool(SQLiteConnectionPool):
+    writable = True
+
+    def _create_connection(self) -> SQLiteConnection:
+        if self.writable and not self.is_sqlite_memory_mode and not self.is_journal_mode_wal:
+            _set_page_size(self.db_name)
+        connection = super()._create_connection()
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA synchronous=FULL")
+        cursor.execute("PRAGMA cache_size=-16384")
+        cursor.execute("PRAGMA mmap_size=268435456")
+        cursor.execute(f"PRAGMA query_only={'OFF' if self.writable else 'ON'}")
+        return connection
+
+
+def _set_page_size(path: str) -> None:
+    """Give a new file pages that hold several payloads; on an existing file it does nothing."""
+    connection = sqlite3.connect(path, uri=True)
+    connection.execute("PRAGMA page_size=16384")
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.close()
+
+
+class Datastore(SQLiteDatastore):
+    """The library's datastore with durable connections."""
+
+    def __init__(self, db_name: str, *, writable: bool = True, **options: Any) -> None:
+        super().__init__(db_name, originator_id_type="text", **options)
+        self.pool: _Pool = _Pool(db_name=db_name, lock_timeout=options.get("lock_timeout"))
+        self.pool.writable = writable
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Cursor]:
+        """The driver's own cursor in a read transaction; it gives rows as tuples.
+
+        All statements of the block see the database as it is when the first of them runs.
+        """
+        with self.transaction(commit=False) as cursor:
+            yield plain_cursor(cursor)
+
+
+class Recorder(SQLiteApplicationRecorder):
+    """Appends batches with their claims and answers; reads rows without decoding them."""
+
+    def __init__(self, datastore: Datastore, events_table_name: str = "stored_events"):
+        super().__init__(datastore, events_table_name)
+        self.reading = datastore.reading
+        columns = "originator_id, originator_version, topic, state"
+        self.insert_events_statement = (
+            f"INSERT INTO {events_table_name} ({columns}) VALUES (?,?,?,?)"
+        )
+        select = f"SELECT {columns}, rowid FROM {events_table_name}"
+        self._select_log = f"{select} WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?"
+        self._select_span = (
+            f"{select} WHERE originator_id = ? AND originator_version > ?"
+            " AND originator_version <= ? AND rowid <= ? ORDER BY originator_version"
+        )
+        self._select_end = (
+            f"SELECT max(originator_version) FROM {events_table_name} WHERE originator_id = ?"
+        )
+
+    def construct_create_table_statements(self) -> list[str]:
+        return [statement.format(events=self.events_table_name) for statement in _TABLES]
+
+    def _create_table(self, c: SQLiteCursor) -> None:
+        super()._create_table(c)
+        c.execute("SELECT 1 FROM identity")
+        if c.fetchone() is None:
+            c.execute("INSERT OR IGNORE INTO identity VALUES (1, lower(hex(randomblob(16))))")
+
+    def _insert_events(
+        self, c: SQLiteCursor, stored_events: Sequence[StoredEvent], **_: Any
+    ) -> Sequence[int]:
+        rows = [
+            (str(s.originator_id), s.originator_version, s.topic, s.state) for s in stored_events
+        ]
+        c.executemany(self.insert_events_statement, rows)
+        c.execute("SELECT last_insert_rowid()")
+        last: int = c.fetchone()[0]
+        return list(range(last - len(rows) + 1, last + 1)) if rows else []
+
+    def append(
+        self,
+        stored: Sequence[StoredEvent],
+        changes: Sequence[ClaimChange],
+        answer: RememberedAnswer | None,
+        expecting: Expectations,
+    ) -> int | None:
+        """Insert events, claims and the answer in one transaction, checked as the port says.
+
+        Returns the position of the last event, None when there are none.
+        """
+        with self.datastore.transaction(commit=True) as c:
+            plain = plain_cursor(c)
+            # A write that changes nothing takes the lock: a deferred transaction that reads
+            # before it writes fails at once with "database is locked" when another writer is
+            # active, and what is checked below must hold until the end.
+            plain.execute("DELETE FROM identity WHERE one = 0")
+            self._check_ends(plain, stored)
+            positions = self._insert_events(c, stored)
+            write_claims(plain, changes)
+            check_claims(plain, expecting)
+            if answer is not None:
+                _insert_answer(plain, answer)
+            return positions[-1] if positions else None
+
+    def _check_ends(self, plain: sqlite3.Cursor, stored: Sequence[StoredEvent]) -> None:
+        """Raise ConcurrentChange unless each stream goes on where it ended."""
+        ends: dict[str, int] = {}
+        wrong: dict[str, None] = {}
+        for event in stored:
+            entity_id = str(event.originator_id)
+            if entity_id not in ends:
+                plain.execute(self._select_end, (entity_id,))
+                ends[entity_id] = plain.fetchone()[0] or 0
+            if event.originator_version != ends[entity_id] + 1:
+                wrong[entity_id] = None
+            ends[entity_id] = event.originator_version
+        if wrong:
+            raise ConcurrentChange("another writer was first; try again", list(wrong))
+
+    def read_log(self, after: int, upto: int | None, limit: int) -> list[StoredRow]:
+        """Rows in log order; no further one is fetched once their payloads reach READ_BYTES."""
+        rows: list[StoredRow] = []
+        size = 0
+        with self.reading() as cursor:
+            cursor.execute(self._select_log, (after, _MAX_INTEGER if upto is None else upto, limit))
+            for row in cursor:
+                rows.append(row)
+                size += len(row[3])
+                if size >= READ_BYTES:
+                    break
+            cursor.close()
+        return rows
+
+    def read_spans(self, spans: deque[StreamSpan], upto: int | None) -> deque[StoredRow]:
+        """Rows of the first spans until they reach STREAM_BYTES; leaves in `spans` what is left."""
+        rows: deque[StoredRow] = deque()
+        size = 0
+        last = _MAX_INTEGER if upto is None else upto
+        with self.reading() as cursor:
+            while spans and size < STREAM_BYTES:
+                span = spans.popleft()
+                end = _MAX_INTEGER if span.upto is None else span.upto
+                cursor.execute(self._select_span, (span.entity_id, span.after, end, last))
+                for row in cursor:
+                    rows.append(row)
+                    size += len(row[3])
+                    if size >= STREAM_BYTES:
+                        spans.appendleft(StreamSpan(span.entity_id, row[1], span.upto))
+                        break
+            cursor.close()
+        return rows
+
+    def select_identity(self) -> str:
+        """The random text made with the log."""
+        with self.reading() as cursor:
+            return str(cursor.execute("SELECT id FROM identity").fetchone()[0])
+
+    def select_live(self, by_name: bool) -> tuple[int, bytes, int]:
+        """Head, the ids of the claims in order, and the number of streams that are not purged."""
+        order = "kind, deleted, name, id" if by_name else "id"
+        with self.reading() as cursor:
+            cursor.execute(f"SELECT coalesce(max(rowid), 0) FROM {self.events_table_name}")
+            head = cursor.fetchone()[0]
+            cursor.execute(f"SELECT id FROM claims ORDER BY {order}")
+            ids = bytearray()
+            while rows := cursor.fetchmany(10_000):
+                ids += "".join(entity_id for (entity_id,) in rows).encode("ascii")
+            cursor.execute(
+                "SELECT coalesce(sum(originator_version = 1), 0)"
+                f" - coalesce(sum(topic = 'entity.purged'), 0) FROM {self.events_table_name}"
+            )
+            return head, bytes(ids), cursor.fetchone()[0]
+
+    def select_claims(
+        self,
+        names: Collection[tuple[str, str]],
+        ids: Collection[str],
+        parents: Collection[str],
+    ) -> list[Claim]:
+        """The claims on these names, of these ids and below these parents."""
+        with self.reading() as cursor:
+            return select_claims(cursor, names, ids, parents)
+
+    def select_answer(self, actor: str, key: str) -> RememberedAnswer | None:
+        """The remembered answer of a key."""
+        with self.reading() as cursor:
+            cursor.execute(
+                "SELECT actor, key, digest, entity_id, stream_version, outcome, at FROM answers"
+                " WHERE actor = ? AND key = ?",
+                (actor, key),
+            )
+            row = cursor.fetchone()
+        if row is None:
+            return None
+        return RememberedAnswer(**dict(zip(RememberedAnswer.__struct_fields__, row, strict=True)))
+
+
+def _insert_answer(cursor: sqlite3.Cursor, answer: RememberedAnswer) -> None:
+    """Remember an answer and forget the old ones; raises ConcurrentChange when the key is taken."""
+    cursor.execute("DELETE FROM answers WHERE at < ?", (answer.at - ANSWERS_KEPT_MS,))
+    values = [getattr(answer, name) for name in RememberedAnswer.__struct_fields__]
+    try:
+        cursor.execute("INSERT INTO answers VALUES (?,?,?,?,?,?,?)", values)
+    except sqlite3.IntegrityError as error:
+        raise ConcurrentChange("another writer was first to a key; try again") from error
+
+
+def plain_cursor(cursor: SQLiteCursor) -> sqlite3.Cursor:
+    """The driver's own cursor, giving tuples: mapping rows cost half of a bulk read."""
+    plain = cursor.sqlite_cursor
+    plain.row_factory = None
+    return plain

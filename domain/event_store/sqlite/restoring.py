@@ -1,0 +1,67 @@
+"""Fills an empty log with the events of another one, in one transaction."""
+
+import sqlite3
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from domain.errors import AlreadyExists, ConcurrentChange, Conflict, InvalidInput
+from domain.event_store.claims import claim_changes
+from domain.event_store.port import READ_BYTES, StoredRow
+from domain.event_store.sqlite.claims import write_claims
+from domain.event_store.transfer import readable_event
+
+_BATCH = 5_000
+_INSERT = (
+    "INSERT INTO stored_events (originator_id, originator_version, topic, state, rowid)"
+    " VALUES (?,?,?,?,?)"
+)
+_RESTORED = "INSERT INTO restored SELECT 1, max(rowid), count(*) FROM stored_events HAVING count(*)"
+_BROKEN_STREAM = """
+SELECT originator_id FROM (
+    SELECT originator_id, originator_version AS version, rowid AS position,
+        row_number() OVER stream AS due, lag(rowid, 1, 0) OVER stream AS previous
+    FROM stored_events WINDOW stream AS (PARTITION BY originator_id ORDER BY originator_version))
+WHERE version != due OR position < previous LIMIT 1
+"""
+
+
+def restore_rows(connection: sqlite3.Connection, rows: Iterator[StoredRow]) -> Iterator[int]:
+    """Insert events and the claims that follow from them; yields the positions reached.
+
+    Raises Conflict when there are events already, InvalidInput for what is no whole log.
+    """
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA cache_size=-65536")
+    cursor = connection.cursor()
+    cursor.execute("BEGIN IMMEDIATE")
+    if cursor.execute("SELECT 1 FROM stored_events").fetchone() is not None:
+        raise Conflict("only an empty log can be imported into: this one has events")
+    for batch in _batches(rows):
+        changes = chain.from_iterable(claim_changes(row[0], readable_event(row)) for row in batch)
+        try:
+            cursor.executemany(_INSERT, batch)
+            write_claims(cursor, list(changes))
+        except (sqlite3.IntegrityError, AlreadyExists, ConcurrentChange) as error:
+            where = f"positions {batch[0][4]} to {batch[-1][4]}"
+            raise InvalidInput(f"{where}: an event or a name comes twice ({error})") from error
+        yield batch[-1][4]
+    broken: Any = cursor.execute(_BROKEN_STREAM).fetchone()
+    if broken is not None:
+        raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no whole log")
+    cursor.execute(_RESTORED)
+    cursor.execute("COMMIT")
+
+
+def _batches(rows: Iterator[StoredRow]) -> Iterator[list[StoredRow]]:
+    """Rows in groups that end at a number of events or of bytes."""
+    batch: list[StoredRow] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += len(row[3])
+        if len(batch) == _BATCH or size >= READ_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,132 @@
+"""One read transaction of a log in SQLite, and what SQLite can prove of the log by itself."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+import msgspec
+
+from domain.errors import StoreUnavailable
+from domain.event_store.port import Claim, Problem, StoredRow
+from domain.event_store.sqlite.claims import SELECT_CLAIMS, as_claim
+
+_EVENTS = "SELECT originator_id, originator_version, topic, state, rowid FROM stored_events"
+_GAPS = """
+SELECT previous + 1, position - 1 FROM (
+    SELECT rowid AS position, lag(rowid, 1, :after) OVER (ORDER BY rowid) AS previous
+    FROM stored_events WHERE rowid > :after)
+WHERE position > previous + 1
+"""
+_LOST_ANSWERS = (
+    "SELECT actor, key FROM answers a WHERE NOT EXISTS (SELECT 1 FROM stored_events e"
+    " WHERE e.originator_id = a.entity_id AND e.originator_version = a.stream_version)"
+)
+
+
+class SqliteSnapshot:
+    """One read transaction of the log's database, on a connection of its own.
+
+    While it is open writers go on, but the write-ahead log keeps what they write; so close it.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        row = connection.execute("SELECT max(rowid), count(*) FROM stored_events").fetchone()
+        self.head: int = row[0] or 0
+        self.count: int = row[1]
+
+    def events(self, after: int = 0) -> Iterator[StoredRow]:
+        """The events with positions above `after`, in log order."""
+        return self._rows(f"{_EVENTS} WHERE rowid > ? ORDER BY rowid", after)
+
+    def streams(self, ids: Sequence[str] | None = None) -> Iterator[StoredRow]:
+        """The streams of these entities (None: of all), in order of id and stream version."""
+        if ids is None:
+            yield from self._rows(f"{_EVENTS} ORDER BY originator_id, originator_version")
+        for entity_id in sorted(ids or ()):
+            where = f"{_EVENTS} WHERE originator_id = ? ORDER BY originator_version"
+            yield from self._rows(where, entity_id)
+
+    def claims(self, ids: Sequence[str] | None = None) -> Iterator[Claim]:
+        """The claims of these entities (None: of all), in order of id."""
+        if ids is None:
+            yield from map(as_claim, self._rows(f"{SELECT_CLAIMS} ORDER BY id"))
+        for entity_id in sorted(ids or ()):
+            yield from map(as_claim, self._rows(f"{SELECT_CLAIMS} WHERE id = ?", entity_id))
+
+    def creations(self, text: str) -> Iterator[tuple[str, str, bytes]]:
+        """Entity id, type name and payload of first events that hold a text, in log order."""
+        return self._rows(
+            "SELECT originator_id, topic, state FROM stored_events"
+            " WHERE originator_version = 1 AND instr(state, ?) ORDER BY rowid",
+            msgspec.json.encode(text),
+        )
+
+    def lost(self) -> Iterator[Problem]:
+        """Events that were removed, and answers that refer to no event.
+
+        AUTOINCREMENT gives positions without gaps, and an append that is refused gives none. So a
+        gap is an event that was removed, but for those that a restored log brought along.
+        """
+        head, count = self._one("SELECT head, count FROM restored", (0, 0))
+        (kept,) = self._one("SELECT count(*) FROM stored_events WHERE rowid <= ?", (0,), head)
+        if kept != count:
+            what = f"{count} events up to position {head} were restored, {kept} are there"
+            yield Problem(0, "", what)
+        for first, last in self._rows(_GAPS, {"after": head}):
+            gap = f"{first}" + (f" to {last}" if last > first else "")
+            yield Problem(first, "", f"no event at position {gap}")
+        seq = "SELECT seq FROM sqlite_sequence WHERE name = 'stored_events'"
+        (given,) = self._one(seq, (0,))
+        if given > self.head:
+            what = f"positions up to {given} were given, the log ends at {self.head}"
+            yield Problem(self.head + 1, "", what)
+        for actor, key in self._rows(_LOST_ANSWERS):
+            what = f"the answer remembered for {actor!r} under key {key!r} refers to no event"
+            yield Problem(0, "", what)
+
+    def _one(self, statement: str, otherwise: tuple[int, ...], *parameters: Any) -> Any:
+        return next(self._rows(statement, *parameters), otherwise)
+
+    def _rows(self, statement: str, *parameters: Any) -> Iterator[Any]:
+        bound = parameters[0] if parameters and isinstance(parameters[0], dict) else parameters
+        try:
+            # `yield from` would close the cursor of a reader that stopped early: an error if the
+            # connection was closed before.
+            for row in self._connection.execute(statement, bound):  # noqa: UP028
+                yield row
+        except sqlite3.Error as error:
+            raise StoreUnavailable(f"the event log cannot be read to its end: {error}") from error
+
+    def close(self) -> None:
+        """End the read transaction."""
+        self._connection.close()
+
+
+def connect(database: str) -> sqlite3.Connection:
+    """A connection in autocommit mode, which may be used by one thread after the other."""
+    return sqlite3.connect(database, uri=True, isolation_level=None, check_same_thread=False)
+
+
+def open_snapshot(database: str) -> SqliteSnapshot:
+    """A snapshot of the log in a database that exists; raises sqlite3.Error."""
+    connection = connect(database)
+    try:
+        connection.execute("BEGIN")
+        return SqliteSnapshot(connection)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def find_damage(database: str) -> list[Problem]:
+    """What SQLite finds wrong with a database file, and what its log has lost."""
+    try:
+        with closing(connect(database)) as connection:
+            found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
+        problems = [Problem(0, "", f"the file is damaged: {line}") for line in found]
+        with closing(open_snapshot(database)) as snapshot:
+            return [*(problems if found != ["ok"] else ()), *snapshot.lost()]
+    except sqlite3.DatabaseError as error:
+        return [Problem(0, "", f"the file is damaged: {error}")]

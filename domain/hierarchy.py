@@ -1,0 +1,33 @@
+"""The rules that hold between an entity and its parent, as what an append expects of the claims.
+
+A live entity's parent is live, and every parent exists. So nothing is created or restored below
+what is deleted, nothing live is left below what is soft-deleted, and nothing at all below what is
+purged. A writer that read otherwise is refused, and plans again.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from domain.entity import Entity
+from domain.event_store.port import Expectations
+from domain.events import EntityCreated, EntityRestored, Event
+
+
+def expectations(changes: Iterable[tuple[Sequence[Event], Entity]]) -> Expectations:
+    """What must hold for an append of these events; each entity is as its events leave it."""
+    live, without_children, without_live_children = set(), set(), set()
+    for events, entity in changes:
+        if not events:
+            continue
+        if entity.purged:
+            without_children.add(entity.id)
+        elif entity.deleted:
+            without_live_children.add(entity.id)
+        elif entity.parent_id is not None and any(
+            isinstance(event, EntityCreated | EntityRestored) for event in events
+        ):
+            live.add(entity.parent_id)
+    return Expectations(
+        live=frozenset(live),
+        without_children=frozenset(without_children),
+        without_live_children=frozenset(without_live_children),
+    )

@@ -1,0 +1,64 @@
+"""Events as the suites of the event store append them."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from domain import events
+from domain.event_store.port import Claim, RecordedEvent
+
+COMMON: dict[str, Any] = {"kind": "domain", "actor": "ann", "at": 1, "version": 1}
+
+
+def created(entity_id: str, fqn: str | None = None, parent_id: str | None = None) -> RecordedEvent:
+    """The creation of an entity, which is named after its id unless a name is given."""
+    fqn = fqn or entity_id
+    event = events.EntityCreated(
+        request_id="r", name=last(fqn), fqn=fqn, parent_id=parent_id, body={}, **COMMON
+    )
+    return RecordedEvent(entity_id, 1, event)
+
+
+def changed(entity_id: str, stream_version: int, size: int = 1) -> RecordedEvent:
+    """A change whose payload has at least `size` bytes."""
+    patch = [{"op": "add", "path": "/description", "value": f"{stream_version}" * size}]
+    event = events.EntityChanged(request_id="r", patch=patch, **COMMON)
+    return RecordedEvent(entity_id, stream_version, event)
+
+
+def deleted(entity_id: str, stream_version: int) -> RecordedEvent:
+    event = events.EntitySoftDeleted(request_id="r", **COMMON)
+    return RecordedEvent(entity_id, stream_version, event)
+
+
+def restored(entity_id: str, stream_version: int) -> RecordedEvent:
+    event = events.EntityRestored(request_id="r", **COMMON)
+    return RecordedEvent(entity_id, stream_version, event)
+
+
+def purged(entity_id: str, stream_version: int) -> RecordedEvent:
+    event = events.EntityPurged(request_id="r", **COMMON)
+    return RecordedEvent(entity_id, stream_version, event)
+
+
+def claim(
+    entity_id: str, fqn: str, parent_id: str | None = None, *, deleted: bool = False
+) -> Claim:
+    return Claim(
+        kind="domain",
+        fqn=fqn,
+        id=entity_id,
+        name=last(fqn),
+        parent_id=parent_id,
+        deleted=deleted,
+    )
+
+
+def last(fqn: str) -> str:
+    return fqn.rsplit(".", 1)[-1]
+
+
+def unplaced(recorded: Iterable[RecordedEvent]) -> list[RecordedEvent]:
+    """The same events without their positions, which are the store's to choose."""
+    return [replace(event, position=0) for event in recorded]

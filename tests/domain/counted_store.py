@@ -1,0 +1,30 @@
+"""A real event store that remembers how it was called."""
+
+from typing import Any
+
+from domain.event_store.port import EventStore
+
+
+class CountedStore:
+    """Passes every call on to a store; what the port derives from other methods counts as those."""
+
+    def __init__(self, store: EventStore) -> None:
+        self.store = store
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        """Name and keyword arguments of each call of an abstract method."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in EventStore.__abstractmethods__:
+            return getattr(EventStore, name).__get__(self)
+        method = getattr(self.store, name)
+
+        def counted(*args: Any, **values: Any) -> Any:
+            self.calls.append((name, values))
+            return method(*args, **values)
+
+        return counted
+
+    @property
+    def names(self) -> list[str]:
+        """The methods called, in order."""
+        return [name for name, _ in self.calls]
