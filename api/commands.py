@@ -16,7 +16,7 @@ from api.settings import read_settings
 from api.termination import Termination
 from domain.errors import CatalogError, InvalidInput
 
-EXIT_BAD_LINES, EXIT_USAGE = 1, 2
+EXIT_BAD_LINES, EXIT_USAGE, EXIT_STOPPED = 1, 2, 3
 DAY = 86_400
 
 _data = click.option("--data", metavar="DIR", help="Data directory (CATALOG_DATA).")
@@ -160,8 +160,13 @@ def token(subject: str, roles: tuple[str, ...], ttl: int | None, data: str | Non
 @_data
 @told
 def import_files(files: tuple[str, ...], actor: str, data: str | None) -> None:
-    """Load JSON lines (.gz too) into the log; bad lines are named, good ones kept."""
+    """Load JSON lines (.gz too) into the log; bad lines are named, good ones kept.
+
+    Exit code 1: there were bad lines; 3: the log could not be read or written, and the import
+    stopped at a line that is named. It is safe to run again.
+    """
     from api.import_files import ImportRun  # noqa: PLC0415 - start-up: only this command needs it
+    from domain.bulk_import import ImportStopped  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data)
     run = ImportRun(settings.directory, actor)
@@ -169,6 +174,9 @@ def import_files(files: tuple[str, ...], actor: str, data: str | None) -> None:
         with run:
             for file in files:
                 run.load(Path(file))
+    except ImportStopped as stopped:
+        click.echo(f"error: {stopped}", err=True)
+        sys.exit(EXIT_STOPPED)
     finally:
         click.echo(run.summary())
     if run.failed:

@@ -20,7 +20,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from domain.bulk_import import Batch, BulkImport, batches
+from domain.bulk_import import Batch, BulkImport, ImportStopped, batches
 from domain.errors import InvalidInput
 from domain.requests import Caller
 from projections.stores import open_log
@@ -68,7 +68,11 @@ class ImportRun:
         return len(self._counts.bad)
 
     def load(self, file: Path) -> None:
-        """Import one file; raises InvalidInput when it cannot be read as lines."""
+        """Import one file.
+
+        Raises InvalidInput when it cannot be read as lines, ImportStopped, saying how far the file
+        is stored, when the log cannot be used.
+        """
         task = self._progress.add_task(file.name, total=file.stat().st_size)
         with file.open("rb") as raw, _lines(file, raw) as lines:
             try:
@@ -76,6 +80,15 @@ class ImportRun:
                     batch = self._import.load(group)
                     self._add(file, batch)
                     self._progress.update(task, completed=raw.tell())
+            except ImportStopped as stopped:
+                self._add(file, stopped.stored)
+                raise ImportStopped(
+                    f"{stopped.message}; stopped: of {file} all good lines up to line"
+                    f" {stopped.upto} are stored, and none of the files after it. Import again"
+                    " when the log can be written: what is stored already stores no event",
+                    stopped.stored,
+                    stopped.upto,
+                ) from None
             except (gzip.BadGzipFile, EOFError, zlib.error, OSError) as error:
                 raise InvalidInput(f"{file} cannot be read to its end: {error}") from None
 

@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
-from domain.bulk_import import BadLine, Batch, BulkImport, batches
+from domain.bulk_import import BATCH_BYTES, BadLine, Batch, BulkImport, ImportStopped, batches
+from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.history import versions
 from domain.registry import KINDS
+from tests.domain.counted_store import CountedStore
+from tests.domain.faulty_store import FaultyStore
 
 ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
@@ -130,6 +133,21 @@ def test_line_that_is_not_json_is_bad(world: Any, bad: bytes) -> None:
     assert [(each.number, each.reason[:9]) for each in batch.bad] == [(2, "the line ")]
 
 
+def test_batch_reads_the_log_a_few_times_however_many_lines_it_has(world: Any) -> None:
+    lines = [service(), *(database(f"d{number}", description="x") for number in range(50))]
+    load(world, *lines)
+    lines = [each | {"id": f"{number:08}{ID[8:]}"} for number, each in enumerate(lines)]
+    lines += [database(f"e{number}", id=f"{number:08}{ID[8:-1]}0") for number in range(50)]
+    store = CountedStore(world.log)
+    encoded = [json.dumps(each).encode() for each in lines]
+
+    batch = BulkImport(store, world.caller(), now=world.now).load(list(enumerate(encoded)))
+
+    assert outcome(batch) == (101, 50, 50, 0, 51, [])
+    # Names and ids, ids of purged entities, states, the one parent, and the append.
+    assert store.names == ["claims", "streams", "streams", "streams", "append"]
+
+
 def test_second_import_stores_no_event(world: Any) -> None:
     lines = [service(), database(description="x")]
     load(world, *lines)
@@ -230,6 +248,57 @@ def test_two_importers_at_once(open_world: Callable[[], Any]) -> None:
         thread.join()
     assert bad == []
     assert sorted(worlds[0].events()) == sorted(("entity.created", each["name"]) for each in lines)
+
+
+FULL = "the event log cannot be used now: disk full"
+
+
+def faulty(world: Any, **faults: list[Exception | None]) -> BulkImport:
+    """An importer whose calls of the store meet these faults."""
+    return BulkImport(FaultyStore(world.log, faults), world.caller(), now=world.now)
+
+
+def test_import_stops_where_the_log_cannot_be_written(world: Any) -> None:
+    lines = [service(f"s{number}") for number in range(6)]
+    groups = list(batches([json.dumps(each).encode() for each in lines], 2))
+    running = faulty(world, append=[None, None, StoreUnavailable(FULL)])
+    done = [running.load(group) for group in groups[:2]]
+
+    with pytest.raises(ImportStopped) as caught:
+        running.load(groups[2])
+
+    assert [outcome(batch) for batch in done] == [(2, 2, 2, 0, 0, [])] * 2
+    assert (caught.value.upto, outcome(caught.value.stored)) == (4, (0, 0, 0, 0, 0, []))
+    assert caught.value.message == FULL
+    assert [name for _, name in world.events()] == ["s0", "s1", "s2", "s3"]
+    assert outcome(load(world, *lines)) == (6, 2, 2, 0, 4, [])
+
+
+def test_log_that_cannot_be_read_makes_no_line_bad(world: Any) -> None:
+    load(world, service())
+    running = faulty(world, claims=[None, StoreUnavailable(FULL)])
+    with pytest.raises(ImportStopped) as caught:
+        running.load([(8, json.dumps(database()).encode())])
+    assert (caught.value.upto, outcome(caught.value.stored)) == (7, (0, 0, 0, 0, 0, []))
+    assert world.lives() == {"s": True}
+
+
+def test_lines_stored_one_by_one_are_counted_when_the_log_fails(world: Any) -> None:
+    lines = [service("a"), service("b"), b"{", service("c"), service("d")]
+    encoded = [each if isinstance(each, bytes) else json.dumps(each).encode() for each in lines]
+    rival, full = ConcurrentChange("another writer was first"), StoreUnavailable(FULL)
+    running = faulty(world, append=[rival, None, None, full])
+    with pytest.raises(ImportStopped) as caught:
+        running.load(list(enumerate(encoded, start=11)))
+    stored = outcome(caught.value.stored)
+    assert (caught.value.upto, stored[:5]) == (13, (3, 2, 2, 0, 0))
+    assert [bad.number for bad in stored[5]] == [13]
+    assert world.lives() == {"a": True, "b": True}
+
+
+def test_batches_end_at_bytes_too() -> None:
+    wide = b"x" * (BATCH_BYTES // 2)
+    assert [len(group) for group in batches([b"a", wide, wide, b"b", b"c"], 100)] == [3, 2]
 
 
 def test_batches_number_lines_and_skip_blank_ones() -> None:

@@ -3,7 +3,10 @@
 import gzip
 import json
 import os
+import re
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,6 +71,29 @@ def test_import_names_the_hundredth_line_by_its_number(tmp_path: Path) -> None:
 
     assert done.stderr.startswith("load[red].jsonl:100: entityType must be one of ")
     assert done.stderr.endswith(", got ':smile:'\n")
+
+
+def test_import_stops_when_the_log_cannot_grow_and_goes_on_when_it_can(tmp_path: Path) -> None:
+    count, data = 4_000, str(tmp_path / "d")
+    file = tmp_path / "lines.jsonl"
+    service = json.loads(SERVICE) | {"description": "x" * 500}
+    file.write_text("".join(json.dumps(service | {"name": f"s{n}"}) + "\n" for n in range(count)))
+    command = [sys.executable, "-m", "api.commands", "import", str(file), "--data", data]
+
+    # No file may have more than 4 MB: the second or third thousand of lines does not fit.
+    limited = ["bash", "-c", 'ulimit -f 4000; exec "$@"', "limited", *command]
+    stopped = subprocess.run(limited, capture_output=True, text=True, timeout=120, check=False)
+    again = catalog("import", str(file), "--data", data)
+
+    assert stopped.returncode == 3
+    said = re.search(r"error: the event log cannot be used .* up to line (\d+) are", stopped.stderr)
+    assert said is not None, stopped.stderr
+    stored = int(said[1])
+    assert stopped.stdout.startswith(f"{stored} lines: {stored} created, 0 changed, 0 unchanged, 0")
+    assert (again.returncode, again.stderr) == (0, "")
+    left = f"{count} lines: {count - stored} created, 0 changed, {stored} unchanged, 0 bad"
+    assert again.stdout.startswith(left)
+    assert 0 < stored < count
 
 
 def test_import_of_a_damaged_file_is_refused(tmp_path: Path) -> None:
