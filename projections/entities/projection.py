@@ -19,10 +19,10 @@ class EntityProjection:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
         return self._model.anchor()
 
-    def apply(self, entities: Mapping[str, Folded], position: int, mark: str) -> None:
+    def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:
         """Store these states and remove purged entities, in one commit with the checkpoint."""
         stored = {
             entity_id: None if folded.entity.purged else stored_entity(folded)
             for entity_id, folded in entities.items()
         }
-        self._model.apply(stored, position, mark)
+        self._model.apply(stored, position, fingerprint)

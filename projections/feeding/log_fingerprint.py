@@ -1,7 +1,8 @@
-"""Marks tell whether a read model was built from this log.
+"""The fingerprint of a log at a position tells whether a read model was built from this log.
 
-A checkpoint alone does not: a restored log that has grown again has some other event at the same
-position. So each checkpoint is committed with a digest of the log's identity and the event there.
+A checkpoint alone does not tell: a restored log that has grown again has some other event at the
+same position. So each checkpoint is committed with a digest of the log's identity and the event
+at that position.
 """
 
 from hashlib import blake2b
@@ -12,7 +13,7 @@ from domain.event_store.port import EventStore, RecordedEvent
 
 
 def fingerprint_of(log_id: str, recorded: RecordedEvent) -> str:
-    """The mark of a checkpoint at this event."""
+    """The fingerprint, 24 hexadecimal digits, of the log with this identity at this event."""
     event = recorded.event
     seen = (
         log_id,
@@ -27,17 +28,17 @@ def fingerprint_of(log_id: str, recorded: RecordedEvent) -> str:
 
 
 def fingerprint_at(log: EventStore, position: int) -> str | None:
-    """The mark that a checkpoint at this position has; None when no event is there."""
+    """The fingerprint of the log at a position; "" at 0, None where the log has no event."""
     if position == 0:
         return ""
-    found = log.read(position - 1, 1, upto=position)
-    return fingerprint_of(log.identity(), found[0]) if found else None
+    events = log.read(position - 1, 1, upto=position)
+    return fingerprint_of(log.identity(), events[0]) if events else None
 
 
-def disagreement(log: EventStore, position: int, mark: str) -> str | None:
-    """Why a read model with this checkpoint and mark is not of this log; None when it is."""
+def disagreement(log: EventStore, position: int, fingerprint: str) -> str | None:
+    """Why a read model with this checkpoint and fingerprint is not of this log; None when it is."""
     expected = fingerprint_at(log, position)
-    if mark == expected:
+    if fingerprint == expected:
         return None
     if expected is None:
         return f"it stands at position {position}, which the log (head {log.head()}) does not have"

@@ -49,7 +49,7 @@ class Projection(Protocol):
     def anchor(self) -> tuple[int, str]:
         """The last position committed and its mark; 0 and nothing when nothing was."""
 
-    def apply(self, entities: Mapping[str, Folded], position: int, mark: str) -> None:
+    def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:
         """Make these states true and the checkpoint `position` with its mark, in one commit.
 
         Only the last state of each entity in a batch is passed, so that batches of any size

@@ -31,8 +31,8 @@ class Projector:
         Nothing is ever skipped.
         """
         if self._checkpoint is None:
-            checkpoint, mark = self.projection.anchor()
-            if (reason := disagreement(self._store, checkpoint, mark)) is not None:
+            checkpoint, fingerprint = self.projection.anchor()
+            if (reason := disagreement(self._store, checkpoint, fingerprint)) is not None:
                 raise Damaged(f"the read model {self.name} cannot go on: {reason}")
             self._checkpoint = checkpoint
         batch = self._store.read(self._checkpoint, self._batch_size)

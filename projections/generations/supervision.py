@@ -145,8 +145,8 @@ class GenerationSupervisor(Generic[M]):
         trusted = definition.trusted(address)
         model = definition.open(address, True)
         try:
-            position, mark = model.anchor()
-            reason = disagreement(self._log, position, mark)
+            position, fingerprint = model.anchor()
+            reason = disagreement(self._log, position, fingerprint)
             if reason is not None:
                 raise Damaged(reason)
             if position == 0 < self._log.head():

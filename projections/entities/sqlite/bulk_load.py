@@ -42,8 +42,8 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
     Nothing is journaled: a file that was not finished is useless and to be removed.
     """
     live = log.live(by_name=True)
-    mark = fingerprint_at(log, live.head)
-    if mark is None:
+    fingerprint = fingerprint_at(log, live.head)
+    if fingerprint is None:
         raise Damaged(f"the log has no event at its head, position {live.head}")
     with sqlite_errors(), closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for pragma in (
@@ -66,7 +66,7 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
         connection.execute("COMMIT")
         connection.executescript(INDEXES + _DERIVED)
         if live.head:
-            connection.execute("INSERT INTO checkpoint VALUES (1, ?, ?)", (live.head, mark))
+            connection.execute("INSERT INTO checkpoint VALUES (1, ?, ?)", (live.head, fingerprint))
         connection.execute("PRAGMA locking_mode=NORMAL")
         connection.execute("PRAGMA journal_mode=WAL")
     with path.open("rb") as file:

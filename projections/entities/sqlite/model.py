@@ -36,7 +36,7 @@ class SqliteReadModel:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
         with sqlite_errors():
             row = self.database.connection.execute(
-                "SELECT position, mark FROM checkpoint"
+                "SELECT position, fingerprint FROM checkpoint"
             ).fetchone()
         return (0, "") if row is None else row
 

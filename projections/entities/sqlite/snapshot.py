@@ -46,7 +46,7 @@ class SqliteEntitySnapshot:
         self._connection = connection
         self.position: int = 0
         self.fingerprint: str = ""
-        for row in connection.execute("SELECT position, mark FROM checkpoint"):
+        for row in connection.execute("SELECT position, fingerprint FROM checkpoint"):
             self.position, self.fingerprint = row
 
     def ids(self) -> Iterator[str]:

@@ -32,17 +32,17 @@ class Recording:
 
     def __init__(self, failures: list[Exception] | None = None) -> None:
         self.failures = failures or []
-        self.position, self.mark = 0, ""
+        self.position, self.fingerprint = 0, ""
         self.names: dict[str, str] = {}
 
     def anchor(self) -> tuple[int, str]:
-        return self.position, self.mark
+        return self.position, self.fingerprint
 
-    def apply(self, entities: Mapping[str, Folded], position: int, mark: str) -> None:
+    def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:
         if self.failures:
             raise self.failures.pop(0)
         self.names |= {key: folded.entity.name for key, folded in entities.items()}
-        self.position, self.mark = position, mark
+        self.position, self.fingerprint = position, fingerprint
 
 
 def until(condition: Callable[[], bool]) -> None:
@@ -123,7 +123,7 @@ def test_daemon_goes_on_when_its_states_cannot_be_shared(
 def test_projector_refuses_what_is_ahead_of_the_log(catalog: Fixture) -> None:
     catalog.schema()
     projection = Recording()
-    projection.position, projection.mark = 75, "mark"
+    projection.position, projection.fingerprint = 75, "other"
     projector = Projector(projection, catalog.log, batch_size=2)
 
     with pytest.raises(Damaged, match=r"position 75, which the log \(head 3\) does not have"):

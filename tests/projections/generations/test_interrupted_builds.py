@@ -161,7 +161,7 @@ def test_rebuild_that_is_killed_at_a_call_leaves_whole_generations(
 ) -> None:
     with opened(directory) as stores:
         expected = listed(stores), found(stores)
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     for number in (0, 1, 2, 3, 5, 8, 13):
         command = [sys.executable, "-W", "ignore", "-c", _KILLED, str(directory), fault]
         ended = subprocess.run(

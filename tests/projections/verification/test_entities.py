@@ -159,7 +159,7 @@ def test_listing_is_bounded_and_counting_is_not(filled: Verified) -> None:
 
 
 def test_model_of_another_log_is_damaged(filled: Verified) -> None:
-    filled.edit("UPDATE checkpoint SET mark = 'other'")
+    filled.edit("UPDATE checkpoint SET fingerprint = 'other'")
 
     entities, _ = filled.verify().projections
 

@@ -27,7 +27,7 @@ def found(filled: Verified) -> list[tuple[str, str, str]]:
 
 
 def apply(filled: Verified, documents: dict[str, Any]) -> None:
-    """Commit documents at the position and mark that the index has."""
+    """Commit documents at the position and fingerprint that the index has."""
     filled.engine.apply(documents, *filled.engine.anchor())
 
 
