@@ -9,6 +9,7 @@ from typing import Any
 import click
 import msgspec
 
+from domain.event_store.port import EventStore
 from projections.generations.building import Differs, build
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition
@@ -48,14 +49,15 @@ class Outcome(msgspec.Struct, rename="camel"):
 
 @click.command()
 @_which
-@click.option("--force", is_flag=True, help="Also when code and log are those it was built from.")
+@click.option("--force", is_flag=True, help="Also when it is what the log gives, without looking.")
 @options.as_json
 @options.data
 @options.told
 def rebuild(projection: str, force: bool, as_json: bool, data: Path) -> None:
     """Build a read model again beside the live one, verify it, and switch to it.
 
-    A running server goes over to it without stopping. What was read until then stays for
+    First the live one is verified, as `verify` does it, and stays if it is as it must be. A
+    running server goes over to the new one without stopping. What was read until then stays for
     rollback. Exit code 0: done, or nothing to do; 1: what was built differs from the log; 2:
     could not.
     """
@@ -65,7 +67,7 @@ def rebuild(projection: str, force: bool, as_json: bool, data: Path) -> None:
         for definition in _definitions(projection):
             shelf = open_shelf(data, definition)
             began = time.monotonic()
-            if not force and is_current(definition, shelf, log):
+            if not force and _is_current(definition, shelf, log, as_json):
                 _tell(_outcome(definition, shelf, log, "unchanged, nothing to do", 0.0), as_json)
                 continue
             generation = None if force else pending(definition, shelf)
@@ -99,6 +101,12 @@ def rollback(projection: str, as_json: bool, data: Path) -> None:
             _tell(_outcome(definition, shelf, log, "rolled back", 0.0, by_server), as_json)
     finally:
         log.close()
+
+
+def _is_current(definition: Definition[Any], shelf: Shelf, log: EventStore, as_json: bool) -> bool:
+    """Whether a rebuild would change nothing."""
+    with Meter(f"verify {definition.name}", as_json=as_json) as meter:
+        return is_current(definition, shelf, log, meter.tell)
 
 
 def _definitions(projection: str) -> Iterator[Definition[Any]]:

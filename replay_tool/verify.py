@@ -157,8 +157,10 @@ def _row(proof: ProjectionProof) -> list[str]:
 def _tell(console: Console, name: str, difference: Difference) -> None:
     about = " ".join(filter(None, (difference.kind, difference.name, difference.id)))
     _say(console, f"{name}: {difference.sort}: {about}")
+    expected, actual = difference.sides
     for pair in difference.fields[:_FIELDS]:
-        _say(console, f"    {pair.name}: log {_cut(pair.log)}, model {_cut(pair.model)}")
+        values = f"{expected} {_cut(pair.expected)}, {actual} {_cut(pair.actual)}"
+        _say(console, f"    {pair.name}: {values}")
     if len(difference.fields) > _FIELDS:
         _say(console, f"    and {len(difference.fields) - _FIELDS} more fields")
 

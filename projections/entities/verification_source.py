@@ -75,19 +75,23 @@ def stored_entities(model: SortedReadModel, log: EventStore) -> Iterator[StoredE
         yield StoredEntities(model, snapshot)
 
 
+_LISTS = ("entities", "lists")
+"""The sides of differences within the read model: what follows from its entities, what it has."""
+
+
 def list_differences(snapshot: EntitySnapshot) -> Iterator[Difference]:
     """Where narrowed lists depart from the stored entities, and totals from both."""
     for wrong in snapshot.wrong_lists():
         shown = "listed" if wrong.listed else None
         pairs = [FieldPair(wrong.scope, None if shown else "listed", shown)]
-        yield Difference("scope", wrong.kind, wrong.id, wrong.name, pairs)
+        yield Difference("scope", wrong.kind, wrong.id, wrong.name, pairs, _LISTS)
     for total in snapshot.wrong_totals():
         narrowed = {"scope": total.scope, "status": total.status}
         which = [f"{name} {value}" for name, value in narrowed.items() if value]
         state = "soft-deleted" if total.deleted else "live"
         name = ", ".join(("total", state, *which))
         pairs = [FieldPair("n", total.counted, total.kept)]
-        yield Difference("counter", total.kind, "", name, pairs)
+        yield Difference("counter", total.kind, "", name, pairs, _LISTS)
 
 
 def _expected(entity: Entity, position: int) -> tuple[StoredEntity, int]:

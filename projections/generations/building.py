@@ -76,9 +76,24 @@ def _catch_up(definition: Definition[M], model: M, log: EventStore) -> None:
 
 def _prove(definition: Definition[M], model: M, log: EventStore) -> None:
     """Hold the generation against a replay of the log; raises Differs."""
+    difference = find_difference(definition, model, log)
+    if difference is not None:
+        raise Differs(f"the new generation of {definition.name} differs from the log: {difference}")
+
+
+def find_difference(
+    definition: Definition[M],
+    model: M,
+    log: EventStore,
+    progress: Progress = lambda done, total: None,
+) -> str | None:
+    """What a read model first has otherwise than a replay of the log gives it; None when equal.
+
+    `progress` is called with events that were read, of how many.
+    """
     request = Request(log=False, shown=1, now=time.time_ns() // 1_000_000)
-    found = verify(log, {definition.name: lambda: definition.source(model, log)}, request)
-    if found.verdict is not Verdict.EQUAL:
-        (proof,) = found.projections
-        first = proof.differences[0] if proof.differences else proof.reason
-        raise Differs(f"the new generation of {definition.name} differs from the log: {first}")
+    subjects = {definition.name: lambda: definition.source(model, log)}
+    (proof,) = verify(log, subjects, request, progress).projections
+    if proof.verdict is Verdict.EQUAL:
+        return None
+    return str(proof.differences[0]) if proof.differences else proof.reason

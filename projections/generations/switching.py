@@ -6,6 +6,8 @@ from pathlib import Path
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from projections.feeding.daemon import ProjectorLock, State, is_projected, read_states
+from projections.feeding.port import Progress
+from projections.generations.building import find_difference
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition, M
 from projections.generations.shelf import Generation, Proposal, Shelf
@@ -14,12 +16,20 @@ from projections.generations.supervision import GenerationSupervisor
 _PAUSE = 0.02
 
 
-def is_current(definition: Definition[M], shelf: Shelf, log: EventStore) -> bool:
-    """Whether the live generation was built by this code from this log."""
+def is_current(
+    definition: Definition[M],
+    shelf: Shelf,
+    log: EventStore,
+    progress: Progress = lambda done, total: None,
+) -> bool:
+    """Whether the live generation was built by this code and is what a replay of the log gives.
+
+    Reads the whole log; `progress` is called with events that were read, of how many.
+    """
     live = CurrentGeneration(definition, shelf, log)
     try:
-        with live.use():
-            return True
+        with live.use() as model:
+            return find_difference(definition, model, log, progress) is None
     except StoreUnavailable:
         return False
     finally:

@@ -92,7 +92,8 @@ class Comparison(Generic[V]):
                 FieldPair("count", self._stored[kind], number),
                 FieldPair("digest", stored, kept),
             ]
-            self.differences.add(Difference("digest", kind, "", "kept while writing", pairs))
+            sides = ("stored", "kept while writing")
+            self.differences.add(Difference("digest", kind, "", "sums", pairs, sides))
         return KindProof(
             kind, self._replayed[kind], self._stored[kind], number, replayed, stored, kept
         )

@@ -18,11 +18,14 @@ class Verdict(StrEnum):
 
 
 class FieldPair(msgspec.Struct, frozen=True):
-    """A field as a replay gives it, and as the read model has it; null where it is absent."""
+    """A field with the two values that must be equal; null where the field is absent.
+
+    `Difference.sides` says where each of the two values comes from.
+    """
 
     name: str
-    log: Any
-    model: Any
+    expected: Any
+    actual: Any
 
 
 class Difference(msgspec.Struct, frozen=True, rename="camel"):
@@ -35,6 +38,8 @@ class Difference(msgspec.Struct, frozen=True, rename="camel"):
     name: str
     """Qualified name of the entity, or what is meant besides entities."""
     fields: list[FieldPair] = []
+    sides: tuple[str, str] = ("log", "model")
+    """What was compared: where `expected` and `actual` of the fields come from."""
 
 
 class Differences:

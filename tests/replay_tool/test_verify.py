@@ -47,6 +47,44 @@ def test_changed_row_is_shown_and_exits_with_1(data: Path) -> None:
     assert said[-1].startswith("differs (")
 
 
+SPOILED = {
+    "different": "UPDATE entities SET core = replace(core, 'all orders', 'none')",
+    "missing": "DELETE FROM entities WHERE name = 'orders'",
+    "counter": "UPDATE counters SET n = n + 1",
+    "digest": "UPDATE digests SET n = n + 1",
+}
+
+
+@pytest.mark.parametrize(("sort", "statement"), SPOILED.items(), ids=list(SPOILED))
+def test_what_verify_names_is_mended_by_the_rebuild_it_recommends(
+    data: Path, sort: str, statement: str
+) -> None:
+    edit(data / "entities-1.db", statement)
+
+    before = replay("verify", "entities", "--json", "--data", str(data))
+    rebuilt = replay("rebuild", "--data", str(data))
+    after = replay("verify", "--data", str(data))
+
+    (proof,) = json.loads(before.stdout)["projections"]
+    assert (before.returncode, sort in proof["found"]) == (1, True)
+    assert rebuilt.returncode == 0, rebuilt.stderr
+    assert [line.partition(",")[0] for line in rebuilt.stdout.splitlines()] == [
+        "entities: rebuilt",
+        "search: unchanged",
+    ]
+    assert after.returncode == 0, after.stdout
+
+
+def test_sides_of_a_difference_are_named(data: Path) -> None:
+    edit(data / "entities-1.db", "UPDATE digests SET n = n + 1 WHERE kind = 'table'")
+    edit(data / "entities-1.db", "UPDATE counters SET n = 7 WHERE kind = 'database'")
+
+    said = replay("verify", "entities", "--data", str(data)).stdout.splitlines()
+
+    assert "    count: stored 1, kept while writing 2" in said
+    assert "    n: entities 1, lists 7" in said
+
+
 def test_lost_claim_is_shown_at_its_position(data: Path) -> None:
     edit(data / "events.db", "DELETE FROM claims WHERE name = 'orders'")
 

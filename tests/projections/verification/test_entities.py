@@ -64,7 +64,7 @@ def test_changed_row_is_named_with_the_differing_field(filled: Verified) -> None
 
     fields = [FieldPair("description", "all orders", "no orders")]
     assert different == ("different", "table", filled.orders.entity.fqn, fields)
-    assert kept[:3] == ("digest", "table", "kept while writing")
+    assert kept[:3] == ("digest", "table", "sums")
 
 
 def test_changed_column_of_a_row_is_named(filled: Verified) -> None:
@@ -96,7 +96,7 @@ def test_ghost_row_is_named(filled: Verified, entity_id: str) -> None:
 
     sorts = [(sort, name) for sort, _, name, _ in found(filled)]
 
-    assert sorts[:2] == [("ghost", "ghost"), ("digest", "kept while writing")]
+    assert sorts[:2] == [("ghost", "ghost"), ("digest", "sums")]
     assert ("counter", "total, soft-deleted") in sorts
 
 
@@ -126,7 +126,7 @@ def test_changed_digest_is_named(filled: Verified) -> None:
 
     (kept,) = found(filled)
 
-    assert kept[:3] == ("digest", "database", "kept while writing")
+    assert kept[:3] == ("digest", "database", "sums")
     assert kept[3][0] == FieldPair("count", 1, 2)
 
 
