@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Generic
 
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
@@ -13,6 +14,8 @@ from projections.generations.definition import Definition, M
 from projections.generations.shelf import Generation, Proposal, Shelf
 from projections.generations.supervision import GenerationSupervisor
 
+PATIENCE_SECONDS = 30.0
+"""How long a command waits for a server that comes no nearer to a switch."""
 _PAUSE = 0.02
 
 
@@ -66,13 +69,17 @@ def switch(
     log: EventStore,
     generation: Generation,
     directory: Path,
+    *,
+    patience: float = PATIENCE_SECONDS,
 ) -> bool:
     """Waits until a proposed generation is live; True when a running server took it up.
 
     `directory` is the data directory that the server projects. Without a server this process
-    switches. Raises StoreUnavailable when the generation is refused, or when another proposal took
-    its place.
+    switches. Raises StoreUnavailable when the generation is refused, when another proposal took
+    its place, or when the server has come no nearer to the switch for `patience` seconds; the
+    message repeats what the server says.
     """
+    waiting = _Waiting(definition, shelf, generation, directory, patience)
     while shelf.pointer().live != generation:
         proposal = shelf.proposal()
         if proposal is None or proposal.generation != generation:
@@ -87,13 +94,68 @@ def switch(
         if not is_projected(directory):
             _take_up(definition, shelf, log, directory)
             return False
-        known = read_states(directory).get(definition.name)
-        if known is not None and known.state is State.STOPPED:
-            raise StoreUnavailable(
-                f"the server does not project {definition.name} any more: {known.error}"
-            )
+        waiting.check()
         time.sleep(_PAUSE)
     return True
+
+
+class _Waiting(Generic[M]):
+    """The wait for a running server that is to take up a generation."""
+
+    def __init__(
+        self,
+        definition: Definition[M],
+        shelf: Shelf,
+        generation: Generation,
+        directory: Path,
+        patience: float,
+    ) -> None:
+        self._definition = definition
+        self._shelf = shelf
+        self._generation = generation
+        self._directory = directory
+        self._patience = patience
+        self._checkpoint = -1
+        self._began = time.monotonic()
+        self._ends = self._began + patience
+
+    def check(self) -> None:
+        """Raises StoreUnavailable when it is no use to wait any longer."""
+        name = self._definition.name
+        said = read_states(self._directory).get(name)
+        if said is not None and said.state is State.STOPPED:
+            raise StoreUnavailable(f"the server does not project {name} any more: {said.error}")
+        now = time.monotonic()
+        if now < self._ends:
+            return
+        if said is None or said.state is not State.RETRYING:
+            # A generation that lies far behind is fed for minutes before the switch.
+            checkpoint = self._reached()
+            if checkpoint > self._checkpoint:
+                self._checkpoint, self._ends = checkpoint, now + self._patience
+                return
+        if said is None:
+            why = "and does not tell how it is"
+        elif said.error is None:
+            why = f"and says that it is {said.state}"
+        else:
+            why = f"and says that it is {said.state}: {said.error}"
+        raise StoreUnavailable(
+            f"the server has not taken up generation {self._generation.number} of {name} in"
+            f" {now - self._began:.0f} s {why}. The generation stays proposed: the server switches"
+            " when it can; or stop the server and run this command again"
+        )
+
+    def _reached(self) -> int:
+        """The checkpoint of the proposed generation, 0 while it cannot be read."""
+        try:
+            model = self._definition.open(self._shelf.address(self._generation.number), False)
+        except StoreUnavailable:
+            return 0
+        try:
+            return model.checkpoint()
+        finally:
+            model.close()
 
 
 def _take_up(definition: Definition[M], shelf: Shelf, log: EventStore, directory: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from domain.errors import StoreUnavailable
 from projections.entities import stored_entity
+from projections.feeding.daemon import Daemon, ProjectorLock
 from projections.generations.building import build
 from projections.generations.shelf import Proposal
 from projections.generations.supervision import GenerationSupervisor
@@ -197,3 +198,44 @@ def test_proposal_is_tried_again_when_its_files_cannot_be_opened_yet(
                 stores.supervisors[0].step()
         step(stores)
         assert generations(stores) == [2, 1]
+
+
+class Server:
+    """What the daemon of a running server steps, as its next generation is proposed."""
+
+    name = "entities"
+
+    def __init__(self, outcome: Exception | None) -> None:
+        self._outcome = outcome
+
+    def step(self) -> int:
+        if self._outcome is not None:
+            raise self._outcome
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        (StoreUnavailable("the disk is full"), "says that it is retrying: the disk is full. The"),
+        (None, "says that it is running. The generation stays proposed"),
+        (ValueError("poison"), "does not project entities any more: ValueError: poison"),
+    ],
+    ids=["retries", "hangs", "stopped"],
+)
+def test_server_that_does_not_switch_is_waited_for_within_bounds(
+    directory: Path, outcome: Exception | None, said: str
+) -> None:
+    daemon = Daemon([Server(outcome)], directory)
+    with opened(directory, writable=False) as stores, ProjectorLock(directory):
+        arguments = stores.entities.definition, stores.entities.shelf, stores.log
+        generation = build(*arguments, lambda done, total: None)
+        daemon.start()
+        try:
+            with pytest.raises(StoreUnavailable, match=said):
+                switch(*arguments, generation, directory, patience=0.5)
+        finally:
+            daemon.stop()
+        # The proposal outlives the wait: it is taken up when somebody can.
+        assert pending(*arguments[:2]) == generation
+        assert stores.entities.generation().number == 1
