@@ -140,6 +140,7 @@ def token(subject: str, roles: tuple[str, ...], ttl: int | None, data: str | Non
     """Print a bearer token signed with the catalog's secret."""
     from api.policies import open_policies  # noqa: PLC0415 - start-up: import needs no tokens
     from api.tokens.minting import find_minter, mint  # noqa: PLC0415 - start-up: as above
+    from api.tokens.secret import has_own_secret  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data)
     known = open_policies(settings.policies).roles
@@ -151,7 +152,20 @@ def token(subject: str, roles: tuple[str, ...], ttl: int | None, data: str | Non
     elif ttl > settings.jwt_max_lifetime:
         most = f"CATALOG_JWT_MAX_LIFETIME ({settings.jwt_max_lifetime})"
         raise InvalidInput(f"--ttl must be at most {most}, got {ttl}")
+    if settings.makes_secret and not has_own_secret(settings.directory):
+        _check_catalog(settings.directory)
     click.echo(mint(find_minter(settings), subject, roles, ttl))
+
+
+def _check_catalog(directory: Path) -> None:
+    """Refuse a mistyped directory: a secret made there would sign a token that no server takes."""
+    from domain.event_store.opening import holds_log  # noqa: PLC0415 - start-up: only this needs it
+
+    if not holds_log(directory):
+        raise InvalidInput(
+            f"{directory} holds neither a secret nor a catalog: name the data directory of a"
+            " catalog with --data or CATALOG_DATA, or start one there with catalog serve"
+        )
 
 
 @main.command("import")

@@ -33,6 +33,11 @@ def read_own_secret(directory: Path) -> tuple[str, Path]:
     return path.read_text().strip(), path
 
 
+def has_own_secret(directory: Path) -> bool:
+    """Whether a data directory holds a secret already."""
+    return (directory / _FILE).exists()
+
+
 def warn_of_readers(directory: Path) -> None:
     """Log a warning when others than the owner may read or change the catalog's own secret."""
     path = directory / _FILE

@@ -112,7 +112,9 @@ class CurrentGeneration(Generic[M]):
         pointer, name = self.shelf.pointer(), self.definition.name
         if pointer.live is None:
             why = f": {pointer.refused}" if pointer.refused else ""
-            raise StoreUnavailable(f"the read model {name} is being built from the log{why}")
+            raise StoreUnavailable(
+                f"the read model {name} is not built yet; a running server builds it{why}"
+            )
         if pointer.live.code != self.definition.code():
             raise Damaged(f"the read model {name} was built by other code; rebuild it")
         model = self.definition.open(self.shelf.address(pointer.live.number), False)

@@ -92,9 +92,6 @@ def serving(
 
     It is asked with `token`, or with one of its own, and logs to `log`, or to our standard error.
     """
-    if token is None:
-        minting = ("token", "--subject", "me", "--role", "admin", "--data", str(directory))
-        token = catalog(*minting, **environment).stdout.strip()
     command = [sys.executable, "-m", "api.commands", "serve", "--port=0", f"--data={directory}"]
     process = subprocess.Popen(
         [*command, *arguments],
@@ -108,6 +105,9 @@ def serving(
         said = process.stdout.readline()
         address = re.search(r"http://\S+(?=,)", said)
         assert address is not None, said
+        if token is None:
+            minting = ("token", "--subject", "me", "--role", "admin", "--data", str(directory))
+            token = catalog(*minting, **environment).stdout.strip()
         server = Server(process, address[0], token)
         try:
             until_ready(server)

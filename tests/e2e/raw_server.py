@@ -77,7 +77,6 @@ def answer(connection: socket.socket) -> tuple[int, dict[str, str], Any]:
 
 @contextmanager
 def serving(directory: Path, **settings: str) -> Iterator[Serving]:
-    token = catalog("token", "--subject", "me", "--role", "admin", "--data", str(directory))
     log = directory / "log"
     narrow = {
         "CATALOG_MAX_CONNECTIONS": str(CONNECTIONS),
@@ -96,6 +95,7 @@ def serving(directory: Path, **settings: str) -> Iterator[Serving]:
         assert process.stdout is not None
         found = re.search(r":(\d+),", process.stdout.readline())
         assert found is not None, log.read_text()
+        token = catalog("token", "--subject", "me", "--role", "admin", "--data", str(directory))
         served = Serving(process, int(found[1]), token.stdout.strip(), log)
         deadline = time.monotonic() + 30
         while True:

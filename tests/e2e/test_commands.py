@@ -17,6 +17,9 @@ SERVICE = '{"entityType":"databaseService","name":"s","serviceType":"Mysql"}'
 
 
 def test_token_is_signed_with_a_secret_that_only_its_owner_reads(tmp_path: Path) -> None:
+    file = tmp_path / "lines.jsonl"
+    file.write_text(SERVICE)
+    catalog("import", str(file), "--data", str(tmp_path / "d"))
     arguments = ("token", "--subject", "ann", "--role", "reader", "--data", str(tmp_path / "d"))
     first, second = catalog(*arguments), catalog(*arguments)
 
@@ -25,6 +28,19 @@ def test_token_is_signed_with_a_secret_that_only_its_owner_reads(tmp_path: Path)
     secret = tmp_path / "d" / "secret"
     assert stat.S_IMODE(os.stat(secret).st_mode) == 0o600
     assert len(secret.read_text()) == 64
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_token_for_a_directory_without_a_catalog_is_refused(tmp_path: Path, made: bool) -> None:
+    directory = tmp_path / "typo"
+    if made:
+        directory.mkdir()
+
+    done = catalog("token", "--subject", "ann", "--role", "reader", "--data", str(directory))
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: {directory} holds neither a secret nor a catalog: ")
+    assert list(tmp_path.rglob("*")) == [directory] * made
 
 
 @pytest.mark.parametrize(
@@ -130,6 +146,20 @@ def test_replay_inspects_catches_up_and_rebuilds(tmp_path: Path) -> None:
         "search: unchanged",
     ]
     assert "head 1" in replay("inspect", "--data", data).stdout
+
+
+def test_inspect_tells_of_read_models_that_nobody_builds(tmp_path: Path) -> None:
+    file, data = tmp_path / "lines.jsonl", str(tmp_path / "d")
+    file.write_text(SERVICE)
+    catalog("import", str(file), "--data", data)
+
+    shown = json.loads(replay("inspect", "--json", "--data", data).stdout)
+
+    assert shown["projected"] is False
+    assert [report["error"] for report in shown["projections"]] == [
+        f"the read model {name} is not built yet; a running server builds it"
+        for name in ("entities", "search")
+    ]
 
 
 def test_catch_up_is_refused_beside_a_server_and_without_a_catalog(tmp_path: Path) -> None:

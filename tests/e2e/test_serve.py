@@ -103,11 +103,13 @@ def test_server_stops_cleanly_while_busy(tmp_path: Path) -> None:
         assert server.stop(signal.SIGINT) == 0
 
 
-def test_second_server_on_one_directory_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_second_server_on_one_directory_is_refused(tmp_path: Path, workers: str) -> None:
     with serving(tmp_path):
-        second = catalog("serve", "--port", "0", "--data", str(tmp_path))
+        command = ("serve", "--port", "0", "--workers", workers, "--data", str(tmp_path))
+        second = catalog(*command)
 
-    assert second.returncode == 2
+    assert (second.returncode, second.stdout) == (2, "")
     assert "another process keeps the projections" in second.stderr
 
 

@@ -49,7 +49,9 @@ def test_damaged_file_is_noticed_at_start_and_never_served(directory: Path, dama
             path.write_bytes(DAMAGES[damage](path.read_bytes()))
         with opened(copy) as stores:
             models: list[CurrentGeneration[Any]] = stores.read_models
-            with pytest.raises(StoreUnavailable, match="is being built from the log"):
+            with pytest.raises(
+                StoreUnavailable, match="is not built yet; a running server builds it"
+            ):
                 models[number > 0].generation()
             step(stores)
             assert generations(stores) == ([2, 1] if number == 0 else [1, 2])

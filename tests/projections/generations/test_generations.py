@@ -117,7 +117,7 @@ def test_other_code_refuses_and_builds_anew(
         assert not is_current(reader.entities.definition, reader.entities.shelf, reader.log)
         with opened(directory) as stores:
             with pytest.raises(
-                StoreUnavailable, match=r"being built .*: it was built by other code"
+                StoreUnavailable, match=r"not built yet.*: it was built by other code"
             ):
                 listed(reader)
             step(stores)
