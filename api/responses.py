@@ -104,7 +104,7 @@ class Heavy(ASGIResponse):
     """What takes long to make: chunk by chunk in threads, each when it is its caller's turn.
 
     One chunk alone is sent whole. More are streamed, which takes one of the caller's places, as
-    one chunk above `LOOP_BYTES` does. Empty chunks are passed over.
+    one chunk above `LOOP_BYTES` does. An empty chunk ends a turn, and is not sent.
     """
 
     def __init__(
@@ -117,8 +117,7 @@ class Heavy(ASGIResponse):
         media_type: str = JSON,
     ) -> None:
         """Nothing is made before the response is called."""
-        self._generator = chunks
-        self._chunks = filter(None, chunks)
+        self._chunks = chunks
         self._caller = caller
         self._queue = queue
         self._streams = streams
@@ -128,8 +127,7 @@ class Heavy(ASGIResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Raises TooManyRequests, ClientLeft and what the first chunk raises before the head."""
         try:
-            work = partial(list[bytes], islice(self._chunks, 2))
-            made = await self._queue.run(self._caller, work, partial(has_left, receive))
+            made = await self._first_two(receive)
             if len(made) == 1:
                 whole = Large(
                     made[0],
@@ -148,20 +146,42 @@ class Heavy(ASGIResponse):
                 )
                 await response(scope, receive, send)
         finally:
-            self._generator.close()
+            self._chunks.close()
+
+    async def _first_two(self, receive: Receive) -> list[bytes]:
+        """The first chunk that is not empty, and the second, if there are any."""
+        made: list[bytes] = []
+        while True:
+            turn = partial(_take, self._chunks, 2 - len(made))
+            taken = await self._queue.run(self._caller, turn, partial(has_left, receive))
+            made += filter(None, taken)
+            if len(made) == 2 or not taken or taken[-1]:
+                return made
 
     async def _all(self, made: list[bytes]) -> AsyncIterator[bytes]:
         while made:
             async for piece in _pieces(made.pop(0)):
                 yield piece
-        while chunk := await self._queue.go_on(self._caller, partial(next, self._chunks, b"")):
+        turn = partial(next, self._chunks, None)
+        while (chunk := await self._queue.go_on(self._caller, turn)) is not None:
             async for piece in _pieces(chunk):
                 yield piece
 
 
+def _take(chunks: Generator[bytes], most: int) -> list[bytes]:
+    """At most so many chunks, up to the first that is empty."""
+    taken = []
+    for chunk in islice(chunks, most):
+        taken.append(chunk)
+        if not chunk:
+            break
+    return taken
+
+
 async def _pieces(body: bytes) -> AsyncIterator[bytes]:
     """The body in parts of at most `LOOP_BYTES`; the loop goes round before each but the first."""
-    yield body[:LOOP_BYTES]
+    if body:
+        yield body[:LOOP_BYTES]
     for start in range(LOOP_BYTES, len(body), LOOP_BYTES):
         # A client that reads as fast as it is sent to never makes `send` wait.
         await sleep(0)

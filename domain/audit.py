@@ -1,5 +1,6 @@
-"""The log as auditors read it: who changed what, when and by which request, in log order."""
+"""The log as auditors read it: who changed what, when and by which request."""
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,7 @@ import msgspec
 from domain import events
 from domain.event_store.port import EventStore, RecordedEvent
 from domain.events import TYPE_NAMES, Body, Event
+from domain.registry import KINDS
 
 BATCH = 1_000
 """Events looked at between two chunks of a stream."""
@@ -38,22 +40,43 @@ class AuditEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
 
 
 class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which events are asked for."""
+    """Which events are asked for: those that satisfy everything that is not None."""
 
     kinds: frozenset[str]
+    entity_id: str | None = None
+    fqn: str | None = None
+    """Of the entity, also of those that held the name before."""
+    event_type: str | None = None
+    """Stored type name."""
     actor: str | None = None
+    request_id: str | None = None
     since: int | None = None
     until: int | None = None
     """Times in ms since the epoch: from `since` on, before `until`."""
 
     def matches(self, event: Event) -> bool:
-        """Whether an event is one of them."""
+        """Whether an event of the entity asked for is one of them, whatever the entity's name."""
         return (
             event.kind in self.kinds
+            and (self.event_type is None or TYPE_NAMES[type(event)] == self.event_type)
             and (self.actor is None or event.actor == self.actor)
+            and (self.request_id is None or event.request_id == self.request_id)
             and (self.since is None or event.at >= self.since)
             and (self.until is None or event.at < self.until)
         )
+
+
+class LogSpan(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of the log with positions in (after, upto], and the direction it is read in."""
+
+    after: int
+    upto: int
+    newest_first: bool = False
+
+    @property
+    def end(self) -> int:
+        """What is reached when all of it was looked at: its last position, or its first."""
+        return self.after + 1 if self.newest_first else self.upto
 
 
 class AuditTrail:
@@ -64,25 +87,86 @@ class AuditTrail:
         self._names: dict[str, str] = {}
 
     def read(
-        self, query: AuditQuery, *, after: int, upto: int, limit: int, bound: int
+        self, query: AuditQuery, span: LogSpan, *, limit: int, bound: int
     ) -> Iterator[tuple[list[AuditEvent], int]]:
-        """At most `limit` matching events with positions in (after, upto], in batches.
+        """At most `limit` matching events of a part of the log, in batches.
 
-        Each batch comes with the position reached. At most `bound` events are looked at, so the
-        position may stay below `upto` although there are fewer matches than `limit`.
+        Each batch comes with the position reached: what lies between the beginning of the span, in
+        its direction, and that position (inclusive) was looked at. At most `bound` events are, so
+        the position may stay before the end of the span although there are fewer matches than
+        `limit`. Events of one entity are found without looking at others.
         """
-        while after < upto and limit and bound > 0:
-            batch = self._store.read(after, min(BATCH, bound), upto)
-            bound -= len(batch) or BATCH
-            after = batch[-1].position if batch else upto
-            found = [recorded for recorded in batch if query.matches(recorded.event)]
-            if len(found) >= limit:
-                found = found[:limit]
-                after = found[-1].position
-            limit -= len(found)
-            yield [self._told(recorded) for recorded in found], after
+        batches = self._log(span, bound) if query.entity_id is None else self._stream(query, span)
+        for batch, reached in batches:
+            bound -= len(batch)
+            matching = []
+            for recorded in batch:
+                if query.matches(recorded.event):
+                    event = self._audited(recorded)
+                    if query.fqn is None or _is_named(event, query.fqn):
+                        matching.append(event)
+                        if len(matching) == limit:
+                            reached = event.position
+                            break
+            limit -= len(matching)
+            yield matching, reached
+            if not limit or bound <= 0:
+                return
 
-    def _told(self, recorded: RecordedEvent) -> AuditEvent:
+    def _log(self, span: LogSpan, bound: int) -> Iterator[tuple[list[RecordedEvent], int]]:
+        """At most `bound` events of the span, in batches, each with the position reached."""
+        after, upto = span.after, span.upto
+        while after < upto:
+            batch = self._store.read(after, min(BATCH, bound), upto, newest_first=span.newest_first)
+            if not batch:
+                yield [], span.end
+                return
+            bound -= len(batch)
+            reached = batch[-1].position
+            if span.newest_first:
+                upto = reached - 1
+            else:
+                after = reached
+            yield batch, reached
+
+    def _stream(
+        self, query: AuditQuery, span: LogSpan
+    ) -> Iterator[tuple[list[RecordedEvent], int]]:
+        """The events of the entity asked for one by one, each with the position reached."""
+        entity_id = query.entity_id or ""
+        version = self._versions_upto(entity_id, span.upto if span.newest_first else span.after)
+        step = -1 if span.newest_first else 1
+        if not span.newest_first:
+            version += 1
+        while (recorded := self._event(entity_id, version)) is not None:
+            if not span.after < recorded.position <= span.upto:
+                break
+            yield [recorded], recorded.position
+            version += step
+        yield [], span.end
+
+    def _versions_upto(self, entity_id: str, position: int) -> int:
+        """The stream version of an entity's last event up to a position, 0 when there is none.
+
+        Few events are looked at, however many there are.
+        """
+
+        def lies_beyond(version: int) -> bool:
+            recorded = self._event(entity_id, version)
+            return recorded is None or recorded.position > position
+
+        beyond = 1
+        while not lies_beyond(beyond):
+            beyond *= 2
+        return bisect_left(range(1, beyond), True, key=lies_beyond)
+
+    def _event(self, entity_id: str, version: int) -> RecordedEvent | None:
+        """One event of an entity's stream, None when there is none of this version."""
+        if version < 1:
+            return None
+        return next(iter(self._store.stream(entity_id, after=version - 1, upto=version)), None)
+
+    def _audited(self, recorded: RecordedEvent) -> AuditEvent:
         event = recorded.event
         return AuditEvent(
             position=recorded.position,
@@ -115,3 +199,8 @@ class AuditTrail:
             self._names.clear()
         self._names[recorded.entity_id] = creation.fqn
         return creation.fqn
+
+
+def _is_named(event: AuditEvent, fqn: str) -> bool:
+    """Whether an event's entity has this qualified name, as its kind spells it."""
+    return event.fully_qualified_name == KINDS[event.kind].spelled(fqn)

@@ -152,12 +152,16 @@ OTHER_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = MappingProxy
             Operation(
                 id="listAuditEvents",
                 summary="Read the log",
-                about="In log order. `paging.after` is the position reached: give it as `after`"
-                " until it equals `paging.head`. One request looks at no more than"
-                f" {audit.BOUND:,} events ({audit.STREAM_BOUND:,} as NDJSON), so a page may be"
-                " short, or empty, before the end. As NDJSON (`Accept: application/x-ndjson`)"
-                " there is a line for each event, and a last one with `paging`; without it the"
-                " answer was cut off.",
+                about="In log order, or newest first with `order=desc`. In log order,"
+                " `paging.after` is the position reached: give it as `after` until it equals"
+                " `paging.head`. Newest first it is `paging.before`: give it as `before`"
+                f" until it is 1. One request looks at no more than {audit.BOUND:,} events"
+                f" ({audit.STREAM_BOUND:,} as NDJSON), and as JSON for no longer than about"
+                f" {audit.PAGE_SECONDS} s and {audit.PAGE_BYTES:,} bytes of events, so a page"
+                " may be short, or empty, before the end. Events of one `entity` are found"
+                " at once; other filters look through the log. As NDJSON (`Accept:"
+                " application/x-ndjson`) there is a line for each event, and a last one with"
+                " `paging`; without it the answer was cut off.",
                 answers={200: "AuditPage"},
                 errors=READ_ERRORS,
                 lines="AuditLine",

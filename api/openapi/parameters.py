@@ -74,6 +74,7 @@ _QUERY_SCHEMAS: Mapping[str, Mapping[str, Schema]] = MappingProxyType(
         },
         "/v1/audit/events": {
             "kind": {"type": "string", "enum": list(KINDS)},
+            "entity": UUID,
             "since": _TIME,
             "until": _TIME,
         },

@@ -1,9 +1,11 @@
 """The log for auditors: a page at a time as JSON, or streamed as NDJSON."""
 
+import time
 from collections.abc import Generator
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import msgspec
 from anyio import to_thread
@@ -14,11 +16,12 @@ from litestar.params import QueryParameter
 from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
 from api.request_log import has_left
-from api.responses import NDJSON, Finished, Heavy
+from api.responses import LOOP_BYTES, NDJSON, Heavy, Large
 from api.routes.signatures import REQUEST, Parameters, route
 from api.services import Services
-from domain.audit import AuditEvent, AuditQuery, AuditTrail
+from domain.audit import AuditEvent, AuditQuery, AuditTrail, LogSpan
 from domain.errors import InvalidInput
+from domain.events import EVENT_TYPES
 from domain.registry import KINDS
 
 DEFAULT_LIMIT, MAX_LIMIT, MAX_STREAMED = 100, 1_000, 1_000_000
@@ -26,21 +29,29 @@ MAX_POSITION = 2**53 - 1
 """Beyond what any log reaches; JSON's readers, which count in floats, know all numbers below."""
 BOUND, STREAM_BOUND = 50_000, 1_000_000
 """Events that one request looks at, at most, as JSON and as NDJSON."""
+PAGE_SECONDS, PAGE_BYTES = 0.25, 1024 * 1024
+"""When a JSON page ends before its limit: so long after it began, or with so many bytes of events.
+Looking on costs as much as another request, and other callers' turns come between the two."""
 
 AUDITING = Permission(Action.AUDIT)
+Order = Literal["asc", "desc"]
 
 
-class AuditPaging(msgspec.Struct):
+class AuditPaging(msgspec.Struct, kw_only=True):
     """How far the log was read."""
 
-    after: int
-    """Position reached: give it as `after` to go on. Everything up to here was looked at."""
+    after: int | msgspec.UnsetType = msgspec.UNSET
+    """In log order: the position reached, to be given as `after`. Everything up to here was looked
+    at; the end is reached when it equals `head`."""
+    before: int | msgspec.UnsetType = msgspec.UNSET
+    """Newest first: the position reached, to be given as `before`. Everything from here on was
+    looked at; the beginning is reached when it is 1."""
     head: int
-    """Newest position of the log; the end is reached when `after` equals it."""
+    """Newest position of the log."""
 
 
 class AuditPage(msgspec.Struct):
-    """Events in log order."""
+    """Events in the order asked for."""
 
     data: list[AuditEvent]
     paging: AuditPaging
@@ -52,18 +63,22 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
 
     async def events(
         request: Request[Any, Any, Any],
-        after: int,
+        after: int | None,
+        before: int | None,
+        order: Order,
+        limit: int | None,
         kind: str | None,
-        actor: str | None,
+        entity: UUID | None,
         since: str | None,
         until: str | None,
-        limit: int | None,
+        **texts: str | None,
     ) -> Any:
         query = AuditQuery(
             kinds=_kinds(request, kind),
-            actor=actor,
+            entity_id=None if entity is None else str(entity),
             since=_time("since", since),
             until=_time("until", until),
+            **texts,
         )
         caller: str = request.user.name
         streamed = NDJSON in request.headers.get("accept", "").lower()
@@ -73,36 +88,64 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
                 f" with Accept: {NDJSON} it may be up to {MAX_STREAMED}"
             )
         head = await to_thread.run_sync(log.head)
-        if after > head:
-            raise InvalidInput(f"after must be at most {head}, the head of the log, got '{after}'")
+        span = _span(after, before, order, head)
         trail = AuditTrail(log)
         if streamed:
-            chunks = _lines(trail, query, after, head, limit or MAX_STREAMED)
+            chunks = _lines(trail, query, span, head, limit or MAX_STREAMED)
             return Heavy(chunks, caller, heavy_reads, services.streams, media_type=NDJSON)
-        page = partial(_page, trail, query, after, head, limit or DEFAULT_LIMIT)
+        page = partial(_page, trail, query, span, head, limit or DEFAULT_LIMIT)
         left = partial(has_left, request.receive)
-        return Finished(await heavy_reads.run(caller, page, left))
+        return Large(await heavy_reads.run(caller, page, left), caller, services.streams)
 
     return [route("GET", "/v1/audit/events", AUDITING, events, _PARAMETERS)]
 
 
-def _about(description: str) -> Any:
-    return Annotated[str | None, QueryParameter(description=description)]
+def _span(after: int | None, before: int | None, order: Order, head: int) -> LogSpan:
+    """The part of the log that is asked for; raises InvalidInput for a place in the wrong order."""
+    if order == "asc":
+        if before is not None:
+            raise InvalidInput("before goes with order=desc; in log order, go on with after")
+        if after is not None and after > head:
+            raise InvalidInput(f"after must be at most {head}, the head of the log, got '{after}'")
+        return LogSpan(after=after or 0, upto=head)
+    if after is not None:
+        raise InvalidInput("after goes with order=asc; newest first, go on with before")
+    if before is not None and before > head + 1:
+        raise InvalidInput(
+            f"before must be at most {head + 1}, one beyond the head of the log, got '{before}'"
+        )
+    upto = head if before is None else before - 1
+    return LogSpan(after=0, upto=upto, newest_first=True)
+
+
+def _about(hint: Any, description: str, name: str | None = None) -> tuple[Any, None]:
+    """An optional query parameter."""
+    return Annotated[hint | None, QueryParameter(name=name, description=description)], None
+
+
+def _position(least: int, description: str) -> tuple[Any, None]:
+    bounds = QueryParameter(ge=least, le=MAX_POSITION, description=description)
+    return Annotated[int | None, bounds], None
 
 
 _PARAMETERS: Parameters = {
     **REQUEST,
-    "after": (
-        Annotated[
-            int,
-            QueryParameter(ge=0, le=MAX_POSITION, description="Position after which to begin."),
-        ],
-        0,
+    "order": (
+        Annotated[Order, QueryParameter(description="In log order, or newest first (`desc`).")],
+        "asc",
     ),
-    "kind": (_about("Only events of entities of this kind."), None),
-    "actor": (_about("Only what this subject caused."), None),
-    "since": (_about("Only from this time on: an ISO 8601 date or time, or milliseconds."), None),
-    "until": (_about("Only before this time."), None),
+    "after": _position(0, "In log order: the position after which to begin; 0 by default."),
+    "before": _position(1, "Newest first: the position before which to begin; the end by default."),
+    "kind": _about(str, "Only events of entities of this kind."),
+    "entity": _about(UUID, "Only events of this entity, also of one that was purged."),
+    "fqn": _about(str, "Only events of entities of this qualified name, purged ones included."),
+    "event_type": _about(
+        Literal.__getitem__(tuple(EVENT_TYPES)), "Only events of this type.", "eventType"
+    ),
+    "actor": _about(str, "Only what this subject caused."),
+    "request_id": _about(str, "Only what the request of this id caused.", "requestId"),
+    "since": _about(str, "Only from this time on: an ISO 8601 date or time, or milliseconds."),
+    "until": _about(str, "Only before this time."),
     "limit": (
         Annotated[
             int | None,
@@ -150,25 +193,49 @@ def _time(name: str, text: str | None) -> int | None:
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def _page(trail: AuditTrail, query: AuditQuery, after: int, head: int, limit: int) -> bytes:
-    data: list[AuditEvent] = []
-    for found, position in trail.read(query, after=after, upto=head, limit=limit, bound=BOUND):
-        data += found
-        after = position
-    return msgspec.json.encode(AuditPage(data, AuditPaging(after, head)))
+def _page(trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, limit: int) -> bytes:
+    """The JSON of a page; it ends at `PAGE_BYTES`, or with the batch in which its time is over."""
+    deadline = time.monotonic() + PAGE_SECONDS
+    items: list[bytes] = []
+    size, reached = 0, _beginning(span)
+    for events, reached in trail.read(query, span, limit=limit, bound=BOUND):
+        for event in events:
+            items.append(msgspec.json.encode(event))
+            size += len(items[-1])
+            if size >= PAGE_BYTES:
+                reached = event.position
+                break
+        if size >= PAGE_BYTES or time.monotonic() >= deadline:
+            break
+    paging = msgspec.json.encode(_paging(span, reached, head))
+    return b'{"data":[%b],"paging":%b}' % (b",".join(items), paging)
 
 
 def _lines(
-    trail: AuditTrail, query: AuditQuery, after: int, head: int, limit: int
+    trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, limit: int
 ) -> Generator[bytes]:
     """A line for each event, and one with the paging last, which says that nothing is missing."""
     lines = bytearray()
-    batches = trail.read(query, after=after, upto=head, limit=limit, bound=STREAM_BOUND)
-    for found, position in batches:
-        after = position
-        for event in found:
+    reached = _beginning(span)
+    for events, position in trail.read(query, span, limit=limit, bound=STREAM_BOUND):
+        reached = position
+        for event in events:
             lines += msgspec.json.encode(event) + b"\n"
-        if lines:
-            yield bytes(lines)
-            lines.clear()
-    yield msgspec.json.encode({"paging": AuditPaging(after, head)}) + b"\n"
+            if len(lines) >= LOOP_BYTES:
+                yield bytes(lines)
+                lines.clear()
+        # Also where nothing matched, so that other callers have their turn.
+        yield bytes(lines)
+        lines.clear()
+    yield msgspec.json.encode({"paging": _paging(span, reached, head)}) + b"\n"
+
+
+def _beginning(span: LogSpan) -> int:
+    """The position reached before anything was looked at."""
+    return span.upto + 1 if span.newest_first else span.after
+
+
+def _paging(span: LogSpan, reached: int, head: int) -> AuditPaging:
+    if span.newest_first:
+        return AuditPaging(before=reached, head=head)
+    return AuditPaging(after=reached, head=head)

@@ -165,10 +165,13 @@ class EventStore(ABC):
         """
 
     @abstractmethod
-    def read(self, after: int, limit: int, upto: int | None = None) -> list[RecordedEvent]:
-        """At most `limit` events with positions in (after, upto], in log order.
+    def read(
+        self, after: int, limit: int, upto: int | None = None, *, newest_first: bool = False
+    ) -> list[RecordedEvent]:
+        """At most `limit` events with positions in (after, upto], the first or the newest of them.
 
-        None when there are none; fewer than there are when their payloads exceed READ_BYTES.
+        In log order, or against it with `newest_first`. None when there are none; fewer than there
+        are when their payloads exceed READ_BYTES.
         """
 
     @abstractmethod

@@ -96,7 +96,8 @@ class World:
         elif case.path == "/v1/search/query":
             self._search(case.query)
         elif case.path == "/v1/audit/events":
-            case.query.pop("after", None)  # at most the head of the log, which moves
+            for place in ("after", "before"):  # at most the head of the log, which moves
+                case.query.pop(place, None)
             if int(case.query.get("limit", 0)) > MAX_LIMIT:  # the larger bound is that of NDJSON
                 case.query["limit"] = MAX_LIMIT
         return case

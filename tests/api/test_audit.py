@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from api.routes import audit
+from domain.ids import new_id
 from tests.api.conftest import Client
 
 PATH = "/v1/audit/events"
@@ -104,6 +105,90 @@ def test_filters_select(filled: Client) -> None:
     assert positions(filled, since="2020-01-31T12:00:00+02:00") == list(range(1, 10))
 
 
+def walk(client: Client, **params: Any) -> list[list[int]]:
+    """The positions on each page, following `paging` until there is no more."""
+    pages: list[list[int]] = []
+    while True:
+        answer = client.get(PATH, **params)
+        pages.append([event["position"] for event in answer["data"]])
+        paging = answer["paging"]
+        if paging.get("after") == paging["head"] or paging.get("before") == 1:
+            return pages
+        params |= {name: paging[name] for name in ("after", "before") if name in paging}
+
+
+def test_newest_come_first_when_asked_for(filled: Client) -> None:
+    answer = filled.get(PATH, order="desc", limit=2)
+
+    assert answer["data"] == filled.get(PATH)["data"][:-3:-1]
+    assert answer["paging"] == {"before": 8, "head": 9}
+    assert walk(filled, order="desc", limit=2) == [[9, 8], [7, 6], [5, 4], [3, 2], [1]]
+    assert walk(filled, order="desc", limit=3) == [[9, 8, 7], [6, 5, 4], [3, 2, 1]]
+    filled.create("services/databaseServices", name="new", serviceType="Mysql")
+    assert positions(filled, order="desc", before=8, limit=2) == [7, 6]
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.parametrize("batch", [1, 4, 1_000])
+def test_filters_select_alike_in_both_orders_on_pages_of_any_size(
+    filled: Client, monkeypatch: pytest.MonkeyPatch, order: str, batch: int
+) -> None:
+    events = filled.get(PATH)["data"]
+    table, contract = events[3]["entityId"], events[5]["entityId"]
+    fqn = "service.database.schema.orders"
+    given: list[tuple[dict[str, Any], list[int]]] = [
+        ({}, [1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        ({"entity": table}, [4, 5, 9]),
+        ({"entity": contract}, [6, 7, 8]),
+        ({"entity": contract, "kind": "table"}, []),
+        ({"entity": new_id()}, []),
+        ({"fqn": fqn}, [4, 5, 9]),
+        ({"fqn": events[5]["fullyQualifiedName"], "kind": "dataContract"}, [6, 7, 8]),
+        ({"fqn": fqn, "eventType": "entity.purged"}, [9]),
+        ({"fqn": "service"}, [1]),
+        ({"eventType": "entity.purged"}, [8, 9]),
+        ({"eventType": "entity.changed", "actor": "the-admin"}, []),
+        ({"requestId": "the-patch"}, [5]),
+        ({"requestId": events[8]["requestId"]}, [8, 9]),
+        ({"entity": table, "requestId": events[8]["requestId"]}, [9]),
+    ]
+    monkeypatch.setattr("domain.audit.BATCH", batch)
+
+    for limit in (1, 2, 100):
+        for params, expected in given:
+            found = walk(filled, order=order, limit=limit, **params)
+            assert max(map(len, found)) <= limit
+            in_order = expected if order == "asc" else expected[::-1]
+            assert [position for page in found for position in page] == in_order, params
+
+
+def test_events_of_one_entity_are_found_without_looking_at_others(
+    filled: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = filled.get(PATH)["data"][3]["entityId"]
+    monkeypatch.setattr(audit, "BOUND", 4)
+
+    for order, whole in (("asc", {"after": 9}), ("desc", {"before": 1})):
+        answer = filled.get(PATH, entity=table, order=order)
+        assert (len(answer["data"]), answer["paging"]) == (3, {**whole, "head": 9})
+
+
+@pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.parametrize(("bound", "value"), [("PAGE_SECONDS", 0), ("PAGE_BYTES", 1)])
+def test_page_ends_when_its_time_or_its_bytes_are_used_up(
+    filled: Client, monkeypatch: pytest.MonkeyPatch, order: str, bound: str, value: int
+) -> None:
+    monkeypatch.setattr("domain.audit.BATCH", 4)
+    monkeypatch.setattr(audit, bound, value)
+
+    pages = walk(filled, order=order)
+
+    size = 1 if bound == "PAGE_BYTES" else 4
+    expected = list(range(1, 10))[:: 1 if order == "asc" else -1]
+    assert [position for page in pages for position in page] == expected
+    assert [len(page) for page in pages if page] == [size] * (9 // size) + [1] * (size == 4)
+
+
 def test_page_that_finds_little_says_how_far_it_looked(
     filled: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +209,10 @@ def test_ndjson_has_the_same_events_and_says_where_it_ends(filled: Client) -> No
     assert events == filled.get(PATH)["data"]
     assert last == {"paging": {"after": 9, "head": 9}}
     assert [e.get("position") for e in lines(filled, limit=2, after=3)] == [4, 5, None]
+    *newest, last = lines(filled, order="desc")
+    assert (newest, last) == (events[::-1], {"paging": {"before": 1, "head": 9}})
+    assert [e.get("position") for e in lines(filled, order="desc", before=3)] == [2, 1, None]
+    assert lines(filled, actor="nobody") == [{"paging": {"after": 9, "head": 9}}]
 
 
 @pytest.mark.parametrize(
@@ -138,6 +227,13 @@ def test_ndjson_has_the_same_events_and_says_where_it_ends(filled: Client) -> No
         ({"limit": 1_000_001}, "limit: "),
         ({"since": "yesterday"}, "since must be an ISO 8601 date or time"),
         ({"until": "2026-13-01"}, "until must be an ISO 8601 date or time"),
+        ({"order": "newest"}, "order: "),
+        ({"before": 0, "order": "desc"}, "before: "),
+        ({"before": 2, "order": "desc"}, "before must be at most 1, one beyond the head of"),
+        ({"before": 1}, "before goes with order=desc; in log order, go on with after"),
+        ({"after": 0, "order": "desc"}, "after goes with order=asc; newest first, go on with"),
+        ({"entity": "12"}, "entity: "),
+        ({"eventType": "entity.eaten"}, "eventType: "),
     ],
 )
 def test_wrong_parameter_is_named(empty: Client, params: dict[str, Any], said: str) -> None:

@@ -184,6 +184,34 @@ def test_large_body_is_sent_in_pieces_and_others_are_served_between() -> None:
     asyncio.run(test())
 
 
+def test_empty_chunk_ends_a_turn_and_is_not_sent() -> None:
+    async def test() -> None:
+        server = Server()
+
+        def chunks(count: int, *parts: bytes) -> Generator[bytes]:
+            for _ in range(count):
+                yield b""
+            for part in parts:
+                yield part
+                yield b""
+
+        def ask(count: int, *parts: bytes) -> Exchange:
+            made = chunks(count, *parts)
+            return Exchange(Heavy(made, "ann", server.queue, server.streams))
+
+        whole, stream = ask(3, b"a"), ask(0, b"a", b"b", b"c")
+        assert (await whole.answer())[1] == b"a"
+        assert (await stream.answer())[1] == b"abc"
+        assert (whole.parts, stream.parts) == ([1], [1, 1, 1, 0])
+        # Who looks long without finding anything holds up nobody.
+        long, short = ask(100_000, b"a"), server.ask("bo", 20)
+        assert len((await short.answer())[1]) == 30
+        assert long.sent == []
+        long.task.cancel()
+
+    asyncio.run(test())
+
+
 def test_large_chunk_of_a_stream_is_sent_in_pieces() -> None:
     def chunks() -> Generator[bytes]:
         yield b""

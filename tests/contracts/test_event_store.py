@@ -98,6 +98,10 @@ def test_read_gives_the_log_in_order(store: EventStore) -> None:
     assert store.read(first, 10, upto=third) == log[1:3]
     assert store.read(first, 1, upto=third) == log[1:2]
     assert store.read(fourth, 10) == []
+    assert store.read(0, 10, newest_first=True) == log[::-1]
+    assert store.read(0, 2, newest_first=True) == log[:1:-1]
+    assert store.read(first, 10, upto=third, newest_first=True) == [log[2], log[1]]
+    assert store.read(fourth, 10, newest_first=True) == []
 
 
 def test_another_handle_sees_what_was_appended(open_store: OpenStore) -> None:

@@ -61,10 +61,12 @@ class SqliteEventStore(EventStore):
             position = self._recorder.append(stored, changes, answer, expecting)
         return self.head() if position is None else position
 
-    def read(self, after: int, limit: int, upto: int | None = None) -> list[RecordedEvent]:
+    def read(
+        self, after: int, limit: int, upto: int | None = None, *, newest_first: bool = False
+    ) -> list[RecordedEvent]:
         """See the port."""
         with _translated_errors():
-            rows = self._recorder.read_log(after, upto, limit)
+            rows = self._recorder.read_log(after, upto, limit, newest_first)
         return [self._recorded(row) for row in rows]
 
     def streams(

@@ -113,7 +113,10 @@ class Recorder(SQLiteApplicationRecorder):
             f"INSERT INTO {events_table_name} ({columns}) VALUES (?,?,?,?)"
         )
         select = f"SELECT {columns}, rowid FROM {events_table_name}"
-        self._select_log = f"{select} WHERE rowid > ? AND rowid <= ? ORDER BY rowid LIMIT ?"
+        self._select_log = {
+            newest_first: f"{select} WHERE rowid > ? AND rowid <= ? ORDER BY rowid {order} LIMIT ?"
+            for newest_first, order in ((False, "ASC"), (True, "DESC"))
+        }
         self._select_span = (
             f"{select} WHERE originator_id = ? AND originator_version > ?"
             " AND originator_version <= ? AND rowid <= ? ORDER BY originator_version"
@@ -182,12 +185,15 @@ class Recorder(SQLiteApplicationRecorder):
         if wrong:
             raise ConcurrentChange("another writer was first; try again", list(wrong))
 
-    def read_log(self, after: int, upto: int | None, limit: int) -> list[StoredRow]:
-        """Rows in log order; no further one is fetched once their payloads reach READ_BYTES."""
+    def read_log(
+        self, after: int, upto: int | None, limit: int, newest_first: bool
+    ) -> list[StoredRow]:
+        """Rows in log order, or against it; payloads of READ_BYTES together end them."""
         rows: list[StoredRow] = []
         size = 0
         with self.reading() as cursor:
-            cursor.execute(self._select_log, (after, _MAX_INTEGER if upto is None else upto, limit))
+            last = _MAX_INTEGER if upto is None else upto
+            cursor.execute(self._select_log[newest_first], (after, last, limit))
             for row in cursor:
                 rows.append(row)
                 size += len(row[3])
