@@ -3,9 +3,10 @@
 The rule for every kind: each text, number and boolean of the entity counts under its dotted path,
 array elements under the path of the array. `children` below the top adds no step (columns at every
 depth are under `columns.name`), and `tags` at every depth, but for those inside an `extension`,
-are under `tags` too. Of a text longer than `MAX_TEXT` only the beginning counts; null, empty texts
-and empty arrays are absent. Where the values weigh more than `MAX_WEIGHT` together, only the first
-at the paths with most count (see `_bounded`); what is below a path longer than `MAX_PATH` does not.
+are under `tags` too. Dates and times count as milliseconds since 1970. Of a text longer than
+`MAX_TEXT` only the beginning counts; null, empty texts and empty arrays are absent. Where the
+values weigh more than `MAX_WEIGHT` together, only the first at the paths with most count (see
+`_bounded`); what is below a path longer than `MAX_PATH` does not.
 """
 
 import struct
@@ -25,12 +26,14 @@ from domain.bodies.components import Reference
 from domain.entity import Entity
 from domain.errors import InvalidInput
 from domain.registry import KINDS
+from projections.search.language import dates
+from projections.search.language.field_types import MAX_FIELD, moment_paths
 
 MAX_TEXT = 10_000
 MAX_WEIGHT = 2_000_000
 """Of the values of a document: the characters of the texts, and `VALUE_WEIGHT` for each value."""
 VALUE_WEIGHT = 10
-MAX_PATH = 1_000
+MAX_PATH = MAX_FIELD
 """Characters."""
 MAX_DEPTH = 40
 TENTHS = 10
@@ -52,6 +55,8 @@ SORTABLE: Mapping[str, type[str] | type[float]] = {
     "serviceType": str,
     "updatedBy": str,
     "updatedAt": float,
+    "effectiveFrom": float,
+    "effectiveUntil": float,
     "version": float,
     "totalVotes": float,
     "tableType": str,
@@ -230,7 +235,16 @@ def _gathered(value: Any, path: str = "") -> dict[str, tuple[Scalar, ...]]:
     """The values of an entity by their paths; of what is at `path`, when one is given."""
     fields: defaultdict[str, list[Scalar]] = defaultdict(list)
     _gather(value, path, 1 if path else 0, fields)
+    for dated in moment_paths():
+        if dated in fields:
+            fields[dated] = [_moment(value) for value in fields[dated]]
     return {path: tuple(values) for path, values in fields.items()}
+
+
+def _moment(value: Scalar) -> Scalar:
+    """A date or time in milliseconds since 1970; what is neither stays as it is."""
+    moment = dates.moment(value) if isinstance(value, str) else None
+    return value if moment is None else moment
 
 
 def _gather(value: Any, path: str, depth: int, fields: defaultdict[str, list[Scalar]]) -> None:

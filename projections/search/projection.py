@@ -6,7 +6,7 @@ from projections.feeding.port import Folded
 from projections.search.documents import document
 from projections.search.engine import SearchEngine
 
-VERSION = 2
+VERSION = 3
 """Raised whenever the same states give other documents."""
 
 

@@ -13,11 +13,12 @@ from domain.registry import KINDS
 from projections.search.documents import SORTABLE, SortValue
 from projections.search.engine import SCORE, EngineHits, EngineQuery, SearchEngine, Sort
 from projections.search.language import filter_json, text
+from projections.search.language.field_values import UnknownField, known_type
 from projections.search.objects import object_reader
 from projections.search.restriction import Visibility
 from projections.search.sources import ReadSources, ancestors, narrow, read_in_parts, source
 from projections.search.tree import Node
-from projections.visibility.field_paths import indexed_path
+from projections.visibility.field_paths import FORMS, NESTED, indexed_path
 from projections.visibility.withholding import Withheld
 
 MAX_SIZE = 1_000
@@ -70,15 +71,15 @@ def search(
     """
     started = clock()
     visibility = Visibility.of(visible_kinds, withheld)
-    found = engine.search(_engine_query(request, visibility), object_reader(read_sources))
-    hits = _hits(request, found, read_sources, visibility)
+    page = engine.search(_engine_query(request, visibility), object_reader(read_sources))
+    hits = _hits(request, page, read_sources, visibility)
     response = {
         "took": int((clock() - started) * 1000),
-        "timed_out": found.timed_out,
+        "timed_out": page.timed_out,
         "_shards": {"total": 1, "successful": 1, "failed": 0, "skipped": 0},
         "hits": {
-            "total": {"value": found.total, "relation": found.relation},
-            "max_score": found.max_score,
+            "total": {"value": page.total, "relation": page.relation},
+            "max_score": page.max_score,
             "hits": hits,
         },
     }
@@ -179,6 +180,12 @@ def _check_paths(name: str, paths: tuple[str, ...]) -> None:
     for path in paths:
         if not all(path.split(".")) or len(path) > 256:
             raise InvalidInput(f"{shown} must be dotted field names, got {path[:80]!r}")
+        try:
+            known = known_type(path.removesuffix(f".{NESTED}"))
+        except UnknownField as error:
+            raise InvalidInput(f"{shown}: {error.message}") from None
+        if known != "undefined" and path.endswith(FORMS):
+            raise InvalidInput(f"{shown}: {path[:80]!r} is searched, but stands in no document")
 
 
 def _stored(ids: Sequence[str], read_sources: ReadSources) -> dict[str, bytes]:
@@ -197,18 +204,18 @@ def _stored(ids: Sequence[str], read_sources: ReadSources) -> dict[str, bytes]:
 
 
 def _hits(
-    request: SearchRequest, found: EngineHits, read_sources: ReadSources, visibility: Visibility
+    request: SearchRequest, page: EngineHits, read_sources: ReadSources, visibility: Visibility
 ) -> list[dict[str, Any]]:
     named = request.include_source_fields or request.exclude_source_fields
     with_source = request.fetch_source or bool(named)
     wanted = with_source or request.get_hierarchy
-    stored = _stored([hit.id for hit in found.hits], read_sources) if wanted else {}
+    stored = _stored([hit.id for hit in page.hits], read_sources) if wanted else {}
     chains = {}
     if request.get_hierarchy:
-        kept = {hit.id: (hit.kind, stored[hit.id]) for hit in found.hits if hit.id in stored}
+        kept = {hit.id: (hit.kind, stored[hit.id]) for hit in page.hits if hit.id in stored}
         chains = ancestors(kept, read_sources, visibility.show)
     hits: list[dict[str, Any]] = []
-    for hit in found.hits:
+    for hit in page.hits:
         if wanted and hit.id not in stored:
             continue
         shown: dict[str, Any] = {

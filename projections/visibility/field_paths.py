@@ -25,6 +25,8 @@ from domain.entity import STATUS
 from domain.registry import KINDS
 
 NESTED = "children"
+FORMS = (".keyword", ".ngram", ".compound")
+"""Endings of names of fields in queries, which say in what form OpenMetadata indexes a text."""
 _CHILDREN = re.compile(r"(?:\.children)+(?=\.)")
 
 _ALIASES = {
@@ -54,14 +56,14 @@ def field_paths(kind_name: str) -> Mapping[str, FieldPath]:
     body = type_info(kind.body)
     assert isinstance(body, StructType)
     unkept = {kind.key_of[attribute] for attribute in kind.body.unkept}
-    found: dict[str, FieldPath] = {}
+    paths: dict[str, FieldPath] = {}
     for field in body.fields:
         key = field.encode_name
         if key not in unkept:
             fixed = key in ("name", STATUS) or key in kind.fixed
             needed = fixed or (field.required and key not in kind.optional)
-            found |= _walk(field, key, needed, (body,))
-    return found
+            paths |= _walk(field, key, needed, (body,))
+    return paths
 
 
 def _walk(
@@ -69,7 +71,7 @@ def _walk(
 ) -> dict[str, FieldPath]:
     leaves = list(_alternatives(field.type))
     is_open = any(isinstance(leaf, (AnyType, DictType)) for leaf in leaves)
-    found = {path: FieldPath(is_open, needed)}
+    paths = {path: FieldPath(is_open, needed)}
     for leaf in leaves:
         if isinstance(leaf, StructType) and leaf.cls is not Reference:
             if any(leaf.cls is seen.cls for seen in above):
@@ -77,8 +79,8 @@ def _walk(
             for inner in leaf.fields:
                 if inner.encode_name != NESTED:
                     below = f"{path}.{inner.encode_name}"
-                    found |= _walk(inner, below, inner.required, (*above, leaf))
-    return found
+                    paths |= _walk(inner, below, inner.required, (*above, leaf))
+    return paths
 
 
 def _alternatives(given: Type) -> Iterator[Type]:
@@ -96,7 +98,9 @@ def _alternatives(given: Type) -> Iterator[Type]:
 
 def indexed_path(field: str) -> str:
     """The path under which a field as written in a query is indexed, without `.keyword`."""
-    path = field.removesuffix(".keyword").removesuffix(".ngram").removesuffix(".compound")
+    path = field
+    for form in FORMS:
+        path = path.removesuffix(form)
     first, dot, rest = path.partition(".")
     path = first + _CHILDREN.sub("", dot + rest)
     return _ALIASES.get(path, path)

@@ -62,7 +62,7 @@ def test_search_answers_as_specified(shop: Client) -> None:
         ("columns.name:invoice_id", ["invoices"]),
         ("columns.name:order", ["invoices"]),
         ("name:(invoices OR nothing)", ["invoices"]),
-        ("nofield:x", []),
+        ("extension.nothing:x", []),
         ("entityType:table AND inv?ices", ["invoices"]),
     ],
 )

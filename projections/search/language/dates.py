@@ -1,4 +1,4 @@
-"""Dates as queries write them: a text stands for the span of time that it leaves open.
+"""Dates as queries and documents write them: a text stands for the span of time it leaves open.
 
 `2024-01` is the whole month, `2024-01-31T10:00` the whole minute. Without an offset of its own a
 text is read in the given time zone.
@@ -53,8 +53,8 @@ def span(text: str, formats: str = DEFAULT_FORMATS, zone: str = "Z") -> Span:
                 f" got {name[:40]!r}"
             )
     for name in names:
-        if found := _FORMATS[name](text, within):
-            return found
+        if read := _FORMATS[name](text, within):
+            return read
     raise InvalidInput(
         f"{text[:40]!r} is no date: 2024-01-31, 2024-01-31T10:00:00Z or milliseconds since 1970"
         if formats == DEFAULT_FORMATS
@@ -62,17 +62,20 @@ def span(text: str, formats: str = DEFAULT_FORMATS, zone: str = "Z") -> Span:
     )
 
 
-def iso_text(millisecond: int) -> str:
-    """A moment as ISO 8601 in UTC, to the second; midnight as the day alone."""
-    moment = (_EPOCH + timedelta(seconds=millisecond // 1000)).replace(tzinfo=None)
-    return (moment if moment.time() != _EPOCH.time() else moment.date()).isoformat()
+def moment(text: str) -> int | None:
+    """The first millisecond since 1970 of an ISO date or time; None for a text that is neither.
+
+    Without an offset of its own the text is read in UTC.
+    """
+    read = _iso(text, UTC)
+    return read.first if read else None
 
 
 def _iso(text: str, zone: tzinfo) -> Span | None:
-    found = _ISO.fullmatch(text)
-    if not found:
+    written = _ISO.fullmatch(text)
+    if not written:
         return None
-    *parts, fraction, offset = found.groups()
+    *parts, fraction, offset = written.groups()
     given = [int(part) for part in parts if part is not None]
     if fraction:
         given.append(int(fraction[:3].ljust(3, "0")))
@@ -102,8 +105,8 @@ def _millis(text: str, zone: tzinfo) -> Span | None:
 
 
 def _seconds(text: str, zone: tzinfo) -> Span | None:
-    found = _millis(text, zone)
-    return Span(found.first * 1000, found.first * 1000 + 999) if found else None
+    read = _millis(text, zone)
+    return Span(read.first * 1000, read.first * 1000 + 999) if read else None
 
 
 _FORMATS: Mapping[str, Callable[[str, tzinfo], Span | None]] = {
@@ -123,7 +126,7 @@ def _zone(text: str) -> tzinfo:
     if re.fullmatch(_OFFSET, text):
         digits = text[1:].replace(":", "").ljust(4, "0")
         hours, minutes = int(digits[:2]), int(digits[2:])
-        if hours <= 18 and minutes < 60:
+        if hours < 24 and minutes < 60:
             offset = timedelta(hours=hours, minutes=minutes)
             return timezone(offset if text[0] == "+" else -offset)
     elif _ZONE_NAME.fullmatch(text):

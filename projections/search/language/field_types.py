@@ -1,26 +1,41 @@
 """What the fields of search documents hold, read off the payloads of all kinds.
 
-A value that a field cannot hold is then a mistake that can be named, and dates can be written as
-dates where milliseconds are kept. What organisations define themselves (`extension`) has no type.
+A field that no kind has, and a value that a field cannot hold, are then mistakes that can be named.
+What organisations define themselves (`extension`) has no type, and any name below it will do. All
+that is said here of a field follows from the registry, never from what is stored.
 """
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 from functools import cache
 from typing import Literal
 
 import msgspec
 from msgspec import inspect
 
+from domain.bodies.components import Reference
+from domain.entity import STATUS
+from domain.kinds import EntityKind
 from domain.registry import KINDS
+from projections.search.language.openmetadata_fields import NOT_KEPT
 from projections.visibility.field_paths import indexed_path
 
-FieldType = Literal["text", "number", "boolean", "moment", "date"]
-"""A moment is kept in milliseconds since 1970, a date as ISO 8601 text."""
+FieldType = Literal[
+    "text", "keyword", "number", "boolean", "moment", "object", "undefined", "not kept"
+]
+"""What a field holds.
+
+- `text`: names and words; `keyword`: one of a closed set of values, only ever matched whole
+- `moment`: a date or a time, which documents have in milliseconds since 1970
+- `object`: fields of its own, and no value
+- `undefined`: whatever an organisation put there
+- `not kept`: nothing, because only OpenMetadata's own documents have it
+"""
 
 _OWN: dict[str, FieldType] = {
     "id": "text",
     "fullyQualifiedName": "text",
-    "entityType": "text",
+    "entityType": "keyword",
     "updatedBy": "text",
     "updatedAt": "moment",
     "version": "number",
@@ -32,58 +47,173 @@ _OWN: dict[str, FieldType] = {
 _MOMENTS = ("timestamp", "At", "Date")
 """Endings of the names of whole numbers that are moments."""
 
+MAX_FIELD = 1_000
+"""Characters of a field's name; nothing below a longer path is indexed."""
+_NEAR = 3
+_COMPARED = 80
+"""Characters of an unknown name that are compared with the known ones."""
+
 
 def field_type(field: str) -> FieldType | None:
-    """The type of a field as written in a query; None where it has none, or several."""
-    return _types().get(indexed_path(field))
+    """The type of a field as written in a query; None where no kind has such a field."""
+    types = _types()
+    known = types.get(field)
+    if known is None and len(field) <= MAX_FIELD:
+        path = indexed_path(field)
+        known = types.get(path) or _inherited(path)
+    return known
+
+
+@cache
+def moment_paths() -> frozenset[str]:
+    """The indexed paths of dates and times."""
+    return frozenset(path for path, kind in _types().items() if kind == "moment")
+
+
+def near_fields(field: str) -> list[str]:
+    """The fields of some kind with the names most like this one, the nearest first."""
+    known = {path.lower(): path for path, kind in _types().items() if kind != "not kept"}
+    path = indexed_path(field[:_COMPARED]).lower()
+    return [known[near] for near in get_close_matches(path, known, _NEAR)]
+
+
+def fields_below(path: str) -> list[str]:
+    """The known fields with a value directly below an object's path, in alphabetical order."""
+    start = f"{indexed_path(path)}."
+    return sorted(
+        known
+        for known, kind in _types().items()
+        if known.startswith(start) and "." not in known.removeprefix(start) and kind != "object"
+    )
 
 
 def is_object(path: str) -> bool:
     """Whether some kind has objects at the path, or may have them there."""
-    path = indexed_path(path)
-    below = f"{path}."
-    return path.partition(".")[0] == "extension" or any(p.startswith(below) for p in _types())
+    return indexed_path(path) in _object_paths() or field_type(path) == "undefined"
+
+
+def _inherited(path: str) -> FieldType | None:
+    """The type of a field that is known by one that it lies in."""
+    types, open_paths = _types(), _open_paths()
+    steps = path.split(".")
+    if steps[0] not in types:
+        return None
+    for count in range(len(steps) - 1, 0, -1):
+        above = ".".join(steps[:count])
+        if above in open_paths:
+            return "undefined"
+        if types.get(above) == "not kept":
+            return "not kept"
+    return None
 
 
 @cache
 def _types() -> dict[str, FieldType]:
-    found: dict[str, set[FieldType]] = {path: {kind} for path, kind in _OWN.items()}
+    """Indexed path -> its type; that of values where there are objects too.
+
+    Texts that are an enumeration in some kinds only are texts; other disagreements are undefined.
+    """
+    types: dict[str, set[FieldType]] = {path: {kind} for path, kind in _OWN.items()}
+    for path, kind in _payload_types():
+        types.setdefault(path, set()).add(kind)
+    for row in KINDS.values():
+        types |= {key: {"boolean"} for key in row.search_defaults}
+    agreed: dict[str, FieldType] = dict.fromkeys(NOT_KEPT, "not kept")
+    for path, kinds in types.items():
+        values = kinds - {"object"} or kinds
+        if len(values) == 1:
+            agreed[path] = next(iter(values))
+        else:
+            agreed[path] = "text" if values == {"text", "keyword"} else "undefined"
+    return agreed
+
+
+@cache
+def _object_paths() -> frozenset[str]:
+    """Paths of objects, also where other kinds have values."""
+    return frozenset(path for path, kind in _payload_types() if kind == "object")
+
+
+@cache
+def _open_paths() -> frozenset[str]:
+    """Paths of objects whose keys nobody has declared."""
+    return frozenset(
+        path for _, path, declared in _declared() if isinstance(declared, inspect.DictType)
+    )
+
+
+def _payload_types() -> Iterator[tuple[str, FieldType]]:
+    """Each path of each kind's payload with the type that its values have."""
+    for row, path, declared in _declared():
+        if path == STATUS and row.statuses:
+            yield path, "keyword"
+        elif not (path in row.inherits and isinstance(declared, inspect.StrType)):
+            # A text that is inherited has the type that it has in the parent.
+            yield path, _type_of(path, declared)
+
+
+def _declared() -> Iterator[tuple[EntityKind, str, inspect.Type]]:
+    """Each path of each kind's payload, as far as it is recorded, as it is declared there."""
     for row in KINDS.values():
         for field in msgspec.structs.fields(row.body):
-            if field.encode_name in row.keys:
-                declared = inspect.type_info(field.type)
-                for path, kind in _leaves(declared, field.encode_name, frozenset()):
-                    found.setdefault(path, set()).add(kind)
-        found |= {key: {"boolean"} for key in row.search_defaults}
-    return {path: kinds.pop() for path, kinds in found.items() if len(kinds) == 1}
+            key = field.encode_name
+            if key in row.keys:
+                for path, declared in _walk(inspect.type_info(field.type), key, frozenset()):
+                    yield row, path, declared
 
 
-def _leaves(
+def _type_of(path: str, declared: inspect.Type) -> FieldType:
+    match declared:
+        case inspect.StructType() | inspect.DictType():
+            return "object"
+        case inspect.LiteralType() | inspect.EnumType():
+            return "keyword"
+        case inspect.StrType():
+            return "text"
+        case inspect.IntType():
+            return "moment" if path.endswith(_MOMENTS) else "number"
+        case inspect.FloatType():
+            return "number"
+        case inspect.BoolType():
+            return "boolean"
+        case inspect.DateType() | inspect.DateTimeType():
+            return "moment"
+    return "undefined"
+
+
+def _walk(
     declared: inspect.Type, path: str, inside: frozenset[tuple[type, str]]
-) -> Iterator[tuple[str, FieldType]]:
+) -> Iterator[tuple[str, inspect.Type]]:
+    """The paths at and below one, as documents have them, with the type of each value there.
+
+    Where an object may be written as a text, the object is what is recorded. The type of a
+    reference is a kind, one of a closed set.
+    """
     match declared:
         case inspect.Metadata(type=inner):
-            yield from _leaves(inner, path, inside)
+            yield from _walk(inner, path, inside)
         case inspect.UnionType(types=types):
+            has_objects = any(isinstance(choice, inspect.StructType) for choice in types)
             for choice in types:
-                yield from _leaves(choice, path, inside)
+                if isinstance(choice, inspect.NoneType):
+                    continue
+                if not (has_objects and isinstance(choice, inspect.StrType)):
+                    yield from _walk(choice, path, inside)
         case inspect.ListType(item_type=item):
-            yield from _leaves(item, path, inside)
-        case inspect.StructType(cls=cls, fields=fields) if (cls, path) not in inside:
+            yield from _walk(item, path, inside)
+        case inspect.StructType(cls=cls, fields=fields):
+            yield path, declared
+            if (cls, path) in inside:
+                return
             within = inside | {(cls, path)}
             for field in fields:
                 key = field.encode_name
+                if cls is Reference and key == "type":
+                    yield f"{path}.{key}", inspect.LiteralType(tuple(KINDS))
+                    continue
                 below = path if key == "children" else f"{path}.{key}"
-                yield from _leaves(field.type, below, within)
+                yield from _walk(field.type, below, within)
                 if key == "tags":
-                    yield from _leaves(field.type, "tags", within)
-        case inspect.IntType():
-            yield path, "moment" if path.endswith(_MOMENTS) else "number"
-        case inspect.FloatType():
-            yield path, "number"
-        case inspect.BoolType():
-            yield path, "boolean"
-        case inspect.StrType() | inspect.LiteralType():
-            yield path, "text"
-        case inspect.DateType() | inspect.DateTimeType():
-            yield path, "date"
+                    yield from _walk(field.type, "tags", within)
+        case _:
+            yield path, declared

@@ -7,54 +7,128 @@ import msgspec
 
 from domain.errors import InvalidInput
 from projections.search import tree
-from projections.search.documents import is_whole
+from projections.search.documents import is_prose, is_whole
 from projections.search.language import dates
-from projections.search.language.field_types import FieldType, field_type
+from projections.search.language.field_types import (
+    FieldType,
+    field_type,
+    fields_below,
+    near_fields,
+)
 from projections.search.tree import Node
 from projections.visibility.field_paths import indexed_path
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _ARITHMETIC = re.compile(r"now(?:[+\-/]|$)|.*\|\|")
 _SIDES = ("gt", "gte", "lt", "lte")
-_WHOLE = {
+_TAKES: dict[FieldType, str] = {
     "number": "a number",
     "boolean": "true or false",
     "moment": "a date, or milliseconds since 1970",
-    "date": "a date",
 }
+_SHOWN = 80
+"""Characters of a field's name in a message."""
+_ID = "_id"
+
+
+class UnknownField(InvalidInput):
+    """A query names a field that no kind has."""
+
+
+def known_type(field: str) -> FieldType:
+    """The type of a field; raises UnknownField, with near ones, for a field that no kind has."""
+    known = field_type(field)
+    if known is None:
+        near = near_fields(field)
+        hint = f"; near it: {', '.join(near)}" if near else ""
+        raise UnknownField(f"no kind has a field {field[:_SHOWN]!r}{hint}")
+    return known
+
+
+def check_field(field: str) -> None:
+    """Raises UnknownField for what is neither a field of some kind nor the id of a document."""
+    if field != _ID:
+        known_type(field)
+
+
+def is_matched_whole(field: str | None) -> bool:
+    """Whether a text for the field is one value, whatever words it has."""
+    return field is not None and (field.endswith(".keyword") or field_type(field) == "keyword")
 
 
 def typed(
     node: Node, formats: str = dates.DEFAULT_FORMATS, zone: str = "Z", *, dated: bool = False
 ) -> Node:
-    """The leaf as its field reads it: dates as spans of time, ids as ids.
+    """The leaf as its field reads it: dates as spans of time, ids as ids, closed sets as wholes.
 
     `dated` says that formats or time zone were asked for, so that a field of no known type is
-    read as moments. Raises InvalidInput for a value that the field cannot hold; a field that no
-    kind has holds anything.
+    read as moments. Raises UnknownField for a field that no kind has, and InvalidInput for a value,
+    or a kind of question, that the field cannot hold.
     """
     field = getattr(node, "field", None)
     if field is None:
         return node
     if isinstance(node, tree.Exists):
-        return tree.MatchAll() if field in ("*", "_id") else tree.Exists(field.removesuffix(".*"))
-    if field == "_id":
+        return _exists(field)
+    if field == _ID:
         return _ids(node)
-    if is_whole(indexed_path(field)):
+    known = known_type(field)
+    if known == "not kept":
+        return tree.MatchNone()
+    if known == "object":
+        raise InvalidInput(_holds_objects(field))
+    path = indexed_path(field)
+    if is_whole(path):
         return _whole(node, field)
-    known = field_type(field)
     if dated:
-        if known not in (None, "moment"):
-            raise InvalidInput(f"{field[:80]} is no moment: format and time_zone have no meaning")
+        if known not in ("undefined", "moment"):
+            raise InvalidInput(
+                f"{field[:_SHOWN]} is no moment: format and time_zone have no meaning"
+            )
         known = "moment"
+    if known == "keyword":
+        return _keyword(node, f"{path}.keyword")
+    if is_prose(path):
+        _check_prose(node, field)
     match node:
         case tree.Range():
             return _range(node, known, formats, zone)
         case tree.Term(text=value) | tree.Phrase(text=value) | tree.Exact(value=value):
             return _value(node, field, known, value)
-    if known in _WHOLE:
-        raise InvalidInput(f"{field[:80]} takes {_WHOLE[known]}, no pattern and no slips")
+    if known in _TAKES:
+        raise InvalidInput(f"{field[:_SHOWN]} takes {_TAKES[known]}, no pattern and no slips")
     return node
+
+
+def _exists(field: str) -> Node:
+    if field in ("*", _ID):
+        return tree.MatchAll()
+    path = field.removesuffix(".*")
+    known_type(path)
+    return tree.Exists(path)
+
+
+def _holds_objects(field: str) -> str:
+    below = fields_below(field)[:3]
+    hint = f", such as {', '.join(below)}" if below else ""
+    return f"{field[:_SHOWN]} holds objects: name a field of theirs{hint}"
+
+
+def _keyword(node: Node, whole: str) -> Node:
+    """The leaf over the whole values of a field that has a closed set of them."""
+    match node:
+        case tree.Term(text=value) | tree.Phrase(text=value) | tree.Exact(value=value):
+            return tree.Exact(whole, value)
+    return msgspec.structs.replace(node, field=whole)
+
+
+def _check_prose(node: Node, field: str) -> None:
+    """Raises InvalidInput for what can only be asked of whole values: sentences have none."""
+    if isinstance(node, tree.Range):
+        raise InvalidInput(f"{field[:_SHOWN]} is prose, found by its words, and has no ranges")
+    if field.endswith(".keyword"):
+        path = indexed_path(field)
+        raise InvalidInput(f"{path[:_SHOWN]} is prose, found by its words, and has no .keyword")
 
 
 def _ids(node: Node) -> Node:
@@ -68,28 +142,26 @@ def _whole(node: Node, field: str) -> Node:
     match node:
         case tree.Term(text=value) | tree.Phrase(text=value) | tree.Exact(value=value):
             return tree.Exact(field, value)
-    raise InvalidInput(f"{field[:80]} is found by whole values only, not by patterns or ranges")
+    raise InvalidInput(f"{field[:_SHOWN]} is found by whole values only, not by patterns or ranges")
 
 
-def _value(node: Node, field: str, known: FieldType | None, value: str) -> Node:
+def _value(node: Node, field: str, known: FieldType, value: str) -> Node:
     match known:
         case "moment":
             span = dates.span(value)
             if span.first == span.last:
                 return tree.Exact(field, str(span.first))
             return tree.Range(field, gte=str(span.first), lte=str(span.last))
-        case "date":
-            return tree.Range(field, gte=_text(value, False), lte=_text(value, True))
         case "number":
             return tree.Exact(field, _number(field, value))
         case "boolean" if value.lower() not in ("true", "false"):
-            raise InvalidInput(f"{field[:80]} is true or false, got {value[:40]!r}")
+            raise InvalidInput(f"{field[:_SHOWN]} is true or false, got {value[:40]!r}")
         case "boolean":
             return tree.Exact(field, value.lower())
     return node
 
 
-def _range(node: tree.Range, known: FieldType | None, formats: str, zone: str) -> Node:
+def _range(node: tree.Range, known: FieldType, formats: str, zone: str) -> Node:
     bounds: dict[str, str] = {}
     for side in _SIDES:
         text = getattr(node, side)
@@ -100,30 +172,19 @@ def _range(node: tree.Range, known: FieldType | None, formats: str, zone: str) -
         late = side in ("gt", "lte")
         match known:
             case "boolean":
-                raise InvalidInput(f"{node.field[:80]} is true or false and has no ranges")
+                raise InvalidInput(f"{node.field[:_SHOWN]} is true or false and has no ranges")
             case "moment":
                 span = dates.span(text, formats, zone)
                 text = str(span.last if late else span.first)
-            case "date":
-                text = _text(text, late)
             case "number":
                 text = _number(node.field, text)
-            case None if late and dates.is_day(text):
+            case "undefined" if late and dates.is_day(text):
                 text += "T23:59:59.999"
         bounds[side] = text
     return msgspec.structs.replace(node, **bounds)
 
 
-def _text(text: str, late: bool) -> str:
-    """A bound of a date that is kept as text; `~` comes after the fraction and offset of a time."""
-    span = dates.span(text)
-    try:
-        return f"{dates.iso_text(span.last)}~" if late else dates.iso_text(span.first)
-    except OverflowError:
-        raise InvalidInput(f"{text[:40]!r} is no date") from None
-
-
 def _number(field: str, text: str) -> str:
     if not (_NUMBER.fullmatch(text) and math.isfinite(float(text))):
-        raise InvalidInput(f"{field[:80]} is a number, got {text[:40]!r}")
+        raise InvalidInput(f"{field[:_SHOWN]} is a number, got {text[:40]!r}")
     return text

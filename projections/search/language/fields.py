@@ -7,7 +7,7 @@ import msgspec
 
 from domain.errors import InvalidInput
 from projections.search import tree
-from projections.search.language.field_values import typed
+from projections.search.language.field_values import UnknownField, typed
 from projections.search.tree import Node
 
 
@@ -29,9 +29,11 @@ class Fields(msgspec.Struct, frozen=True):
         return over[0] if len(over) == 1 else tree.DisMax(tuple(over))
 
     def typed(self, node: Node) -> Node:
-        """The leaf as its field reads it."""
+        """The leaf as its field reads it; raises UnknownField even where `lenient`."""
         try:
             return typed(node)
+        except UnknownField:
+            raise
         except InvalidInput:
             if self.lenient:
                 return tree.MatchNone()

@@ -8,7 +8,7 @@ from projections.search import tree
 from projections.search.language import patterns, regex, text
 from projections.search.language.dates import DEFAULT_FORMATS
 from projections.search.language.field_types import is_object
-from projections.search.language.field_values import typed
+from projections.search.language.field_values import UnknownField, known_type, typed
 from projections.search.language.fields import Fields
 from projections.search.language.filter_reader import OPERATORS, FilterReader
 from projections.search.language.simple_text import parse_simple
@@ -287,11 +287,21 @@ class Clauses(FilterReader):
         objects = self.string(options.get("path"), f"{path}.path")
         # Filters do not score: any mode is carried out by finding the documents.
         self.choice(options.get("score_mode", "avg"), f"{path}.score_mode", _SCORE_MODES)
-        self.flag(options, "ignore_unmapped", path)
-        if options.get("ignore_unmapped") is False and not is_object(objects):
-            raise self.error(f"{path}.path", f"no kind has objects in {objects[:80]!r}")
+        unmapped = not is_object(objects)
+        if unmapped and not self.flag(options, "ignore_unmapped", path):
+            self._refuse_path(objects, f"{path}.path")
         inner = self.node(options.get("query"), f"{path}.query")
-        return self.boost(tree.Nested(objects, inner), options, path)
+        made = tree.MatchNone() if unmapped else tree.Nested(objects, inner)
+        return self.boost(made, options, path)
+
+    def _refuse_path(self, objects: str, path: str) -> None:
+        """Raises InvalidInput for the path of a nested clause that no kind has objects at."""
+        try:
+            kept = known_type(objects) != "not kept"
+        except UnknownField as error:
+            raise self.error(path, error.message) from None
+        if kept:
+            raise self.error(path, f"no kind has objects in {objects[:80]!r}")
 
 
 def _has(body: Any, key: str) -> bool:

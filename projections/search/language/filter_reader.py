@@ -7,6 +7,7 @@ from typing import Any
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.language import text
+from projections.search.language.field_values import UnknownField, check_field, is_matched_whole
 from projections.search.language.fields import Fields
 from projections.search.tree import Node
 
@@ -77,10 +78,10 @@ class FilterReader:
         return value
 
     def choice(self, value: Any, path: str, allowed: tuple[str, ...]) -> str:
-        found = value.lower() if isinstance(value, str) else value
-        if found not in allowed:
+        chosen = value.lower() if isinstance(value, str) else value
+        if chosen not in allowed:
             raise self.error(path, f"expected one of {', '.join(allowed)}")
-        return str(found)
+        return str(chosen)
 
     def boost(self, node: Node, options: Mapping[str, Any], path: str) -> Node:
         value = options.get("boost", tree.DEFAULT_BOOST)
@@ -124,7 +125,7 @@ class FilterReader:
         """A list of fields, each with its boost after `^`."""
         if not isinstance(value, list) or not value or len(value) > 64:
             raise self.error(path, "expected a list of 1 to 64 fields")
-        found: list[tuple[str, float]] = []
+        boosts: list[tuple[str, float]] = []
         for place, item in enumerate(value):
             name, caret, boost = self.string(item, f"{path}[{place}]").partition("^")
             try:
@@ -136,8 +137,12 @@ class FilterReader:
                     f"{path}[{place}]",
                     f"expected a field without wildcards and a boost up to {tree.MAX_BOOST:g}",
                 )
-            found.append((name, factor))
-        return Fields(tuple(found), lenient)
+            try:
+                check_field(name)
+            except UnknownField as error:
+                raise self.error(f"{path}[{place}]", error.message) from None
+            boosts.append((name, factor))
+        return Fields(tuple(boosts), lenient)
 
     def split(self, query: str, path: str) -> list[str]:
         """The words of a query, limited in number."""
@@ -151,9 +156,8 @@ class FilterReader:
         query = self.scalar(options["query"], f"{path}.query")
         fields = Fields(lenient=self.flag(options, "lenient", path))
         operator = self.choice(options.get("operator", "or"), f"{path}.operator", OPERATORS)
-        whole = field is not None and field.endswith(".keyword")
         nodes: list[Node] = []
-        for word in [query] if whole else self.split(query, path):
+        for word in [query] if is_matched_whole(field) else self.split(query, path):
             slips = 0
             if "fuzziness" in options:
                 slips = self.slips(options["fuzziness"], f"{path}.fuzziness", word)

@@ -18,23 +18,28 @@ class Scanner:
         self.plain = True
 
     def error(self, why: str, at: int | None = None) -> InvalidInput:
+        """The mistake with its column: that of the character `at`, or of the next one."""
         column = (self.at if at is None else at) + 1
         return InvalidInput(f"{self.where}: {why} at column {column}")
 
     def skip_space(self) -> None:
+        """Pass over the spaces that stand here."""
         self.at = _SPACE.match(self.text, self.at).end()  # type: ignore[union-attr]
 
     def peek(self) -> str:
+        """The next character; empty at the end."""
         return self.text[self.at : self.at + 1]
 
     def accept(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        found = pattern.match(self.text, self.at)
-        if found:
-            self.at = found.end()
+        """What the pattern matches here, passed over as an operator; None where nothing does."""
+        match = pattern.match(self.text, self.at)
+        if match:
+            self.at = match.end()
             self.plain = False
-        return found
+        return match
 
     def quoted(self) -> str:
+        """The text between the quotes that begin here, passed over; backslashes are taken off."""
         opened = self.at
         self.plain = False
         self.at += 1
@@ -51,13 +56,15 @@ class Scanner:
         return text
 
     def bare(self) -> str:
-        found = _BARE.match(self.text, self.at)
-        if not found:
+        """The name that stands here without quotes, passed over; raises InvalidInput for none."""
+        name = _BARE.match(self.text, self.at)
+        if not name:
             raise self.error("a value is expected")
-        self.at = found.end()
-        return found[0].replace("\\", "")
+        self.at = name.end()
+        return name[0].replace("\\", "")
 
     def number(self, text: str, limit: int, what: str, at: int) -> int:
+        """The whole number that a text is; raises InvalidInput, calling it `what`, over `limit`."""
         if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) > limit:
             raise self.error(f"{what} is a whole number from 0 to {limit}", at)
         return int(text)

@@ -2,7 +2,9 @@
 
 Uppercase AND, OR and NOT, `+` and `-`, groups, fields, phrases, wildcards, slips, ranges, boosts,
 presence and regular expressions; AND binds tighter than OR. A text without any of them is a
-relevance search. Characters that begin nothing are taken literally, so that names can be pasted.
+relevance search. Characters that begin nothing are taken literally, so that names can be pasted:
+inside a word all but `: ^ ( )`, and at its beginning brackets and comparison signs where no field
+stands before them. What a field has before it must be whole.
 """
 
 import re
@@ -10,6 +12,7 @@ import re
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.language import patterns, regex
+from projections.search.language.field_values import UnknownField, check_field
 from projections.search.language.fields import DEFAULT_FIELDS, Fields, range_between
 from projections.search.language.occurrence import Clause, Sign, disjoin, is_noise
 from projections.search.language.relevance import relevance
@@ -26,11 +29,13 @@ _FUZZY = re.compile(r"~([\d.]*)(?=\s|\)|\^|$)")
 _BOOST = re.compile(r"\^([^\s)]*)")
 _LIMIT = r"(\"(?:[^\"\\]|\\.)*\"|[^\s\"\]}]+)"
 _RANGE = re.compile(rf"\s*{_LIMIT}\s+TO\s+{_LIMIT}\s*([\]}}])")
-_COMPARISON = re.compile(r"([<>]=?)\s*(\"(?:[^\"\\]|\\.)*\"|[^\s()^]+)")
+_OPEN_RANGE = re.compile(rf"[\[{{]\s*{_LIMIT}\s+TO(?=[\s\]}}]|$)")
+_COMPARISON = re.compile(r"([<>]=?)\s*(\"(?:[^\"\\]|\\.)*\"|[^\s()^<>=\"][^\s()^]*)")
 _REGEX = re.compile(r"/((?:[^/\\]|\\.)+)/(?=\s|\)|\^|$)")
 _AND = re.compile(r"AND(?=[\s()]|$)|&&")
 _OR = re.compile(r"OR(?=[\s()]|$)|\|\|")
 _NOT = re.compile(r"NOT(?=[\s()]|$)|!(?=\S)")
+_PRESENCE = "_exists_"
 _BOUNDS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 
 
@@ -116,8 +121,8 @@ class _Parser(Scanner):
         if after and self.peek() in ("", ")"):
             raise self.error(f"something is expected after {after}")
         for pattern in (_AND, _OR):
-            if found := pattern.match(self.text, self.at):
-                raise self.error(f"{found[0]} needs something on its left")
+            if operator := pattern.match(self.text, self.at):
+                raise self.error(f"{operator[0]} needs something on its left")
         negated = False
         while self.accept(_NOT):
             negated = not negated
@@ -143,10 +148,10 @@ class _Parser(Scanner):
 
     def boost(self, node: Node) -> Node:
         start = self.at
-        if not (found := self.accept(_BOOST)):
+        if not (written := self.accept(_BOOST)):
             return node
         try:
-            boost = float(found[1])
+            boost = float(written[1])
         except ValueError:
             boost = 0.0
         if not 0.0 < boost <= tree.MAX_BOOST:
@@ -159,16 +164,24 @@ class _Parser(Scanner):
         character = self.peek()
         if character == "(":
             return self.group(field)
-        if character == ")":
-            raise self.error("something is expected before ')'")
+        if character in ("", ")"):
+            raise self.error(
+                f"something is expected before {character!r}"
+                if character
+                else "something is expected at the end"
+            )
         start = self.at
         if character == '"':
             return self.leaf(self.phrase(field), start)
         if field is not None and character in "[{<>":
             return self.leaf(self.range(field), start)
-        if found := self.accept(_REGEX):
-            regex.regex(found[1])
-            return self.leaf(tree.Regex(field, found[1]), start)
+        if field is not None and character in "]}~":
+            raise self.error(f"unexpected {character!r}")
+        if _OPEN_RANGE.match(self.text, start):
+            raise self.error("a range needs a field")
+        if expression := self.accept(_REGEX):
+            regex.regex(expression[1])
+            return self.leaf(tree.Regex(field, expression[1]), start)
         return self.word(field)
 
     def leaf(self, node: Node, start: int) -> Node:
@@ -196,8 +209,8 @@ class _Parser(Scanner):
         text = self.quoted()
         slop = 0
         start = self.at
-        if found := self.accept(_FUZZY):
-            slop = self.number(found[1] or "0", MAX_SLOP, "a phrase's slop", start)
+        if moves := self.accept(_FUZZY):
+            slop = self.number(moves[1] or "0", MAX_SLOP, "a phrase's slop", start)
         return tree.Phrase(field, text, slop)
 
     def word(self, field: str | None) -> Node:
@@ -230,8 +243,8 @@ class _Parser(Scanner):
             patterns.wildcard(pattern)
             return self.leaf(tree.Wildcard(field, pattern), start)
         suffix = self.at
-        if found := self.accept(_FUZZY):
-            slips = self.number(found[1] or str(self.slips), MAX_SLIPS, "the slips of ~", suffix)
+        if written := self.accept(_FUZZY):
+            slips = self.number(written[1] or str(self.slips), MAX_SLIPS, "the slips of ~", suffix)
             fuzzy = tree.Fuzzy(field, literal, slips)
             return self.leaf(fuzzy if slips else tree.Term(field, literal), start)
         self.words.append(literal)
@@ -245,13 +258,16 @@ class _Parser(Scanner):
         if wild and field != "*":
             raise self.error("a field's name cannot have wildcards", start)
         self.plain = False
+        if field not in ("*", _PRESENCE):
+            self._check_field(field, start)
         self.at += 1
         self.skip_space()
         name = None if field == "*" else field
         character = self.peek()
         if character in ("", ")"):
             raise self.error(f"a value is expected after '{field[:80]}:'")
-        if field == "_exists_":
+        if field == _PRESENCE:
+            start = self.at
             path = self.quoted() if character == '"' else self.bare()
             return self.leaf(tree.Exists(path), start)
         if character == "(":
@@ -265,6 +281,14 @@ class _Parser(Scanner):
             raise self.error("unexpected ':'")
         return node
 
+    def _check_field(self, field: str, start: int) -> None:
+        """Raises InvalidInput with the column of the field where no kind has it."""
+        try:
+            check_field(field)
+        except UnknownField as error:
+            hint = " (a ':' that is meant literally is written '\\:', or in quotes)"
+            raise self.error(f"{error.message}{hint}", start) from None
+
     def _value(self, field: str | None) -> Node:
         before = self.at
         for pattern in (_AND, _OR, _NOT):
@@ -274,17 +298,17 @@ class _Parser(Scanner):
 
     def range(self, field: str) -> Node:
         start = self.at
-        if found := self.accept(_COMPARISON):
-            return range_between(field, {_BOUNDS[found[1]]: found[2]})
+        if comparison := self.accept(_COMPARISON):
+            return range_between(field, {_BOUNDS[comparison[1]]: comparison[2]})
         opening = self.peek()
         if opening not in "[{":
             raise self.error(f"a value is expected after '{field[:80]}:{opening}'", start)
         self.at += 1
-        found = self.accept(_RANGE)
-        if not found:
+        limits = self.accept(_RANGE)
+        if not limits:
             raise self.error("a range is [low TO high], with { or } to leave a bound out", start)
         bounds = {
-            "gte" if opening == "[" else "gt": found[1],
-            "lte" if found[3] == "]" else "lt": found[2],
+            "gte" if opening == "[" else "gt": limits[1],
+            "lte" if limits[3] == "]" else "lt": limits[2],
         }
         return range_between(field, bounds)

@@ -60,6 +60,9 @@ def generated(random: Random):
             "columns": columns(2),
             "tags": labels(),
             "owners": [{"type": "user", "fullyQualifiedName": random.choice(("ann", "bob.k"))}],
+            "tableType": random.choice(("View", "MaterializedView", "SecureView")),
+            "effectiveFrom": f"2024-01-0{random.randint(1, 3)}T0{random.randint(0, 3)}:00:00"
+            + random.choice(("Z", "+02:00", "-05:00")),
             "extension": {"cost": random.choice((1, 2.5, True, "2024-01-01", "high"))},
         }
         kept = {key: value for key, value in body.items() if random.random() < 0.8}

@@ -184,6 +184,162 @@ def test_hit_whose_entity_is_gone_is_left_out(shop):
     assert "orders" not in shop.names("orders")
 
 
+OPENMETADATA = [
+    # What its Python client asks for.
+    ("", {"bool": {"must": [
+        {"term": {"processedLineage": True}}, {"term": {"service.name.keyword": "shop"}}]}}),
+    ("", {"bool": {"must": [
+        {"bool": {"should": [{"term": {"service.name.keyword": "shop"}}]}},
+        {"bool": {"must": [{"bool": {"should": [
+            {"term": {"tableType": kind}} for kind in ("View", "MaterializedView", "Stream")]}}]}},
+        {"bool": {"should": [{"term": {"deleted": False}}]}},
+        {"bool": {"should": [{"exists": {"field": "schemaDefinition"}}]}},
+        {"bool": {"should": [
+            {"term": {"processedLineage": False}},
+            {"bool": {"must_not": {"exists": {"field": "processedLineage"}}}}]}}]}}),
+    ("", {"term": {"upstreamLineage.fromEntity.id": "x"}}),
+    ("", {"terms": {"upstreamLineage.toEntity.fqnHash.keyword": ["x"]}}),
+    ("email.keyword:ann@example.org", None),
+    ("", {"query_string": {"query": "name:ann AND isBot:false"}}),
+    # What its documentation and its pages ask for.
+    ("columnNames:address", None),
+    ("deleted:true", None),
+    ("tags.tagFQN:user.email", None),
+    ("service.type:databaseService AND version:0.1", None),
+    ("service.type:databaseService AND NOT tier.tagFQN:Tier.Tier1", None),
+    *(
+        ("", {"term": {field: "x"}})
+        for field in (
+            "serviceType", "service.displayName.keyword", "entityType", "entityType.keyword",
+            "tier.tagFQN", "owners.displayName.keyword", "ownerDisplayName", "ownerName",
+            "domains.displayName.keyword", "domain.displayName.keyword", "tags.tagFQN",
+            "classificationTags", "glossaryTags", "certification.tagLabel.tagFQN",
+            "database.name.keyword", "databaseSchema.name.keyword", "database.displayName",
+            "databaseSchema.displayName", "messageSchema.schemaFields.name.keyword",
+            "columns.name.keyword", "columnNamesFuzzy", "tableType", "columnDescriptionStatus",
+            "dataModels.displayName.keyword", "charts.displayName.keyword", "project.keyword",
+            "tasks.displayName.keyword", "mlFeatures.name", "fields.name.keyword",
+            "glossary.name.keyword", "entityStatus", "classification.name.keyword",
+            "name.ngram", "displayName.compound", "fqnParts", "fieldNames", "descriptionStatus",
+            "aliases.keyword", "fullPath", "synonyms", "columns.children.name.keyword",
+        )
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("q", "clause"), OPENMETADATA)
+def test_fields_that_openmetadata_asks_for_are_known(shop, q, clause):
+    given = {} if clause is None else {"query_filter": json.dumps({"query": clause}).encode()}
+    fields = ("checksum", "processedLineage", "schemaDefinition", "columns.children", "name")
+    assert shop.respond(q, include_source_fields=fields, **given)["timed_out"] is False
+
+
+def test_enumerations_are_matched_whole_and_without_regard_to_case(small_catalog, entity):
+    small_catalog.add(
+        entity("a", tableType="View", serviceType="BigQuery", columns=[_column("INT")]),
+        entity(
+            "b", tableType="MaterializedView", serviceType="BigTable", columns=[_column("INTERVAL")]
+        ),
+        entity("c", "dataContract", entityStatus="Draft"),
+    )
+
+    def found(**clause):
+        return small_catalog.names(query_filter=json.dumps(clause).encode())
+
+    for spelling in ("View", "view", "VIEW"):
+        assert found(term={"tableType": spelling}) == ["a"]
+        assert found(match={"tableType": spelling}) == ["a"]
+        assert found(terms={"tableType": [spelling]}) == ["a"]
+        assert small_catalog.names(f"tableType:{spelling}") == ["a"]
+    assert found(term={"tableType": "Materialized"}) == []
+    assert found(prefix={"tableType": "mat"}) == ["b"]
+    assert found(wildcard={"tableType": "*view"}) == ["a", "b"]
+    assert found(wildcard={"tableType": "v*"}) == ["a"]
+    assert found(fuzzy={"tableType": "veiw"}) == ["a"]
+    assert found(term={"serviceType": "Big"}) == []
+    assert found(term={"serviceType": "bigquery"}) == ["a"]
+    assert found(term={"columns.dataType": "int"}) == ["a"]
+    assert small_catalog.names("columns.dataType:int*") == ["a", "b"]
+    assert small_catalog.names("entityStatus:draft AND entityType:DATACONTRACT") == ["c"]
+    assert small_catalog.names("entityType:data") == []
+
+
+def _column(data_type):
+    return {"name": "x", "dataType": data_type}
+
+
+MIDNIGHTS = {
+    "west": "2023-12-31T19:00:00-05:00",
+    "utc": "2024-01-01T00:00:00Z",
+    "east": "2024-01-01T02:00:00+02:00",
+    "bare": "2024-01-01T00:00:00",
+}
+"""The same moment, as contracts may have it recorded."""
+
+
+@pytest.fixture
+def contracts(small_catalog, entity):
+    dates = {
+        **MIDNIGHTS,
+        "before": "2024-01-01T00:59:59+01:00",
+        "after": "2023-12-31T19:00:01-05:00",
+    }
+    return small_catalog.add(
+        *(entity(name, "dataContract", effectiveFrom=date) for name, date in dates.items()),
+        entity("never", "dataContract"),
+    )
+
+
+@pytest.mark.parametrize("form", ["2024-01-01", "2024-01-01T01:00+01:00", "1704067200000"])
+def test_dates_are_compared_as_moments_whatever_their_offsets(contracts, form):
+    same, name = set(MIDNIGHTS), "effectiveFrom"
+    assert contracts.found(f'{name}:<"{form}"') == {"before"}
+    assert contracts.found(f'{name}:>="{form}"') == {*same, "after"}
+    first = {"after"} if form == "1704067200000" else set()
+    assert contracts.found(f'{name}:"{form}"') == same | ({"after"} - first)
+    given = json.dumps({"range": {name: {"lte": form}}}).encode()
+    assert contracts.found(query_filter=given) == {*same, "before"} | ({"after"} - first)
+    assert contracts.found(f"NOT _exists_:{name}") == {"never"}
+
+
+def test_dates_are_sorted_by_as_moments(contracts):
+    order = contracts.names(sort_field="effectiveFrom")
+    assert order == ["before", *sorted(MIDNIGHTS), "after", "never"]
+    order = contracts.names(sort_field="effectiveFrom", sort_order="desc")
+    assert order == ["after", *sorted(MIDNIGHTS), "before", "never"]
+
+
+def test_dates_of_one_object_are_compared_as_moments(small_catalog, entity):
+    def tag(name, applied):
+        return {"tagFQN": name, "appliedAt": applied}
+
+    small_catalog.add(
+        entity("a", tags=[tag("X", "2024-01-01T00:30:00+01:00"), tag("Y", "2024-06-01T00:00:00Z")]),
+        entity("b", tags=[tag("Y", "2023-12-31T23:00:00-02:00"), tag("X", "2024-06-01T00:00:00Z")]),
+    )
+    both = [{"term": {"tags.tagFQN": "X"}}, {"range": {"tags.appliedAt": {"lt": "2024-01-01"}}}]
+    clause = {"nested": {"path": "tags", "query": {"bool": {"must": both}}}}
+    assert small_catalog.names(query_filter=json.dumps(clause).encode()) == ["a"]
+
+
+@pytest.mark.parametrize("minimum", [0, "0", "25%", -3, "2<0%"])
+def test_minimum_that_comes_to_none_asks_for_one(shop, minimum):
+    words = {"query": "customer nothing nowhere", "minimum_should_match": minimum}
+    should = [{"term": {"name.keyword": name}} for name in ("dim_customer", "x", "y")]
+    for clause in (
+        {"match": {"name": words}},
+        {"multi_match": {**words, "fields": ["name"]}},
+        {"bool": {"should": should, "minimum_should_match": minimum}},
+    ):
+        names = shop.found(query_filter=json.dumps(clause).encode())
+        assert names <= {"dim_customer", "customerOrders"}
+        assert "dim_customer" in names
+    beside = {
+        "bool": {"must": {"match_all": {}}, "should": should, "minimum_should_match": minimum}
+    }
+    assert shop.found(query_filter=json.dumps(beside).encode()) == shop.found()
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -198,6 +354,26 @@ def test_hit_whose_entity_is_gone_is_left_out(shop):
         ({"sort_field": "columns"}, "sortField must be one of name, "),
         ({"sort_order": "up"}, "sortOrder must be asc or desc, got 'up'"),
         ({"include_source_fields": ("a..b",)}, "includeSourceFields must be dotted field names"),
+        (
+            {"include_source_fields": ("name", "columns.nmae")},
+            "includeSourceFields: no kind has a field 'columns.nmae'; near it: columns.name",
+        ),
+        ({"include_source_fields": ("columns.*",)}, "no kind has a field 'columns.*'"),
+        ({"include_source_fields": ("name.keyword",)}, "'name.keyword' is searched, but stands in"),
+        (
+            {"exclude_source_fields": ("colums",)},
+            "excludeSourceFields: no kind has a field 'colums'; near it: columns, ",
+        ),
+        ({"q": "entityStatuss:Draft"}, "q: no kind has a field 'entityStatuss'; near it: entityS"),
+        (
+            {"query_filter": b'{"term": {"entityStatuss": "Draft"}}'},
+            "queryFilter: no kind has a field 'entityStatuss'; near it: entityStatus, ",
+        ),
+        (
+            {"post_filter": b'{"exists": {"field": "ownrs"}}'},
+            "postFilter: no kind has a field 'ownrs'; near it: owners, ",
+        ),
+        ({"sort_field": "updatedat"}, "sortField must be one of name, displayName, "),
         ({"query_filter": b'{"script": {}}'}, "queryFilter: unknown clause 'script'"),
         ({"post_filter": b"nonsense"}, "postFilter is not valid JSON"),
         ({"search_after": ("a", "b", "c")}, "search_after needs the sortField"),

@@ -1,7 +1,8 @@
 """Texts of a query read as values: numbers, dates, and the literal ends of a wildcard pattern."""
 
 import math
-from datetime import UTC, datetime
+
+from projections.search.language import dates
 
 
 def as_number(text: str) -> float | None:
@@ -15,17 +16,8 @@ def as_number(text: str) -> float | None:
 
 def as_moment(text: str) -> float | None:
     """A number as it is, a date or time in milliseconds since 1970 (UTC unless it says)."""
-    if (number := as_number(text)) is not None:
-        return number
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    try:
-        return moment.timestamp() * 1000
-    except (OverflowError, ValueError):
-        return None
+    number = as_number(text)
+    return dates.moment(text) if number is None else number
 
 
 def literals(pattern: str) -> list[str] | None:

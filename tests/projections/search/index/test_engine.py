@@ -82,7 +82,7 @@ def test_reset_forgets_everything(catalog, entity):
         ("service.name:shop", {"dim_customer"}),
         ("serviceType:bigquery", {"dim_customer"}),
         ("entityType:topic", {"orders"}),
-        ("unheard.of:x", set()),
+        ("extension.unheard:x", set()),
         ("description:customer", {"dim_customer"}),
         ("description:order", {"fact_orders", "orders"}),
         ('"fact order"', {"fact_orders"}),

@@ -1,13 +1,14 @@
 """The span of time that a date stands for."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import InvalidInput
-from projections.search.language.dates import DEFAULT_FORMATS, Span, is_day, iso_text, span
+from projections.search.language.dates import DEFAULT_FORMATS, Span, is_day, moment, span
 
 DAY = 86_400_000
 FIRST = 1_704_067_200_000
@@ -80,13 +81,28 @@ def test_span_refuses_what_is_no_date(text, formats, zone, message):
     assert message in raised.value.message
 
 
-@given(st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30)))
-def test_span_of_a_time_begins_with_it(moment):
-    expected = (moment.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds()
-    found = span(moment.isoformat())
-    assert abs(found.first - expected * 1000) < 1.5
-    assert found.first <= found.last
-    assert span(iso_text(found.first)).first // 1000 == found.first // 1000
+OFFSETS = st.timedeltas(timedelta(hours=-23, minutes=-59), timedelta(hours=23, minutes=59))
+ZONES = OFFSETS.map(lambda offset: timezone(timedelta(minutes=offset // timedelta(minutes=1))))
+
+
+@given(st.datetimes(timezones=ZONES | st.just(UTC)))
+def test_moment_of_a_recorded_time_is_when_it_was(recorded):
+    """Whatever a payload can hold is written by msgspec and read back here."""
+    since_1970 = recorded - datetime(1970, 1, 1, tzinfo=UTC)
+    text = msgspec.json.decode(msgspec.json.encode(recorded))
+    assert moment(text) == since_1970 // timedelta(milliseconds=1)
+    assert span(text).first == moment(text) <= span(text).last
+
+
+@given(st.dates())
+def test_moment_of_a_recorded_day_is_its_midnight(recorded):
+    since_1970 = recorded - date(1970, 1, 1)
+    assert moment(recorded.isoformat()) == since_1970 // timedelta(milliseconds=1)
+
+
+@pytest.mark.parametrize("text", ["", "x", "2024-13-01", "2024-02-30", "1704067200000", "now"])
+def test_moment_of_no_date_is_none(text):
+    assert moment(text) is None
 
 
 def test_only_a_day_that_exists_is_a_day():

@@ -23,8 +23,10 @@ def test_parse_of_an_empty_filter_is_everything(data):
     assert parse(data) == tree.MatchAll()
 
 
-t = {"term": {"f": "a"}}
-is_a = Exact("f", "a")
+F, G = "extension.f", "extension.g"
+DATA_TYPE = "columns.dataType.keyword"
+t = {"term": {F: "a"}}
+is_a = Exact(F, "a")
 
 
 @pytest.mark.parametrize(
@@ -32,41 +34,41 @@ is_a = Exact("f", "a")
     [
         ({"query": t}, is_a),
         ({"match_none": {}}, tree.MatchNone()),
-        ({"term": {"f": {"value": True, "boost": 2}}}, tree.Boosted(Exact("f", "true"), 2.0)),
+        ({"term": {F: {"value": True, "boost": 2}}}, tree.Boosted(Exact(F, "true"), 2.0)),
         ({"term": {"version": 0.1}}, Exact("version", "0.1")),
-        ({"terms": {"f": ["a", 1]}}, Constant(Bool(should=(is_a, Exact("f", "1"))))),
-        ({"match": {"f": "a b"}}, Bool(should=(Term("f", "a"), Term("f", "b")))),
+        ({"terms": {F: ["a", 1]}}, Constant(Bool(should=(is_a, Exact(F, "1"))))),
+        ({"match": {F: "a b"}}, Bool(should=(Term(F, "a"), Term(F, "b")))),
         (
-            {"match": {"f": {"query": "a b", "operator": "AND"}}},
-            Bool(must=(Term("f", "a"), Term("f", "b"))),
+            {"match": {F: {"query": "a b", "operator": "AND"}}},
+            Bool(must=(Term(F, "a"), Term(F, "b"))),
         ),
         (
-            {"match": {"f": {"query": "a b c", "minimum_should_match": "67%"}}},
+            {"match": {F: {"query": "a b c", "minimum_should_match": "67%"}}},
             Bool(
-                should=(Term("f", "a"), Term("f", "b"), Term("f", "c")),
+                should=(Term(F, "a"), Term(F, "b"), Term(F, "c")),
                 minimum_should_match="67%",
             ),
         ),
-        ({"match": {"f": {"query": "abcdef", "fuzziness": "AUTO"}}}, Fuzzy("f", "abcdef", 2)),
-        ({"match_phrase": {"f": {"query": "a b", "slop": 2}}}, Phrase("f", "a b", 2)),
+        ({"match": {F: {"query": "abcdef", "fuzziness": "AUTO"}}}, Fuzzy(F, "abcdef", 2)),
+        ({"match_phrase": {F: {"query": "a b", "slop": 2}}}, Phrase(F, "a b", 2)),
         (
-            {"multi_match": {"query": "a", "fields": ["f^2", "g"]}},
-            tree.DisMax((tree.Boosted(Term("f", "a"), 2.0), Term("g", "a"))),
+            {"multi_match": {"query": "a", "fields": [f"{F}^2", G]}},
+            tree.DisMax((tree.Boosted(Term(F, "a"), 2.0), Term(G, "a"))),
         ),
         (
-            {"multi_match": {"query": "a", "fields": ["f", "g"], "type": "most_fields"}},
-            Bool(should=(Term("f", "a"), Term("g", "a"))),
+            {"multi_match": {"query": "a", "fields": [F, G], "type": "most_fields"}},
+            Bool(should=(Term(F, "a"), Term(G, "a"))),
         ),
-        ({"prefix": {"f": "a*b"}}, Wildcard("f", r"a\*b*")),
-        ({"wildcard": {"f": {"value": "a*"}}}, Wildcard("f", "a*")),
-        ({"wildcard": {"f": {"wildcard": "a*"}}}, Wildcard("f", "a*")),
-        ({"regexp": {"f": "a.*"}}, tree.Regex("f", "a.*")),
-        ({"fuzzy": {"f": {"value": "abc", "prefix_length": 0}}}, Fuzzy("f", "abc", 1, 0)),
-        ({"exists": {"field": "f"}}, tree.Exists("f")),
+        ({"prefix": {F: "a*b"}}, Wildcard(F, r"a\*b*")),
+        ({"wildcard": {F: {"value": "a*"}}}, Wildcard(F, "a*")),
+        ({"wildcard": {F: {"wildcard": "a*"}}}, Wildcard(F, "a*")),
+        ({"regexp": {F: "a.*"}}, tree.Regex(F, "a.*")),
+        ({"fuzzy": {F: {"value": "abc", "prefix_length": 0}}}, Fuzzy(F, "abc", 1, 0)),
+        ({"exists": {"field": F}}, tree.Exists(F)),
         ({"ids": {"values": ["x"]}}, tree.Ids(("x",))),
         (
-            {"range": {"f": {"gt": 1, "lte": "2024-01-01"}}},
-            Range("f", gt="1", lte="2024-01-01T23:59:59.999"),
+            {"range": {F: {"gt": 1, "lte": "2024-01-01"}}},
+            Range(F, gt="1", lte="2024-01-01T23:59:59.999"),
         ),
         (
             {"range": {"updatedAt": {"gte": "2024-01-01", "lte": "2024-01", "boost": 2}}},
@@ -93,14 +95,14 @@ is_a = Exact("f", "a")
             Range("updatedAt", gte="1719784800000"),
         ),
         (
-            {"range": {"f": {"gte": "2024-01-01", "format": "yyyy-MM-dd"}}},
-            Range("f", gte="1704067200000"),
+            {"range": {F: {"gte": "2024-01-01", "format": "yyyy-MM-dd"}}},
+            Range(F, gte="1704067200000"),
         ),
         ({"range": {"version": {"gte": 0.5}}}, Range("version", gte="0.5")),
         ({"range": {"version": {"gte": None}}}, tree.Exists("version")),
         ({"term": {"deleted": "TRUE"}}, Exact("deleted", "true")),
-        ({"term": {"f": {"value": "A", "case_insensitive": True}}}, Exact("f", "A")),
-        ({"term": {"f": {"value": "A", "case_insensitive": False}}}, Exact("f", "A")),
+        ({"term": {F: {"value": "A", "case_insensitive": True}}}, Exact(F, "A")),
+        ({"term": {F: {"value": "A", "case_insensitive": False}}}, Exact(F, "A")),
         (
             {"terms": {"updatedAt": ["2024-01-01"], "boost": 2}},
             tree.Boosted(
@@ -108,25 +110,52 @@ is_a = Exact("f", "a")
             ),
         ),
         ({"term": {"_id": "x"}}, tree.Ids(("x",))),
+        ({"term": {"tableType": "View"}}, Exact("tableType.keyword", "View")),
+        ({"match": {"tableType": "View Regular"}}, Exact("tableType.keyword", "View Regular")),
+        (
+            {"terms": {"columns.dataType": ["INT", "DATE"]}},
+            Constant(Bool(should=(Exact(DATA_TYPE, "INT"), Exact(DATA_TYPE, "DATE")))),
+        ),
+        ({"prefix": {"tableType": "Mat"}}, Wildcard("tableType.keyword", "Mat*")),
+        ({"match_phrase": {"serviceType": "Big Query"}}, Exact("serviceType.keyword", "Big Query")),
+        (
+            {"multi_match": {"query": "big query", "fields": ["name", "serviceType"]}},
+            tree.DisMax(
+                (
+                    Bool(should=(Term("name", "big"), Term("name", "query"))),
+                    Exact("serviceType.keyword", "big query"),
+                )
+            ),
+        ),
+        ({"term": {"processedLineage": True}}, tree.MatchNone()),
+        ({"nested": {"path": "upstreamLineage", "query": t}}, tree.MatchNone()),
+        (
+            {"nested": {"path": "nothing", "query": t, "ignore_unmapped": True}},
+            tree.MatchNone(),
+        ),
+        (
+            {"range": {"effectiveFrom": {"gte": "2024-01-01", "time_zone": "+02:00"}}},
+            Range("effectiveFrom", gte="1704060000000"),
+        ),
         ({"match": {"version": {"query": "abc", "lenient": True}}}, tree.MatchNone()),
         (
-            {"multi_match": {"query": "a", "fields": ["version", "f"], "lenient": True}},
-            tree.DisMax((tree.MatchNone(), Term("f", "a"))),
+            {"multi_match": {"query": "a", "fields": ["version", F], "lenient": True}},
+            tree.DisMax((tree.MatchNone(), Term(F, "a"))),
         ),
         ({"multi_match": {"query": "a b", "type": "phrase"}}, tree.DisMax((Phrase(None, "a b"),))),
-        ({"match": {"f.keyword": "a b"}}, Term("f.keyword", "a b")),
+        ({"match": {f"{F}.keyword": "a b"}}, Term(f"{F}.keyword", "a b")),
         (
-            {"match": {"f.keyword": {"query": "a b", "fuzziness": 1}}},
-            Fuzzy("f.keyword", "a b", 1),
+            {"match": {f"{F}.keyword": {"query": "a b", "fuzziness": 1}}},
+            Fuzzy(f"{F}.keyword", "a b", 1),
         ),
         ({"query_string": {"query": "version:abc", "lenient": True}}, tree.MatchNone()),
         ({"query_string": {"query": "a", "default_field": "*"}}, Term(None, "a")),
         ({"exists": {"field": "*"}}, tree.MatchAll()),
         ({"exists": {"field": "columns.*"}}, tree.Exists("columns")),
-        ({"query_string": {"query": "f:a"}}, Term("f", "a")),
+        ({"query_string": {"query": f"{F}:a"}}, Term(F, "a")),
         (
-            {"query_string": {"query": "a b", "default_operator": "AND", "fields": ["f"]}},
-            Bool(must=(Term("f", "a"), Term("f", "b"))),
+            {"query_string": {"query": "a b", "default_operator": "AND", "fields": [F]}},
+            Bool(must=(Term(F, "a"), Term(F, "b"))),
         ),
         (
             {"simple_query_string": {"query": 'a -"b c" (d*'}},
@@ -166,11 +195,11 @@ def test_parse_of_a_clause(clause, expected):
         ({"bool": {"must": [t, {"geo": 1}]}}, " at $.bool.must[1]"),
         ({"bool": {"most": []}}, "queryFilter: unknown key 'most'; known are must, "),
         ({"bool": {"must": "x"}}, "expected a clause or a list of clauses at $.bool.must"),
-        ({"term": {"f": {"value": "a", "x": 1}}}, "unknown key 'x'"),
-        ({"term": {"f": []}}, "expected a text, a number or a boolean at $.term.f"),
-        ({"term": {"f": {"value": "a", "case_insensitive": 1}}}, "expected true or false"),
-        ({"match": {"f": {"query": "a", "lenient": "yes"}}}, "expected true or false"),
-        ({"match_phrase_prefix": {"f": "a"}}, "unknown clause 'match_phrase_prefix'"),
+        ({"term": {F: {"value": "a", "x": 1}}}, "unknown key 'x'"),
+        ({"term": {F: []}}, "expected a text, a number or a boolean at $.term.extension.f"),
+        ({"term": {F: {"value": "a", "case_insensitive": 1}}}, "expected true or false"),
+        ({"match": {F: {"query": "a", "lenient": "yes"}}}, "expected true or false"),
+        ({"match_phrase_prefix": {F: "a"}}, "unknown clause 'match_phrase_prefix'"),
         ({"boosting": {}}, "unknown clause 'boosting'"),
         (
             {"multi_match": {"query": "a", "type": "bool_prefix"}},
@@ -180,7 +209,7 @@ def test_parse_of_a_clause(clause, expected):
             {"multi_match": {"query": "a", "type": "phrase", "operator": "and"}},
             "a phrase has no such option at $.multi_match.operator",
         ),
-        ({"match": {"f": "a " * 1_025}}, "expected at most 1024 words at $.match.f.query"),
+        ({"match": {F: "a " * 1_025}}, "expected at most 1024 words at $.match.extension.f.query"),
         ({"dis_max": {"queries": []}}, "expected at least one clause at $.dis_max.queries"),
         ({"term": {"deleted": "maybe"}}, "deleted is true or false, got 'maybe' at $.term"),
         ({"match": {"version": "abc"}}, "version is a number, got 'abc' at $.match"),
@@ -200,20 +229,58 @@ def test_parse_of_a_clause(clause, expected):
         ({"range": {"updatedAt": {"gte": "2024", "time_zone": 1}}}, "expected a text at"),
         ({"query_string": {"query": "version:abc"}}, "version is a number, got 'abc' at column 9"),
         (
-            {"query_string": {"query": "a", "fields": ["f"], "default_field": "f"}},
+            {"query_string": {"query": "a", "fields": [F], "default_field": F}},
             "default_field and fields exclude each other",
         ),
-        ({"nested": {"path": "c", "query": t, "score_mode": "best"}}, "expected one of avg, max"),
+        (
+            {"nested": {"path": "columns", "query": t, "score_mode": "best"}},
+            "expected one of avg, max",
+        ),
         (
             {"nested": {"path": "nothing", "query": t, "ignore_unmapped": False}},
-            "no kind has objects in 'nothing' at $.nested.path",
+            "no kind has a field 'nothing' at $.nested.path",
         ),
-        ({"terms": {"f": list(range(1_025))}}, "expected a list of at most 1024 values"),
-        ({"range": {"f": {"gte": "now-1d"}}}, "date arithmetic such as 'now-1d' is not supported"),
-        ({"range": {"f": {"gte": "x", "format": "x"}}}, "format must be one of strict_date_opt"),
-        ({"regexp": {"f": "a("}}, "unbalanced '(' at character 2 at $.regexp"),
+        (
+            {"nested": {"path": "colums", "query": t}},
+            "no kind has a field 'colums'; near it: columns, columns.tags, columns.name"
+            " at $.nested.path",
+        ),
+        ({"nested": {"path": "columns.name", "query": t}}, "no kind has objects in 'columns.name'"),
+        (
+            {"bool": {"filter": [{"term": {"entityStatuss": "Draft"}}]}},
+            "queryFilter: no kind has a field 'entityStatuss'; near it: entityStatus, entity,"
+            " entityType at $.bool.filter[0].term",
+        ),
+        ({"terms": {"colour": ["a"]}}, "no kind has a field 'colour'"),
+        (
+            {"exists": {"field": "ownrs"}},
+            "no kind has a field 'ownrs'; near it: owners, owners.id, owners.type at $.exists",
+        ),
+        (
+            {"match": {"nmae": {"query": "a", "lenient": True}}},
+            "no kind has a field 'nmae'; near it: name at $.match",
+        ),
+        (
+            {"multi_match": {"query": "a", "fields": ["name", "nmae^2"], "lenient": True}},
+            "no kind has a field 'nmae'; near it: name at $.multi_match.fields[1]",
+        ),
+        (
+            {"simple_query_string": {"query": "a", "fields": ["nmae"]}},
+            "no kind has a field 'nmae'; near it: name at $.simple_query_string.fields[0]",
+        ),
+        ({"query_string": {"query": "nmae:a", "lenient": True}}, "no kind has a field 'nmae'"),
+        ({"term": {"description.keyword": "a"}}, "description is prose, found by its words"),
+        ({"range": {"description": {"gte": "a"}}}, "description is prose, found by its words"),
+        ({"term": {"owners": "ann"}}, "owners holds objects: name a field of theirs, such as"),
+        ({"terms": {F: list(range(1_025))}}, "expected a list of at most 1024 values"),
+        ({"range": {F: {"gte": "now-1d"}}}, "date arithmetic such as 'now-1d' is not supported"),
+        ({"range": {F: {"gte": "x", "format": "x"}}}, "format must be one of strict_date_opt"),
+        ({"regexp": {F: "a("}}, "unbalanced '(' at character 2 at $.regexp"),
         ({"query_string": {"query": "a AND"}}, "at column 6 at $.query_string"),
-        ({"match": {"f": {"query": "a", "fuzziness": 9}}}, "from 0 to 2 at $.match.f.fuzziness"),
+        (
+            {"match": {F: {"query": "a", "fuzziness": 9}}},
+            "from 0 to 2 at $.match.extension.f.fuzziness",
+        ),
         ({"bool": {"should": [t], "minimum_should_match": "x"}}, "minimum_should_match must be"),
         ({"match_all": {"x": 1}}, "unknown key 'x'"),
         ({"query": t, "size": 1}, "expected an object holding exactly one clause at $"),

@@ -15,6 +15,7 @@ from projections.search.language.text import parse
 from projections.search.tree import Bool, Exact, Fuzzy, Phrase, Range, Regex, Term, Wildcard
 
 a, b, c = (Term(None, word) for word in "abc")
+DATA_TYPE = "columns.dataType.keyword"
 
 
 @pytest.mark.parametrize("text", ["", "  ", "*", "*:*", "**"])
@@ -69,8 +70,10 @@ def test_parse_of_plain_text_is_a_relevance_search(text):
         ("updatedAt:2024", Range("updatedAt", gte="1704067200000", lte="1735689599999")),
         (
             "usageSummary.date:[2024-01-01 TO 2024-02]",
-            Range("usageSummary.date", gte="2024-01-01", lte="2024-02-29T23:59:59~"),
+            Range("usageSummary.date", gte="1704067200000", lte="1709251199999"),
         ),
+        ("effectiveFrom:<2024-01-01T01:00+01:00", Range("effectiveFrom", lt="1704067200000")),
+        ("effectiveUntil:1704067200000", Exact("effectiveUntil", "1704067200000")),
         ("extension.due:<=2024-01-31", Range("extension.due", lte="2024-01-31T23:59:59.999")),
         (
             "version:(>=0.2 AND <1.0)",
@@ -103,8 +106,21 @@ def test_parse_of_plain_text_is_a_relevance_search(text):
         ("name:/a+/", Regex("name", "a+")),
         (r"\(a\) AND b\:c", Bool(must=(Term(None, "(a)"), Term(None, "b:c")))),
         ("*_id AND *mid*", Bool(must=(Wildcard(None, "*_id"), Wildcard(None, "*mid*")))),
-        ("nofield:x", Term("nofield", "x")),
-        ("🦆:مرحبا", Term("🦆", "مرحبا")),
+        ("extension.f:x", Term("extension.f", "x")),
+        (r"extension.🦆:مرحبا", Term("extension.🦆", "مرحبا")),
+        ("upstreamLineage.fromEntity.id:x", tree.MatchNone()),
+        ("tableType:View", Exact("tableType.keyword", "View")),
+        ("tableType.keyword:View", Exact("tableType.keyword", "View")),
+        ('columns.children.dataType:"MEASURE HIDDEN"~2', Exact(DATA_TYPE, "MEASURE HIDDEN")),
+        (
+            "tableType:(View OR Mat*)",
+            Bool(
+                should=(Exact("tableType.keyword", "View"), Wildcard("tableType.keyword", "Mat*"))
+            ),
+        ),
+        ("serviceType:postgers~1", Fuzzy("serviceType.keyword", "postgers", 1)),
+        ("entityStatus:/dra.*/", Regex("entityStatus.keyword", "dra.*")),
+        ("entityStatus:[a TO d]", Range("entityStatus.keyword", gte="a", lte="d")),
         ("a\x00b AND c", Bool(must=(Term(None, "a\x00b"), c))),
         ("updatedAt:>=1700000000000", Range("updatedAt", gte="1700000000000")),
         ('name:["a b" TO "c"]', Range("name", gte="a b", lte="c")),
@@ -167,14 +183,44 @@ def test_parse_of_an_operator(text, expected):
         ),
         ("*:>5", "q: a range needs a field at column 3"),
         (":a", "q: a field is expected before ':' at column 1"),
-        ("a:b:c", "q: a ':' inside a value is written '\\:', or the value in quotes at column 4"),
+        (
+            "name:b:c",
+            "q: a ':' inside a value is written '\\:', or the value in quotes at column 7",
+        ),
         ("a^x", "q: a boost is a number above 0 and at most 100 at column 2"),
         ("a^1e308", "q: a boost is a number above 0 and at most 100 at column 2"),
         ("a^nan", "q: a boost is a number above 0 and at most 100 at column 2"),
         ("a~100", "q: the slips of ~ is a whole number from 0 to 2 at column 2"),
         ('"a b"~1000000', "q: a phrase's slop is a whole number from 0 to 100 at column 6"),
-        ("x:[1 TO", "q: a range is [low TO high], with { or } to leave a bound out at column 3"),
-        ("x:>now-1d", "q: date arithmetic such as 'now-1d' is not supported at column 3"),
+        ("updatedAt:>now-1d", "q: date arithmetic such as 'now-1d' is not supported at column 11"),
+        (
+            "entityStatuss:Draft",
+            "q: no kind has a field 'entityStatuss'; near it: entityStatus, entity, entityType"
+            " (a ':' that is meant literally is written '\\:', or in quotes) at column 1",
+        ),
+        (
+            "a AND (b https://a/b)",
+            "q: no kind has a field 'https'"
+            " (a ':' that is meant literally is written '\\:', or in quotes) at column 10",
+        ),
+        (
+            "_exists_:ownrs",
+            "q: no kind has a field 'ownrs'; near it: owners, owners.id, owners.type at column 10",
+        ),
+        (
+            "owners:ann",
+            "q: owners holds objects: name a field of theirs, such as owners.deleted,"
+            " owners.description, owners.displayName at column 8",
+        ),
+        ("extension:x", "q: extension holds objects: name a field of theirs at column 11"),
+        (
+            "description:[a TO b]",
+            "q: description is prose, found by its words, and has no ranges at column 13",
+        ),
+        (
+            "columns.description.keyword:a",
+            "q: columns.description is prose, found by its words, and has no .keyword at column 29",
+        ),
         ("a\\", "q: nothing after the backslash at column 2"),
         ("f.*:a", "q: a field's name cannot have wildcards at column 1"),
         ("cu*t~1", "q: a word with wildcards cannot be fuzzy at column 5"),
@@ -188,6 +234,62 @@ def test_parse_names_the_mistake_and_its_column(text, message):
     with pytest.raises(InvalidInput) as raised:
         parse(text)
     assert raised.value.message == message
+
+
+RANGE = "a range is [low TO high], with { or } to leave a bound out"
+UNFINISHED = [
+    # what is typed   as the value of a field                   alone: a mistake, or words
+    ("[1 TO",         RANGE,                                    "a range needs a field"),
+    ("{1 TO",         RANGE,                                    "a range needs a field"),
+    ("[1 TO 5",       RANGE,                                    "a range needs a field"),
+    ('["a b" TO',     RANGE,                                    "a range needs a field"),
+    ("[1 TO 5 6]",    RANGE,                                    "a range needs a field"),
+    ("[1 TO 5]",      None,                                     "a range needs a field"),
+    ("{* TO 5]",      None,                                     "a range needs a field"),
+    ("[",             RANGE,                                    None),
+    ("[1",            RANGE,                                    None),
+    ("[1]",           RANGE,                                    None),
+    ("{a}",           RANGE,                                    None),
+    ("[TO do]",       RANGE,                                    None),
+    ("]",             "unexpected ']'",                         None),
+    ("}a",            "unexpected '}'",                         None),
+    ("~2",            "unexpected '~'",                         None),
+    (">",             "a value is expected after 'version:>'",  None),
+    (">=",            "a value is expected after 'version:>'",  None),
+    ("<>5",           "a value is expected after 'version:<'",  None),
+    ('>"1',           "a value is expected after 'version:>'",  None),
+    (">5",            None,                                     None),
+    ("(",             "something is expected at the end",       "something is expected at the end"),
+    ("(1",            "unbalanced '('",                         "unbalanced '('"),
+    ("(1 OR",         "something is expected after OR",         "something is expected after OR"),
+    (")",             "a value is expected after 'version:'",   "something is expected before ')'"),
+    ("1)",            "unbalanced ')'",                         "unbalanced ')'"),
+    ('"1',            "unbalanced '\"'",                        "unbalanced '\"'"),
+    ("AND",           "a value is expected after ':'",          "AND needs something on its left"),
+    ("1 AND",         "something is expected after AND",        "something is expected after AND"),
+    ("1 OR",          "something is expected after OR",         "something is expected after OR"),
+    ("NOT",           "a value is expected after ':'",          "something is expected after NOT"),
+    (":1",            "a field is expected before ':'",         "a field is expected before ':'"),
+    ("^2",            "unexpected '^'",                         "unexpected '^'"),
+    ("1^",            "a boost is a number above 0",            "a boost is a number above 0"),
+    ("/(1/",          "unbalanced '('",                         "unbalanced '('"),
+    ("1\\",           "nothing after the backslash",            "nothing after the backslash"),
+]  # fmt: skip
+"""What of a text without any operator is literal, and what of it is an operator left unfinished."""
+
+
+@pytest.mark.parametrize(("typed", "mistake", "alone"), UNFINISHED)
+def test_parse_of_what_is_unfinished(typed, mistake, alone):
+    for text, why in ((f"version:{typed}", mistake), (typed, alone)):
+        if why is None:
+            assert parse(text)
+        else:
+            with pytest.raises(InvalidInput) as raised:
+                parse(text)
+            assert why in raised.value.message
+            assert " at c" in raised.value.message
+    if alone is None:
+        assert parse(f"{typed} word") == relevance([*typed.split(), "word"])
 
 
 def test_parse_with_or_as_default_operator_takes_any_word():
