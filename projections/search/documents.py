@@ -150,8 +150,8 @@ def nested_objects(
 
     An object's `children` are objects at the same path and no part of it.
     """
-    for found in _objects(body, "", 0, path):
-        own = {key: value for key, value in found.items() if key != "children"}
+    for inner in _objects(body, "", 0, path):
+        own = {key: value for key, value in inner.items() if key != "children"}
         yield _gathered(own, path)
 
 
@@ -173,11 +173,11 @@ def is_whole(path: str) -> bool:
 @cache
 def _names_of_parts() -> frozenset[str]:
     """The paths of the qualified names of columns, tasks and whatever else consists in its kind."""
-    found: set[str] = set()
+    paths: set[str] = set()
     for kind in KINDS.values():
         for field in msgspec.structs.fields(kind.body):
-            found.update(_names_below(inspect.type_info(field.type), field.encode_name, ()))
-    return frozenset(found)
+            paths.update(_names_below(inspect.type_info(field.type), field.encode_name, ()))
+    return frozenset(paths)
 
 
 def _names_below(declared: inspect.Type, path: str, inside: tuple[Any, ...]) -> Iterator[str]:

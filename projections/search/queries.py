@@ -16,7 +16,14 @@ from projections.search.language import filter_json, text
 from projections.search.language.field_values import UnknownField, known_type
 from projections.search.objects import object_reader
 from projections.search.restriction import Visibility
-from projections.search.sources import ReadSources, ancestors, narrow, read_in_parts, source
+from projections.search.sources import (
+    EVERYTHING,
+    ReadSources,
+    ancestors,
+    narrow,
+    read_in_parts,
+    source,
+)
 from projections.search.tree import Node
 from projections.visibility.field_paths import FORMS, NESTED, indexed_path
 from projections.visibility.withholding import Withheld
@@ -180,6 +187,8 @@ def _check_paths(name: str, paths: tuple[str, ...]) -> None:
     for path in paths:
         if not all(path.split(".")) or len(path) > 256:
             raise InvalidInput(f"{shown} must be dotted field names, got {path[:80]!r}")
+        if path == EVERYTHING and name == "include_source_fields":
+            continue
         try:
             known = known_type(path.removesuffix(f".{NESTED}"))
         except UnknownField as error:

@@ -6,8 +6,10 @@ from typing import Any
 import msgspec
 
 from domain.registry import KINDS
+from projections.visibility.field_paths import PathTree, path_tree
 
 MAX_ANCESTORS = 20
+EVERYTHING = "*"
 
 ReadSources = Callable[[Sequence[str]], Mapping[str, bytes]]
 """Ids -> the full JSON of those entities that are still there."""
@@ -36,63 +38,47 @@ def source(kind: str, entity_json: bytes) -> bytes:
 def narrow(source: bytes, include: Sequence[str], exclude: Sequence[str] = ()) -> bytes:
     """The source with only the included dotted paths (all, when none is named), less the excluded.
 
-    A path names a value and all below it; arrays are narrowed element by element.
+    A path names a value and all below it, EVERYTHING the whole source; arrays are narrowed element
+    by element.
     """
+    include = () if EVERYTHING in include else include
     if not include and not exclude:
         return source
     value = msgspec.json.decode(source)
     if include:
-        value = _kept(value, _branches(include))
+        value = _kept(value, path_tree(include))
     if exclude:
-        value = _without(value, _branches(exclude))
+        value = _without(value, path_tree(exclude))
     return msgspec.json.encode({} if value is None else value)
 
 
-Branches = Mapping[str, "Branches | None"]
-
-
-def _branches(paths: Sequence[str]) -> Branches:
-    """Dotted paths as a tree; None stands for everything below."""
-    root: dict[str, Any] = {}
-    for path in paths:
-        here = root
-        *steps, last = path.split(".")
-        for step in steps:
-            inner = here.setdefault(step, {})
-            if inner is None:
-                break
-            here = inner
-        else:
-            here[last] = None
-    return root
-
-
-def _kept(value: Any, branches: Branches) -> Any:
-    """What the branches leave of the value; None when that is nothing."""
+def _kept(value: Any, tree: PathTree) -> Any:
+    """The value with the paths of the tree alone; None when nothing is left."""
     if isinstance(value, list):
-        kept = [_kept(item, branches) for item in value]
+        kept = [_kept(item, tree) for item in value]
         return [item for item in kept if item is not None] or None
     if not isinstance(value, dict):
         return None
-    found: dict[str, Any] = {}
-    for key, below in branches.items():
+    left: dict[str, Any] = {}
+    for key, below in tree.items():
         if key in value:
             inner = value[key] if below is None else _kept(value[key], below)
             if below is None or inner is not None:
-                found[key] = inner
-    return found or None
+                left[key] = inner
+    return left or None
 
 
-def _without(value: Any, branches: Branches) -> Any:
+def _without(value: Any, tree: PathTree) -> Any:
+    """The value without the paths of the tree."""
     if isinstance(value, list):
-        return [_without(item, branches) for item in value]
+        return [_without(item, tree) for item in value]
     if not isinstance(value, dict):
         return value
     left: dict[str, Any] = {}
     for key, inner in value.items():
-        if key not in branches:
+        if key not in tree:
             left[key] = inner
-        elif (below := branches[key]) is not None:
+        elif (below := tree[key]) is not None:
             left[key] = _without(inner, below)
     return left
 
@@ -140,11 +126,11 @@ def _parent(kind: str, entity_json: bytes) -> dict[str, Any] | None:
     value = msgspec.json.decode(entity_json, type=dict[str, msgspec.Raw])
     for key in row.parents:
         if key in value:
-            found = msgspec.json.decode(value[key])
-            if isinstance(found, list):
-                found = found[0] if found else None
-            if isinstance(found, dict) and isinstance(found.get("id"), str) and "type" in found:
-                return found
+            parent = msgspec.json.decode(value[key])
+            if isinstance(parent, list):
+                parent = parent[0] if parent else None
+            if isinstance(parent, dict) and isinstance(parent.get("id"), str) and "type" in parent:
+                return parent
     return None
 
 

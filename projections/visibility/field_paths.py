@@ -4,8 +4,9 @@
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from typing import Any, Union
 
 import msgspec
 from msgspec.inspect import (
@@ -38,6 +39,10 @@ _ALIASES = {
     "tier.tagFQN": "tags.tagFQN",
 }
 """Paths that OpenMetadata's documents have beside the entity's own."""
+
+
+PathTree = Mapping[str, Union["PathTree", None]]
+"""Dotted paths by their steps; None stands for all that lies below."""
 
 
 class FieldPath(msgspec.Struct, frozen=True):
@@ -94,6 +99,22 @@ def _alternatives(given: Type) -> Iterator[Type]:
         yield from _alternatives(given.type)
     else:
         yield given
+
+
+def path_tree(paths: Iterable[str]) -> PathTree:
+    """Dotted paths by their steps; a path that lies below another one is left out."""
+    root: dict[str, Any] = {}
+    for path in paths:
+        here = root
+        *steps, last = path.split(".")
+        for step in steps:
+            inner = here.setdefault(step, {})
+            if inner is None:
+                break
+            here = inner
+        else:
+            here[last] = None
+    return root
 
 
 def indexed_path(field: str) -> str:

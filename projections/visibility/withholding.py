@@ -6,20 +6,24 @@ request is refused depends on the request and the policies alone, never on what 
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Union
+from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from domain.bodies.base import REQUEST_ALIASES
 from domain.errors import CatalogError
-from projections.visibility.field_paths import NESTED, field_paths, indexed_path
+from projections.visibility.field_paths import (
+    NESTED,
+    PathTree,
+    field_paths,
+    indexed_path,
+    path_tree,
+)
 
 _DERIVED = {"votes": "totalVotes"}
 """Field -> path of search documents that is computed from it."""
 _TAGS = "tags"
-
-Branches = Mapping[str, Union["Branches", None]]
 
 _to_keys = msgspec.json.Decoder(dict[str, Raw])
 
@@ -37,7 +41,7 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
     def cut(self, entity_json: bytes) -> bytes:
         """The entity without them; what is not on their way is not decoded."""
         shown = _to_keys.decode(entity_json)
-        for key, below in self._branches.items():
+        for key, below in self._tree.items():
             if key in shown:
                 if below is None:
                     del shown[key]
@@ -58,8 +62,8 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
         """
         for given, value in values.items():
             key = REQUEST_ALIASES.get(given, given)
-            if key in self._branches:
-                below = self._branches[key]
+            if key in self._tree:
+                below = self._tree[key]
                 if below is None or replacing or _pruned(value, below) != value:
                     raise self._refusal(given)
 
@@ -98,30 +102,23 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
         )
 
     @cached_property
-    def _branches(self) -> Branches:
-        root: dict[str, Any] = {}
-        for path in self.paths:
-            *steps, last = path.split(".")
-            here = root
-            for step in steps:
-                here = here.setdefault(step, {})
-            here[last] = None
-        return root
+    def _tree(self) -> PathTree:
+        return path_tree(self.paths)
 
     @cached_property
     def _indexed(self) -> frozenset[str]:
         """The paths of search documents in which anything withheld is."""
-        found = set(self.paths)
-        found.update(derived for field, derived in _DERIVED.items() if self.covers(field))
+        indexed = set(self.paths)
+        indexed.update(derived for field, derived in _DERIVED.items() if self.covers(field))
         for path, about in field_paths(self.kind).items():
             if self.covers(path):
                 # Tags at every depth are indexed under `tags` too, but for those of extensions.
                 first, *steps = path.split(".")
                 if _TAGS in steps:
-                    found.add(".".join(steps[steps.index(_TAGS) :]))
+                    indexed.add(".".join(steps[steps.index(_TAGS) :]))
                 elif about.open and "extension" not in (first, *steps):
-                    found.add(_TAGS)
-        return frozenset(found)
+                    indexed.add(_TAGS)
+        return frozenset(indexed)
 
 
 def covered(path: str, paths: Collection[str]) -> bool:
@@ -146,18 +143,19 @@ def in_both(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
     )
 
 
-def _pruned(value: Any, branches: Branches) -> Any:
+def _pruned(value: Any, tree: PathTree) -> Any:
+    """The value without the paths of the tree; `children` adds no step to them."""
     if isinstance(value, list):
-        return [_pruned(item, branches) for item in value]
+        return [_pruned(item, tree) for item in value]
     if not isinstance(value, dict):
         return value
     left: dict[str, Any] = {}
     for key, inner in value.items():
         if key == NESTED:
-            left[key] = _pruned(inner, branches)
-        elif key not in branches:
+            left[key] = _pruned(inner, tree)
+        elif key not in tree:
             left[key] = inner
-        elif (below := branches[key]) is not None:
+        elif (below := tree[key]) is not None:
             left[key] = _pruned(inner, below)
     return left
 

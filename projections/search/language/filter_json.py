@@ -42,12 +42,12 @@ def _read(data: bytes, where: str) -> Any:
     too_deep = InvalidInput(f"{where} may be {MAX_NESTING} levels deep")
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        members: dict[str, Any] = {}
         for key, value in pairs:
-            if key in found:
+            if key in members:
                 raise InvalidInput(f"{where} has the key {key[:80]!r} twice in one object")
-            found[key] = value
-        return found
+            members[key] = value
+        return members
 
     def refuse(constant: str) -> Any:
         raise InvalidInput(f"{where} is not valid JSON: {constant} is no JSON value")

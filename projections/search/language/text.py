@@ -12,7 +12,7 @@ import re
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.language import patterns, regex
-from projections.search.language.field_values import UnknownField, check_field
+from projections.search.language.field_values import UnknownField
 from projections.search.language.fields import DEFAULT_FIELDS, Fields, range_between
 from projections.search.language.occurrence import Clause, Sign, disjoin, is_noise
 from projections.search.language.relevance import relevance
@@ -177,7 +177,7 @@ class _Parser(Scanner):
             return self.leaf(self.range(field), start)
         if field is not None and character in "]}~":
             raise self.error(f"unexpected {character!r}")
-        if _OPEN_RANGE.match(self.text, start):
+        if character in "[{" and _OPEN_RANGE.match(self.text, start):
             raise self.error("a range needs a field")
         if expression := self.accept(_REGEX):
             regex.regex(expression[1])
@@ -185,9 +185,11 @@ class _Parser(Scanner):
         return self.word(field)
 
     def leaf(self, node: Node, start: int) -> Node:
-        """The leaf as its field reads it."""
+        """The leaf as its field reads it; raises UnknownField, whose column is the field's."""
         try:
             return self.fields.typed(node)
+        except UnknownField:
+            raise
         except InvalidInput as error:
             raise self.error(error.message, start) from None
 
@@ -258,8 +260,6 @@ class _Parser(Scanner):
         if wild and field != "*":
             raise self.error("a field's name cannot have wildcards", start)
         self.plain = False
-        if field not in ("*", _PRESENCE):
-            self._check_field(field, start)
         self.at += 1
         self.skip_space()
         name = None if field == "*" else field
@@ -269,25 +269,24 @@ class _Parser(Scanner):
         if field == _PRESENCE:
             start = self.at
             path = self.quoted() if character == '"' else self.bare()
-            return self.leaf(tree.Exists(path), start)
-        if character == "(":
-            return self.group(name)
+            try:
+                return self.leaf(tree.Exists(path), start)
+            except UnknownField as error:
+                raise self.error(error.message, start) from None
         if name is None and character in "[{<>":
             raise self.error("a range needs a field")
-        self.valued = True
-        node = self._value(name)
-        self.valued = False
-        if self.peek() == ":":
-            raise self.error("unexpected ':'")
-        return node
-
-    def _check_field(self, field: str, start: int) -> None:
-        """Raises InvalidInput with the column of the field where no kind has it."""
         try:
-            check_field(field)
+            if character == "(":
+                return self.group(name)
+            self.valued = True
+            node = self._value(name)
+            self.valued = False
         except UnknownField as error:
             hint = " (a ':' that is meant literally is written '\\:', or in quotes)"
             raise self.error(f"{error.message}{hint}", start) from None
+        if self.peek() == ":":
+            raise self.error("unexpected ':'")
+        return node
 
     def _value(self, field: str | None) -> Node:
         before = self.at

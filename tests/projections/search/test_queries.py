@@ -114,6 +114,13 @@ def test_source_fields_are_chosen(shop):
     assert set(left["hits"]["hits"][0]["_source"]) == {"name", "fullyQualifiedName", "description"}
 
 
+def test_source_fields_may_be_all_of_them(shop):
+    plain = shop.respond("fact_orders")["hits"]["hits"][0]
+    assert (
+        shop.respond("fact_orders", include_source_fields=("name", "*"))["hits"]["hits"][0] == plain
+    )
+
+
 def test_get_hierarchy_shows_ancestors_from_the_root_down(small_catalog, entity):
     service = entity("shop", "databaseService", fqn="shop")
     database = entity("db", "database", fqn="shop.db", service=_ref(service))

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from projections.visibility.field_paths import field_paths
+from projections.visibility.field_paths import field_paths, path_tree
 from projections.visibility.withholding import FieldWithheld, Withheld, in_both, simplest
 
 TABLE: dict[str, Any] = {
@@ -130,3 +130,8 @@ def test_field_paths_know_columns_at_every_depth_once() -> None:
     assert paths["columns.name"].needed
     assert not paths["columns.tags"].needed
     assert paths["extension"].open
+
+
+@pytest.mark.parametrize("paths", [("a.b", "a.b.c", "d"), ("a.b.c", "a.b", "d")])
+def test_path_tree_leaves_out_what_lies_below_another_path(paths: tuple[str, ...]) -> None:
+    assert path_tree(paths) == {"a": {"b": None}, "d": None}
