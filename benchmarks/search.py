@@ -85,6 +85,7 @@ def figures_of(workspace: Workspace, count: int, questions: int = _QUESTIONS) ->
         load(log, lines(count))
         start = time.perf_counter()
         rebuild(engine, log, lambda done, total: None)
+        engine.compact()
         built = _settled(ours_path) - start
         folding = seconds(lambda: sum(1 for _ in documents(log)))
         start = time.perf_counter()

@@ -98,6 +98,7 @@ def _load_search(address: str, log: EventStore, progress: Progress) -> None:
         engine = WhooshEngine.open(Path(address))
         try:
             search_load.load(engine, log, progress)
+            engine.compact()
         finally:
             engine.close()
 

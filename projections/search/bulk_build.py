@@ -4,58 +4,98 @@ Each commit says how far it came, at checkpoint 0, so that nothing serves it and
 interrupted goes on from there.
 """
 
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
 import msgspec
 
+from domain.entity import Entity
 from domain.event_store.port import EventStore, StreamSpan
 from domain.history import folded
 from projections.feeding.log_fingerprint import fingerprint_at
 from projections.feeding.port import Progress
-from projections.search.documents import SearchDocument, document
 from projections.search.engine import SearchEngine
+from projections.search.projection import EntityDocuments
 
-DOCUMENTS_PER_COMMIT = 5_000
+ENTITIES_PER_COMMIT = 5_000
+BYTES_PER_COMMIT = 32_000_000
+"""JSON of the entities in a commit; the last one may go beyond."""
+_STREAMS_AT_A_TIME = 1_000
+"""Entities whose streams are asked for together; the log reads them in bounded pieces."""
 
 
 class _Reached(msgspec.Struct):
-    """How far a load came; the mark of its commits."""
+    """How far a load came; the fingerprint of its commits."""
 
     upto: int
     mark: str
+    """Fingerprint of the log at `upto`."""
     after: str = ""
     """The last id that was looked at."""
 
 
 def load(engine: SearchEngine, log: EventStore, progress: Progress) -> None:
-    """Fill an empty index, or go on with one half filled from this log; compact it at the end."""
-    position, mark = engine.anchor()
+    """Fill an empty index, or go on with one half filled from this log."""
+    position, fingerprint = engine.anchor()
     if position:
         return
     live = log.live(by_name=False)
-    reached = _resume(log, mark)
+    reached = _resume(log, fingerprint)
     if reached is None:
         engine.reset()
         reached = _Reached(live.head, fingerprint_at(log, live.head) or "")
     total = len(live)
-    for start in range(0, total, DOCUMENTS_PER_COMMIT):
-        ids = [one for one in live.part(start, DOCUMENTS_PER_COMMIT) if one > reached.after]
-        if ids:
-            reached.after = ids[-1]
-            documents = _documents(log, ids, reached.upto)
-            engine.apply(documents, 0, msgspec.json.encode(reached).decode())
-        progress(min(start + DOCUMENTS_PER_COMMIT, total), total)
+    batch = _Batch()
+    for start in range(0, total, _STREAMS_AT_A_TIME):
+        part = live.part(start, _STREAMS_AT_A_TIME)
+        ids = part[bisect_right(part, reached.after) :]
+        for entity in _entities(log, ids, reached.upto):
+            batch.add(entity)
+            if batch.full:
+                _commit(engine, batch, reached)
+                batch = _Batch()
+                progress(start + bisect_right(part, entity.id), total)
+    _commit(engine, batch, reached)
+    progress(total, total)
     engine.apply({}, reached.upto, reached.mark)
-    engine.compact()
 
 
-def _resume(log: EventStore, mark: str) -> _Reached | None:
-    """What an earlier load of this log left."""
+class _Batch:
+    """Entities that are committed together, in order of ids."""
+
+    def __init__(self) -> None:
+        self.entities: dict[str, Entity] = {}
+        self._bytes = 0
+
+    def add(self, entity: Entity) -> None:
+        self.entities[entity.id] = entity
+        self._bytes += sum(map(len, entity.body.values()))
+
+    @property
+    def full(self) -> bool:
+        """Whether it should be committed before another entity is added."""
+        return len(self.entities) >= ENTITIES_PER_COMMIT or self._bytes >= BYTES_PER_COMMIT
+
+
+def _commit(engine: SearchEngine, batch: _Batch, reached: _Reached) -> None:
+    """Commit the documents of a batch, and how far it came."""
+    if batch.entities:
+        reached.after = next(reversed(batch.entities))
+        fingerprint = msgspec.json.encode(reached).decode()
+        engine.apply(EntityDocuments(batch.entities), 0, fingerprint)
+
+
+def _resume(log: EventStore, fingerprint: str) -> _Reached | None:
+    """How far an earlier load of this log came, None when there was none."""
     try:
-        reached = msgspec.json.decode(mark, type=_Reached)
+        reached = msgspec.json.decode(fingerprint, type=_Reached)
     except msgspec.MsgspecError:
         return None
     return reached if fingerprint_at(log, reached.upto) == reached.mark else None
 
 
-def _documents(log: EventStore, ids: list[str], upto: int) -> dict[str, SearchDocument | None]:
+def _entities(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[Entity]:
+    """The entities as they are at a position, in the order of the ids."""
     streams = log.streams([StreamSpan(entity_id) for entity_id in ids], upto=upto)
-    return {state.id: document(state) for state, _ in folded(streams)}
+    for entity, _ in folded(streams):
+        yield entity

@@ -1,4 +1,7 @@
-"""The port of search engines: documents in with a checkpoint, one query at a time out."""
+"""The port of search engines: documents in with a checkpoint, one query at a time out.
+
+What an engine promises is held by `tests/contracts/test_search_engine*.py`.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -30,20 +33,25 @@ class EngineQuery(msgspec.Struct, frozen=True, kw_only=True):
     filter: Node | None = None
     """Restricts without counting towards the score."""
     post_filter: Node | None = None
+    """Restricts like `filter`; it is apart because requests have it apart."""
     kinds: frozenset[str] | None = None
-    """None means all."""
+    """Kinds of which documents are searched, None for all."""
     include_deleted: bool = False
+    """Whether soft-deleted documents are searched too."""
     sort: Sort | None = None
     """None orders by score, the best first."""
     offset: int = 0
+    """Hits left out at the beginning; 0 beside `search_after`."""
     size: int = 10
+    """The most hits in the page."""
     search_after: tuple[SortValue, ...] | None = None
     """Sort values of the hit after which the page begins."""
     exact_total: bool = True
+    """Without it the total may stop at TOTAL_CAP."""
 
 
 class EngineHit(msgspec.Struct, frozen=True):
-    """One document found."""
+    """A document of the page."""
 
     id: str
     kind: str
@@ -54,14 +62,21 @@ class EngineHit(msgspec.Struct, frozen=True):
 
 
 class EngineHits(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of documents found."""
+    """A page of documents, and what there is beyond it."""
 
     total: int
+    """How many documents match, whatever page is asked for."""
     relation: Literal["eq", "gte"]
+    """Whether as many match as `total` says, or at least as many."""
     hits: tuple[EngineHit, ...]
     max_score: float | None
+    """The best score of all that match; None when the order is not by score."""
     timed_out: bool = False
-    """Whether the deadline came first: the hits and the total are what was found by then."""
+    """Whether the deadline came first.
+
+    The hits then match as any others do and are in order, but others that match may be missing,
+    all of them in the worst case; the relation is "gte".
+    """
 
 
 class IndexSnapshot(Protocol):
@@ -69,47 +84,54 @@ class IndexSnapshot(Protocol):
 
     @property
     def position(self) -> int:
-        """Its checkpoint."""
+        """The checkpoint of the commit."""
 
     @property
-    def mark(self) -> str:
-        """The mark committed with it."""
+    def fingerprint(self) -> str:
+        """The fingerprint committed with the checkpoint."""
 
     def digests(self) -> Mapping[str, tuple[int, int]]:
-        """Kind -> number of documents and sum of their digests modulo 2**64, as kept."""
+        """Kind -> number of its documents and sum of their digests modulo 2**64.
+
+        Both are exact, soft-deleted documents included; kinds without documents are left out.
+        """
 
     def entries(self) -> Iterator[tuple[str, str, int]]:
-        """Id, kind and digest of every document, in any order."""
+        """Id, kind and digest of every document, soft-deleted ones included, in any order."""
 
 
 class SearchEngine(Protocol):
     """An index of search documents.
 
-    Reads may come from any thread, also while another thread or process commits, and see whole
-    commits only.
+    Reads may come from any thread, also while another thread or process commits. Each sees one
+    whole commit: never a part of one, and none older than the same thread has seen before. Every
+    method raises StoreUnavailable when the index cannot be read or written, or is closed; it is
+    never the case that what is known to be damaged is served.
     """
 
-    rebuild_reason: str | None
-    """Why an index that was there was replaced by an empty one when it was opened."""
-
     def checkpoint(self) -> int:
-        """The log position committed with the documents; 0 when there are none."""
+        """The log position of the newest commit; 0 when there is none."""
 
     def anchor(self) -> tuple[int, str]:
-        """The checkpoint and the mark committed with it."""
+        """The checkpoint and the fingerprint of one commit, the newest; 0 and "" before any."""
 
     def apply(
-        self, documents: Mapping[str, SearchDocument | None], position: int, mark: str = ""
+        self, documents: Mapping[str, SearchDocument | None], position: int, fingerprint: str = ""
     ) -> None:
-        """Replace, add or (None) remove documents by id; commit them with position and mark.
+        """Replace, add or (None) remove documents by id, in one commit with the position.
 
-        Raises StoreUnavailable when nothing was committed.
+        Removing what is not there changes nothing. `fingerprint` is any text that belongs to the
+        position, such as that of the log there. Each document is asked of the mapping once, and
+        no more of them are held than fit into a bounded memory. When this returns, the commit
+        survives power loss, and this engine's searches see it; when it raises StoreUnavailable,
+        nothing was committed.
         """
 
     def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
-        """The documents found; InvalidInput for what the engine cannot do.
+        """The page of hits; it ends at the engine's deadline with what there is by then.
 
-        Nested queries with several conditions need `read_objects`.
+        Nested queries with several conditions need `read_objects`. Raises InvalidInput for what
+        the engine cannot do.
         """
 
     def snapshot(self) -> AbstractContextManager[IndexSnapshot]:
@@ -118,14 +140,8 @@ class SearchEngine(Protocol):
     def count(self) -> int:
         """How many documents there are, soft-deleted ones included."""
 
-    def compact(self) -> None:
-        """Bring the index into the form that is searched fastest, as after a rebuild.
-
-        Takes a while; commits and searches go on meanwhile. Raises StoreUnavailable.
-        """
-
     def reset(self) -> None:
-        """Forget all documents; the checkpoint becomes 0."""
+        """Forget all documents, in one commit at checkpoint 0 without a fingerprint."""
 
     def close(self) -> None:
-        """Release files."""
+        """Release what the engine holds; nothing may be asked of it afterwards."""

@@ -1,25 +1,26 @@
 """The objects inside entities, for queries that ask for several things of the same one."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
 from projections.search.documents import Scalar, nested_objects
-from projections.search.sources import ReadSources, read_in_parts
+from projections.search.sources import ReadSources
 
 Fields = Mapping[str, tuple[Scalar, ...]]
 """Path of the document -> an object's values."""
-ReadObjects = Callable[[Sequence[str], str], Mapping[str, Sequence[Fields]]]
-"""Ids and an indexed path -> id -> the objects there, of those entities that are still there."""
+ReadObjects = Callable[[str, str], Iterator[Fields]]
+"""An entity's id and an indexed path -> the objects there, none when the entity is gone.
+
+Each is made when it is asked for, so that whoever asks may stop at any of them.
+"""
 
 
 def object_reader(read_sources: ReadSources) -> ReadObjects:
-    """Reads objects from the full JSON of their entities."""
+    """Reads objects from the full JSON of their entity."""
 
-    def read(ids: Sequence[str], path: str) -> Mapping[str, Sequence[Fields]]:
-        return {
-            entity_id: list(nested_objects(msgspec.json.decode(source), path))
-            for entity_id, source in read_in_parts(ids, read_sources)
-        }
+    def read(entity_id: str, path: str) -> Iterator[Fields]:
+        for source in read_sources((entity_id,)).values():
+            yield from nested_objects(msgspec.json.decode(source), path)
 
     return read

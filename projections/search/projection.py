@@ -1,13 +1,34 @@
 """The projection that keeps a search engine equal to the log."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from domain.entity import Entity
 from projections.feeding.port import Folded
-from projections.search.documents import document
+from projections.search.documents import SearchDocument, document
 from projections.search.engine import SearchEngine
 
 VERSION = 3
 """Raised whenever the same states give other documents."""
+
+
+class EntityDocuments(Mapping[str, SearchDocument | None]):
+    """The search documents of entities, each made whenever it is asked for and held by nobody.
+
+    A document takes several times the memory of its entity. Those of purged entities are None.
+    """
+
+    def __init__(self, entities: Mapping[str, Entity]) -> None:
+        self._entities = entities
+
+    def __getitem__(self, entity_id: str) -> SearchDocument | None:
+        entity = self._entities[entity_id]
+        return None if entity.purged else document(entity)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entities)
+
+    def __len__(self) -> int:
+        return len(self._entities)
 
 
 class SearchProjection:
@@ -24,8 +45,5 @@ class SearchProjection:
 
     def apply(self, entities: Mapping[str, Folded], position: int, mark: str) -> None:
         """Index these states, remove purged entities, commit with position and mark."""
-        documents = {
-            entity_id: None if folded.entity.purged else document(folded.entity)
-            for entity_id, folded in entities.items()
-        }
-        self._engine.apply(documents, position, mark)
+        states = {entity_id: folded.entity for entity_id, folded in entities.items()}
+        self._engine.apply(EntityDocuments(states), position, mark)

@@ -13,8 +13,6 @@ EVERYTHING = "*"
 
 ReadSources = Callable[[Sequence[str]], Mapping[str, bytes]]
 """Ids -> the full JSON of those entities that are still there."""
-_READ_AT_A_TIME = 10
-"""Entities whose JSON is asked for at once; each may have megabytes."""
 
 Show = Callable[[str, bytes], bytes | None]
 """Kind and JSON of an entity -> what the caller may see of it, None for nothing."""
@@ -23,9 +21,12 @@ _REFERENCE_KEYS = ("name", "displayName", "fullyQualifiedName", "deleted")
 
 
 def read_in_parts(ids: Sequence[str], read_sources: ReadSources) -> Iterator[tuple[str, bytes]]:
-    """Id and full JSON of each entity that is still there, few of them read at a time."""
-    for begin in range(0, len(ids), _READ_AT_A_TIME):
-        yield from read_sources(ids[begin : begin + _READ_AT_A_TIME]).items()
+    """Id and full JSON of each entity that is still there, in the order of the ids.
+
+    One is read at a time, as each may have megabytes.
+    """
+    for entity_id in ids:
+        yield from read_sources((entity_id,)).items()
 
 
 def source(kind: str, entity_json: bytes) -> bytes:

@@ -76,7 +76,7 @@ def sorted_entries(engine: SearchEngine, log: EventStore) -> Iterator[SortedEntr
     # An empty name is a file that SQLite makes for this connection and removes with it.
     sorting = closing(sqlite3.connect("", isolation_level=None))
     with sorting as connection, engine.snapshot() as snapshot:
-        reason = disagreement(log, snapshot.position, snapshot.mark)
+        reason = disagreement(log, snapshot.position, snapshot.fingerprint)
         if reason is not None:
             raise Damaged(f"the search index is not of this log: {reason}")
         yield SortedEntries(connection, snapshot)

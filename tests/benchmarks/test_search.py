@@ -23,6 +23,7 @@ def engines(tmp_path_factory):
     load(log, lines(COUNT))
     engine = WhooshEngine.open(directory / "index")
     rebuild(engine, log, lambda done, total: None)
+    engine.compact()
     documents = list(search.documents(log))
     for name in ("tantivy", "stock"):
         (directory / name).mkdir()

@@ -1,48 +1,40 @@
 """Carries out one query on the segments of a commit: evaluated one by one, ranked together."""
 
-import time
-
-from projections.search import tree
 from projections.search.engine import EngineHits, EngineQuery
-from projections.search.index.evaluate.evaluator import Evaluator
+from projections.search.index.evaluate.deadline import Deadline, OutOfTime
+from projections.search.index.evaluate.evaluator import Evaluator, evaluate
 from projections.search.index.evaluate.nested import Nesting
-from projections.search.index.evaluate.results import Matches
-from projections.search.index.evaluate.segments import SegmentView, Snapshot
+from projections.search.index.evaluate.segments import Snapshot
 from projections.search.index.rank import ranking
 from projections.search.objects import ReadObjects
 
 
-class OutOfTime(Exception):
-    """The deadline of a search has come."""
-
-
 def search(
-    snapshot: Snapshot, query: EngineQuery, ends: float, read_objects: ReadObjects | None = None
+    snapshot: Snapshot,
+    query: EngineQuery,
+    deadline: Deadline,
+    read_objects: ReadObjects | None = None,
 ) -> EngineHits:
-    """The page of hits that the query asks for; `ends` is when to answer with what is known.
+    """The page of hits that the query asks for.
 
+    When time is up, the hits are of the segments that were evaluated by then, and of these only
+    documents whose objects were looked at as far as the query needs it.
     `read_objects` reads what `tree.Nested` cannot decide by the index alone. Raises InvalidInput
     for what cannot be answered.
     """
-
-    def check() -> None:
-        if time.monotonic() > ends:
-            raise OutOfTime
-
     matched: list[ranking.Matching] = []
     filters = [node for node in (query.filter, query.post_filter) if node is not None]
+    nesting = Nesting(read_objects, deadline, evaluate)
+    timed_out = False
     try:
-        nesting = Nesting(read_objects, check, _matches)
         for view in snapshot.views:
-            check()
+            deadline.check()
             evaluator = Evaluator(snapshot, view, nesting)
             allowed = view.allowed(query.kinds, query.include_deleted)
             allowed = evaluator.restricted(allowed, filters)
-            matched.append(ranking.Matching(view, evaluator.matches(query.tree), allowed))
+            matches = evaluator.matches(query.tree)
+            allowed = nesting.without_undecided(view, allowed)
+            matched.append(ranking.Matching(view, matches, allowed))
     except OutOfTime:
-        return ranking.page(query, matched, timed_out=True)
-    return ranking.page(query, matched, timed_out=False)
-
-
-def _matches(snapshot: Snapshot, view: SegmentView, nesting: Nesting, node: tree.Node) -> Matches:
-    return Evaluator(snapshot, view, nesting).matches(node)
+        timed_out = True
+    return ranking.page(query, matched, timed_out=timed_out or nesting.has_undecided)

@@ -30,19 +30,15 @@ from tests.projections.read_models import (
 def test_interrupted_load_of_the_search_index_goes_on_where_it_ended(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_load, "DOCUMENTS_PER_COMMIT", 1)
-    seen: list[list[str]] = []
-    fold_documents = search_load._documents
-
-    def watched(log: Any, ids: list[str], upto: int) -> Any:
-        seen.append(ids)
-        return fold_documents(log, ids, upto)
+    monkeypatch.setattr(search_load, "ENTITIES_PER_COMMIT", 1)
+    seen: list[int] = []
+    """How many entities were looked at when the load said so."""
 
     def stop(done: int, total: int) -> None:
+        seen.append(done)
         if done == 2:
             raise StoreUnavailable("stopped")
 
-    monkeypatch.setattr(search_load, "_documents", watched)
     with opened(directory) as stores:
         arguments = stores.engine.definition, stores.engine.shelf, stores.log
         with pytest.raises(StoreUnavailable, match="stopped"):
@@ -50,9 +46,10 @@ def test_interrupted_load_of_the_search_index_goes_on_where_it_ended(
         step(stores)
         assert generations(stores) == [1, 1]
         create(stores, "d")
-        assert len(seen) == 2
-        assert build(*arguments, lambda done, total: None).number == 2
-        assert len(seen) == 4  # "c" of the three that were there, and "d", which it left out
+        assert seen == [1, 2]
+        seen.clear()
+        assert build(*arguments, lambda done, total: seen.append(done)).number == 2
+        assert seen == [3, 4]  # "c", and "d", which came after the load began and is left out
         step(stores)
         assert generations(stores) == [1, 2]
         assert len(found(stores)) == 4

@@ -7,7 +7,7 @@ end, over all documents at once. What the arrays hold, by name:
 - `kind`: a number per document, with the kinds' names; `deleted`: the soft-deleted; `digest`
 - `sort.<path>.rank` with the distinct values of a text, -1 where there is none; or
   `sort.<path>.value` of a number, NaN where there is none
-- `row`: a msgpack of `Row` per document
+- `row`: a msgpack of `StoredDocument` per document
 
 Documents are numbered in the order of name and id, so that ties by these are ties by number.
 """
@@ -26,17 +26,19 @@ from projections.search.index.build.postings import Used, exact_postings, postin
 from projections.search.index.build.vocabulary import Vocabulary
 from projections.search.index.format import weights
 from projections.search.index.format.arrays import lexicon, sums, within
-from projections.search.index.format.schema import EXACT, TEXT, WHOLE, WORDS, Row
+from projections.search.index.format.schema import EXACT, TEXT, WHOLE, WORDS, StoredDocument
 from projections.search.index.format.terms import whole_term
 
 MAX_DOCUMENTS = 25_000
-MAX_TOKENS = 3_000_000
-"""Tokens of a segment when it is made, for the memory that takes."""
+"""Documents in a segment when it is made."""
+MAX_BYTES = 192_000_000
+"""Memory that making a segment may take, as `Inverter.bytes` estimates it."""
 MAX_REMEMBERED = 60_000
-"""Values remembered from one segment to the next, and..."""
-MAX_CHARACTERS = 4_000_000
-"""...their characters."""
-_CHECK_EVERY = 128
+"""Values remembered from one segment to the next."""
+REMEMBERED_SHARE = 8
+"""What is remembered is let go when it takes more than one in so many of the bytes allowed."""
+TOKEN_BYTES = 64
+"""What a token takes in the arrays that are sorted at the end."""
 _encode = msgspec.msgpack.Encoder().encode
 _FIELDS = {
     kind.name: tuple(
@@ -50,7 +52,10 @@ _FIELDS = {
 class Inverter:
     """Gathers documents and makes segments of them, one after another."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, max_documents: int | None = None, max_bytes: int | None = None) -> None:
+        """The bounds say when a segment is full; without them MAX_DOCUMENTS and MAX_BYTES do."""
+        self._max_documents = MAX_DOCUMENTS if max_documents is None else max_documents
+        self._max_bytes = MAX_BYTES if max_bytes is None else max_bytes
         self._vocabulary = Vocabulary()
         self._begin()
 
@@ -75,7 +80,6 @@ class Inverter:
         """Boost and usual length of each search field of each document."""
         self._field_counts = array("I")
         self._tokens = 0
-        self._counted = (0, 0)
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -83,41 +87,46 @@ class Inverter:
     @property
     def full(self) -> bool:
         """Whether the segment should be finished before another document is added."""
-        return len(self._keys) >= MAX_DOCUMENTS or self._tokens >= MAX_TOKENS
+        return len(self._keys) >= self._max_documents or self.bytes >= self._max_bytes
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes to make a segment of the documents added so far."""
+        return self._vocabulary.bytes + TOKEN_BYTES * self._tokens
 
     def add(self, document: SearchDocument) -> None:
         """Add a document; its id must not be in the segment already."""
         sort = tuple(map(document.sort.get, SORTABLE))
-        row = Row(document.id, document.kind, document.deleted, sort, document.digest)
+        stored = StoredDocument(document.id, document.kind, document.deleted, sort, document.digest)
         self._keys.append((str(document.sort.get("name") or ""), document.id))
         self._kinds.append(document.kind)
         self._deleted.append(document.deleted)
         self._digests.append(document.digest)
         self._sorts.append(sort)
-        self._rows.append(_encode(row))
+        self._rows.append(_encode(stored))
         self._add_paths(document)
         self._add_words(document)
-        if not len(self._keys) % _CHECK_EVERY:
-            self._count()
 
     def _add_paths(self, document: SearchDocument) -> None:
         known = self._vocabulary.paths
         chunks, counts, numbers = self._chunks, self._chunk_counts, self._paths
+        before = len(chunks)
         whole = bytearray(whole_term("id", document.id))
         for path, values in document.fields.items():
             entry = known[path]
             numbers.append(entry.present)
             if entry.whole:
                 whole += entry.digests(values)
-                found = [entry.chunks[value] for value in values if not isinstance(value, str)]
+                found = [entry[value] for value in values if not isinstance(value, str)]
             elif len(values) == 1:
-                chunks.append(entry.chunks[values[0]])
+                chunks.append(entry[values[0]])
                 counts.append(1)
                 continue
             else:
-                found = list(dict.fromkeys(map(entry.chunks.__getitem__, values)))
+                found = list(dict.fromkeys(map(entry.__getitem__, values)))
             chunks.extend(found)
             counts.append(len(found))
+        self._tokens += self._vocabulary.text.count(chunks[before:])
         self._path_counts.append(len(document.fields))
         self._whole += whole
         self._whole_counts.append(len(whole) // 8)
@@ -126,6 +135,7 @@ class Inverter:
         fields = document.fields
         names, sentences = self._vocabulary.names, self._vocabulary.sentences
         words, counts = self._words, self._word_counts
+        first = len(words)
         search = _FIELDS[document.kind]
         for path, prose, boost, average in search:
             values = fields.get(path, ())
@@ -135,22 +145,16 @@ class Inverter:
                 words.extend(dict.fromkeys(map(chunk_of.__getitem__, values)))
             counts.append(len(words) - before)
             self._fields.extend((boost, average))
+        self._tokens += self._vocabulary.words.count(words[first:])
         self._field_counts.append(len(search))
-
-    def _count(self) -> None:
-        """Count the tokens of the documents added since the last time."""
-        vocabulary = self._vocabulary
-        pairs = ((vocabulary.text, self._chunks), (vocabulary.words, self._words))
-        for (chunks, used), counted in zip(pairs, self._counted, strict=True):
-            self._tokens += int(chunks.sizes()[np.array(used[counted:])].sum())
-        self._counted = (len(self._chunks), len(self._words))
 
     def finish(self) -> dict[str, NDArray[Any]]:
         """The segment of the documents added, and begin another one."""
         made = self._segment()
         self._begin()
         vocabulary = self._vocabulary
-        if vocabulary.remembered > MAX_REMEMBERED or vocabulary.size > MAX_CHARACTERS:
+        allowed = self._max_bytes // REMEMBERED_SHARE
+        if vocabulary.remembered > MAX_REMEMBERED or vocabulary.bytes > allowed:
             self._vocabulary = Vocabulary()
         return made
 

@@ -5,8 +5,7 @@ is analysed once and then stands for a chunk of tokens; a document is a list of 
 """
 
 from array import array
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,8 @@ _NONE = -1
 _NOTHING = Tokens((), ())
 PATH_WEIGHT = 8
 """Values that take as much memory as a path."""
+_VALUE_BYTES, _TERM_BYTES = 200, 200
+"""Memory that a value takes beside its characters, and a term with them."""
 
 
 class NumberedTerms(dict[str, int]):
@@ -52,6 +53,8 @@ class Chunks:
         self.starts = array("I", (0,))
         self.parts = array("I")
         """Chunk -> its number of positions."""
+        self._sizes = array("I")
+        """Chunk -> its number of tokens."""
 
     def spellings(self, prefix: str = "") -> _Spellings:
         """The numbers of tokens after a prefix, for `add`."""
@@ -70,6 +73,7 @@ class Chunks:
         for longer, place in found.wholes:
             terms.append(numbers[longer])
             places.append(2 * place)
+        self._sizes.append(len(terms) - self.starts[-1])
         self.starts.append(len(terms))
         self.parts.append(len(parts))
         return len(self.parts) - 1
@@ -82,28 +86,32 @@ class Chunks:
         """Chunk -> its number of positions."""
         return np.array(self.parts, np.int64)
 
-    def sizes(self) -> NDArray[np.int64]:
-        """Chunk -> its number of tokens."""
-        starts = np.array(self.starts, np.int64)
-        return starts[1:] - starts[:-1]
+    def count(self, chunks: Iterable[int]) -> int:
+        """How many tokens the chunks have together."""
+        return sum(map(self._sizes.__getitem__, chunks))
 
 
-class Remembering(dict[Scalar, int]):
-    """Text -> chunk, made when it is first asked for."""
+class _Values:
+    """The values seen in all paths, with their terms; held by each path, and holding none."""
 
-    def __init__(self, of_text: Callable[[str], int], of_scalar: Callable[[Scalar], int]) -> None:
-        self._of_text = of_text
-        self._of_scalar = of_scalar
+    __slots__ = ("characters", "exact", "exact_of", "text")
 
-    def __missing__(self, value: Scalar) -> int:
-        if isinstance(value, str):
-            chunk = self[value] = self._of_text(value)
-            return chunk
-        return self._of_scalar(value)  # not remembered here: 1, 1.0 and True are one key
+    def __init__(self) -> None:
+        self.characters = 0
+        """Of the values remembered."""
+        self.exact = NumberedTerms()
+        self.exact_of = array("i")
+        """Chunk of `text` -> number of its term in `exact`, -1 when there is none."""
+        self.text = Chunks()
+
+    def add(self, term: str | None, found: Tokens, numbers: _Spellings, whole: bool = False) -> int:
+        """The chunk of a value with its exact term."""
+        self.exact_of.append(_NONE if term is None else self.exact[term])
+        return self.text.add(found, numbers, whole)
 
 
-class Path:
-    """What is known of one path."""
+class Path(dict[Scalar, int]):
+    """Value of one path -> its chunk, made when it is first asked for."""
 
     __slots__ = (
         "_digests",
@@ -111,26 +119,29 @@ class Path:
         "_prose",
         "_refers",
         "_scalars",
-        "_vocabulary",
-        "chunks",
+        "_values",
         "path",
         "present",
         "whole",
     )
 
-    def __init__(self, path: str, vocabulary: "Vocabulary") -> None:
+    def __init__(self, path: str, values: _Values) -> None:
         self.path = path
-        self.present = vocabulary.exact[PRESENT + path]
+        self.present = values.exact[PRESENT + path]
         """Number of the term in `exact` that says that the path has a value."""
         self.whole = is_whole(path)
         self._refers = path.endswith(".id")
         self._digests: dict[tuple[Scalar, ...], bytes] = {}
         self._prose = is_prose(path)
-        self._vocabulary = vocabulary
-        self._numbers = vocabulary.text.spellings(path + SEPARATOR)
+        self._values = values
+        self._numbers = values.text.spellings(path + SEPARATOR)
         self._scalars: dict[tuple[type, Scalar], int] = {}
-        self.chunks = Remembering(self._of_text, self._of_scalar)
-        """Value -> chunk."""
+
+    def __missing__(self, value: Scalar) -> int:
+        if isinstance(value, str):
+            chunk = self[value] = self._of_text(value)
+            return chunk
+        return self._of_scalar(value)  # not remembered here: 1, 1.0 and True are one key
 
     def digests(self, values: tuple[Scalar, ...]) -> bytes:
         """The terms in `whole` of the texts among the values."""
@@ -140,7 +151,7 @@ class Path:
             known = b"".join([whole_term(self.path, text) for text in texts])
             if self._refers:
                 self._digests[values] = known
-                self._vocabulary.size += sum(map(len, texts))
+                self._values.characters += sum(map(len, texts))
         return known
 
     def _of_scalar(self, value: Scalar) -> int:
@@ -148,57 +159,87 @@ class Path:
         chunk = self._scalars.get(key)
         if chunk is None:
             term = exact_term(self.path, value)
-            chunk = self._scalars[key] = self._vocabulary.add(term, _NOTHING, self._numbers)
+            chunk = self._scalars[key] = self._values.add(term, _NOTHING, self._numbers)
         return chunk
 
     def _of_text(self, value: str) -> int:
-        vocabulary = self._vocabulary
-        vocabulary.size += len(value)
+        values = self._values
+        values.characters += len(value)
         found = tokens(value, self._prose)
         if self._prose:
-            return vocabulary.add(None, found, self._numbers)
+            return values.add(None, found, self._numbers)
         term = exact_term(self.path, value)
         whole = len(found.parts) == 1 and term is not None and found.parts[0] == keyword(value)
-        return vocabulary.add(term, found, self._numbers, whole)
+        return values.add(term, found, self._numbers, whole)
+
+
+class _Paths(dict[str, Path]):
+    def __init__(self, values: _Values) -> None:
+        self._values = values
+
+    def __missing__(self, path: str) -> Path:
+        found = self[path] = Path(path, self._values)
+        return found
+
+
+class SearchFieldTexts(dict[Scalar, int]):
+    """Value of a search field -> its chunk of `words`; one without tokens for what is no text."""
+
+    def __init__(self, words: Chunks, numbers: _Spellings, *, prose: bool) -> None:
+        self.characters = 0
+        """Of the values remembered."""
+        self._words = words
+        self._numbers = numbers
+        self._prose = prose
+        self._nothing = words.add(_NOTHING, numbers)
+
+    def __missing__(self, value: Scalar) -> int:
+        if not isinstance(value, str):
+            return self._nothing
+        self.characters += len(value)
+        chunk = self[value] = self._words.add(tokens(value, self._prose), self._numbers)
+        return chunk
 
 
 class Vocabulary:
-    """Everything numbered, for one or more segments."""
+    """Everything numbered, for one or more segments.
+
+    Nothing in a vocabulary refers back to it, so that its memory is free once it is let go, and not
+    only when the garbage collector looks for cycles.
+    """
 
     def __init__(self) -> None:
-        self.size = 0
-        """Characters of the values remembered."""
-        self.exact = NumberedTerms()
-        self.exact_of = array("i")
-        """Chunk of `text` -> number of its term in `exact`, -1 when there is none."""
-        self.text = Chunks()
+        self._values = _Values()
+        self.paths = _Paths(self._values)
         self.words = Chunks()
-        self.paths = _Paths(self)
-        self._word_numbers = self.words.spellings()
-        nothing = self.words.add(_NOTHING, self._word_numbers)
-        self.names = Remembering(partial(self._words, prose=False), lambda value: nothing)
-        """Text that is no sentence -> chunk of `words`; a chunk without tokens for all else."""
-        self.sentences = Remembering(partial(self._words, prose=True), lambda value: nothing)
+        numbers = self.words.spellings()
+        self.names = SearchFieldTexts(self.words, numbers, prose=False)
+        """Texts of search fields that are no sentences."""
+        self.sentences = SearchFieldTexts(self.words, numbers, prose=True)
+
+    @property
+    def exact(self) -> NumberedTerms:
+        """The terms of whole values."""
+        return self._values.exact
+
+    @property
+    def exact_of(self) -> "array[int]":
+        """Chunk of `text` -> number of its term in `exact`, -1 when there is none."""
+        return self._values.exact_of
+
+    @property
+    def text(self) -> Chunks:
+        """The chunks of the values of all paths."""
+        return self._values.text
 
     @property
     def remembered(self) -> int:
         """Number of values, those included that the paths weigh."""
         return len(self.exact_of) + len(self.words.parts) + PATH_WEIGHT * len(self.paths)
 
-    def add(self, term: str | None, found: Tokens, numbers: _Spellings, whole: bool = False) -> int:
-        """The chunk of a value with its exact term."""
-        self.exact_of.append(_NONE if term is None else self.exact[term])
-        return self.text.add(found, numbers, whole)
-
-    def _words(self, value: str, *, prose: bool) -> int:
-        self.size += len(value)
-        return self.words.add(tokens(value, prose), self._word_numbers)
-
-
-class _Paths(dict[str, Path]):
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
-
-    def __missing__(self, path: str) -> Path:
-        found = self[path] = Path(path, self._vocabulary)
-        return found
+    @property
+    def bytes(self) -> int:
+        """About how much memory the values and their terms take."""
+        characters = self._values.characters + self.names.characters + self.sentences.characters
+        terms = len(self.exact) + len(self.text.numbers) + len(self.words.numbers)
+        return characters + _VALUE_BYTES * self.remembered + _TERM_BYTES * terms

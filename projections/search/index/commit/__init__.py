@@ -1,1 +1,1 @@
-"""Commits of the index: written whole, opened, and followed as they come."""
+"""One commit after another: `commit_writer` writes them, `commit_follower` follows them."""

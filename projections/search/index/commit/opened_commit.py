@@ -5,21 +5,27 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from whoosh.index import TOC
 
+from domain.errors import StoreUnavailable
+from projections.search.index.commit.manifest import Manifest
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
 from projections.search.index.format.arrays import Arrays
 from projections.search.index.format.codec import Segment
-from projections.search.index.format.doc_ids import row
-from projections.search.index.format.storage import Manifest, Storage, map_arrays, read_toc, verify
+from projections.search.index.format.doc_ids import stored_document
+from projections.search.index.format.storage import INDEX, Storage, map_arrays
 
 
-class Opened(msgspec.Struct, frozen=True):
-    """The segments of a commit, those it shares with the one before as they were."""
+class OpenedCommit(msgspec.Struct, frozen=True):
+    """The segments of a commit; those that the commit before had too are not opened again."""
 
     manifest: Manifest
     segments: Mapping[str, Segment]
+    """Name -> segment, as the table of contents has it."""
     arrays: Mapping[str, Arrays]
+    """Name of a segment -> its arrays."""
     snapshot: Snapshot
+    """What searches read."""
 
     @property
     def live(self) -> int:
@@ -32,13 +38,13 @@ class Opened(msgspec.Struct, frozen=True):
         return self.manifest.position
 
     @property
-    def mark(self) -> str:
-        """The mark committed with them."""
-        return self.manifest.mark
+    def fingerprint(self) -> str:
+        """The text committed with the checkpoint."""
+        return self.manifest.fingerprint
 
     def digests(self) -> Mapping[str, tuple[int, int]]:
         """Kind -> number of its documents, and the sum of their digests modulo 2**64."""
-        found: dict[str, tuple[int, int]] = {}
+        figures: dict[str, tuple[int, int]] = {}
         for name, arrays in self.arrays.items():
             dead = self.segments[name].dead
             for code, offset in enumerate(arrays["kind.offsets"][:-1].tolist()):
@@ -47,25 +53,36 @@ class Opened(msgspec.Struct, frozen=True):
                 chosen = arrays["kind"] == code
                 if dead is not None:
                     chosen &= ~dead
-                count, total = found.get(kind, (0, 0))
+                count, total = figures.get(kind, (0, 0))
                 total += int(arrays["digest"][chosen].sum(dtype=np.uint64))
-                found[kind] = count + int(chosen.sum()), total % 2**64
-        return {kind: figures for kind, figures in found.items() if figures[0]}
+                figures[kind] = count + int(chosen.sum()), total % 2**64
+        return {kind: of_kind for kind, of_kind in figures.items() if of_kind[0]}
 
     def entries(self) -> Iterator[tuple[str, str, int]]:
         """Id, kind and digest of every document."""
         for name, arrays in self.arrays.items():
             segment = self.segments[name]
-            for number in range(segment.size):
-                if segment.dead is None or not segment.dead[number]:
-                    found = row(arrays, number)
-                    yield found.id, found.kind, found.digest
+            for doc_id in range(segment.size):
+                if segment.dead is None or not segment.dead[doc_id]:
+                    stored = stored_document(arrays, doc_id)
+                    yield stored.id, stored.kind, stored.digest
+
+
+def open_commit(
+    storage: Storage, schema: Any, manifest: Manifest, before: OpenedCommit | None
+) -> OpenedCommit:
+    """The manifest's commit, whose files were found to be whole.
+
+    Raises OSError when files are gone, as after a newer commit.
+    """
+    toc = TOC.read(storage, INDEX, gen=manifest.generation, schema=schema)
+    return open_segments(storage, manifest, toc.segments, before)
 
 
 def open_segments(
-    storage: Storage, manifest: Manifest, segments: Sequence[Segment], before: Opened | None
-) -> Opened:
-    """A commit whose files are known to be whole."""
+    storage: Storage, manifest: Manifest, segments: Sequence[Segment], before: OpenedCommit | None
+) -> OpenedCommit:
+    """A commit of these segments; those of the commit `before` are taken from it."""
     arrays: dict[str, Arrays] = {}
     views: list[SegmentView] = []
     known = {} if before is None else {view.name: view for view in before.snapshot.views}
@@ -81,21 +98,20 @@ def open_segments(
                 view = view.with_dead(segment.dead)
         views.append(view)
     snapshot = Snapshot(tuple(views), manifest.generation)
-    return Opened(manifest, {s.segment_id(): s for s in segments}, arrays, snapshot)
+    return OpenedCommit(manifest, {s.segment_id(): s for s in segments}, arrays, snapshot)
 
 
-def open_commit(
-    storage: Storage,
-    schema: Any,
-    manifest: Manifest,
-    before: Opened | None,
-    verified: dict[str, int],
-) -> Opened:
-    """The manifest's commit, once the checksums of new files are found right.
+def verify(storage: Storage, manifest: Manifest, checksums: dict[str, int]) -> None:
+    """Sum the manifest's files, but for those with the right sum in `checksums`, and add them.
 
-    Raises StoreUnavailable when one is wrong, OSError when files are gone, as after a newer
-    commit.
+    Raises StoreUnavailable that names a file whose sum is wrong. What the manifest does not name
+    leaves `checksums`.
     """
-    verify(storage, manifest, verified)
-    toc = read_toc(storage, manifest, schema)
-    return open_segments(storage, manifest, toc.segments, before)
+    for name in checksums.keys() - manifest.files.keys():
+        checksums.pop(name, None)
+    for name, crc in manifest.files.items():
+        if checksums.get(name) == crc:
+            continue
+        if storage.crc(name) != crc:
+            raise StoreUnavailable(f"the search index is damaged: checksum of {name} is wrong")
+        checksums[name] = crc

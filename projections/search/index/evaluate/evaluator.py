@@ -33,7 +33,7 @@ class Evaluator:
     def __init__(self, snapshot: Snapshot, view: SegmentView, nesting: Nesting) -> None:
         self._view = view
         self._nesting = nesting
-        self._leaves = Leaves(snapshot, view, nesting.check)
+        self._leaves = Leaves(snapshot, view, nesting.deadline.check)
         self._known: dict[tree.Node, Matches] = {}
 
     def restricted(self, allowed: Mask | None, filters: Iterable[tree.Node]) -> Mask | None:
@@ -86,7 +86,7 @@ class Evaluator:
         filters = [self.matches(inner) for inner in node.filter]
         should = [self.matches(inner) for inner in node.should]
         excluded = [clause for inner in node.must_not if (clause := self.matches(inner)).count]
-        self._nesting.check()
+        self._nesting.deadline.check()
         required = node.required
         if required > len(should):
             return nothing(self._view)
@@ -173,6 +173,11 @@ class Evaluator:
         for clause in excluded:
             mask = mask & ~clause.mask()
         return Dense(mask, found.dense() * mask)
+
+
+def evaluate(snapshot: Snapshot, view: SegmentView, nesting: Nesting, node: tree.Node) -> Matches:
+    """The documents of one segment that match the node."""
+    return Evaluator(snapshot, view, nesting).matches(node)
 
 
 def remembered_values(node: tree.Node) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.index.format.arrays import Inverted, ranges, starts
-from projections.search.index.format.schema import EXACT, TEXT, WHOLE, WORDS, Row
+from projections.search.index.format.schema import EXACT, TEXT, WHOLE, WORDS, StoredDocument
 from projections.search.index.format.weights import HIGHEST, K1
 
 Mask = NDArray[np.bool_]
@@ -31,7 +31,7 @@ _MAX_ALLOWED = 64
 _OVERHEAD = 200
 """Bytes of an entry beside its arrays."""
 _UNKNOWN = np.empty(0, np.bool_)
-_decode_row = msgspec.msgpack.Decoder(Row).decode
+_decode_stored = msgspec.msgpack.Decoder(StoredDocument).decode
 
 
 class Memory:
@@ -176,18 +176,18 @@ class SegmentView:
         return np.logical_and.reduce(masks) if masks else None
 
     @cached_property
-    def _row_places(self) -> tuple[memoryview, memoryview]:
+    def _stored_places(self) -> tuple[memoryview, memoryview]:
         return self.arrays["row.lexicon"].data, self.arrays["row.offsets"].data
 
-    def row(self, number: int) -> Row:
-        """What is kept of a document."""
-        data, offsets = self._row_places
-        return _decode_row(data[offsets[number] : offsets[number + 1]])
+    def stored(self, doc_id: int) -> StoredDocument:
+        """What the segment stores of a document."""
+        data, offsets = self._stored_places
+        return _decode_stored(data[offsets[doc_id] : offsets[doc_id + 1]])
 
-    def key(self, number: int) -> tuple[str, str]:
+    def key(self, doc_id: int) -> tuple[str, str]:
         """Name and id of a document, the order in which documents are numbered."""
-        row = self.row(number)
-        return str(row.sort[0] or ""), row.id
+        stored = self.stored(doc_id)
+        return str(stored.sort[0] or ""), stored.id
 
     def place(self, name: str, entity_id: str) -> int:
         """How many documents come before or at this name and id."""

@@ -16,7 +16,7 @@ from whoosh.matching import ListMatcher
 from whoosh.reading import TermInfo, TermNotFound
 
 from projections.search.index.format.arrays import Inverted
-from projections.search.index.format.doc_ids import row
+from projections.search.index.format.doc_ids import stored_document
 from projections.search.index.format.schema import FIELDS
 from projections.search.index.format.storage import map_arrays
 
@@ -275,5 +275,5 @@ class PerDocumentReader(base.PerDocumentReader):  # type: ignore[misc]
         return 1
 
     def stored_fields(self, docnum: int) -> dict[str, str]:
-        found = row(self._arrays, docnum)
-        return {"id": found.id, "kind": found.kind}
+        stored = stored_document(self._arrays, docnum)
+        return {"id": stored.id, "kind": stored.kind}

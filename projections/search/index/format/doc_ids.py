@@ -1,4 +1,8 @@
-"""Documents of a segment by number and by id."""
+"""Documents of a segment: what is stored of one, and its number by the id of its entity.
+
+Within a segment a document is known by its number, called `doc_id` in code: 0 for the first in the
+order of name and id.
+"""
 
 from collections.abc import Sequence
 
@@ -7,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.index.format.arrays import Arrays
-from projections.search.index.format.schema import WHOLE, Row
+from projections.search.index.format.schema import WHOLE, StoredDocument
 from projections.search.index.format.terms import WHOLE_SIZE, whole_term
 
-_decode = msgspec.msgpack.Decoder(Row).decode
+_decode = msgspec.msgpack.Decoder(StoredDocument).decode
 
 
 class _Id(msgspec.Struct, frozen=True, array_like=True):
-    """The beginning of a row."""
+    """The beginning of a StoredDocument."""
 
     id: str
 
@@ -22,28 +26,28 @@ class _Id(msgspec.Struct, frozen=True, array_like=True):
 _decode_id = msgspec.msgpack.Decoder(_Id).decode
 
 
-def row(arrays: Arrays, number: int) -> Row:
-    """What is kept of a document."""
-    return _decode(_row_bytes(arrays, number))
+def stored_document(arrays: Arrays, doc_id: int) -> StoredDocument:
+    """What the segment stores of the document with this number."""
+    return _decode(_stored_bytes(arrays, doc_id))
 
 
-def document_id(arrays: Arrays, number: int) -> str:
-    """The id alone, which is quicker."""
-    return _decode_id(_row_bytes(arrays, number)).id
+def document_id(arrays: Arrays, doc_id: int) -> str:
+    """The entity's id of the document with this number, which is quicker than all of it."""
+    return _decode_id(_stored_bytes(arrays, doc_id)).id
 
 
-def _row_bytes(arrays: Arrays, number: int) -> memoryview:
+def _stored_bytes(arrays: Arrays, doc_id: int) -> memoryview:
     offsets = arrays["row.offsets"]
-    return arrays["row.lexicon"].data[int(offsets[number]) : int(offsets[number + 1])]
+    return arrays["row.lexicon"].data[int(offsets[doc_id]) : int(offsets[doc_id + 1])]
 
 
 def id_terms(ids: Sequence[str]) -> NDArray[np.bytes_]:
-    """What `numbers` looks for."""
+    """The terms of entities' ids in `whole`: one of `WHOLE_SIZE` bytes for each."""
     return np.frombuffer(b"".join(whole_term("id", i) for i in ids), f"S{WHOLE_SIZE}")
 
 
-def numbers(arrays: Arrays, ids: Sequence[str], terms: NDArray[np.bytes_]) -> list[int]:
-    """The numbers of the documents with these ids, whose `id_terms` are `terms`."""
+def doc_ids_of(arrays: Arrays, ids: Sequence[str], terms: NDArray[np.bytes_]) -> list[int]:
+    """The numbers of the documents of entities with these ids, whose `id_terms` are `terms`."""
     lexicon = arrays[f"{WHOLE}.lexicon"].view(f"S{WHOLE_SIZE}")
     if not len(lexicon) or not len(terms):
         return []
@@ -53,8 +57,8 @@ def numbers(arrays: Arrays, ids: Sequence[str], terms: NDArray[np.bytes_]) -> li
     postings = arrays[f"{WHOLE}.starts"]
     documents = arrays[f"{WHOLE}.ids"]
     return [
-        int(number)
+        int(doc_id)
         for hit in hits.tolist()
-        for number in documents[int(postings[places[hit]]) : int(postings[places[hit] + 1])]
-        if document_id(arrays, int(number)) == ids[hit]
+        for doc_id in documents[int(postings[places[hit]]) : int(postings[places[hit] + 1])]
+        if document_id(arrays, int(doc_id)) == ids[hit]
     ]

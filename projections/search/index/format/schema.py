@@ -49,8 +49,8 @@ class ReadyTerms(fields.FieldType):  # type: ignore[misc]
         return bool(self.format.supports(name))
 
 
-class Row(msgspec.Struct, frozen=True, array_like=True):
-    """What is kept of a document beside its terms."""
+class StoredDocument(msgspec.Struct, frozen=True, array_like=True):
+    """What a segment stores of a document beside its terms, in the arrays named `row`."""
 
     id: str
     kind: str

@@ -18,10 +18,14 @@ class Stopped(Exception):
     """The engine is being closed."""
 
 
-class Merger:
-    """`merge_one` does one merge and tells whether there was one; it calls `check` often."""
+class MergeThread:
+    """Runs merges in the background; there is a thread only while there is something to merge."""
 
     def __init__(self, merge_one: Callable[[Callable[[], None]], bool]) -> None:
+        """`merge_one` does one merge, if one is due, and returns whether one was.
+
+        It is given a function to call often, which raises Stopped once this is closed.
+        """
         self._merge_one = merge_one
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None

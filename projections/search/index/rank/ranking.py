@@ -92,10 +92,10 @@ class _Part:
 
     def hit(self, at: int) -> EngineHit:
         """The hit at a place of the order."""
-        row = self._view.row(int(self.ids[at]))
+        stored = self._view.stored(int(self.ids[at]))
         score = self.scores[at] if self._place is None else None
-        value = score if self._place is None else row.sort[self._place]
-        return EngineHit(row.id, row.kind, score, (value, row.sort[_NAME], row.id))
+        value = score if self._place is None else stored.sort[self._place]
+        return EngineHit(stored.id, stored.kind, score, (value, stored.sort[_NAME], stored.id))
 
     def key(self, hit: EngineHit) -> Key:
         """What the hit is compared by."""

@@ -14,6 +14,7 @@ from projections.search import tree
 from projections.search.documents import SearchDocument
 from projections.search.engine import EngineHits, EngineQuery, Sort
 from projections.search.index.build.inverter import Inverter
+from projections.search.index.evaluate.deadline import Deadline
 from projections.search.index.evaluate.segments import Memory, SegmentView, Snapshot
 from projections.search.index.search_commit import search
 from projections.search.objects import object_reader
@@ -37,12 +38,17 @@ def view_of(name: str, documents: Sequence[SearchDocument], dead: Sequence[str] 
     for document in documents:
         inverter.add(document)
     view = SegmentView(name, inverter.finish())
-    buried = np.array([view.row(number).id in dead for number in range(view.size)], np.bool_)
+    buried = np.array([view.stored(number).id in dead for number in range(view.size)], np.bool_)
     return view.with_dead(buried)
 
 
 def run(views: Sequence[SegmentView], query: EngineQuery) -> EngineHits:
-    return search(Snapshot(views, 1), query, time.monotonic() + 60)
+    return search(Snapshot(views, 1), query, endless())
+
+
+def endless() -> Deadline:
+    """Time enough for whatever a test does."""
+    return Deadline(60, time.monotonic)
 
 
 leaves = st.one_of(
@@ -193,7 +199,8 @@ def test_search_restricts_to_kinds_and_leaves_out_soft_deleted():
 
 def test_search_answers_in_time_with_what_it_has():
     view = view_of("one", [found_document(1, ["alpha"])])
-    found = search(Snapshot([view], 1), EngineQuery(tree=tree.MatchAll()), time.monotonic() - 1)
+    over = Deadline(-1, time.monotonic)
+    found = search(Snapshot([view], 1), EngineQuery(tree=tree.MatchAll()), over)
     assert (found.timed_out, found.relation, found.total) == (True, "gte", 0)
 
 
@@ -259,10 +266,10 @@ def test_nested_needs_one_object_with_everything(node, ids):
     reader = object_reader(lambda wanted: {i: TABLES[i].encode() for i in wanted})
     query = EngineQuery(tree=tree.Nested("columns", node))
     snapshot = Snapshot([_tables()], 1)
-    found = search(snapshot, query, time.monotonic() + 60, reader)
+    found = search(snapshot, query, endless(), reader)
     assert {hit.id for hit in found.hits} == ids
     filtered = EngineQuery(tree=tree.MatchAll(), filter=tree.Nested("columns", node))
-    found = search(snapshot, filtered, time.monotonic() + 60, reader)
+    found = search(snapshot, filtered, endless(), reader)
     assert {hit.id for hit in found.hits} == ids
 
 
@@ -273,7 +280,7 @@ def test_nested_of_several_conditions_needs_the_objects(monkeypatch):
     monkeypatch.setattr("projections.search.index.evaluate.nested.MAX_CANDIDATES", 1)
     reader = object_reader(lambda wanted: {i: TABLES[i].encode() for i in wanted})
     with pytest.raises(InvalidInput, match="more than 1 documents"):
-        search(Snapshot([_tables()], 1), query, time.monotonic() + 60, reader)
+        search(Snapshot([_tables()], 1), query, endless(), reader)
 
 
 def test_searches_of_several_threads_answer_the_same():
@@ -292,7 +299,7 @@ def test_searches_of_several_threads_answer_the_same():
 
     def ask(number: int) -> bool:
         query = number % len(queries)
-        return search(snapshot, queries[query], time.monotonic() + 60) == alone[query]
+        return search(snapshot, queries[query], endless()) == alone[query]
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(ask, range(400)))

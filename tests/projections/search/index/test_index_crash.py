@@ -54,7 +54,7 @@ def test_index_is_whole_after_every_kill(tmp_path):
     print(f"seed {seed}")
     chance = random.Random(seed)
     path = tmp_path / "index"
-    root, here = Path(__file__).parents[3], Path(__file__).parent
+    root, here = Path(__file__).parents[4], Path(__file__).parent
     environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{here}"}
     script = _WRITER.format(module=Path(__file__).stem)
     checkpoint = 0
@@ -85,6 +85,6 @@ def _assert_no_orphans(path, checkpoint):
     engine.compact()
     engine.apply(changes(checkpoint + 1), checkpoint + 1)
     engine.close()
-    named = engine._storage.read("manifest.json").decode()
+    named = (path / "manifest.json").read_text()
     left = {file.name for file in path.iterdir()} - {"LOCK", "manifest.json"}
     assert {name for name in left if name not in named} == set()

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from projections.search.documents import SearchDocument
-from projections.search.index.build.inverter import Inverter
+from projections.search.index.build.inverter import TOKEN_BYTES, Inverter
 from projections.search.index.format import weights
 from projections.search.index.format.arrays import ArrayFile, Inverted, unpack
-from projections.search.index.format.schema import Row
+from projections.search.index.format.schema import StoredDocument
 from projections.search.index.format.terms import PRESENT, whole_term
 
 
@@ -68,7 +68,7 @@ def texts(arrays, name):
 
 def test_documents_are_numbered_by_name_and_id():
     arrays = segment(made("b"), made("a", "2"), made("a", "10"), made("", "0"))
-    rows = [msgspec.msgpack.decode(row, type=Row) for row in texts(arrays, "row")]
+    rows = [msgspec.msgpack.decode(row, type=StoredDocument) for row in texts(arrays, "row")]
     assert [row.id for row in rows] == ["0", "10", "2", "id-b"]
     assert rows[3].sort[0] == "b"
     assert arrays["sort.name.rank"].tolist() == [0, 1, 1, 2]
@@ -203,21 +203,39 @@ def test_finish_forgets_paths_when_they_are_many():
     assert held < 5_000_000
 
 
-def test_full_after_so_many_documents_or_tokens(monkeypatch):
-    monkeypatch.setattr("projections.search.index.build.inverter.MAX_DOCUMENTS", 2)
-    inverter = Inverter()
+def test_full_after_so_many_documents():
+    inverter = Inverter(max_documents=2)
     inverter.add(made("a"))
     assert not inverter.full
     inverter.add(made("b"))
     assert inverter.full
     inverter.finish()
     assert not inverter.full
-    monkeypatch.setattr("projections.search.index.build.inverter.MAX_DOCUMENTS", 1_000)
-    monkeypatch.setattr("projections.search.index.build.inverter.MAX_TOKENS", 5_000)
-    for number in range(256):
-        assert not inverter.full
-        inverter.add(made(f"n{number}", description=("a b c d e f g h i j",)))
-    assert inverter.full
+
+
+def wide(number):
+    """A document of 2,000 different values of ten words each."""
+    again = "some words that come again and again here"
+    values = tuple(f"{number}x{n} {again}" for n in range(2_000))
+    return made(f"wide{number}", columns_description=values)
+
+
+def test_making_a_segment_of_wide_documents_takes_about_the_bytes_estimated():
+    inverter = Inverter(max_bytes=20_000_000)
+    tracemalloc.start()
+    try:
+        added = 0
+        while not inverter.full:
+            inverter.add(wide(added))
+            added += 1
+        estimated = inverter.bytes
+        inverter.finish()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert estimated < 22_000_000 + TOKEN_BYTES * 40_000
+    assert 0.5 < peak / estimated < 1.5
+    assert 1 < added < 20
 
 
 def test_array_file_is_read_as_written():

@@ -5,9 +5,11 @@ import threading
 import pytest
 
 from projections.search.documents import SearchDocument
+from projections.search.index.commit.commit_follower import CommitFollower
+from projections.search.index.commit.commit_writer import CommitWriter
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.codec import Segment
-from projections.search.index.format.storage import INDEX
+from projections.search.index.format.storage import INDEX, Directory, Memory
 from projections.search.index.merge import merge_thread, tiers
 
 
@@ -21,16 +23,38 @@ def documents(*numbers, digest=1, kind="table"):
 
 
 @pytest.fixture(params=["memory", "directory"])
-def engine(request, tmp_path, monkeypatch):
+def storage(request, tmp_path):
+    if request.param == "memory":
+        return Memory()
+    (tmp_path / "index").mkdir()
+    return Directory(tmp_path / "index")
+
+
+@pytest.fixture
+def engine(storage, monkeypatch):
     """An engine that merges only when told."""
     monkeypatch.setattr("projections.search.index.engine.next_merge", lambda segments: [])
-    opened = WhooshEngine.open(None if request.param == "memory" else tmp_path / "index")
+    opened = WhooshEngine(storage, writable=True)
+    opened.reset()
     yield opened
     opened.close()
 
 
-def segments(engine):
-    return list(engine._current.existing().segments.values())
+@pytest.fixture
+def writer(storage):
+    """What writes the commits of an index that begins empty; it merges only when told."""
+    made = CommitWriter(storage, CommitFollower(storage))
+    made.reset()
+    return made
+
+
+def opened(storage):
+    """The newest commit as another process opens it."""
+    return CommitFollower(storage).existing()
+
+
+def segments(storage):
+    return list(opened(storage).segments.values())
 
 
 def entries(engine):
@@ -38,83 +62,103 @@ def entries(engine):
         return list(snapshot.entries())
 
 
+def held(entries):
+    """Id -> digest."""
+    return {document_id: digest for document_id, _, digest in entries}
+
+
 def found(engine):
-    return {document_id: digest for document_id, _, digest in entries(engine)}
+    return held(entries(engine))
 
 
-def test_compact_leaves_one_segment_without_dead(engine):
+def test_compact_leaves_one_segment_without_dead(engine, storage):
     for number in range(5):
         engine.apply(documents(number, number + 1, 100), number + 1)
     engine.apply({"id3": None}, 6)
     before = found(engine)
     engine.compact()
-    assert [s.doc_count_all() for s in segments(engine)] == [6]
+    assert [s.doc_count_all() for s in segments(storage)] == [6]
     assert found(engine) == before == {f"id{n}": 1_000 + n for n in (0, 1, 2, 4, 5, 100)}
     assert (engine.checkpoint(), engine.count()) == (6, 6)
     engine.apply(documents(2, digest=2), 7)
     assert found(engine)["id2"] == 2_002
 
 
-def test_documents_that_die_during_a_merge_stay_dead(engine):
-    engine.apply(documents(1, 2, 3), 1)
-    engine.apply(documents(4, 5), 2)
+def test_documents_that_die_during_a_merge_stay_dead(writer, storage):
+    writer.apply(documents(1, 2, 3), 1, "one")
+    writer.apply(documents(4, 5), 2, "two")
     done = []
 
     def commit_meanwhile():
         if not done:
             done.append(True)
-            engine.apply({"id1": None, **documents(4, 9, digest=2)}, 3)
+            writer.apply({"id1": None, **documents(4, 9, digest=2)}, 3, "three")
 
-    engine._merge(engine._current.existing(), segments(engine), commit_meanwhile)
-    assert found(engine) == {
+    writer.merge(opened(storage), segments(storage), commit_meanwhile)
+    newest = opened(storage)
+    assert held(newest.entries()) == {
         "id2": 1_002,
         "id3": 1_003,
         "id4": 2_004,
         "id5": 1_005,
         "id9": 2_009,
     }
-    assert sorted((s.doc_count(), s.doc_count_all()) for s in segments(engine)) == [(2, 2), (3, 5)]
-    assert (engine.checkpoint(), engine.count()) == (3, 5)
+    sizes = sorted((s.doc_count(), s.doc_count_all()) for s in newest.segments.values())
+    assert sizes == [(2, 2), (3, 5)]
+    assert (newest.position, newest.fingerprint, newest.live) == (3, "three", 5)
 
 
-def test_reset_during_a_merge_leaves_nothing(engine):
-    engine.apply(documents(1, 2, 3), 1)
-    engine.apply(documents(4, 5), 2)
+def test_reset_during_a_merge_leaves_nothing(writer, storage):
+    writer.apply(documents(1, 2, 3), 1, "one")
+    writer.apply(documents(4, 5), 2, "two")
     done = []
 
     def reset_meanwhile():
         if not done:
             done.append(True)
-            engine.reset()
+            writer.reset()
 
-    engine._merge(engine._current.existing(), segments(engine), reset_meanwhile)
-    assert (engine.checkpoint(), engine.count(), segments(engine)) == (0, 0, [])
+    writer.merge(opened(storage), segments(storage), reset_meanwhile)
+    newest = opened(storage)
+    assert (newest.position, newest.fingerprint, newest.live) == (0, "", 0)
+    assert list(newest.segments) == []
+
+
+class BesideMerges(Directory):
+    """A directory in which a merge does something before it writes."""
+
+    def __init__(self, path, before_merge):
+        super().__init__(path)
+        self._before_merge = before_merge
+
+    def create_file(self, name, **kwargs):
+        if threading.current_thread().name == "merges":
+            self._before_merge()
+        return super().create_file(name, **kwargs)
 
 
 def test_merge_that_fails_loses_nothing_and_is_repeated(tmp_path, monkeypatch):
     monkeypatch.setattr(merge_thread, "_RETRY", 0.0)
-    engine = WhooshEngine.open(tmp_path)
     fails = threading.Event()
     fails.set()
-    real = engine._merge
 
-    def merge(opened, group, check):
+    def fail():
         if fails.is_set():
             raise OSError("disk full")
-        real(opened, group, check)
 
-    monkeypatch.setattr(engine, "_merge", merge)
+    engine = WhooshEngine(BesideMerges(tmp_path, fail), writable=True)
+    engine.reset()
     for number in range(tiers.MERGE_AT * 2):
         engine.apply(documents(number), number + 1)
-    engine._merger.wait()
+    engine.wait_for_merges()
     expected = {f"id{n}": 1_000 + n for n in range(tiers.MERGE_AT * 2)}
     assert found(engine) == expected
-    assert len(segments(engine)) == tiers.MERGE_AT * 2
+    assert len(segments(Directory(tmp_path))) == tiers.MERGE_AT * 2
     fails.clear()
     engine.apply({}, 99)
-    engine._merger.wait()
+    engine.wait_for_merges()
     assert found(engine) == expected
-    assert len(segments(engine)) < tiers.MERGE_AT
+    assert len(segments(Directory(tmp_path))) < tiers.MERGE_AT
     engine.close()
     again = WhooshEngine.open(tmp_path)
     assert (again.rebuild_reason, again.checkpoint(), found(again)) == (None, 99, expected)
@@ -122,26 +166,26 @@ def test_merge_that_fails_loses_nothing_and_is_repeated(tmp_path, monkeypatch):
 
 
 def test_compact_beside_merges_in_the_background_leaves_one_segment():
-    engine = WhooshEngine.open(None)
+    storage = Memory()
+    engine = WhooshEngine(storage, writable=True)
+    engine.reset()
     for number in range(40):
         engine.apply(documents(number), number + 1)
     engine.compact()
-    assert len(segments(engine)) == 1
+    assert len(segments(storage)) == 1
     assert engine.count() == 40
     engine.close()
 
 
 def test_close_abandons_a_merge_and_the_next_commit_removes_its_file(tmp_path):
-    engine = WhooshEngine.open(tmp_path)
     started, go_on = threading.Event(), threading.Event()
-    real = engine._merger.check
 
-    def check():
+    def wait():
         started.set()
         assert go_on.wait(10)
-        real()
 
-    engine._merger.check = check  # type: ignore[method-assign]
+    engine = WhooshEngine(BesideMerges(tmp_path, wait), writable=True)
+    engine.reset()
     for number in range(tiers.MERGE_AT):
         engine.apply(documents(number), number + 1)
     assert started.wait(10)
@@ -149,7 +193,7 @@ def test_close_abandons_a_merge_and_the_next_commit_removes_its_file(tmp_path):
     engine.close()
     again = WhooshEngine.open(tmp_path)
     assert again.count() == tiers.MERGE_AT
-    assert len(segments(again)) == tiers.MERGE_AT
+    assert len(segments(Directory(tmp_path))) == tiers.MERGE_AT
     again.compact()
     assert len(list(tmp_path.glob("*.arrays"))) == 1
     again.close()
@@ -159,18 +203,18 @@ def test_many_small_commits_leave_few_segments(tmp_path):
     engine = WhooshEngine.open(tmp_path)
     for number in range(150):
         engine.apply(documents(number % 60, digest=number), number + 1)
-    engine._merger.wait()
+    engine.wait_for_merges()
     assert engine.count() == 60
-    assert len(segments(engine)) <= tiers.MAX_SEGMENTS
+    assert len(segments(Directory(tmp_path))) <= tiers.MAX_SEGMENTS
     expected = {f"id{n % 60}": n * 1_000 + n % 60 for n in range(150)}
     assert found(engine) == expected
     engine.close()
 
 
-def test_batch_larger_than_a_segment_makes_several(engine, monkeypatch):
+def test_batch_larger_than_a_segment_makes_several(engine, storage, monkeypatch):
     monkeypatch.setattr("projections.search.index.build.inverter.MAX_DOCUMENTS", 10)
     engine.apply(documents(*range(25)), 1)
-    assert sorted(s.doc_count() for s in segments(engine)) == [5, 10, 10]
+    assert sorted(s.doc_count() for s in segments(storage)) == [5, 10, 10]
     assert len(found(engine)) == 25
 
 

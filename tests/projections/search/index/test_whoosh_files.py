@@ -12,8 +12,9 @@ import pytest
 from domain.errors import StoreUnavailable
 from projections.search.documents import SearchDocument
 from projections.search.engine import EngineQuery
-from projections.search.index.commit import current_commit
+from projections.search.index.commit import commit_follower
 from projections.search.index.engine import WhooshEngine
+from projections.search.index.format.storage import LOCK, Directory
 from projections.search.tree import MatchAll
 
 EVERYTHING = EngineQuery(tree=MatchAll(), size=1_000)
@@ -81,7 +82,7 @@ def test_open_of_a_damaged_index_begins_anew_and_never_serves_it(filled, place, 
 
 
 def test_open_after_the_search_fields_changed_begins_anew(filled, monkeypatch):
-    monkeypatch.setattr(current_commit, "schema_digest", lambda: 1)
+    monkeypatch.setattr(commit_follower, "schema_digest", lambda: 1)
     engine = WhooshEngine.open(filled)
     assert engine.checkpoint() == 0
     assert engine.rebuild_reason == "the search index was made for other fields or kinds"
@@ -113,8 +114,11 @@ def test_closed_engine_refuses(path):
 
 def test_second_writer_waits_its_turn(filled):
     one, two = WhooshEngine.open(filled), WhooshEngine.open(filled)
-    with one._locked(), pytest.raises(StoreUnavailable, match="another process"):
+    lock = Directory(filled).lock(LOCK)
+    assert lock.acquire()
+    with pytest.raises(StoreUnavailable, match="another process"):
         two.apply(documents(8), 5)
+    lock.release()
     two.apply(documents(8), 5)
     one.apply(documents(9), 6)
     assert two.count() == 9
@@ -122,17 +126,54 @@ def test_second_writer_waits_its_turn(filled):
     two.close()
 
 
-@pytest.mark.parametrize("step", ["sync", "rename_file", "create_file", "crc"])
-def test_failed_commit_changes_nothing_and_the_next_one_works(filled, monkeypatch, step):
-    engine = WhooshEngine.open(filled)
+class FullDisk(Directory):
+    """A directory in which the steps named in `failing` do not work."""
 
-    def fail(*args, **kwargs):
-        raise OSError("disk full")
+    failing: frozenset[str] = frozenset()
 
-    with monkeypatch.context() as patched:
-        patched.setattr(engine._storage, step, fail)
-        with pytest.raises(StoreUnavailable, match="disk full"):
-            engine.apply(documents(1, 9, word="other"), 9)
+    def _attempt(self, step):
+        if step in self.failing:
+            raise OSError("disk full")
+
+    def sync(self, names):
+        self._attempt("sync")
+        super().sync(names)
+
+    def rename_file(self, oldname, newname, safe=False):
+        self._attempt("rename_file")
+        super().rename_file(oldname, newname, safe)
+
+    def create_file(self, name, **kwargs):
+        self._attempt("create_file")
+        return super().create_file(name, **kwargs)
+
+    def crc(self, name):
+        self._attempt("crc")
+        return super().crc(name)
+
+    def lock(self, name):
+        self._attempt("lock")
+        return super().lock(name)
+
+
+WRITING_STEPS = ["sync", "rename_file", "create_file", "crc", "lock"]
+WRITES = {
+    "apply": lambda engine: engine.apply(documents(1, 9, word="other"), 9),
+    "reset": lambda engine: engine.reset(),
+    "compact": lambda engine: engine.compact(),
+}
+
+
+@pytest.mark.parametrize("step", WRITING_STEPS)
+@pytest.mark.parametrize("write", WRITES)
+def test_write_that_fails_says_so_changes_nothing_and_the_next_one_works(filled, write, step):
+    storage = FullDisk(filled)
+    engine = WhooshEngine(storage, writable=True)
+    assert engine.count() == 7
+    storage.failing = frozenset({step})
+    with pytest.raises(StoreUnavailable, match="the search index cannot be written: disk full"):
+        WRITES[write](engine)
+    storage.failing = frozenset()
     assert (engine.checkpoint(), engine.count()) == (4, 7)
     engine.apply(documents(9), 9)
     assert (engine.checkpoint(), engine.count()) == (9, 8)
@@ -144,9 +185,10 @@ import os, sys
 from pathlib import Path
 from projections.search.documents import SearchDocument
 from projections.search.index.engine import WhooshEngine
-engine = WhooshEngine.open(Path(sys.argv[1]))
+from projections.search.index.format.storage import Directory
+storage = Directory(Path(sys.argv[1]))
+engine = WhooshEngine(storage, writable=True)
 step, count = sys.argv[2], int(sys.argv[3])
-storage = engine._storage
 real = getattr(storage, step)
 def stop(*args, **kwargs):
     global count
@@ -163,7 +205,7 @@ engine.apply({"id1": None, "id9": SearchDocument("id9", "table", False, {}, {"na
     ("step", "count"), [("create_file", 0), ("sync", 0), ("sync", 1), ("rename_file", 1)]
 )
 def test_killed_commit_leaves_the_one_before(filled, step, count):
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     command = [sys.executable, "-W", "ignore", "-c", _KILLED, str(filled), step, str(count)]
     ended = subprocess.run(command, cwd=root, env={**os.environ, "PYTHONPATH": str(root)})
     assert ended.returncode == 9
@@ -199,3 +241,74 @@ def test_searches_run_beside_commits_and_see_whole_ones(path):
     assert reader.checkpoint() == 15
     writer.close()
     reader.close()
+
+
+class SlowSums(Directory):
+    """A directory whose checksums of segments are not made before `go_on` is set."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.go_on = threading.Event()
+        self.go_on.set()
+        self.asked = threading.Event()
+        """Set once a checksum was asked for."""
+
+    def crc(self, name):
+        self.asked.set()
+        assert self.go_on.wait(30)
+        return super().crc(name)
+
+
+def ids(hits):
+    return {hit.id for hit in hits.hits}
+
+
+@pytest.fixture
+def merged_meanwhile(filled, monkeypatch):
+    """A reader's storage that begins to sum when asked, and the engine that reads it.
+
+    The reader has opened a commit that was followed by a document more and a merge of everything,
+    of which the file counts as large.
+    """
+    monkeypatch.setattr(commit_follower, "SUMMED_IN_SEARCH", 0)
+    storage = SlowSums(filled)
+    reader = WhooshEngine(storage, writable=False)
+    assert reader.count() == 7
+    storage.go_on.clear()
+    storage.asked.clear()
+    writer = WhooshEngine.open(filled)
+    writer.apply(documents(8), 5)
+    writer.compact()
+    writer.close()
+    yield storage, reader
+    storage.go_on.set()
+    reader.close()
+
+
+def test_searches_go_on_while_a_merged_file_is_summed(merged_meanwhile):
+    storage, reader = merged_meanwhile
+    older = {f"id{n}" for n in range(1, 8)}
+    while not storage.asked.is_set():
+        assert ids(reader.search(EVERYTHING)) == older
+    assert ids(reader.search(EVERYTHING)) == older
+    storage.go_on.set()
+    assert reader.checkpoint() == 5
+    assert ids(reader.search(EVERYTHING)) == older | {"id8"}
+
+
+def test_damage_found_while_searches_go_on_is_never_served(merged_meanwhile, filled):
+    storage, reader = merged_meanwhile
+    (merged,) = filled.glob("*.arrays")
+    data = bytearray(merged.read_bytes())
+    data[len(data) // 2] ^= 0x55
+    merged.write_bytes(data)
+    storage.go_on.set()
+    with pytest.raises(StoreUnavailable, match="checksum"):
+        reader.checkpoint()
+
+    def search_on():
+        while True:
+            assert "id8" not in ids(reader.search(EVERYTHING))
+
+    with pytest.raises(StoreUnavailable, match="checksum"):
+        search_on()

@@ -1,0 +1,196 @@
+"""Follows the commits of an index, by whichever process they are made.
+
+The manifest is looked at by a stat. A new commit is opened once the checksums of its new files are
+found right: a search does that itself where they are small, and leaves large ones, as a merge
+makes, to a thread, while searches go on with the commit before.
+"""
+
+import threading
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from domain.errors import StoreUnavailable
+from projections.search.index.commit.manifest import Manifest, read_manifest
+from projections.search.index.commit.opened_commit import (
+    OpenedCommit,
+    open_commit,
+    open_segments,
+    verify,
+)
+from projections.search.index.evaluate.segments import Snapshot
+from projections.search.index.format.codec import Segment
+from projections.search.index.format.schema import schema, schema_digest
+from projections.search.index.format.storage import Storage
+
+SUMMED_IN_SEARCH = 4_000_000
+"""Bytes of new files that a search sums itself, which takes some milliseconds."""
+_LOOK_EVERY = 0.003
+"""Seconds between looks of searches for a newer commit."""
+_RETRY = 1.0
+"""Seconds after which a commit that could not be opened is tried again."""
+_ATTEMPTS = 5
+_DAMAGED = (OSError, EOFError, ValueError, KeyError, IndexError, TypeError, AttributeError)
+"""What reading files raises that are not as they were written; Whoosh has no error for it."""
+
+
+class _Failure(msgspec.Struct, frozen=True):
+    """Why a commit could not be opened by the thread for large ones."""
+
+    stamp: object
+    """Of the manifest."""
+    retry_at: float
+    """Seconds of the monotonic clock."""
+    message: str
+
+
+class CommitFollower:
+    """Gives the newest commit to any thread; what it gives stays as it is."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.schema = schema()
+        self.digest = schema_digest()
+        """What the index must have been made for."""
+        self.checksums: dict[str, int] = {}
+        """File name -> CRC-32, of files that were found right, or made here."""
+        self._storage = storage
+        self._opening = threading.Lock()
+        self._opener: threading.Thread | None = None
+        self._opened: OpenedCommit | None = None
+        self._stamp: object = None
+        """Of the manifest of the commit that is open."""
+        self._failure: _Failure | None = None
+        self._look_at = 0.0
+        self._closed = False
+
+    @property
+    def generation(self) -> int:
+        """Number of the last commit seen, -1 when there was none."""
+        return -1 if self._opened is None else self._opened.manifest.generation
+
+    def close(self) -> None:
+        """Release the files; refuse from now on."""
+        self._closed = True
+        self._opened = None
+
+    def snapshot(self) -> Snapshot:
+        """What searches read: a commit at most some milliseconds old, or one whose successor is
+        still being summed by another thread.
+
+        Waits for checksums only when no commit is open yet. Raises StoreUnavailable.
+        """
+        opened = self._opened
+        if opened is None:
+            return self.existing().snapshot
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + _LOOK_EVERY
+            self._look()
+            opened = self._opened or opened
+        return opened.snapshot
+
+    def existing(self) -> OpenedCommit:
+        """The newest commit; StoreUnavailable when there is none, or it is damaged."""
+        opened = self.newest()
+        if opened is None:
+            raise StoreUnavailable("there is no search index yet")
+        return opened
+
+    def newest(self) -> OpenedCommit | None:
+        """The newest commit, None before the first; waits until it is summed and open.
+
+        Raises StoreUnavailable when it is damaged.
+        """
+        self._refuse_closed()
+        if self._storage.manifest_stamp() != self._stamp:
+            with self._opening:
+                self._open_newest()
+        return self._opened
+
+    def show(self, manifest: Manifest, segments: Sequence[Segment]) -> None:
+        """Show a commit of this process, whose files need not be summed again."""
+        with self._opening:
+            self._opened = open_segments(self._storage, manifest, segments, self._opened)
+            self._stamp = self._storage.manifest_stamp()
+            self.checksums = dict(manifest.files)
+
+    def _look(self) -> None:
+        """Open a newer commit, or have a thread open it when there is much to be summed.
+
+        Raises StoreUnavailable when that thread found the commit damaged.
+        """
+        self._refuse_closed()
+        stamp = self._storage.manifest_stamp()
+        if stamp == self._stamp:
+            return
+        # Without the lock another thread is about to open it.
+        if self._opening.acquire(blocking=False):
+            try:
+                if self._bytes_to_sum() <= SUMMED_IN_SEARCH:
+                    self._open_newest()
+                elif self._opener is None and not self._is_to_wait(stamp):
+                    self._opener = threading.Thread(
+                        target=self._open_in_background, name="search-commit", daemon=True
+                    )
+                    self._opener.start()
+            finally:
+                self._opening.release()
+        failure = self._failure
+        if failure is not None and failure.stamp == stamp:
+            raise StoreUnavailable(failure.message)
+
+    def _open_in_background(self) -> None:
+        with self._opening:
+            try:
+                self._open_newest()
+            except StoreUnavailable as error:
+                stamp = self._storage.manifest_stamp()
+                self._failure = _Failure(stamp, time.monotonic() + _RETRY, error.message)
+            finally:
+                self._opener = None
+
+    def _is_to_wait(self, stamp: object) -> bool:
+        """Whether opening the commit of this manifest failed so lately that it is not tried."""
+        failure = self._failure
+        return (
+            failure is not None and failure.stamp == stamp and time.monotonic() < failure.retry_at
+        )
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise StoreUnavailable("the search index is closed")
+
+    def _bytes_to_sum(self) -> int:
+        """Bytes of the files of the newest commit that were not found right before."""
+        manifest = read_manifest(self._storage)
+        if manifest is None:
+            return 0
+        new = [name for name, crc in manifest.files.items() if self.checksums.get(name) != crc]
+        try:
+            return sum(self._storage.file_length(name) for name in new)
+        except (OSError, KeyError):
+            return 0  # a newer commit removed it, which opening finds out as well
+
+    def _open_newest(self) -> None:
+        """Open the newest commit unless it is open; `_opening` must be held."""
+        stamp = self._storage.manifest_stamp()
+        if stamp != self._stamp:
+            opened = self._read()
+            if not self._closed:
+                self._opened, self._stamp, self._failure = opened, stamp, None
+
+    def _read(self) -> OpenedCommit | None:
+        """Sum and open the newest commit, again when a newer one removes its files meanwhile."""
+        for attempt in range(_ATTEMPTS):
+            manifest = read_manifest(self._storage)
+            if manifest is None:
+                return None
+            if manifest.schema != self.digest:
+                raise StoreUnavailable("the search index was made for other fields or kinds")
+            try:
+                verify(self._storage, manifest, self.checksums)
+                return open_commit(self._storage, self.schema, manifest, self._opened)
+            except _DAMAGED as error:
+                if read_manifest(self._storage) == manifest and attempt:
+                    raise StoreUnavailable(f"the search index is damaged: {error!r}") from error
+        raise StoreUnavailable("the search index changes too fast to be opened")

@@ -1,0 +1,198 @@
+"""Writes commits: the only place where files of an index are made, named and removed.
+
+A commit is made in this order, and counts from the last step on:
+
+1. the arrays of each new segment are written to a file of their own;
+2. Whoosh's table of contents names the segments, the old ones with what died of them since;
+3. new files are summed (CRC-32) and synced;
+4. the manifest that names all files is written, synced and renamed into place;
+5. files that no manifest names any more are removed.
+
+A merge does step 1 beside other commits, and the rest as a commit at the position that it finds.
+"""
+
+import contextlib
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from whoosh.index import TOC
+
+from domain.errors import StoreUnavailable
+from projections.search.documents import SearchDocument
+from projections.search.index.build.inverter import Inverter
+from projections.search.index.commit.commit_follower import CommitFollower
+from projections.search.index.commit.manifest import Manifest, write_manifest
+from projections.search.index.commit.opened_commit import OpenedCommit
+from projections.search.index.format.arrays import ArrayFile
+from projections.search.index.format.codec import EXTENSION, Segment
+from projections.search.index.format.doc_ids import doc_ids_of, id_terms
+from projections.search.index.format.storage import INDEX, LOCK, MANIFEST, Storage
+from projections.search.index.merge.merging import Part, merge
+
+_MANY = 256
+"""Documents in a commit from which on it is worth to remember their values for the next one."""
+
+
+class CommitWriter:
+    """Writes an index; several may, in threads and processes, and take turns by its lock.
+
+    Every method raises StoreUnavailable when it could not write; then nothing was committed.
+    """
+
+    def __init__(self, storage: Storage, follower: CommitFollower) -> None:
+        """`follower` is shown each commit, so that this process need not read it again."""
+        self._storage = storage
+        self._follower = follower
+        self._turn = threading.Lock()
+        self._unfinished: set[str] = set()
+        """Files of merges that no commit names yet."""
+        self._inverter: Inverter | None = None
+
+    def forget(self) -> None:
+        """Let go of what is remembered from one commit to the next."""
+        self._inverter = None
+
+    def reset(self) -> None:
+        """Commit an index without documents, at checkpoint 0."""
+        with self._writing():
+            generation = self._follower.generation + 1
+            self._commit(Manifest(generation, 0, self._follower.digest, {}), [])
+
+    def apply(
+        self, documents: Mapping[str, SearchDocument | None], position: int, fingerprint: str
+    ) -> Sequence[Segment]:
+        """Replace, add or (None) remove documents by id; returns the segments of the commit."""
+        with self._writing():
+            opened = self._follower.existing()
+            segments = [*_without(opened, list(documents)), *self._write(documents)]
+            self._commit(opened.manifest.after(position, fingerprint), segments)
+            return segments
+
+    def merge(
+        self, opened: OpenedCommit, group: Sequence[Segment], check: Callable[[], None]
+    ) -> None:
+        """Write one segment for those of the group, and commit it in their place.
+
+        Commits go on meanwhile: what died since `opened` is dead in the new segment too, and when
+        a segment of the group is gone, nothing happens. `check` is called often; what it raises
+        ends the merge.
+        """
+        parts = [Part(opened.arrays[segment.segment_id()], segment.dead) for segment in group]
+        merged = Segment(INDEX, sum(segment.doc_count() for segment in group))
+        self._unfinished.add(merged.file)
+        try:
+            with _write_errors():
+                with self._arrays_of(merged) as file:
+                    renumbered = merge(parts, file, check)
+                self._storage.sync([merged.file])
+                crc = self._storage.crc(merged.file)
+            with self._writing():
+                newest = self._follower.existing()
+                names = [segment.segment_id() for segment in group]
+                if all(name in newest.segments for name in names):
+                    for name, new in zip(names, renumbered, strict=True):
+                        dead = newest.segments[name].dead
+                        if dead is not None:
+                            died = new[dead]
+                            merged = merged.with_dead(died[died >= 0])
+                    others = [s for name, s in newest.segments.items() if name not in names]
+                    self._follower.checksums[merged.file] = crc
+                    manifest = newest.manifest.after(newest.position, newest.fingerprint)
+                    self._commit(manifest, [*others, merged])
+        finally:
+            self._unfinished.discard(merged.file)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Keep out other writers, in this process and in others."""
+        with self._turn, _write_errors():
+            lock = self._storage.lock(LOCK)
+            if not lock.acquire():
+                raise StoreUnavailable("another process is writing the search index")
+            try:
+                yield
+            finally:
+                lock.release()
+
+    def _write(self, documents: Mapping[str, SearchDocument | None]) -> Iterator[Segment]:
+        """Write new segments of the documents, each of which is asked for once."""
+        inverter = (self._inverter if len(documents) >= _MANY else None) or Inverter()
+        self._inverter = None
+        for document in documents.values():
+            if document is None:
+                continue
+            inverter.add(document)
+            if inverter.full:
+                yield self._write_segment(inverter.finish())
+        if len(inverter):
+            yield self._write_segment(inverter.finish())
+        if len(documents) >= _MANY:
+            self._inverter = inverter
+
+    def _write_segment(self, arrays: dict[str, NDArray[Any]]) -> Segment:
+        segment = Segment(INDEX, len(arrays["deleted"]))
+        with self._arrays_of(segment) as file:
+            for name, array in arrays.items():
+                file.put(name, array)
+            file.finish()
+        return segment
+
+    @contextmanager
+    def _arrays_of(self, segment: Segment) -> Iterator[ArrayFile]:
+        """The new file of a segment's arrays."""
+        stream = segment.create_file(self._storage, EXTENSION)
+        try:
+            yield ArrayFile(stream)
+        finally:
+            stream.close()
+
+    def _commit(self, manifest: Manifest, segments: Sequence[Segment]) -> None:
+        """Steps 2 to 5, of the segments that have documents; this writer must have its turn."""
+        storage, follower = self._storage, self._follower
+        segments = [segment for segment in segments if segment.doc_count()]
+        toc = TOC(follower.schema, segments, manifest.generation)
+        toc.write(storage, INDEX)
+        known = follower.checksums
+        names = [segment.file for segment in segments]
+        fresh = [
+            str(TOC._filename(INDEX, manifest.generation)),
+            *(name for name in names if name not in known),
+        ]
+        files = {name: known[name] for name in names if name in known}
+        files |= {name: storage.crc(name) for name in fresh}
+        storage.sync(fresh)
+        made = msgspec.structs.replace(manifest, files=files)
+        write_manifest(storage, made)
+        follower.show(made, segments)
+        self._remove_all_but({*files, *self._unfinished, MANIFEST, LOCK})
+
+    def _remove_all_but(self, kept: Collection[str]) -> None:
+        """Remove the files of older commits and of failed ones."""
+        for name in self._storage.list():
+            if name not in kept:
+                # What cannot be removed now is tried again after the next commit.
+                with contextlib.suppress(OSError, NameError):
+                    self._storage.delete_file(name)
+
+
+@contextmanager
+def _write_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreUnavailable(f"the search index cannot be written: {error}") from error
+
+
+def _without(opened: OpenedCommit, ids: Sequence[str]) -> list[Segment]:
+    """The segments, with the documents of these ids dead."""
+    terms = id_terms(ids)
+    segments = []
+    for name, segment in opened.segments.items():
+        replaced = doc_ids_of(opened.arrays[name], ids, terms)
+        segments.append(segment.with_dead(np.array(replaced, np.int64)) if replaced else segment)
+    return segments

@@ -1,0 +1,31 @@
+"""The time that a search may take, by a clock that is given."""
+
+from collections.abc import Callable
+
+Clock = Callable[[], float]
+"""Seconds from a fixed moment, never going back."""
+_OBJECTS_SHARE = 0.75
+
+
+class OutOfTime(Exception):
+    """The deadline of a search has come."""
+
+
+class Deadline:
+    """When a search ends, and when it stops to read objects so that the rest of it gets done."""
+
+    def __init__(self, seconds: float, clock: Clock) -> None:
+        """The time begins now."""
+        begins = clock()
+        self._clock = clock
+        self._ends = begins + seconds
+        self._objects_end = begins + seconds * _OBJECTS_SHARE
+
+    def check(self) -> None:
+        """Raise OutOfTime when the deadline has come."""
+        if self._clock() > self._ends:
+            raise OutOfTime
+
+    def is_near(self) -> bool:
+        """Whether three quarters of the time are over."""
+        return self._clock() > self._objects_end
