@@ -7,9 +7,9 @@ from uuid import NAMESPACE_URL, uuid5
 
 import msgspec
 import pytest
-from domain.event_store.log import EventLog, open_event_log
 
-from domain.event_store.port import RecordedEvent
+from domain.event_store.opening import open_event_log
+from domain.event_store.port import EventStore, RecordedEvent
 from domain.events import EntityCreated
 from projections.search import bulk_build
 from projections.search.documents import SearchDocument
@@ -35,13 +35,13 @@ class Counting(WhooshEngine):
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Iterator[EventLog]:
-    opened = open_event_log(tmp_path / "events.db")
+def log(tmp_path: Path) -> Iterator[EventStore]:
+    opened = open_event_log(str(tmp_path / "events.db"))
     yield opened
     opened.close()
 
 
-def create(log: EventLog, widths: Sequence[int]) -> None:
+def create(log: EventStore, widths: Sequence[int]) -> None:
     """A table with so many columns for each width."""
     for number, width in enumerate(widths):
         name = f"t{number:03}"
@@ -59,14 +59,14 @@ def create(log: EventLog, widths: Sequence[int]) -> None:
         log.append([RecordedEvent(str(uuid5(NAMESPACE_URL, name)), 1, event)])
 
 
-def load(log: EventLog, engine: WhooshEngine) -> list[tuple[int, int]]:
+def load(log: EventStore, engine: WhooshEngine) -> list[tuple[int, int]]:
     seen: list[tuple[int, int]] = []
     bulk_build.load(engine, log, lambda done, total: seen.append((done, total)))
     return seen
 
 
 def test_load_commits_when_the_entities_have_so_many_bytes(
-    log: EventLog, monkeypatch: pytest.MonkeyPatch
+    log: EventStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk_build, "BYTES_PER_COMMIT", 20_000)
     create(log, [100] * 10)  # each has some 10 kB
@@ -78,7 +78,7 @@ def test_load_commits_when_the_entities_have_so_many_bytes(
     assert (engine.checkpoint(), engine.count()) == (10, 10)
 
 
-def test_load_commits_small_entities_together(log: EventLog) -> None:
+def test_load_commits_small_entities_together(log: EventStore) -> None:
     create(log, [1] * 250)
     engine = Counting()
     load(log, engine)
@@ -87,14 +87,14 @@ def test_load_commits_small_entities_together(log: EventLog) -> None:
 
 
 def test_load_takes_as_much_memory_for_many_wide_entities_as_for_few(
-    log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    log: EventStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk_build, "BYTES_PER_COMMIT", 100_000)
     monkeypatch.setattr("projections.search.index.build.inverter.MAX_BYTES", 1_000_000)
     # Fewer segments than are merged, as a merge takes memory of its own.
     monkeypatch.setattr("projections.search.index.engine.next_merge", lambda segments: [])
     create(log, [400] * 24)
-    few = open_event_log(tmp_path / "few.db")
+    few = open_event_log(str(tmp_path / "few.db"))
     create(few, [400] * 8)
     peaks = []
     # The first time the words that occur are remembered for good.

@@ -67,7 +67,8 @@ class Sparse:
         self._scores = scores
         self.count = len(ids)
         self.constant = None if isinstance(scores, np.ndarray) else rounded(scores)
-        self.nbytes = ids.nbytes
+        self.nbytes = ids.nbytes + _bytes(scores)
+        """Memory of the documents and their scores, in bytes."""
 
     def ids(self) -> DocIds:
         return self._ids
@@ -108,7 +109,8 @@ class Dense:
         self._scores = scores
         self._count = -1
         self.constant = None if isinstance(scores, np.ndarray) else rounded(scores)
-        self.nbytes = mask.nbytes
+        self.nbytes = mask.nbytes + _bytes(scores)
+        """Memory of the mask and the scores, in bytes."""
 
     @property
     def count(self) -> int:
@@ -140,6 +142,10 @@ class Dense:
 
     def fixed(self, score: float) -> Matches:
         return Dense(self._mask, score)
+
+
+def _bytes(scores: Scores | float) -> int:
+    return scores.nbytes if isinstance(scores, np.ndarray) else 0
 
 
 def nothing(view: SegmentView) -> Sparse:

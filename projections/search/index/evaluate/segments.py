@@ -20,18 +20,38 @@ Mask = NDArray[np.bool_]
 DocIds = NDArray[np.int32]
 """Documents by their numbers in the segment, ascending."""
 T = TypeVar("T")
+N = TypeVar("N", int, float)
 
 MAX_REMEMBERED_BYTES = 64_000_000
-"""Of results remembered for a segment..."""
+"""Memory that each segment may use for remembered results, in bytes."""
 REMEMBERED_PER_DOCUMENT, LEAST_REMEMBERED = 640, 1_000_000
-"""...and for a small one."""
-_SNAPSHOT_BYTES = 16_000_000
-MAX_REMEMBERED_FIGURES = 50_000
+"""The same for small segments, in bytes for each document and in all."""
+SNAPSHOT_BYTES = 16_000_000
+"""Memory that a snapshot may use for remembered results, in bytes."""
+MAX_FIGURES = 10_000
+"""Terms of which a segment, or a snapshot, remembers one figure, such as the number."""
+MAX_FIGURE_TERM = 256
+"""Bytes of a term that is remembered; longer ones are looked up whenever they are asked for."""
 _MAX_ALLOWED = 64
 _OVERHEAD = 200
-"""Bytes of an entry beside its arrays."""
+"""Bytes of an entry beside its key and its arrays."""
 _UNKNOWN = np.empty(0, np.bool_)
+
+Term = tuple[str, bytes]
+"""A field of the index and a term of it."""
 _decode_stored = msgspec.msgpack.Decoder(StoredDocument).decode
+
+
+class Figures(dict[Term, N]):
+    """Figures of terms, as many as take some megabytes: few terms, and short ones only."""
+
+    def remember(self, term: Term, figure: N) -> N:
+        """Keep the figure unless the term is long; begin anew when there are too many."""
+        if len(term[1]) <= MAX_FIGURE_TERM:
+            if len(self) >= MAX_FIGURES:
+                self.clear()
+            self[term] = figure
+        return figure
 
 
 class Memory:
@@ -44,7 +64,10 @@ class Memory:
         self._entries: dict[Hashable, tuple[Any, int]] = {}
 
     def get(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
-        """The result remembered under the key, or a new one of so many bytes."""
+        """The result remembered under the key, or a new one.
+
+        Its key counts by its characters, the result by what `size` says, in bytes.
+        """
         with self._lock:
             entry = self._entries.pop(key, None)
             if entry is not None:
@@ -52,7 +75,7 @@ class Memory:
                 known: T = entry[0]
                 return known
         made = make()
-        bytes_ = size(made) + _OVERHEAD
+        bytes_ = size(made) + len(repr(key)) + _OVERHEAD
         with self._lock:
             replaced = self._entries.pop(key, None)
             self._held += bytes_ - (replaced[1] if replaced else 0)
@@ -83,7 +106,7 @@ class SegmentView:
         remembered = LEAST_REMEMBERED + REMEMBERED_PER_DOCUMENT * self.size
         self.memory = Memory(min(MAX_REMEMBERED_BYTES, remembered))
         """What does not depend on the dead."""
-        self._numbers: dict[tuple[str, bytes], int] = {}
+        self._numbers: Figures[int] = Figures()
         self._bury(dead)
 
     def with_dead(self, dead: Mask | None) -> "SegmentView":
@@ -99,7 +122,7 @@ class SegmentView:
         self.count = self.size if self.live is None else int(np.count_nonzero(self.live))
         """Documents that are not dead."""
         self._allowed: dict[Hashable, Mask | None] = {}
-        self._frequencies: dict[tuple[str, int], int] = {}
+        self._frequencies: Figures[int] = Figures()
 
     @cached_property
     def everyone(self) -> Mask:
@@ -121,10 +144,7 @@ class SegmentView:
         """The number of a term in the field, -1 when no document has it."""
         number = self._numbers.get((field, term))
         if number is None:
-            number = self.fields[field].find(term)
-            if len(self._numbers) >= MAX_REMEMBERED_FIGURES:
-                self._numbers.clear()
-            self._numbers[field, term] = number
+            number = self._numbers.remember((field, term), self.fields[field].find(term))
         return number
 
     def frequency(self, field: str, term: bytes) -> int:
@@ -135,13 +155,11 @@ class SegmentView:
         inverted = self.fields[field]
         if self.dead is None:
             return int(inverted.starts[number + 1] - inverted.starts[number])
-        known = self._frequencies.get((field, number))
+        known = self._frequencies.get((field, term))
         if known is None:
             ids = inverted.ids[inverted.postings(number)]
-            known = len(ids) - int(np.count_nonzero(self.dead.take(ids)))
-            if len(self._frequencies) >= MAX_REMEMBERED_FIGURES:
-                self._frequencies.clear()
-            self._frequencies[field, number] = known
+            living = len(ids) - int(np.count_nonzero(self.dead.take(ids)))
+            known = self._frequencies.remember((field, term), living)
         return known
 
     def frequencies(self, field: str, terms: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -203,9 +221,9 @@ class Snapshot:
         self.generation = generation
         self.documents = sum(view.count for view in self.views)
         """Living documents, soft-deleted ones included."""
-        self.memory = Memory(_SNAPSHOT_BYTES)
+        self.memory = Memory(SNAPSHOT_BYTES)
         """What depends on all segments."""
-        self._weights: dict[tuple[str, bytes], float] = {}
+        self._weights: Figures[float] = Figures()
 
     def weight(self, field: str, frequency: int) -> float:
         """The score of a term with this frequency: of an impact of 1, or where there is none."""
@@ -216,10 +234,8 @@ class Snapshot:
         """The same for a term."""
         known = self._weights.get((field, term))
         if known is None:
-            known = self.weight(field, self.frequency(field, term))
-            if len(self._weights) >= MAX_REMEMBERED_FIGURES:
-                self._weights.clear()
-            self._weights[field, term] = known
+            weight = self.weight(field, self.frequency(field, term))
+            known = self._weights.remember((field, term), weight)
         return known
 
     def frequency(self, field: str, term: bytes) -> int:
