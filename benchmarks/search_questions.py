@@ -10,7 +10,8 @@ import msgspec
 
 from domain.registry import KINDS
 from projections.search.analysis import stem, tokens
-from projections.search.documents import SearchDocument, is_prose
+from projections.search.documents import SearchDocument
+from projections.search.language.field_texts import is_prose
 
 COLUMNS = "columns.name"
 DEEP = 5_000

@@ -14,7 +14,8 @@ from tantivy import Document, Index, Occur, Order, Query, SchemaBuilder
 from benchmarks.search_questions import Answer, Question
 from domain.registry import KINDS
 from projections.search.analysis import stem, tokens
-from projections.search.documents import Scalar, SearchDocument, is_prose
+from projections.search.documents import Scalar, SearchDocument
+from projections.search.language.field_texts import is_prose
 from projections.search.language.relevance import FORGIVEN_FROM
 
 HEAP = 128_000_000

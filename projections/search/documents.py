@@ -13,16 +13,13 @@ import struct
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import accumulate
 from typing import Any
 
 import msgspec
-from msgspec import inspect
 
 from domain import names
-from domain.bodies.components import Reference
 from domain.entity import Entity
 from domain.errors import InvalidInput
 from domain.registry import KINDS
@@ -42,9 +39,6 @@ _decode = msgspec.json.Decoder().decode
 Scalar = str | int | float | bool
 SortValue = str | int | float | None
 
-_PROSE = "description"
-_WHOLE = frozenset({"id", "href"})
-_NAME = "fullyQualifiedName"
 
 SORTABLE: Mapping[str, type[str] | type[float]] = {
     "name": str,
@@ -153,47 +147,6 @@ def nested_objects(
     for inner in _objects(body, "", 0, path):
         own = {key: value for key, value in inner.items() if key != "children"}
         yield _gathered(own, path)
-
-
-def is_prose(path: str) -> bool:
-    """Whether the texts of the path are sentences: words are stemmed, nothing is kept whole."""
-    return path.rpartition(".")[2] == _PROSE
-
-
-@lru_cache(4_096)
-def is_whole(path: str) -> bool:
-    """Whether the texts of the path are only ever matched whole.
-
-    So are ids, addresses, and the qualified names of an entity's parts; those of the entity and
-    of what it refers to can be found by their words.
-    """
-    return path.rpartition(".")[2] in _WHOLE or path in _names_of_parts()
-
-
-@cache
-def _names_of_parts() -> frozenset[str]:
-    """The paths of the qualified names of columns, tasks and whatever else consists in its kind."""
-    paths: set[str] = set()
-    for kind in KINDS.values():
-        for field in msgspec.structs.fields(kind.body):
-            paths.update(_names_below(inspect.type_info(field.type), field.encode_name, ()))
-    return frozenset(paths)
-
-
-def _names_below(declared: inspect.Type, path: str, inside: tuple[Any, ...]) -> Iterator[str]:
-    match declared:
-        case inspect.Metadata(type=inner) | inspect.ListType(item_type=inner):
-            yield from _names_below(inner, path, inside)
-        case inspect.UnionType(types=types):
-            for choice in types:
-                yield from _names_below(choice, path, inside)
-        case inspect.StructType(cls=cls, fields=fields) if cls not in (Reference, *inside):
-            for field in fields:
-                key = field.encode_name
-                if key == _NAME:
-                    yield f"{path}.{key}"
-                elif key != "children":
-                    yield from _names_below(field.type, f"{path}.{key}", (*inside, cls))
 
 
 def _total(votes: Mapping[str, Any]) -> int:

@@ -7,8 +7,8 @@ import msgspec
 
 from domain.errors import InvalidInput
 from projections.search import tree
-from projections.search.documents import is_prose, is_whole
 from projections.search.language import dates
+from projections.search.language.field_texts import is_prose, is_whole
 from projections.search.language.field_types import (
     FieldType,
     field_type,

@@ -17,14 +17,8 @@ from domain.entity import Entity
 from domain.registry import KINDS
 from projections.search import tree
 from projections.search.analysis import fold, keyword, stem, tokens
-from projections.search.documents import (
-    Scalar,
-    SearchDocument,
-    document,
-    is_prose,
-    is_whole,
-    nested_objects,
-)
+from projections.search.documents import Scalar, SearchDocument, document, nested_objects
+from projections.search.language.field_texts import is_prose, is_whole
 from projections.visibility.field_paths import indexed_path
 
 Values = tuple[Scalar, ...]

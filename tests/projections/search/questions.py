@@ -7,7 +7,8 @@ from random import Random
 from typing import Any
 
 from projections.search.analysis import stem, tokens
-from projections.search.documents import Scalar, SearchDocument, is_prose, is_whole
+from projections.search.documents import Scalar, SearchDocument
+from projections.search.language.field_texts import is_prose, is_whole
 from projections.search.language.field_types import field_type
 
 _SPECIAL = '+-&|!(){}[]^"~*?:\\/<>= '

@@ -9,10 +9,9 @@ from projections.search.documents import (
     SORTABLE,
     VALUE_WEIGHT,
     document,
-    is_prose,
-    is_whole,
     nested_objects,
 )
+from projections.search.language.field_texts import is_prose, is_whole
 from projections.search.sources import ancestors, narrow, source
 from projections.visibility.field_paths import indexed_path
 

@@ -21,13 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from domain.registry import KINDS
-from projections.search.documents import SORTABLE, SearchDocument, SortValue, is_prose
+from projections.search.documents import SORTABLE, SearchDocument, SortValue
 from projections.search.index.build.postings import Used, exact_postings, postings, whole_postings
 from projections.search.index.build.vocabulary import Vocabulary
 from projections.search.index.format import weights
 from projections.search.index.format.arrays import lexicon, sums, within
 from projections.search.index.format.schema import EXACT, TEXT, WHOLE, WORDS, StoredDocument
 from projections.search.index.format.terms import whole_term
+from projections.search.language.field_texts import is_prose
 
 MAX_DOCUMENTS = 25_000
 """Documents in a segment when it is made."""

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.analysis import Tokens, keyword, stem, tokens
-from projections.search.documents import Scalar, is_prose, is_whole
+from projections.search.documents import Scalar
 from projections.search.index.format.terms import PRESENT, SEPARATOR, exact_term, whole_term
+from projections.search.language.field_texts import is_prose, is_whole
 
 _NONE = -1
 _NOTHING = Tokens((), ())

@@ -8,7 +8,6 @@ import numpy as np
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.analysis import fold, keyword, stem, tokens
-from projections.search.documents import is_whole
 from projections.search.index.evaluate.fuzzy import Fuzzy
 from projections.search.index.evaluate.lexicons import TermNumbers, spans
 from projections.search.index.evaluate.phrases import together
@@ -29,6 +28,7 @@ from projections.search.index.format.schema import EXACT, TEXT, WHOLE, WORDS
 from projections.search.index.format.terms import NUMBER, PRESENT, SEPARATOR, sortable, whole_term
 from projections.search.index.format.weights import STEM
 from projections.search.language import patterns, regex
+from projections.search.language.field_texts import is_whole
 from projections.visibility.field_paths import indexed_path
 
 MAX_EXPANSION = 500_000

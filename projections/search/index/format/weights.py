@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.documents import is_prose
+from projections.search.language.field_texts import is_prose
 
 K1 = 1.2
 """Of one path: how fast repetition stops to count."""

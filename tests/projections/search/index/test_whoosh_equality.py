@@ -9,12 +9,12 @@ from whoosh import index, query
 
 from projections.search import tree
 from projections.search.analysis import keyword, stem, tokens
-from projections.search.documents import is_whole
 from projections.search.engine import EngineQuery
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.schema import EXACT, WHOLE, WORDS
 from projections.search.index.format.storage import INDEX
 from projections.search.index.format.terms import PRESENT, SEPARATOR, whole_term
+from projections.search.language.field_texts import is_whole
 from tests.projections.search.conftest import Catalog
 from tests.projections.search.test_oracle import Both, generated
 
