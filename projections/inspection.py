@@ -18,7 +18,7 @@ from projections.stores import Stores
 
 
 class ProjectionReport(msgspec.Struct, rename="camel"):
-    """One projection beside the log."""
+    """How one projection stands to the log."""
 
     name: str
     state: str
@@ -26,24 +26,24 @@ class ProjectionReport(msgspec.Struct, rename="camel"):
     checkpoint: int
     head: int
     lag: int
-    """Events of the log that it has not applied, as far as positions tell."""
+    """How many positions of the log the projection has not applied."""
     lag_seconds: float
-    """Age of the oldest event that it has not applied; 0 when there is none."""
+    """Age of the oldest event that the projection has not applied; 0 when there is none."""
     entities: int
     bytes: int
-    """Size on disk, all generations together."""
+    """Size of all generations together."""
     generation: int | None
-    """The one that is read."""
+    """Number of the generation that is read."""
     previous: int | None
-    """The one that `rollback` goes back to."""
+    """Number of the generation that `rollback` goes back to."""
     built_at: int | None
-    """Milliseconds since the Unix epoch."""
+    """When the generation that is read was built, in milliseconds since the Unix epoch."""
     code: str | None
-    """Digest of the code that built it."""
+    """Digest of the code that built the generation that is read."""
     running_code: str
-    """The same of the code that reports; a difference means: rebuild."""
+    """Digest of the code that makes this report; a difference means that a rebuild is due."""
     kinds: dict[str, KindReport] | None = None
-    """Where details were asked for."""
+    """Kind -> what the read model holds of it; None where no details were asked for."""
 
 
 class Inspection(msgspec.Struct, rename="camel"):
@@ -62,21 +62,21 @@ class EntityInspection(msgspec.Struct, rename="camel"):
     kind: str
     id: str
     log: Raw | None
-    """Its document folded from the log; None when it was purged."""
+    """The entity's document folded from the log; None when the entity was purged."""
     log_position: int
-    """Head of the log when it was folded."""
+    """Head of the log when the document was folded."""
     entities: Raw | None
-    """Its document in the sorted read model."""
+    """The entity's document in the sorted read model."""
     entities_checkpoint: int
     search: dict[str, Any] | None
-    """What the search index keeps of it: the digest of what its document is made of."""
+    """Kind and digest of the entity's document in the search index."""
     search_checkpoint: int
     differences: list[str]
-    """The read models that do not hold what the log says, as far as they are current."""
+    """Names of the read models that do not hold what the log says."""
 
 
 def inspect(stores: Stores, *, details: bool = False) -> Inspection:
-    """The state of every projection now; `details` counts and sums by kind, which takes longer."""
+    """How every projection stands to the log now; `details` adds numbers and digests by kind."""
     directory = stores.directory
     head = stores.log.head()
     projected = is_projected(directory)
@@ -127,7 +127,7 @@ def _report(
 
 
 def inspect_entity(stores: Stores, kind: EntityKind, fqn: str) -> EntityInspection:
-    """What the log and each read model say of an entity; NotFound when the log has no such name."""
+    """What the log and each read model hold of one entity; raises NotFound for no such name."""
     claim = stores.log.claim(kind.name, fqn)
     if claim is None:
         raise NotFound(f"{kind.name} instance for {fqn} not found")
@@ -136,24 +136,24 @@ def inspect_entity(stores: Stores, kind: EntityKind, fqn: str) -> EntityInspecti
     said = None if state is None or state.purged else state
     with stores.entities.use() as entities:
         entities_checkpoint = entities.checkpoint()
-        row = entities.documents([claim.id]).get(claim.id)
+        listed = entities.documents([claim.id]).get(claim.id)
     with stores.engine.use() as engine, engine.snapshot() as snapshot:
-        found = next((entry for entry in snapshot.entries() if entry[0] == claim.id), None)
+        indexed = next((entry for entry in snapshot.entries() if entry[0] == claim.id), None)
         search_checkpoint = snapshot.position
     differences = []
     shown = None if said is None else document.encode(document.fields(said))
-    if (row and msgspec.json.decode(row)) != (shown and msgspec.json.decode(shown)):
+    if (listed and msgspec.json.decode(listed)) != (shown and msgspec.json.decode(shown)):
         differences.append("entities")
-    if (found and found[2]) != (said and entity_digest(said)):
+    if (indexed and indexed[2]) != (said and entity_digest(said)):
         differences.append("search")
     return EntityInspection(
         kind=kind.name,
         id=claim.id,
         log=None if shown is None else Raw(shown),
         log_position=position,
-        entities=None if row is None else Raw(row),
+        entities=None if listed is None else Raw(listed),
         entities_checkpoint=entities_checkpoint,
-        search=None if found is None else {"kind": found[1], "digest": f"{found[2]:x}"},
+        search=None if indexed is None else {"kind": indexed[1], "digest": f"{indexed[2]:x}"},
         search_checkpoint=search_checkpoint,
         differences=differences,
     )

@@ -131,7 +131,7 @@ def open_shelf(directory: Path, definition: Definition[Any]) -> Shelf:
 
 
 class Stores:
-    """The log, the read models as they are read, and what keeps them; see `open_stores`."""
+    """An open data directory: its log, its read models for reading, and their supervisors."""
 
     def __init__(
         self,
@@ -146,7 +146,7 @@ class Stores:
         self.entities = entities
         self.engine = engine
         self.supervisors = supervisors
-        """One for each projection; none in a process that only reads."""
+        """One supervisor for each projection; none in a process that only reads."""
 
     @property
     def read_models(self) -> list[CurrentGeneration[Any]]:
@@ -154,12 +154,12 @@ class Stores:
         return [self.entities, self.engine]
 
     def interrupt(self) -> None:
-        """End whatever the supervisors are building; the process is about to stop."""
+        """Ends whatever the supervisors are building, because the process is about to stop."""
         for supervisor in self.supervisors:
             supervisor.interrupt()
 
     def close(self) -> None:
-        """Release every file; nothing may step the supervisors any more."""
+        """Closes everything; no thread may step the supervisors any more."""
         self.engine.close()
         self.entities.close()
         for supervisor in self.supervisors:
@@ -168,17 +168,17 @@ class Stores:
 
 
 def open_log(directory: Path) -> EventStore:
-    """The log alone, in a directory that is made when it is missing."""
+    """Opens the log alone, in a data directory that is made when it is missing."""
     make_directory(directory)
     return open_event_log(address_in(directory))
 
 
 def open_stores(directory: Path, *, writable: bool = True) -> Stores:
-    """Everything in a data directory, made when it is missing.
+    """Opens everything in a data directory, which is made when it is missing.
 
-    A process that runs the projectors holds the directory's ProjectorLock before it opens
-    anything writable: it decides which generations may be served. Any other passes `writable`
-    false. Raises StoreUnavailable when something cannot be opened.
+    A process that runs the projectors holds the directory's ProjectorLock before it opens the
+    stores writable: that process decides which generations may be served. Any other process passes
+    `writable` false. Raises StoreUnavailable when something cannot be opened.
     """
     log = open_log(directory)
     if writable:
@@ -212,7 +212,7 @@ def _remove_first_layout(directory: Path) -> None:
 
 
 def make_directory(directory: Path) -> None:
-    """Make the data directory, closed to other users: it holds the secret and the history."""
+    """Makes the data directory, closed to other users because it holds the secret."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

@@ -30,7 +30,7 @@ class State(StrEnum):
 
 
 class ProjectorState(msgspec.Struct):
-    """State of one projector as it is shared with other processes."""
+    """What one projector is doing, as the daemon shares it with other processes."""
 
     state: State = State.RUNNING
     error: str | None = None
@@ -44,18 +44,21 @@ class Steps(Protocol):
         """Name of the projection."""
 
     def step(self) -> int:
-        """Do the next piece of work; 0 when there is none. StoreUnavailable is tried again."""
+        """Does the next piece of work and returns how much it was, 0 when there was none.
+
+        Raises StoreUnavailable when trying again may help.
+        """
 
 
 class ProjectorLock:
-    """At most one process projects a data directory; the kernel frees it if that one dies."""
+    """Held by the one process that projects a data directory; a process that dies loses it."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "projectors.lock"
         self._file: IO[str] | None = None
 
     def __enter__(self) -> "ProjectorLock":
-        """Raises StoreUnavailable when another process holds it, or it cannot be made."""
+        """Takes the lock; raises StoreUnavailable when another process holds it."""
         try:
             file = self._path.open("w")
         except OSError as error:
@@ -102,7 +105,7 @@ class Daemon:
         self._states = {projector.name: ProjectorState() for projector in projectors}
 
     def start(self) -> None:
-        """Begin; the caller holds the directory's ProjectorLock until after `stop`."""
+        """Starts the threads; the caller holds the directory's ProjectorLock until after `stop`."""
         self._publish()
         for projector in self._projectors:
             thread = threading.Thread(
@@ -124,7 +127,7 @@ class Daemon:
         return not any(thread.is_alive() for thread in self._threads)
 
     def wake(self) -> None:
-        """Something was appended: look now rather than at the next poll."""
+        """Has every projector look at the log now rather than at its next poll."""
         for event in self._wake.values():
             event.set()
 
@@ -136,30 +139,30 @@ class Daemon:
             try:
                 applied = projector.step()
             except StoreUnavailable as error:
-                self._tell(projector, State.RETRYING, error.message)
+                self._set_state(projector, State.RETRYING, error.message)
                 self._stopping.wait(backoff)
                 backoff = min(backoff * 2, _LAST_BACKOFF)
                 continue
             except Exception as error:
-                self._tell(projector, State.STOPPED, f"{type(error).__name__}: {error}")
+                self._set_state(projector, State.STOPPED, f"{type(error).__name__}: {error}")
                 log.exception("projector stopped", projection=projector.name)
                 return
             if self._states[projector.name].state is not State.RUNNING:
-                self._tell(projector, State.RUNNING, None)
+                self._set_state(projector, State.RUNNING, None)
             backoff = _FIRST_BACKOFF
             if not applied:
                 wake.wait(POLL_SECONDS)
             elif pause:
                 self._stopping.wait(pause)
 
-    def _tell(self, projector: Steps, state: State, error: str | None) -> None:
+    def _set_state(self, projector: Steps, state: State, error: str | None) -> None:
         self._states[projector.name] = ProjectorState(state, error)
         self._publish()
         if error is not None:
             log.error("projector", projection=projector.name, state=state.value, error=error)
 
     def _publish(self) -> None:
-        """Share the states with the processes that only read."""
+        """Shares the states with the processes that only read."""
         path = states_path(self._directory)
         fresh = path.with_suffix(".new")
         with self._publishing:
@@ -173,12 +176,12 @@ class Daemon:
 
 
 def states_path(directory: Path) -> Path:
-    """Where the daemon says how its projectors are."""
+    """The file in which the daemon of a data directory shares the states of its projectors."""
     return directory / "projectors.json"
 
 
 def read_states(directory: Path) -> dict[str, ProjectorState]:
-    """What the daemon of a data directory last said of its projectors."""
+    """Projection -> its state, as the daemon of a data directory last shared it; else empty."""
     try:
         return msgspec.json.decode(
             states_path(directory).read_bytes(), type=dict[str, ProjectorState]
@@ -198,7 +201,7 @@ def is_projected(directory: Path) -> bool:
 
 
 def wait_for(checkpoint: Callable[[], int], position: int, timeout: float) -> bool:
-    """Wait until a projection has passed a position; False after `timeout` seconds."""
+    """Waits until `checkpoint()` gives a position or a later one; False after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     pause = 0.0005
     while checkpoint() < position:

@@ -12,14 +12,14 @@ _CACHED_ENTITIES = 20_000
 
 
 class Folder:
-    """Remembers recent states, so that a change seldom has to read its whole stream."""
+    """Folds events to states; remembers recent states, so that streams are seldom read again."""
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
         self._recent = RecentEntities(_CACHED_ENTITIES)
 
     def fold(self, batch: Sequence[RecordedEvent]) -> dict[str, Folded]:
-        """The last state of each entity that the batch touches, by id, in order of first touch."""
+        """Id -> the last state of each entity that the batch touches, in order of first touch."""
         folded: dict[str, Folded] = {}
         for recorded in batch:
             entity_id = recorded.entity_id
@@ -31,7 +31,7 @@ class Folder:
         return folded
 
     def _before(self, recorded: RecordedEvent) -> Entity | None:
-        """The state just before an event, from memory when it is the right one."""
+        """The state just before an event, from memory when that has it."""
         if recorded.stream_version == 1:
             return None
         state = self._recent.get(recorded.entity_id)

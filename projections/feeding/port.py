@@ -10,7 +10,7 @@ from domain.errors import StoreUnavailable
 
 
 class Folded(msgspec.Struct, frozen=True, gc=False):
-    """An entity as the log has it at the end of a batch; `entity.purged` means: remove it."""
+    """The state of an entity after a batch of the log; a purged entity is to be removed."""
 
     entity: Entity
     position: int
@@ -18,40 +18,40 @@ class Folded(msgspec.Struct, frozen=True, gc=False):
 
 
 class Damaged(StoreUnavailable):
-    """A read model is not as it was written, or not of this log; only building it anew helps."""
+    """A read model that is not as it was written, or was built from another log: build it anew."""
 
 
 Progress = Callable[[int, int], None]
-"""Told how many entities of how many are done; what it raises ends the work."""
+"""Called with the number of entities done and of all; what the call raises ends the work."""
 
 
 class ReadModel(Protocol):
-    """What a projection keeps, as far as its generations are concerned."""
+    """What a projection writes to, as the generations of every projection need it."""
 
     def checkpoint(self) -> int:
-        """The last position committed, 0 when nothing was."""
+        """Position of the last event whose effects are committed; 0 before the first commit."""
 
     def anchor(self) -> tuple[int, str]:
-        """The checkpoint and its mark (see `marks`; empty at 0), of one commit."""
+        """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
 
     def count(self) -> int:
-        """How many entities it holds, soft-deleted ones included."""
+        """How many entities the read model holds, soft-deleted ones included."""
 
     def close(self) -> None:
-        """Release files."""
+        """Releases files and connections; nothing may use the read model afterwards."""
 
 
 class Projection(Protocol):
-    """Writes states of entities to a read model."""
+    """Writes the states of entities to a read model."""
 
     name: str
 
     def anchor(self) -> tuple[int, str]:
-        """The last position committed and its mark; 0 and nothing when nothing was."""
+        """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
 
     def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:
-        """Make these states true and the checkpoint `position` with its mark, in one commit.
+        """Commits these states by id, with the checkpoint and the fingerprint of the log there.
 
-        Only the last state of each entity in a batch is passed, so that batches of any size
-        lead to the same rows. Raises StoreUnavailable when nothing was committed.
+        Only the last state of each entity in a batch is passed, so that batches of any size give
+        the same read model. Raises StoreUnavailable when nothing was committed.
         """

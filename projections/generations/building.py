@@ -13,13 +13,13 @@ from projections.verification.run import Request, verify
 
 
 class Differs(CatalogError):
-    """What was built is not what a replay of the log gives."""
+    """A generation that was built is not what a replay of the log gives."""
 
 
 def build(
     definition: Definition[M], shelf: Shelf, log: EventStore, progress: Progress
 ) -> Generation:
-    """Build a generation, catch up, verify it and propose it; returns it.
+    """Builds a generation, verifies it against the log, proposes it and returns it.
 
     What an earlier, interrupted building left is gone on with where that is cheaper, and removed
     otherwise. Raises Differs, or StoreUnavailable, also when another process is building.
@@ -41,7 +41,7 @@ def build(
 
 
 def _begin(definition: Definition[M], shelf: Shelf) -> Generation:
-    """The generation to build, with nothing else half built beside it."""
+    """The generation to build; removes whatever else is half built."""
     code, proposal = definition.code(), shelf.proposal()
     pointer = shelf.pointer()
     kept = {each.number for each in (pointer.live, pointer.previous) if each is not None}
@@ -68,14 +68,14 @@ def _begin(definition: Definition[M], shelf: Shelf) -> Generation:
 
 
 def _catch_up(definition: Definition[M], model: M, log: EventStore) -> None:
-    """Apply what was appended during the load, until hardly anything is left."""
+    """Applies what was appended during the load, until hardly anything is left."""
     projector = Projector(definition.projection(model), log, batch_size=definition.batch_size)
     while projector.step() == definition.batch_size:
         pass
 
 
 def _prove(definition: Definition[M], model: M, log: EventStore) -> None:
-    """Hold the generation against a replay of the log; raises Differs."""
+    """Compares the generation with a replay of the log; raises Differs."""
     difference = find_difference(definition, model, log)
     if difference is not None:
         raise Differs(f"the new generation of {definition.name} differs from the log: {difference}")
@@ -87,9 +87,9 @@ def find_difference(
     log: EventStore,
     progress: Progress = lambda done, total: None,
 ) -> str | None:
-    """What a read model first has otherwise than a replay of the log gives it; None when equal.
+    """The first difference of a read model from a replay of the log; None when they are equal.
 
-    `progress` is called with events that were read, of how many.
+    `progress` is called with the number of events that were read and of all events.
     """
     request = Request(log=False, shown=1, now=time.time_ns() // 1_000_000)
     subjects = {definition.name: lambda: definition.source(model, log)}

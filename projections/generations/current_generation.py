@@ -1,4 +1,4 @@
-"""The generation of a read model that reads use: found again whenever the pointer was replaced."""
+"""The generation that reads use: looked up anew whenever the pointer was replaced."""
 
 import threading
 from collections.abc import Hashable, Iterator
@@ -20,18 +20,18 @@ log_line = structlog.get_logger("catalog.projections")
 
 
 class _Opened(Generic[M]):
-    """A generation that is open, and how many use it now."""
+    """A generation that is open, and how many readers use it now."""
 
     def __init__(self, model: M, generation: Generation) -> None:
         self.model = model
         self.generation = generation
         self.users = 0
         self.left = False
-        """Whether another one took its place: the last user closes it."""
+        """Whether another generation took its place: the last reader closes it."""
 
 
 class CurrentGeneration(Generic[M]):
-    """Lends the live generation, in any thread; opens the next one when there is a switch."""
+    """Lends the live generation to any thread, and opens the next one after a switch."""
 
     def __init__(self, definition: Definition[M], shelf: Shelf, log: EventStore) -> None:
         self.definition = definition
@@ -56,7 +56,7 @@ class CurrentGeneration(Generic[M]):
             self._give_back(opened)
 
     def generation(self) -> Generation:
-        """The generation that `use` would lend now; raises StoreUnavailable like it."""
+        """The generation that `use` would lend now; raises StoreUnavailable as `use` does."""
         opened = self._take()
         self._give_back(opened)
         return opened.generation
@@ -67,7 +67,7 @@ class CurrentGeneration(Generic[M]):
             return model.checkpoint()
 
     def close(self) -> None:
-        """Close what is open; nothing may use it afterwards."""
+        """Closes the generation that is open; nothing may use the object afterwards."""
         with self._lock:
             self._leave()
 

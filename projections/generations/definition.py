@@ -1,4 +1,4 @@
-"""What the generations of a projection need to know of it: how it is named, opened and built."""
+"""What generations need to know of a projection: how its read model is opened and built."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -21,11 +21,11 @@ class KindReport(msgspec.Struct, frozen=True, rename="camel"):
     deleted: int | None
     """How many of them are soft-deleted, where the read model counts that."""
     digest: str
-    """Sum of the digests of what it holds of them, in hexadecimal."""
+    """Sum of the digests of what the read model holds of these entities, in hexadecimal."""
 
 
 class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
-    """One projection; `projections.stores` has them all."""
+    """One projection and its read model; `projections.stores` defines all of them."""
 
     name: str
     code: Callable[[], str]
@@ -36,7 +36,10 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
     Raises Damaged when only building anew helps, else StoreUnavailable.
     """
     check: Callable[[M, Callable[[], None]], None]
-    """Reads all of it and raises Damaged when it is not as written; calls the function often."""
+    """Reads the whole read model and raises Damaged when it is not as it was written.
+
+    Calls the function often; what the function raises ends the check.
+    """
     shut: Callable[[M], None]
     """Closes what was opened writable, leaving behind what shows later that it is whole.
 
@@ -48,10 +51,11 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
     Raises StoreUnavailable.
     """
     projection: Callable[[M], Projection]
+    """Makes the projection that writes to a read model."""
     source: Callable[[M, EventStore], AbstractContextManager[Source]]
-    """Pins it to one state, to be held against the log."""
+    """Pins a read model to one state, which verification compares with the log."""
     kinds: Callable[[M], Mapping[str, KindReport]]
-    """What it holds of each kind."""
+    """Kind -> what a read model holds of it."""
     load: Callable[[str, EventStore, Progress], None]
     """Fills a new generation with what the log has, or goes on where an earlier load ended.
 

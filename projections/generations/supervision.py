@@ -30,7 +30,7 @@ log_line = structlog.get_logger("catalog.projections")
 
 
 class Interrupted(StoreUnavailable):
-    """The process is stopping: what it was building is left as it is."""
+    """The process is stopping; a generation that it was building is left as it is."""
 
 
 class _Fed(Generic[M]):
@@ -47,7 +47,10 @@ class _Fed(Generic[M]):
 
 
 class GenerationSupervisor(Generic[M]):
-    """One projection in the process that projects; `open` it, then `step` it in one thread."""
+    """Feeds, builds and switches the generations of one projection.
+
+    Call `open` once, then `step` again and again in one thread, then `close`.
+    """
 
     def __init__(self, definition: Definition[M], shelf: Shelf, log: EventStore) -> None:
         self.definition = definition
@@ -68,11 +71,11 @@ class GenerationSupervisor(Generic[M]):
 
     @property
     def current(self) -> bool:
-        """Whether there is a live generation."""
+        """Whether a live generation is open."""
         return self._live is not None
 
     def open(self) -> None:
-        """Open the live generation, or refuse it so that no process serves it.
+        """Opens the live generation, or refuses one that is damaged so that no process serves it.
 
         A log without events needs no building: its first generation is made at once.
         """
@@ -88,11 +91,11 @@ class GenerationSupervisor(Generic[M]):
             self._take_up()
 
     def interrupt(self) -> None:
-        """End what takes long; `step` raises StoreUnavailable from then on."""
+        """Ends a building or a check under way; `step` raises StoreUnavailable from then on."""
         self._stopping.set()
 
     def step(self) -> int:
-        """Build, switch or apply the next batch; returns how much was done, 0 for nothing.
+        """Builds, switches or applies the next batch; returns how much was done, 0 for nothing.
 
         Raises StoreUnavailable when trying again may help; after any other exception the
         projection must not go on.
@@ -113,7 +116,7 @@ class GenerationSupervisor(Generic[M]):
             return 1
 
     def close(self) -> None:
-        """Close the generations; only their projections' thread may have used them."""
+        """Closes the generations; the thread that called `step` must have ended."""
         self._stopping.set()
         if self._checker is not None:
             self._checker.join()
@@ -181,7 +184,7 @@ class GenerationSupervisor(Generic[M]):
             raise Interrupted("the process is stopping")
 
     def _refuse(self, damaged: Damaged) -> None:
-        """Have no process serve the live generation; the next step builds another."""
+        """Has no process serve the live generation any more; the next step builds another."""
         log_line.warning(
             "the read model is built anew", projection=self.name, reason=damaged.message
         )
@@ -205,7 +208,7 @@ class GenerationSupervisor(Generic[M]):
             )
 
     def _take_up(self) -> None:
-        """Begin to feed the proposed generation, if there is a new one."""
+        """Begins to feed the proposed generation, if there is a new proposal."""
         revision = self.shelf.proposal_revision()
         if revision is None or revision == self._seen:
             return
@@ -233,7 +236,7 @@ class GenerationSupervisor(Generic[M]):
             raise
 
     def _approach(self, proposed: _Fed[M]) -> None:
-        """Feed the proposed generation; switch when it stands where the live one stands."""
+        """Feeds the proposed generation, and switches once it stands where the live one stands."""
         assert self._live is not None
         ends = time.monotonic() + _TURN_SECONDS
         try:
@@ -267,7 +270,7 @@ class GenerationSupervisor(Generic[M]):
         self._finish()
 
     def _finish(self) -> None:
-        """After a switch: take the proposal away, and what neither pointer names."""
+        """Withdraws the proposal after a switch, and removes what is not needed any more."""
         self._seen = None
         self.shelf.withdraw()
         pointer = self.shelf.pointer()

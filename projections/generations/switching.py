@@ -1,4 +1,4 @@
-"""Has a finished generation become the live one, by whichever process may do that."""
+"""Makes a finished generation the live one, in whichever process may do that."""
 
 import time
 from pathlib import Path
@@ -40,7 +40,7 @@ def is_current(
 
 
 def pending(definition: Definition[M], shelf: Shelf) -> Generation | None:
-    """A finished generation of this code that no process took up yet."""
+    """The proposed, finished generation of this code that no process took up yet, if any."""
     proposal = shelf.proposal()
     if proposal is None or not proposal.ready or proposal.refused is not None:
         return None
@@ -49,7 +49,10 @@ def pending(definition: Definition[M], shelf: Shelf) -> Generation | None:
 
 
 def propose_previous(definition: Definition[M], shelf: Shelf) -> Generation:
-    """Propose the generation before the live one; raises StoreUnavailable when that cannot be."""
+    """Proposes the generation that was live before the present one, and returns it.
+
+    Raises StoreUnavailable when there is none, or when other code built it.
+    """
     previous = shelf.pointer().previous
     if previous is None:
         raise StoreUnavailable(f"there is no previous generation of {definition.name}")

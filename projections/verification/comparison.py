@@ -1,4 +1,4 @@
-"""Walks a replay and a read model side by side in order of entity ids, in constant memory."""
+"""Compares a replay of the log with a read model, in order of entity ids and constant memory."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -19,31 +19,35 @@ class Stored(msgspec.Struct, Generic[V], frozen=True, gc=False):
     id: str
     kind: str
     name: str
-    """Qualified name, empty where the model does not know it."""
+    """Qualified name, empty where the read model does not know it."""
     value: V
+    """What is stored, in the read model's own form."""
 
 
 class Model(msgspec.Struct, Generic[V], frozen=True, kw_only=True):
-    """A read model pinned to a position."""
+    """A read model in one state, and what it should hold."""
 
     name: str
     position: int
+    """Its checkpoint in that state."""
     stored: Iterator[Stored[V]]
-    """In order of id."""
+    """What the read model holds, in order of id."""
     expected: Callable[[Entity, int], tuple[V, int]]
-    """What it should hold of an entity whose last event is at a position, and its digest."""
+    """Makes what should be held of an entity whose last event is at a position, and its digest."""
     digest: Callable[[V], int]
+    """Digest of what is stored of one entity."""
     modulus: int
+    """Sums of digests are compared modulo this number."""
     explain: Callable[[V, V], list[FieldPair]]
-    """Where expected and stored differ."""
+    """Names the fields in which what is expected (first) and what is stored differ."""
     kept: Mapping[str, tuple[int, int]]
-    """Kind -> number and digest as the model kept them while it was written."""
+    """Kind -> number and digest of its entities, as kept while commits were applied."""
     inner: Callable[[Differences], None]
-    """Looks for what is wrong inside the model besides the entities."""
+    """Adds what is wrong inside the read model besides the entities."""
 
 
 class Comparison(Generic[V]):
-    """Feed it every entity of the log in order of id, then `finish`."""
+    """The comparison of one read model: `meet` every entity in order of id, then `finish`."""
 
     def __init__(self, model: Model[V], differences: Differences) -> None:
         self.model = model
@@ -56,7 +60,7 @@ class Comparison(Generic[V]):
         self._stored_sums: Counter[str] = Counter()
 
     def meet(self, entity_id: str, stream: Stream) -> None:
-        """Compare one entity; one whose stream is broken is only counted as it is stored."""
+        """Compares one entity of the log; one with a broken stream is only counted as stored."""
         while self._next is not None and self._next.id < entity_id:
             self._ghost(self._next)
         stored = None
@@ -69,12 +73,15 @@ class Comparison(Generic[V]):
                 self._count_stored(stored, self.model.digest(stored.value))
         elif entity is None or entity.purged:
             if stored is not None:
-                self._tell_ghost(stored)
+                self._add_ghost(stored)
         else:
             self._compare(entity, position, stored)
 
     def finish(self, *, sums: bool) -> list[KindProof]:
-        """Tell of what is left, and give the sums of each kind when they are of everything."""
+        """Adds the entities that only the read model has; returns the sums of each kind.
+
+        `sums` is False where not everything was compared: no sums are returned then.
+        """
         while self._next is not None:
             self._ghost(self._next)
         return [self._prove(kind) for kind in self._kinds()] if sums else []
@@ -111,14 +118,13 @@ class Comparison(Generic[V]):
         else:
             self._count_stored(stored, model.digest(stored.value))
             pairs = model.explain(expected, stored.value)
-            told = Difference("different", entity.kind, entity.id, entity.fqn, pairs)
-            self.differences.add(told)
+            self.differences.add(Difference("different", entity.kind, entity.id, entity.fqn, pairs))
 
     def _ghost(self, stored: Stored[V]) -> None:
         self._next = next(self.model.stored, None)
-        self._tell_ghost(stored)
+        self._add_ghost(stored)
 
-    def _tell_ghost(self, stored: Stored[V]) -> None:
+    def _add_ghost(self, stored: Stored[V]) -> None:
         self._count_stored(stored, self.model.digest(stored.value))
         self.differences.add(Difference("ghost", stored.kind, stored.id, stored.name))
 

@@ -1,4 +1,4 @@
-"""What a verification found."""
+"""The result of a verification: verdicts, differences and sums."""
 
 from collections import Counter
 from enum import StrEnum
@@ -29,21 +29,22 @@ class FieldPair(msgspec.Struct, frozen=True):
 
 
 class Difference(msgspec.Struct, frozen=True, rename="camel"):
-    """Something that a read model has otherwise than a replay."""
+    """Something in which a read model differs from a replay of the log."""
 
     sort: str
-    """missing, ghost or different entities; or scope, counter, digest, file."""
+    """`missing`, `ghost` (only stored) or `different` for an entity; else `scope`, `counter`,
+    `digest` or `file`."""
     kind: str
     id: str
     name: str
-    """Qualified name of the entity, or what is meant besides entities."""
+    """Qualified name of the entity; where no entity is meant, what differs."""
     fields: list[FieldPair] = []
     sides: tuple[str, str] = ("log", "model")
     """What was compared: where `expected` and `actual` of the fields come from."""
 
 
 class Differences:
-    """Counts all differences by sort and keeps the first of them."""
+    """Counts all differences by sort, and keeps the first of them to be listed."""
 
     def __init__(self, kept: int) -> None:
         self._kept = kept
@@ -51,14 +52,14 @@ class Differences:
         self.counts: Counter[str] = Counter()
 
     def add(self, difference: Difference) -> None:
-        """Count it; keep it while there are not too many."""
+        """Counts a difference, and keeps it unless enough are kept."""
         self.counts[difference.sort] += 1
         if len(self.shown) < self._kept:
             self.shown.append(difference)
 
 
 class KindProof(msgspec.Struct, frozen=True, rename="camel"):
-    """One kind: entities and digests by replay, of what is stored, and as kept on the way."""
+    """Number and digest of one kind's entities: by replay, as stored, and as kept beside them."""
 
     kind: str
     replayed: int
@@ -70,7 +71,7 @@ class KindProof(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ProjectionProof(msgspec.Struct, rename="camel"):
-    """One read model at one position."""
+    """The comparison of one read model with the log, at one position."""
 
     name: str
     verdict: Verdict
@@ -88,7 +89,7 @@ class ProjectionProof(msgspec.Struct, rename="camel"):
 
 
 class LogProof(msgspec.Struct, rename="camel"):
-    """The log against itself."""
+    """The comparison of the log with itself."""
 
     verdict: Verdict
     head: int
@@ -101,7 +102,7 @@ class LogProof(msgspec.Struct, rename="camel"):
 
 
 class Verification(msgspec.Struct, rename="camel"):
-    """All that was verified, at one moment of the log."""
+    """Everything that one verification compared, at one moment of the log."""
 
     verdict: Verdict
     log: LogProof
@@ -112,7 +113,7 @@ class Verification(msgspec.Struct, rename="camel"):
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:
-    """What is to be said of several together."""
+    """The verdict on several things together: differs, else unknown, else equal."""
     for verdict in (Verdict.DIFFERS, Verdict.UNKNOWN):
         if verdict in verdicts:
             return verdict

@@ -32,23 +32,24 @@ from projections.verification.report import (
     worst,
 )
 
-_TOLD_EVERY = 5_000
+_PROGRESS_EVERY = 5_000
+"""Events between two calls of a Progress."""
 
 Progress = Callable[[int, int], None]
-"""Told how many events of how many were read."""
+"""Called with the number of events that were read and of all events."""
 
 
 class Source(Protocol):
-    """A read model in one consistent state."""
+    """A read model in one consistent state, as verification reads it."""
 
     def ids(self) -> Iterator[str]:
-        """The ids of all entities that it holds, in order."""
+        """The ids of all entities that the read model holds, ascending."""
 
     def model(self, ids: Sequence[str] | None) -> Model[Any]:
-        """What it holds of these entities (None: of all)."""
+        """What the read model holds of these entities (None: of all)."""
 
     def damage(self) -> list[str]:
-        """What is wrong with its files; called from another thread."""
+        """What is wrong with the read model's files; called from another thread."""
 
 
 Subjects = Mapping[str, Callable[[], AbstractContextManager[Source]]]
@@ -57,7 +58,7 @@ StoreUnavailable when nothing can be told."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be verified, and how much is to be told."""
+    """What is to be verified, and how much of the result is to be listed."""
 
     log: bool = True
     """Also the log against itself: streams, claims, and what its database can prove."""
@@ -66,7 +67,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     sample: int | None = None
     """How many entities to look at, None for all."""
     seed: int = 0
-    """What the sample is drawn with."""
+    """Seed that the sample is drawn with."""
     now: int
     """Milliseconds since the Unix epoch."""
 
@@ -77,7 +78,7 @@ def verify(
     request: Request,
     progress: Progress = lambda done, total: None,
 ) -> Verification:
-    """Compare everything that is asked for; raises StoreUnavailable without a readable log."""
+    """Compares everything that is asked for; raises StoreUnavailable without a readable log."""
     with ThreadPoolExecutor() as pool, ExitStack() as stack:
         run = _Run(log, request, pool)
         sources = run.open(subjects, stack)
@@ -91,7 +92,7 @@ def verify(
 
 
 class _Run:
-    """One verification: what is compared, and what was found so far."""
+    """One verification under way: what is compared, and the result so far."""
 
     def __init__(self, log: EventStore, request: Request, pool: ThreadPoolExecutor) -> None:
         self._log = log
@@ -108,7 +109,7 @@ class _Run:
             self._log_damage = pool.submit(log.damage)
 
     def open(self, subjects: Subjects, stack: ExitStack) -> dict[str, Source]:
-        """The snapshots of those that can be had."""
+        """Takes the snapshots of the read models, as far as they can be taken."""
         sources: dict[str, Source] = {}
         for name, take in subjects.items():
             try:
@@ -118,19 +119,19 @@ class _Run:
         return sources
 
     def draw(self, log: LogSnapshot, sources: Iterable[Source]) -> list[str]:
-        """Entities at random, half of them of the log, half of the models, in order of id."""
+        """Ids of random entities, half of them of the log, half of each read model, ascending."""
         draw = random.Random(self._request.seed)
         half = ((self._request.sample or 0) + 1) // 2
         positions = [draw.randint(1, log.head) for _ in range(half if log.head else 0)]
         # The next event after a random place: positions may have gaps.
-        found = {row[0] for at in positions for row in islice(log.events(at - 1), 1)}
+        drawn = {row[0] for at in positions for row in islice(log.events(at - 1), 1)}
         for source in sources:
             ids = list(source.ids())
-            found.update(draw.sample(ids, min(half, len(ids))))
-        return sorted(found)
+            drawn.update(draw.sample(ids, min(half, len(ids))))
+        return sorted(drawn)
 
     def begin(self, name: str, source: Source, ids: Sequence[str] | None) -> None:
-        """Get ready to compare a read model."""
+        """Gets ready to compare a read model."""
         try:
             differences = Differences(self._request.shown)
             self._comparisons[name] = Comparison(source.model(ids), differences)
@@ -141,12 +142,12 @@ class _Run:
             self._damage[name] = self._pool.submit(source.damage)
 
     def read(self, log: LogSnapshot, ids: Sequence[str] | None, progress: Progress) -> None:
-        """Pass over the log."""
+        """Reads the log, one entity after the other, and compares."""
         pins = [comparison.model.position for comparison in self._comparisons.values()]
         now = self._request.now
         reader = StreamReader(self._problems, now=now, pins=pins)
         claims = ClaimChecker(log.claims(ids), self._problems) if self._request.log else None
-        told = 0
+        reported = 0
         try:
             for entity_id, rows in groupby(log.streams(ids), key=itemgetter(0)):
                 stream = reader.read(rows)
@@ -158,9 +159,9 @@ class _Run:
                         comparison.meet(entity_id, stream)
                     except StoreUnavailable as error:
                         self._fail(name, error)
-                if self._events - told >= _TOLD_EVERY:
-                    told = self._events
-                    progress(told, log.count)
+                if self._events - reported >= _PROGRESS_EVERY:
+                    reported = self._events
+                    progress(reported, log.count)
             if claims is not None:
                 claims.finish()
         except StoreUnavailable as error:
@@ -169,7 +170,7 @@ class _Run:
                 self._fail(name, error)
 
     def report(self, log: LogSnapshot) -> Verification:
-        """What was found."""
+        """Finishes every comparison and returns the result."""
         for name in tuple(self._comparisons):
             try:
                 self._finish(name)
@@ -190,7 +191,7 @@ class _Run:
         )
 
     def _finish(self, name: str) -> None:
-        """Turn a comparison into a proof."""
+        """Turns a comparison into a proof."""
         comparison = self._comparisons[name]
         model, differences = comparison.model, comparison.differences
         kinds = comparison.finish(sums=self._whole)
@@ -209,7 +210,7 @@ class _Run:
         )
 
     def _fail(self, name: str, error: StoreUnavailable) -> None:
-        """Nothing more can be told of a model, unless that it is damaged."""
+        """Ends the comparison of a read model, which differs when damaged and is else unknown."""
         self._comparisons.pop(name, None)
         damaged = isinstance(error, Damaged)
         self._proofs[name] = ProjectionProof(

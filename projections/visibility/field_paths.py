@@ -46,17 +46,17 @@ PathTree = Mapping[str, Union["PathTree", None]]
 
 
 class FieldPath(msgspec.Struct, frozen=True):
-    """What is known of one path."""
+    """What is known of one path of a kind's body."""
 
     open: bool
-    """Whether anything may be below it."""
+    """Whether keys that the kind does not fix may be below the path."""
     needed: bool
-    """Whether an entity, or a part of it, is not whole without it."""
+    """Whether an entity, or the object that holds the field, is not whole without the field."""
 
 
 @cache
 def field_paths(kind_name: str) -> Mapping[str, FieldPath]:
-    """Path -> what is known of it; references are leaves."""
+    """Every path of a kind's body -> what is known of it; references have nothing below them."""
     kind = KINDS[kind_name]
     body = type_info(kind.body)
     assert isinstance(body, StructType)
@@ -89,7 +89,7 @@ def _walk(
 
 
 def _alternatives(given: Type) -> Iterator[Type]:
-    """The types a value, or an element of it, may have."""
+    """The types that a value, or an element of an array, may have."""
     if isinstance(given, UnionType):
         for each in given.types:
             yield from _alternatives(each)

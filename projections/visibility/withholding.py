@@ -33,13 +33,13 @@ class FieldWithheld(CatalogError):
 
 
 class Withheld(msgspec.Struct, frozen=True, dict=True):
-    """The fields of one kind that are withheld."""
+    """The fields of one kind that are withheld from a caller."""
 
     kind: str
     paths: frozenset[str]
 
     def cut(self, entity_json: bytes) -> bytes:
-        """The entity without them; what is not on their way is not decoded."""
+        """The JSON of an entity without the withheld fields; other fields are not decoded."""
         shown = _to_keys.decode(entity_json)
         for key, below in self._tree.items():
             if key in shown:
@@ -51,14 +51,15 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
         return msgspec.json.encode(shown)
 
     def covers(self, path: str) -> bool:
-        """Whether all that is at the path is withheld."""
+        """Whether everything at a path is withheld."""
         return covered(path, self.paths)
 
     def refuse_writing(self, values: Mapping[str, Any], *, replacing: bool) -> None:
         """Raises FieldWithheld for a body with a withheld field.
 
-        `replacing` it may not even hold a field that a withheld one lies in, as that would be
-        overwritten unseen, and an answer that nothing has changed would tell what was there.
+        A body that replaces what is there (`replacing`) may not even have a field that a withheld
+        one lies in: the withheld one would be overwritten unseen, and an answer that nothing has
+        changed would reveal it.
         """
         for given, value in values.items():
             key = REQUEST_ALIASES.get(given, given)
@@ -122,13 +123,13 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
 
 
 def covered(path: str, paths: Collection[str]) -> bool:
-    """Whether one of the paths is this one, or one above it."""
+    """Whether `paths` has this path, or one above it."""
     steps = path.split(".")
     return any(".".join(steps[:count]) in paths for count in range(1, len(steps) + 1))
 
 
 def simplest(paths: Iterable[str]) -> frozenset[str]:
-    """The paths without those that lie below another."""
+    """The paths without those that lie below another of them."""
     kept = frozenset(paths)
     return frozenset(
         path for path in kept if "." not in path or not covered(path.rpartition(".")[0], kept)
@@ -136,7 +137,7 @@ def simplest(paths: Iterable[str]) -> frozenset[str]:
 
 
 def in_both(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
-    """The paths that both withhold."""
+    """The paths that are withheld by both sets of withheld paths."""
     return simplest(
         {path for path in one if covered(path, other)}
         | {path for path in other if covered(path, one)}
