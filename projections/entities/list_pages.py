@@ -18,7 +18,7 @@ MOST_ROWS, MOST_BYTES = 2_000, 1024 * 1024
 MOST_CUT_BYTES = 256 * 1024
 """How many bytes `list_page` reads before it says that a page takes long, where something is cut
 from each item, which must be decoded for that."""
-_CHUNK_BYTES = 256 * 1024
+CHUNK_BYTES = 256 * 1024
 """How many bytes are read for each chunk of a page that takes long, but for the first."""
 
 
@@ -71,7 +71,7 @@ def _parts(
     """All entities of a page whose head was cut off, in the order of the list."""
     if not request.backward:
         yield head.entities
-    yield from reader.rest(head, _CHUNK_BYTES)
+    yield from reader.rest(head, CHUNK_BYTES)
     if request.backward:
         yield head.entities
 

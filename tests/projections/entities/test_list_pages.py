@@ -237,7 +237,7 @@ def test_list_streamed_equals_list_in_memory(
     if backward:
         before = page(tables, "table", 3, **options)["paging"]["before"]
         options = {**narrowed, "before": before}
-    monkeypatch.setattr(list_pages, "_CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(list_pages, "CHUNK_BYTES", chunk_bytes)
     for limit in (0, 1, 2, 3, 4):
         expected = page(tables, "table", limit, fields=("columns",), **options)
         with monkeypatch.context() as patch:

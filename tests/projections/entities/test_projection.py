@@ -1,6 +1,7 @@
 """The sorted read model equals a replay of the log, whatever the batches were."""
 
 import json
+import sqlite3
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -104,21 +105,21 @@ def assert_counters_are_true(store: SqliteReadModel) -> None:
     assert {tuple(row[:4]): row[4] for row in kept if row[4]} == dict(counted)
 
 
-def test_projection_rolls_back_a_batch_that_fails(
-    catalog: Fixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_projection_rolls_back_a_batch_that_fails(catalog: Fixture) -> None:
     catalog.schema()
     catalog.project()
     before = dump(catalog.entities)
     catalog.table("t")
 
-    def broken(*_: object) -> None:
-        raise RuntimeError("broken")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("projections.entities.projection.stored_entity", broken)
-        with pytest.raises(RuntimeError):
-            catalog.project()
+    connection = catalog.entities.database.connection
+    # The last table that a commit writes to.
+    connection.execute(
+        "CREATE TEMP TRIGGER broken BEFORE INSERT ON checkpoint"
+        " BEGIN SELECT RAISE(ABORT, 'broken'); END"
+    )
+    with pytest.raises(sqlite3.IntegrityError, match="broken"):
+        catalog.project()
+    connection.execute("DROP TRIGGER broken")
     assert dump(catalog.entities) == before
 
     catalog.project()

@@ -1,7 +1,6 @@
 """Projectors in threads: they follow the log, retry what may pass, stop at what may not."""
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from domain.registry import KINDS
 from projections.feeding.daemon import (
     Daemon,
     ProjectorLock,
+    ProjectorState,
     State,
     is_projected,
     read_states,
@@ -32,6 +32,7 @@ class Recording:
 
     def __init__(self, failures: list[Exception] | None = None) -> None:
         self.failures = failures or []
+        self._changed = threading.Condition()
         self.position, self.fingerprint = 0, ""
         self.names: dict[str, str] = {}
 
@@ -39,18 +40,17 @@ class Recording:
         return self.position, self.fingerprint
 
     def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:
-        if self.failures:
-            raise self.failures.pop(0)
-        self.names |= {key: folded.entity.name for key, folded in entities.items()}
-        self.position, self.fingerprint = position, fingerprint
+        with self._changed:
+            self._changed.notify_all()
+            if self.failures:
+                raise self.failures.pop(0)
+            self.names |= {key: folded.entity.name for key, folded in entities.items()}
+            self.position, self.fingerprint = position, fingerprint
 
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for a condition, at most 10 seconds."""
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline, "never happened"
-        time.sleep(0.005)
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        """Wait until a condition on this projection holds, at most 10 seconds."""
+        with self._changed:
+            assert self._changed.wait_for(condition, timeout=10)
 
 
 def run(fixture: Fixture, projection: Recording) -> Daemon:
@@ -65,7 +65,7 @@ def test_daemon_follows_the_log_of_other_writers(catalog: Fixture) -> None:
     projection = Recording()
     daemon = run(catalog, projection)
     catalog.schema()
-    until(lambda: projection.position == catalog.log.head())
+    projection.wait_for(lambda: projection.position == catalog.log.head())
     daemon.stop()
 
     assert list(projection.names.values()) == ["service", "database", "schema"]
@@ -76,21 +76,21 @@ def test_daemon_retries_what_may_pass(catalog: Fixture) -> None:
     catalog.schema()
     projection = Recording([StoreUnavailable("disk full"), StoreUnavailable("disk full")])
     daemon = run(catalog, projection)
-    until(lambda: projection.position == catalog.log.head())
-    until(lambda: read_states(catalog.directory)["recording"].state is State.RUNNING)
+    projection.wait_for(lambda: projection.position == catalog.log.head())
     daemon.stop()
 
-    assert read_states(catalog.directory)["recording"].error is None
+    assert read_states(catalog.directory)["recording"] == ProjectorState(State.RUNNING, None)
 
 
 def test_daemon_stops_a_projection_at_a_poison_event_and_says_so(catalog: Fixture) -> None:
     catalog.schema()
     projection = Recording([ValueError("poison")])
     daemon = run(catalog, projection)
-    until(lambda: read_states(catalog.directory)["recording"].state is State.STOPPED)
+    projection.wait_for(lambda: not projection.failures)
     daemon.stop()
 
-    assert read_states(catalog.directory)["recording"].error == "ValueError: poison"
+    stopped = ProjectorState(State.STOPPED, "ValueError: poison")
+    assert read_states(catalog.directory)["recording"] == stopped
     assert projection.position == 0
 
 
@@ -114,7 +114,7 @@ def test_daemon_goes_on_when_its_states_cannot_be_shared(
     with monkeypatch.context() as patched:
         patched.setattr(Path, "write_bytes", full)
         daemon = run(catalog, projection)
-        until(lambda: projection.position == catalog.log.head())
+        projection.wait_for(lambda: projection.position == catalog.log.head())
         daemon.stop()
 
     assert read_states(catalog.directory) == {}

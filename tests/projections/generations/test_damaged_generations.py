@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ import pytest
 from domain.errors import StoreUnavailable
 from projections.generations import supervision
 from projections.generations.current_generation import CurrentGeneration
-from projections.generations.supervision import GenerationSupervisor
 from tests.projections.read_models import create, found, generations, listed, opened, rebuild, step
 
 
@@ -66,9 +66,8 @@ def test_damage_of_a_large_file_is_noticed_while_it_is_served(
     path = directory / "entities-1.db"
     path.write_bytes(path.read_bytes().replace(b'"serviceType":"Mysql"', b'"serviceType":"MySQL"'))
     with opened(directory) as stores:
-        supervisor: GenerationSupervisor[Any] = stores.supervisors[0]
-        assert supervisor._checker is not None
-        supervisor._checker.join()
+        for checker in [one for one in threading.enumerate() if one.name == "check-entities"]:
+            checker.join()
         step(stores)
         assert generations(stores) == [2, 1]
         assert b"MySQL" not in listed(stores)

@@ -9,7 +9,6 @@ from projections.entities import stored_entity
 from projections.feeding.daemon import Daemon, ProjectorLock
 from projections.generations.building import build
 from projections.generations.shelf import Proposal
-from projections.generations.supervision import GenerationSupervisor
 from projections.generations.switching import is_current, pending, propose_previous, switch
 from tests.projections.read_models import (
     create,
@@ -182,20 +181,18 @@ def test_read_models_from_before_there_were_generations_are_removed(directory: P
     assert {"entities.db", "search"} & set(files(directory)) == set()
 
 
-def test_proposal_is_tried_again_when_its_files_cannot_be_opened_yet(
-    directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise StoreUnavailable("disk full")
-
+def test_proposal_is_tried_again_when_its_files_cannot_be_opened_yet(directory: Path) -> None:
     with opened(directory) as stores:
         build(
             stores.entities.definition, stores.entities.shelf, stores.log, lambda done, total: None
         )
-        with monkeypatch.context() as patched:
-            patched.setattr(GenerationSupervisor, "_open", full)
-            with pytest.raises(StoreUnavailable, match="disk full"):
-                stores.supervisors[0].step()
+        stamp = directory / "entities-2.db-stamp"
+        aside = stamp.rename(directory / "aside")
+        stamp.mkdir()
+        with pytest.raises(StoreUnavailable, match=r"entities-2\.db cannot be read"):
+            stores.supervisors[0].step()
+        stamp.rmdir()
+        aside.rename(stamp)
         step(stores)
         assert generations(stores) == [2, 1]
 

@@ -85,20 +85,22 @@ class WrongEngine:
 
 
 def test_sums_that_drifted_are_told(filled: Verified) -> None:
-    filled.engine = WrongEngine(filled.engine, double=False)  # type: ignore[assignment]
+    right = filled.engine
+    filled.engine = WrongEngine(right, double=False)  # type: ignore[assignment]
     try:
         assert found(filled) == [("digest", "table", "")]
     finally:
-        filled.engine = filled.engine._engine  # type: ignore[attr-defined]
+        filled.engine = right
 
 
 def test_document_that_is_there_twice_is_named(filled: Verified) -> None:
     first = entries(filled)[0]
-    filled.engine = WrongEngine(filled.engine, double=True)  # type: ignore[assignment]
+    right = filled.engine
+    filled.engine = WrongEngine(right, double=True)  # type: ignore[assignment]
     try:
         assert first[0] in {entity_id for _, _, entity_id in found(filled)}
     finally:
-        filled.engine = filled.engine._engine  # type: ignore[attr-defined]
+        filled.engine = right
 
 
 def entries(filled: Verified) -> list[tuple[str, str, int]]:
