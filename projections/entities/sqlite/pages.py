@@ -31,7 +31,7 @@ class SqliteListReader:
             try:
                 self._selection = list_sql.select(self._connection, self._request)
             except BaseException:
-                self._connection.execute("COMMIT")
+                self._end()
                 raise
         except sqlite3.DatabaseError as error:
             raise_as_ours(error)
@@ -39,12 +39,19 @@ class SqliteListReader:
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
         """Ends the transaction; raises what SQLite raised in the block as the catalog's errors."""
-        if self._handed_over:
-            self._connection.close()
-        else:
-            self._connection.execute("COMMIT")
+        try:
+            self._end()
+        except sqlite3.DatabaseError as failure:
+            raise_as_ours(failure)
         if isinstance(error, sqlite3.DatabaseError):
             raise_as_ours(error)
+
+    def _end(self) -> None:
+        if self._handed_over:
+            self._connection.close()
+        elif self._connection.in_transaction:
+            # Nothing was written; on a damaged file this succeeds where a COMMIT fails.
+            self._connection.execute("ROLLBACK")
 
     def passed_over(self) -> int:
         """How many rows are looked at, at most, to find those of the list; 0 when keys find

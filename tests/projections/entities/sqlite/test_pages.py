@@ -11,7 +11,10 @@ from projections.entities.cursors import Place
 from projections.entities.list_pages import list_page
 from projections.entities.port import ListRequest
 from projections.entities.sqlite import list_sql
+from projections.entities.sqlite.database import EntityDatabase
 from projections.entities.sqlite.list_sql import Selection
+from projections.entities.sqlite.model import SqliteReadModel
+from projections.feeding.port import Damaged
 from tests.projections.conftest import Fixture
 
 
@@ -36,6 +39,25 @@ def test_read_page_leaves_no_snapshot(catalog: Fixture, limit: int) -> None:
     catalog.project()
     checkpoint = catalog.entities.database.connect().execute("PRAGMA wal_checkpoint(TRUNCATE)")
     assert checkpoint.fetchone() == (0, 0, 0)
+
+
+@pytest.mark.parametrize("limit", [5, 3_000])
+def test_read_page_of_a_damaged_file_is_told(catalog: Fixture, limit: int) -> None:
+    catalog.schema()
+    for number in range(40):
+        catalog.table(f"t{number:02}", description="x" * 5_000)
+    catalog.project()
+    catalog.entities.database.settle()
+    path = catalog.entities.database.path
+    damaged = path.with_name("damaged.db")
+    # All that is left are the page of the schema and the lengths of the others.
+    damaged.write_bytes(path.read_bytes()[:16_384] + bytes(path.stat().st_size - 16_384))
+    model = SqliteReadModel(EntityDatabase(damaged, writable=False))
+
+    for _ in range(2):
+        with pytest.raises(Damaged, match="the sorted read model is damaged"):
+            b"".join(list_page(model, ListRequest(kind=KINDS["table"], limit=limit)))
+    model.close()
 
 
 @pytest.mark.parametrize("scopes", [(), ("a",), ("a", "b")])
