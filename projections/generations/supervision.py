@@ -174,7 +174,7 @@ class GenerationSupervisor(Generic[M]):
             except Damaged as damaged:
                 self._damage = damaged
             except StoreUnavailable:
-                return  # stopping, or the next start tells
+                return  # The process is stopping, or the next start checks again.
 
         self._checker = threading.Thread(target=check, name=f"check-{self.name}")
         self._checker.start()

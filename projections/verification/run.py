@@ -54,7 +54,7 @@ class Source(Protocol):
 
 Subjects = Mapping[str, Callable[[], AbstractContextManager[Source]]]
 """Name of a read model -> what takes its snapshot, raising Damaged when it is not of this log, or
-StoreUnavailable when nothing can be told."""
+StoreUnavailable when it cannot be read."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

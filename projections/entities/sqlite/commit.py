@@ -16,8 +16,10 @@ class _Changes:
     def __init__(self) -> None:
         self.totals: Counter[tuple[str, str, int, str]] = Counter()
         """Kind, scope, deletion state and status -> number of entities."""
-        self.numbers: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
+        """Kind -> number of entities."""
         self.sums: Counter[str] = Counter()
+        """Kind -> sum of the digests of its entities."""
 
     def add(
         self,
@@ -33,7 +35,7 @@ class _Changes:
         kind, deleted, status = key
         for scope in (WHOLE_KIND, *scopes):
             self.totals[kind, scope, deleted, status or ""] += step
-        self.numbers[kind] += step
+        self.counts[kind] += step
         self.sums[kind] += step * int.from_bytes(digest, "big")
 
 
@@ -59,7 +61,7 @@ def write_entities(
         "INSERT INTO counters VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
         [(*key, n) for key, n in changes.totals.items() if n],
     )
-    add_digests(connection, {kind: (n, changes.sums[kind]) for kind, n in changes.numbers.items()})
+    add_digests(connection, {kind: (n, changes.sums[kind]) for kind, n in changes.counts.items()})
 
 
 def _remove(connection: sqlite3.Connection, ids: Iterable[str], changes: _Changes) -> None:

@@ -23,9 +23,9 @@ def check(model: SqliteReadModel, go_on: Callable[[], None]) -> None:
     Calls `go_on` after every thousand rows; what `go_on` raises ends the check.
     """
     with model.database.snapshot() as connection:
-        (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-        if found != "ok":
-            raise Damaged(f"the sorted read model is damaged: {found}")
+        (verdict,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if verdict != "ok":
+            raise Damaged(f"the sorted read model is damaged: {verdict}")
         sums: dict[str, tuple[int, int]] = {}
         for number, (*columns, digest) in enumerate(connection.execute(READ_ENTITIES)):
             if number % 1_000 == 0:

@@ -181,14 +181,14 @@ def _source(scopes: int, status: bool) -> str:
 
 
 def _values(selection: Selection, state: int) -> Parameters:
-    """Values for the marks of `_source`."""
+    """Values for the placeholders of `_source`."""
     status = () if selection.status is None else (selection.status,)
     scopes = selection.scopes
     return (*scopes[:1], selection.kind, state, *status, *scopes[1:])
 
 
 def _parameters(selection: Selection, place: Place | None) -> Parameters:
-    """Values for the marks of `_keys`, but for its LIMIT."""
+    """Values for the placeholders of `_keys`, but for its LIMIT."""
     beyond = () if place is None else (place.name, place.id)
     if len(selection.states) == 1:
         return (*_values(selection, selection.states[0]), *beyond)
