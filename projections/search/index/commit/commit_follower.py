@@ -31,8 +31,19 @@ _LOOK_EVERY = 0.003
 _RETRY = 1.0
 """Seconds after which a commit that could not be opened is tried again."""
 _ATTEMPTS = 5
-_DAMAGED = (OSError, EOFError, ValueError, KeyError, IndexError, TypeError, AttributeError)
-"""What reading files raises that are not as they were written; Whoosh has no error for it."""
+_DAMAGED = (
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    NameError,
+)
+"""What reading files raises that are gone, or not as they were written; Whoosh has no error for it.
+
+Whoosh's storage in memory raises NameError for a file that is not there.
+"""
 
 
 class _Failure(msgspec.Struct, frozen=True):

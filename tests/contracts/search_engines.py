@@ -1,0 +1,83 @@
+"""The engines that every suite of the search engine port runs over, and documents for them."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from projections.search.documents import Scalar, SearchDocument, SortValue
+from projections.search.engine import EngineQuery, SearchEngine, Sort
+from projections.search.index.engine import WhooshEngine
+from projections.search.index.format.storage import Directory, Memory, Storage
+from projections.search.tree import MatchAll, Node
+
+
+class OpenEngine(Protocol):
+    """Opens the same index anew at each call, as another process would; the first time empty."""
+
+    def __call__(
+        self, *, deadline: float = 60.0, clock: Callable[[], float] = time.monotonic
+    ) -> SearchEngine:
+        """An engine of which searches may take `deadline` seconds of the clock."""
+
+
+@pytest.fixture(params=["numpy in a directory", "numpy in memory"])
+def open_engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenEngine]:
+    storage: Storage = Memory()
+    if request.param == "numpy in a directory":
+        storage = Directory(tmp_path)
+    opened: list[WhooshEngine] = []
+
+    def open_one(
+        *, deadline: float = 60.0, clock: Callable[[], float] = time.monotonic
+    ) -> SearchEngine:
+        opened.append(WhooshEngine(storage, writable=True, deadline=deadline, clock=clock))
+        if len(opened) == 1:
+            opened[0].reset()
+        return opened[-1]
+
+    yield open_one
+    for engine in opened:
+        engine.close()
+
+
+@pytest.fixture
+def engine(open_engine: OpenEngine) -> SearchEngine:
+    return open_engine()
+
+
+def made(
+    name: str,
+    kind: str = "table",
+    *,
+    deleted: bool = False,
+    digest: int = 1,
+    sort: dict[str, SortValue] | None = None,
+    **fields: Scalar | tuple[Scalar, ...],
+) -> SearchDocument:
+    """A document whose id is its name; `__` in the name of a field stands for a dot."""
+    values = {
+        path.replace("__", "."): each if isinstance(each, tuple) else (each,)
+        for path, each in {"name": name, "entityType": kind, **fields}.items()
+    }
+    return SearchDocument(name, kind, deleted, values, {"name": name, **(sort or {})}, digest)
+
+
+def apply(engine: SearchEngine, position: int, *documents: SearchDocument) -> None:
+    """Commit documents at a position, with its number as the fingerprint."""
+    engine.apply({each.id: each for each in documents}, position, str(position))
+
+
+def ids(engine: SearchEngine, node: Node | None = None, *, deleted: bool = False) -> set[str]:
+    """What matches a node (None: everything), of all kinds."""
+    query = EngineQuery(tree=node or MatchAll(), size=1_000, include_deleted=deleted)
+    found = engine.search(query)
+    assert (found.total, found.relation) == (len(found.hits), "eq")
+    return {hit.id for hit in found.hits}
+
+
+def in_order(engine: SearchEngine, node: Node, sort: Sort | None = None) -> list[str]:
+    """Ids of what matches a node, in order."""
+    return [hit.id for hit in engine.search(EngineQuery(tree=node, sort=sort, size=1_000)).hits]

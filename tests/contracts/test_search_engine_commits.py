@@ -1,0 +1,200 @@
+"""Commits, checkpoints, snapshots and digests, in every search engine."""
+
+import threading
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from domain.errors import StoreUnavailable
+from projections.search.documents import SearchDocument
+from projections.search.engine import EngineQuery, SearchEngine
+from projections.search.tree import MatchAll, Term
+from tests.contracts.search_engines import OpenEngine, apply, engine, ids, made, open_engine
+
+__all__ = ["engine", "open_engine"]
+
+
+def entries(engine: SearchEngine) -> list[tuple[str, str, int]]:
+    with engine.snapshot() as snapshot:
+        return sorted(snapshot.entries())
+
+
+def test_engine_begins_empty(engine: SearchEngine) -> None:
+    assert (engine.checkpoint(), engine.anchor(), engine.count()) == (0, (0, ""), 0)
+    assert ids(engine) == set()
+    with engine.snapshot() as snapshot:
+        assert (snapshot.position, snapshot.fingerprint) == (0, "")
+        assert (dict(snapshot.digests()), list(snapshot.entries())) == ({}, [])
+
+
+def test_commit_has_documents_position_and_fingerprint(
+    engine: SearchEngine, open_engine: OpenEngine
+) -> None:
+    engine.apply({"a": made("a"), "b": made("b", deleted=True)}, 7, "of seven")
+    for each in (engine, open_engine()):
+        assert (each.checkpoint(), each.anchor(), each.count()) == (7, (7, "of seven"), 2)
+        assert ids(each, deleted=True) == {"a", "b"}
+    engine.apply({}, 9, "of nine")
+    assert (engine.anchor(), engine.count()) == ((9, "of nine"), 2)
+    engine.apply({}, 10)
+    assert engine.anchor() == (10, "")
+
+
+def test_documents_are_replaced_and_removed_by_id(engine: SearchEngine) -> None:
+    apply(engine, 1, made("a", description="first"), made("b"))
+    apply(engine, 2, made("a", description="second"))
+    apply(engine, 3, made("a", description="second"))
+    assert ids(engine, Term("description", "first")) == set()
+    assert ids(engine, Term("description", "second")) == {"a"}
+    assert engine.count() == 2
+    engine.apply({"b": None, "unknown": None}, 4)
+    engine.apply({"b": None}, 5)
+    assert (ids(engine), engine.count()) == ({"a"}, 1)
+    apply(engine, 6, made("b"))
+    assert (ids(engine), engine.count()) == ({"a", "b"}, 2)
+
+
+def test_one_commit_adds_replaces_and_removes(engine: SearchEngine) -> None:
+    apply(engine, 1, made("a"), made("b"), made("c"))
+    engine.apply({"a": None, "b": made("b", description="new"), "d": made("d")}, 2)
+    assert ids(engine) == {"b", "c", "d"}
+    assert ids(engine, Term("description", "new")) == {"b"}
+
+
+def test_many_small_commits_hold_what_one_would(engine: SearchEngine) -> None:
+    for number in range(60):
+        apply(engine, number + 1, made(f"n{number % 25}", digest=number))
+    assert (engine.count(), engine.checkpoint()) == (25, 60)
+    assert entries(engine) == sorted(
+        (f"n{number % 25}", "table", number) for number in range(35, 60)
+    )
+
+
+def test_reset_forgets_all(engine: SearchEngine, open_engine: OpenEngine) -> None:
+    apply(engine, 3, made("a"))
+    engine.reset()
+    for each in (engine, open_engine()):
+        assert (each.anchor(), each.count(), ids(each)) == ((0, ""), 0, set())
+    apply(engine, 1, made("b"))
+    assert ids(engine) == {"b"}
+
+
+class Watched(Mapping[str, SearchDocument | None]):
+    """Documents that are made when they are asked for, and noted."""
+
+    def __init__(self, count: int) -> None:
+        self.asked: list[str] = []
+        self._ids = [f"n{number:03}" for number in range(count)]
+
+    def __getitem__(self, entity_id: str) -> SearchDocument:
+        self.asked.append(entity_id)
+        return made(entity_id)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids)
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+
+def test_each_document_of_a_commit_is_asked_for_once(engine: SearchEngine) -> None:
+    watched = Watched(300)
+    engine.apply(watched, 1)
+    assert watched.asked == list(watched)
+    assert engine.count() == 300
+
+
+def test_commit_that_cannot_be_made_changes_nothing(engine: SearchEngine) -> None:
+    class Broken(Watched):
+        def __getitem__(self, entity_id: str) -> SearchDocument:
+            if entity_id == "n150":
+                raise ValueError("no document")
+            return super().__getitem__(entity_id)
+
+    apply(engine, 1, made("a"))
+    with pytest.raises(ValueError, match="no document"):
+        engine.apply(Broken(300), 2, "two")
+    assert (engine.anchor(), ids(engine)) == ((1, "1"), {"a"})
+    apply(engine, 2, made("b"))
+    assert (engine.anchor(), ids(engine)) == ((2, "2"), {"a", "b"})
+
+
+def test_digests_are_exact_sums_by_kind(engine: SearchEngine) -> None:
+    large = 2**64 - 1
+    apply(engine, 1, made("a", digest=5), made("b", digest=6), made("x", "topic", digest=large))
+    apply(engine, 2, made("a", digest=50), made("y", "topic", digest=3, deleted=True))
+    engine.apply({"b": None}, 3)
+    with engine.snapshot() as snapshot:
+        assert dict(snapshot.digests()) == {"table": (1, 50), "topic": (2, 2)}
+        assert sorted(snapshot.entries()) == [
+            ("a", "table", 50),
+            ("x", "topic", large),
+            ("y", "topic", 3),
+        ]
+    engine.apply({"x": None, "y": None}, 4)
+    with engine.snapshot() as snapshot:
+        assert dict(snapshot.digests()) == {"table": (1, 50)}
+
+
+def test_snapshot_stays_as_it_is(engine: SearchEngine) -> None:
+    apply(engine, 1, made("a", digest=1), made("b", digest=2))
+    with engine.snapshot() as snapshot:
+        for position in range(2, 30):
+            engine.apply({"a": made("a", digest=position), "b": None}, position, "later")
+        engine.reset()
+        assert (snapshot.position, snapshot.fingerprint) == (1, "1")
+        assert dict(snapshot.digests()) == {"table": (2, 3)}
+        assert sorted(snapshot.entries()) == [("a", "table", 1), ("b", "table", 2)]
+
+
+def test_other_processes_follow(engine: SearchEngine, open_engine: OpenEngine) -> None:
+    other = open_engine()
+    for position in range(1, 5):
+        apply(engine, position, made(f"n{position}"))
+        assert other.checkpoint() == position
+        assert ids(other) == {f"n{number}" for number in range(1, position + 1)}
+    apply(other, 5, made("n5"))
+    apply(engine, 6, made("n6"))
+    assert (engine.count(), other.count()) == (6, 6)
+
+
+def test_searches_beside_commits_see_whole_ones(
+    engine: SearchEngine, open_engine: OpenEngine
+) -> None:
+    query = EngineQuery(tree=MatchAll(), size=100)
+    rounds = 15
+
+    def commit(number: int) -> None:
+        apply(engine, number + 1, *(made(f"n{n}", entityStatus=f"r{number}") for n in range(20)))
+
+    commit(0)
+    wrong: list[int] = []
+    stop = threading.Event()
+
+    def read(each: SearchEngine) -> None:
+        while not stop.is_set():
+            total = each.search(query).total
+            if total != 20:
+                wrong.append(total)
+
+    threads = [threading.Thread(target=read, args=(e,)) for e in (engine, open_engine())]
+    for thread in threads:
+        thread.start()
+    for number in range(1, rounds):
+        commit(number)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert engine.checkpoint() == rounds
+
+
+def test_closed_engine_refuses(engine: SearchEngine) -> None:
+    apply(engine, 1, made("a"))
+    engine.close()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        engine.search(EngineQuery(tree=MatchAll()))
+    with pytest.raises(StoreUnavailable, match="closed"):
+        engine.checkpoint()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        apply(engine, 2, made("b"))
