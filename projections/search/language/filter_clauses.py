@@ -5,12 +5,14 @@ from typing import Any
 
 from domain.errors import InvalidInput
 from projections.search import tree
-from projections.search.language import patterns, regex, text
+from projections.search.language import text
 from projections.search.language.dates import DEFAULT_FORMATS
 from projections.search.language.field_types import is_object
 from projections.search.language.field_values import UnknownField, known_type, typed
 from projections.search.language.fields import Fields
 from projections.search.language.filter_reader import OPERATORS, FilterReader
+from projections.search.language.patterns import wildcard
+from projections.search.language.regex import regex
 from projections.search.language.simple_text import parse_simple
 from projections.search.tree import Node
 
@@ -158,7 +160,7 @@ class Clauses(FilterReader):
     def clause_prefix(self, body: Any, path: str) -> Node:
         field, options, path = self.field(body, path, "value", ("case_insensitive",))
         pattern = tree.escape_wildcards(self.scalar(options["value"], path)) + "*"
-        patterns.wildcard(pattern)
+        wildcard(pattern)
         return self.leaf(tree.Wildcard(field, pattern), options, path)
 
     def clause_wildcard(self, body: Any, path: str) -> Node:
@@ -166,13 +168,13 @@ class Clauses(FilterReader):
         main = "wildcard" if _has(body, "wildcard") else "value"
         field, options, path = self.field(body, path, main, allowed)
         pattern = self.scalar(options[main], path)
-        patterns.wildcard(pattern)
+        wildcard(pattern)
         return self.leaf(tree.Wildcard(field, pattern), options, path)
 
     def clause_regexp(self, body: Any, path: str) -> Node:
         field, options, path = self.field(body, path, "value", ("case_insensitive",))
         pattern = self.string(options["value"], path)
-        regex.regex(pattern)
+        regex(pattern)
         return self.leaf(tree.Regex(field, pattern), options, path)
 
     def clause_fuzzy(self, body: Any, path: str) -> Node:

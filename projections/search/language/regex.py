@@ -1,207 +1,181 @@
-"""Regular expressions over single terms: the subset that Lucene users know, in linear time.
+"""Regular expressions over single terms: the subset that Lucene users know, as RE2 runs it.
 
 Alternatives, groups, classes, `.`, `* + ? {n,m}`, `\\d`, `\\w` and `\\s`; they match whole terms,
-lower-cased.
+and letters without regard to case. What is not in the subset is refused by name and place, and
+what is in it becomes the source of an RE2 expression, character by character.
 """
 
+import re
+
+import re2
+
 from domain.errors import InvalidInput
-from projections.search.language.patterns import (
-    ANY,
-    MAX_PATTERN,
-    Automaton,
-    Builder,
-    CharSet,
-    lower,
-    single,
-)
+from projections.search.analysis import fold
+from projections.search.language.patterns import ANY, MAX_PATTERN, TermPattern
 
+MAX_PROGRAM = 16_000
+"""Instructions of a compiled expression; what RE2 does for a byte may grow with them."""
 _MAX_REPEAT = 255
-_RESERVED = "~&@<>#^$"
-_CLASSES = {"d": "0-9", "w": "a-z0-9_", "s": " \t\n\r\f\v"}
 _MAX_GROUPS = 20
+_RESERVED = "~&@<>#^$"
+_QUANTIFIERS = "*+?{"
+_CLASSES = {"d": "0-9", "w": "a-z0-9_", "s": " "}
+"""What the classes hold of the characters of terms, in which each control is a space."""
+_ESCAPED = re.compile(r"(\\.)", re.DOTALL)
 
 
-def regex(pattern: str) -> Automaton:
-    """The automaton of a regular expression; InvalidInput names what is wrong and where."""
+def regex(pattern: str) -> TermPattern:
+    """The terms that a regular expression means; InvalidInput says what is wrong with it."""
     if len(pattern) > MAX_PATTERN:
         raise InvalidInput(
             f"regular expression {pattern[:40]!r}... has over {MAX_PATTERN} characters"
         )
-    parser = _Parser(pattern, "regular expression")
-    parser.alternatives()
-    if parser.at < len(pattern):
+    parser = _Parser(pattern)
+    made = TermPattern(parser.alternatives())
+    if parser.at < len(parser.text):
         raise parser.error("unbalanced ')'")
-    return parser.done()
+    try:
+        fits = made.runs().programsize <= MAX_PROGRAM
+    except re2.error:  # of what the parser makes, RE2 refuses nothing but the size
+        fits = False
+    if not fits:
+        raise InvalidInput(
+            f"regular expression {pattern[:80]!r}: the pattern is too large, as what it repeats "
+            f"comes to more than RE2 takes (1,000 times, repetitions within repetitions multiplied)"
+        )
+    return made
 
 
-class _Parser(Builder):
-    """Recursive descent; a repeated piece is parsed again for each copy."""
+class _Parser:
+    """Reads an expression by recursive descent and gives the RE2 source that means the same."""
 
-    def peek(self) -> str:
-        return self.pattern[self.at : self.at + 1]
+    def __init__(self, pattern: str) -> None:
+        self.text = "".join(
+            part if part.startswith("\\") else fold(part) for part in _ESCAPED.split(pattern)
+        )
+        """The expression with its letters as terms have them; `at` is the next character."""
+        self.at = 0
+        self._pattern = pattern
+        self._depth = 0
 
-    def alternatives(self) -> None:
-        entry = len(self.free) - 1
-        ends: list[int] = []
-        while True:
-            start = self.state()
-            self.free[entry].append(start)
-            while self.peek() not in ("", "|", ")"):
-                self.repeated()
-            ends.append(len(self.free) - 1)
-            if self.peek() != "|":
-                break
-            self.at += 1
-        after = self.state()
-        for end in ends:
-            self.free[end].append(after)
+    def error(self, why: str, at: int | None = None) -> InvalidInput:
+        column = (self.at if at is None else at) + 1
+        return InvalidInput(
+            f"regular expression {self._pattern[:80]!r}: {why} at character {column}"
+        )
 
-    def repeated(self) -> None:
-        begin = self.at
-        entry = len(self.free) - 1
-        self.atom()
-        end = self.at
-        low, high = self.quantifier()
-        if (low, high) == (1, 1):
-            return
-        resume = self.at
-        if low == 0:
-            low = 1
-            skip_from: int | None = entry
-        else:
-            skip_from = None
-        for _ in range(low - 1):
-            entry = self._again(begin, end)
-        last = len(self.free) - 1
-        if high is None:
-            self.free[last].append(entry)
-        ends = [last]
-        for _ in range((high or low) - low):
-            self._again(begin, end)
-            ends.append(len(self.free) - 1)
-        after = self.state()
-        for state in ends:
-            self.free[state].append(after)
-        if skip_from is not None:
-            self.free[skip_from].append(after)
-        self.at = resume
+    def alternatives(self) -> str:
+        """The source of what stands up to the end, or up to a `)` that was not opened here."""
+        branches = [""]
+        while (character := self._peek()) not in ("", ")"):
+            if character == "|":
+                self.at += 1
+                branches.append("")
+            else:
+                branches[-1] += self._atom() + self._quantifier()
+        return "|".join(branches)
 
-    def _again(self, begin: int, end: int) -> int:
-        here = len(self.free) - 1
-        entry = self.state()
-        self.free[here].append(entry)
-        self.at = begin
-        self.atom()
-        assert self.at == end
-        return entry
+    def _peek(self) -> str:
+        return self.text[self.at : self.at + 1]
 
-    def quantifier(self) -> tuple[int, int | None]:
-        sign = self.peek()
-        bounds: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-        if sign in bounds and sign:
-            self.at += 1
-            found = bounds[sign]
-        elif sign == "{":
-            found = self._braces()
-        else:
-            return 1, 1
-        if self.peek() in ("*", "+", "?", "{") and self.peek():
-            raise self.error("a second quantifier")
-        return found
+    def _atom(self) -> str:
+        character = self._peek()
+        if character == "(":
+            return self._group()
+        if character in _QUANTIFIERS:
+            raise self.error(f"nothing to repeat before {character!r}")
+        if character in _RESERVED:
+            raise self.error(f"{character!r} is not supported, escape it to mean the character")
+        self.at += 1
+        match character:
+            case ".":
+                return ANY
+            case "[":
+                return self._class()
+            case "\\":
+                return self._escaped()
+        return str(re2.escape(character))
 
-    def _braces(self) -> tuple[int, int | None]:
+    def _group(self) -> str:
+        opened = self.at
+        self.at += 1
+        self._depth += 1
+        if self._depth > _MAX_GROUPS:
+            raise self.error("groups are nested too deeply")
+        inner = self.alternatives()
+        if self._peek() != ")":
+            raise self.error("unbalanced '('", opened)
+        self._depth -= 1
+        self.at += 1
+        return f"(?:{inner})"
+
+    def _quantifier(self) -> str:
         start = self.at
-        close = self.pattern.find("}", start)
-        low, comma, high = self.pattern[start + 1 : max(close, start)].partition(",")
-        numbers = [text for text in (low, high) if text]
-        if close < 0 or not low or not all(n.isascii() and n.isdigit() for n in numbers):
+        sign = self._peek()
+        if not sign or sign not in _QUANTIFIERS:
+            return ""
+        if sign == "{":
+            self._braces()
+        else:
+            self.at += 1
+        end = self.at
+        if (after := self._peek()) and after in _QUANTIFIERS:
+            raise self.error("a second quantifier")
+        return self.text[start:end]
+
+    def _braces(self) -> None:
+        start = self.at
+        close = self.text.find("}", start)
+        low, comma, high = self.text[start + 1 : max(close, start)].partition(",")
+        bounds = [text for text in (low, high) if text]
+        if close < 0 or not low or not all(n.isascii() and n.isdigit() for n in bounds):
             raise self.error("a quantifier is {n}, {n,} or {n,m}")
-        if any(len(n) > 3 or int(n) > _MAX_REPEAT for n in numbers):
+        if any(len(n) > 3 or int(n) > _MAX_REPEAT for n in bounds):
             raise self.error(f"a quantifier above {_MAX_REPEAT}")
         self.at = close + 1
         upper = None if comma and not high else int(high or low)
         if upper is not None and (upper < int(low) or upper == 0):
             raise self.error("a quantifier's bounds are the wrong way round", start)
-        return int(low), upper
 
-    def atom(self) -> None:
-        character = self.peek()
-        if character == "(":
-            self._group()
-            return
-        if character in ("*", "+", "?", "{"):
-            raise self.error(f"nothing to repeat before {character!r}")
-        if character in _RESERVED:
-            raise self.error(f"{character!r} is not supported, escape it to mean the character")
-        self.at += 1
-        if character == ".":
-            self.take(ANY)
-        elif character == "[":
-            self.take(self._class())
-        elif character == "\\":
-            self.take(self._escaped())
-        else:
-            self.take(single(character))
-
-    def _group(self) -> None:
-        opened = self.at
-        self.at += 1
-        self.depth += 1
-        if self.depth > _MAX_GROUPS:
-            raise self.error("groups are nested too deeply")
-        self.alternatives()
-        if self.peek() != ")":
-            raise self.error("unbalanced '('", opened)
-        self.depth -= 1
-        self.at += 1
-
-    def _escaped(self) -> CharSet:
-        character = self.peek()
+    def _escaped(self) -> str:
+        character = self._peek()
         if not character:
             raise self.error("nothing after the backslash")
         self.at += 1
         if character.lower() in _CLASSES:
-            return _char_set(_CLASSES[character.lower()], character.isupper())
+            return _set(_CLASSES[character.lower()], negated=character.isupper())
         if character.isascii() and character.isalnum():
             raise self.error(f"unknown escape \\{character}", self.at - 2)
-        return single(character)
+        return f"(?:{re2.escape(fold(character))})"
 
-    def _class(self) -> CharSet:
+    def _class(self) -> str:
         opened = self.at - 1
-        negated = self.peek() == "^"
+        negated = self._peek() == "^"
         self.at += negated
-        single: set[str] = set()
-        ranges: list[tuple[str, str]] = []
-        while self.peek() != "]" or not (single or ranges):
+        members = ""
+        while self._peek() != "]" or not members:
             low = self._class_character(opened)
-            if self.peek() == "-" and self.pattern[self.at + 1 : self.at + 2] not in ("]", ""):
+            members += re2.escape(low)
+            if self._peek() == "-" and self.text[self.at + 1 : self.at + 2] not in ("]", ""):
                 self.at += 1
                 high = self._class_character(opened)
                 if high < low:
                     raise self.error(f"range {low}-{high} is the wrong way round", opened)
-                ranges.append((low, high))
-            else:
-                single.add(low)
+                members += f"-{re2.escape(high)}"
         self.at += 1
-        return negated, frozenset(single), tuple(ranges)
+        return _set(members, negated=negated)
 
     def _class_character(self, opened: int) -> str:
-        if self.peek() == "\\":
-            self.at += 1
-        character = self.peek()
+        escaped = self._peek() == "\\"
+        self.at += escaped
+        character = self._peek()
         if not character:
             raise self.error("unbalanced '['", opened)
         self.at += 1
-        return lower(character)
+        lowered = fold(character) if escaped else character
+        return lowered if len(lowered) == 1 else character
 
 
-def _char_set(spec: str, negated: bool) -> CharSet:
-    single, ranges, at = set(), [], 0
-    while at < len(spec):
-        if spec[at + 1 : at + 2] == "-":
-            ranges.append((spec[at], spec[at + 2]))
-            at += 3
-        else:
-            single.add(spec[at])
-            at += 1
-    return negated, frozenset(single), tuple(ranges)
+def _set(members: str, *, negated: bool) -> str:
+    """The source of a class of characters, which never holds the end of a term."""
+    return rf"[^{members}\n]" if negated else f"[{members}]"

@@ -11,10 +11,11 @@ import re
 
 from domain.errors import InvalidInput
 from projections.search import tree
-from projections.search.language import patterns, regex
 from projections.search.language.field_values import UnknownField
 from projections.search.language.fields import DEFAULT_FIELDS, Fields, range_between
 from projections.search.language.occurrence import Clause, Sign, disjoin, is_noise
+from projections.search.language.patterns import wildcard
+from projections.search.language.regex import regex
 from projections.search.language.relevance import relevance
 from projections.search.language.scanner import Scanner
 from projections.search.tree import Node
@@ -180,7 +181,7 @@ class _Parser(Scanner):
         if character in "[{" and _OPEN_RANGE.match(self.text, start):
             raise self.error("a range needs a field")
         if expression := self.accept(_REGEX):
-            regex.regex(expression[1])
+            regex(expression[1])
             return self.leaf(tree.Regex(field, expression[1]), start)
         return self.word(field)
 
@@ -242,7 +243,7 @@ class _Parser(Scanner):
                 return tree.Exists(field) if field else tree.MatchAll()
             if _FUZZY.match(self.text, self.at):
                 raise self.error("a word with wildcards cannot be fuzzy")
-            patterns.wildcard(pattern)
+            wildcard(pattern)
             return self.leaf(tree.Wildcard(field, pattern), start)
         suffix = self.at
         if written := self.accept(_FUZZY):

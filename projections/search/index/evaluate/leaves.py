@@ -1,17 +1,17 @@
 """Leaves of the query tree against one segment: which documents, and how well each matches."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import assert_never
 
 import numpy as np
 
 from domain.errors import InvalidInput
 from projections.search import tree
-from projections.search.analysis import fold, keyword, stem, tokens
+from projections.search.analysis import keyword, stem, tokens
 from projections.search.index.evaluate.fuzzy import Fuzzy
 from projections.search.index.evaluate.lexicons import TermNumbers, spans
 from projections.search.index.evaluate.phrases import together
-from projections.search.index.evaluate.query_values import as_moment, as_number, literals
+from projections.search.index.evaluate.query_values import as_moment, as_number
 from projections.search.index.evaluate.results import (
     Dense,
     Matches,
@@ -21,20 +21,22 @@ from projections.search.index.evaluate.results import (
     nothing,
     union,
 )
-from projections.search.index.evaluate.segments import SegmentView, Snapshot
+from projections.search.index.evaluate.segments import DocIds, SegmentView, Snapshot
 from projections.search.index.evaluate.term_results import Postings
 from projections.search.index.format.arrays import ranges
 from projections.search.index.format.schema import EXACT, TEXT, WHOLE, WORDS
 from projections.search.index.format.terms import NUMBER, PRESENT, SEPARATOR, sortable, whole_term
 from projections.search.index.format.weights import STEM
-from projections.search.language import patterns, regex
 from projections.search.language.field_texts import is_whole
+from projections.search.language.patterns import TermPattern, wildcard
+from projections.search.language.regex import regex
 from projections.visibility.field_paths import indexed_path
 
-MAX_EXPANSION = 500_000
-"""Terms that a pattern may stand for, unless they follow each other in the lexicon."""
 MAX_SLOP = 10_000
 _FREQUENT = 500
+"""Postings of a term from which on they are taken by themselves."""
+_GATHERED = 4_096
+"""Rare terms whose postings are gathered at once, 2 million at most."""
 
 Space = tuple[str, str]
 """A field of the index and what the terms begin with."""
@@ -65,15 +67,9 @@ class Leaves:
                 _refuse_whole(field)
                 return Fuzzy(self._snapshot, node, self._check).matches(self._view)
             case tree.Wildcard(field=field, pattern=pattern):
-                folded = fold(pattern)
-                automaton = patterns.wildcard(folded)
-                return self._remembered(
-                    node, lambda: self._pattern(field, automaton, pattern, literals(folded))
-                )
+                return self._remembered(node, lambda: self._pattern(field, wildcard(pattern)))
             case tree.Regex(field=field, pattern=pattern):
-                return self._remembered(
-                    node, lambda: self._pattern(field, regex.regex(pattern), pattern)
-                )
+                return self._remembered(node, lambda: self._pattern(field, regex(pattern)))
             case tree.Range():
                 return self._remembered(node, lambda: self._range(node))
             case tree.Exists(field=field):
@@ -155,7 +151,7 @@ class Leaves:
         if len(values) == 1:
             return union(self._view, [f.fixed(1.0) for f in self._exact("id", values[0])])
         found = [f.ids() for value in dict.fromkeys(values) for f in self._exact("id", value)]
-        return gathered(self._view, found, 1.0, self._check)
+        return gathered(self._view, found, sum(map(len, found)), 1.0, self._check)
 
     # Phrases
 
@@ -197,43 +193,41 @@ class Leaves:
 
     # Many terms
 
-    def _pattern(
-        self,
-        field: str | None,
-        automaton: patterns.Automaton,
-        shown: str,
-        pieces: Sequence[str] | None = None,
-    ) -> Sparse | Dense:
+    def _pattern(self, field: str | None, pattern: TermPattern) -> Sparse | Dense:
         _refuse_whole(field)
-        expanded: list[tuple[str, TermNumbers]] = []
-        for name, span in spans(self._view, field, automaton.prefix.encode()):
-            self._check()
-            expanded.append((name, span.matching(automaton, self._check, pieces)))
-        return self._union(expanded, shown)
+        expanded = [
+            (name, span.matching(pattern, self._view.memory, self._check))
+            for name, span in spans(self._view, field)
+        ]
+        return self._union(expanded)
 
-    def _union(self, expanded: Sequence[tuple[str, TermNumbers]], shown: str) -> Sparse | Dense:
+    def _union(self, expanded: Sequence[tuple[str, TermNumbers]]) -> Sparse | Dense:
         """The documents with any of the terms."""
-        found = []
+        count = 0
         for name, terms in expanded:
-            if not len(terms):
-                continue
-            self._check()
-            inverted = self._view.fields[name]
-            first, last = int(terms[0]), int(terms[-1])
-            if last - first + 1 == len(terms):
-                found.append(inverted.ids[inverted.starts[first] : inverted.starts[last + 1]])
-                continue
-            if len(terms) > MAX_EXPANSION:
-                raise _too_many(shown)
-            begins = inverted.starts.take(terms)
-            sizes = inverted.starts.take(terms + 1) - begins
-            # What the many rare terms have goes in one piece, the frequent ones one by one.
-            rare = sizes < _FREQUENT
-            some = ranges(begins.compress(rare), sizes.compress(rare))
-            found.append(inverted.ids.take(some))
-            for term in terms.compress(~rare).tolist():
-                found.append(inverted.ids[inverted.postings(term)])
-        return gathered(self._view, found, 1.0, self._check)
+            starts = self._view.fields[name].starts
+            count += int((starts.take(terms + 1) - starts.take(terms)).sum())
+        lists = (ids for name, terms in expanded for ids in self._ids_of(name, terms))
+        return gathered(self._view, lists, count, 1.0, self._check)
+
+    def _ids_of(self, name: str, terms: TermNumbers) -> Iterator[DocIds]:
+        """The documents of the terms, in pieces of a few million at most."""
+        if not len(terms):
+            return
+        inverted = self._view.fields[name]
+        first, last = int(terms[0]), int(terms[-1])
+        if last - first + 1 == len(terms):
+            yield inverted.ids[inverted.starts[first] : inverted.starts[last + 1]]
+            return
+        begins = inverted.starts.take(terms)
+        sizes = inverted.starts.take(terms + 1) - begins
+        rare = sizes < _FREQUENT
+        begins, sizes = begins.compress(rare), sizes.compress(rare)
+        for low in range(0, len(begins), _GATHERED):
+            part = slice(low, low + _GATHERED)
+            yield inverted.ids.take(ranges(begins[part], sizes[part]))
+        for term in terms.compress(~rare).tolist():
+            yield inverted.ids[inverted.postings(term)]
 
     def _range(self, node: tree.Range) -> Sparse | Dense:
         path = indexed_path(node.field)
@@ -250,7 +244,7 @@ class Leaves:
         encoded = [(side, sortable(number)) for side, number in numbers if number is not None]
         if len(encoded) == len(bounds):
             expanded.append(self._between(f"{path}{SEPARATOR}{NUMBER}", encoded))
-        return self._union([(EXACT, terms) for terms in expanded], node.field)
+        return self._union([(EXACT, terms) for terms in expanded])
 
     def _between(self, start: str, bounds: Sequence[tuple[str, str]]) -> TermNumbers:
         """The terms of `exact` that begin with `start` and go on between the bounds."""
@@ -271,18 +265,12 @@ class Leaves:
         low, high = inverted.span(f"{PRESENT}{path}.".encode())
         own = inverted.find(f"{PRESENT}{path}".encode())
         itself = np.arange(own, own + 1) if own >= 0 else np.empty(0, np.int64)
-        return self._union([(EXACT, itself), (EXACT, np.arange(low, high))], path)
+        return self._union([(EXACT, itself), (EXACT, np.arange(low, high))])
 
 
 def _refuse_whole(field: str | None) -> None:
     if field is not None and is_whole(indexed_path(field)):
         raise InvalidInput(f"{field[:80]} is only matched whole: give a complete value")
-
-
-def _too_many(shown: str) -> InvalidInput:
-    return InvalidInput(
-        f"{shown[:80]!r} stands for more than {MAX_EXPANSION} different words: make it longer"
-    )
 
 
 def _home(field: str | None) -> Space:

@@ -1,27 +1,30 @@
 """Terms of a lexicon by pattern or nearness: all of them at once, as arrays of their bytes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.errors import InvalidInput
-from projections.search.index.evaluate.segments import Mask, SegmentView
+from projections.search.index.evaluate.joined_terms import terms_matching
+from projections.search.index.evaluate.near_terms import characters, slips
+from projections.search.index.evaluate.segments import Mask, Memory, SegmentView
 from projections.search.index.format.arrays import Inverted
 from projections.search.index.format.schema import EXACT, TEXT, WORDS
 from projections.search.index.format.terms import NUMBER, SEPARATOR
-from projections.search.language.patterns import Automaton, States, distance
+from projections.search.language.patterns import TermPattern
 from projections.visibility.field_paths import indexed_path
 
 TermNumbers = NDArray[np.int64]
+"""(terms,): terms of a field by their numbers, ascending."""
 Check = Callable[[], None]
 """Raises when the time is up."""
 
-MAX_MACHINE_STATES = 20_000
 _ASCII = 128
-_CHECK_EVERY = 256
-_UNKNOWN = -1
-_DEAD, _START = 0, 1
+_UTF8_BYTES = 4
+"""Bytes of the longest character."""
+_TERMS_PER_CHECK = 1 << 16
+"""Terms that are compared with a word without a look at the clock."""
 
 
 class Span:
@@ -32,8 +35,10 @@ class Span:
     ) -> None:
         """Only terms that go on with `start`, and those of numbers only where wanted."""
         self._inverted = inverted
+        self._prefix = prefix
         self._skip = len(prefix)
         self.low, self.high = inverted.span(prefix + start)
+        """The numbers of the first term and of the one after the last."""
         if not numbers:
             _, after = inverted.span(prefix + NUMBER.encode())
             self.low = min(max(self.low, after), self.high)
@@ -77,88 +82,93 @@ class Span:
             return terms
         return terms.compress(np.concatenate(([True], terms[1:] != terms[:-1])))
 
-    def matching(
-        self, automaton: Automaton, check: Check, pieces: Sequence[str] | None = None
-    ) -> TermNumbers:
-        """The terms that the automaton matches, which begin with its prefix.
+    def matching(self, pattern: TermPattern, memory: Memory, check: Check) -> TermNumbers:
+        """The terms that the pattern matches, what follows the prefix taken as a whole.
 
-        `pieces` are the texts around the stars where that is all there is to the pattern.
+        `memory` keeps what is made of the terms for it; `check` raises when the time is up.
         """
-        match pieces:
-            case [start, end]:
-                return self.ending(end.encode(), len((start + end).encode()))
-            case ["", inner, ""]:
+        match pattern.pieces:
+            case (start, end):
+                begun = self._going_on_with(start)
+                return begun.ending(end.encode(), len((start + end).encode()))
+            case ("", inner, ""):
                 return self.containing(inner.encode())
-        required = automaton.required
-        terms = self.containing(required.encode()) if required else self.all()
-        if not len(terms):
-            return terms
-        offsets = self._inverted.offsets
-        begins, ends = offsets.take(terms) + self._skip, offsets.take(terms + 1)
-        ascii_ = ~self._beyond_ascii(terms)
-        found = np.zeros(len(terms), np.bool_)
-        machine = _Machine(automaton)
-        found[ascii_] = machine.run(
-            self._inverted.lexicon, begins.compress(ascii_), ends.compress(ascii_), check
-        )
-        for count, place in enumerate(np.flatnonzero(~ascii_).tolist()):
-            if not count % _CHECK_EVERY:
-                check()
-            found[place] = automaton.matches(self._text(int(terms[place])))
-        return terms.compress(found)
+        low, high = self._bounds(pattern)
+        return terms_matching(self._inverted, self._skip, low, high, pattern.runs(), memory, check)
+
+    def _going_on_with(self, start: str) -> "Span":
+        narrower = copy(self)
+        low, high = self._inverted.span(self._prefix + start.encode())
+        narrower.low = max(self.low, low)
+        narrower.high = max(narrower.low, min(self.high, high))
+        return narrower
+
+    def _bounds(self, pattern: TermPattern) -> tuple[int, int]:
+        """The numbers of the terms between which all are that the pattern can match."""
+        bounds = pattern.bounds()
+        if bounds is None:
+            return self.low, self.high
+        least, greatest = (self._prefix + bound for bound in bounds)
+        # Nothing lies between a term and itself with a zero byte added.
+        first, after = self._inverted.first(least), self._inverted.first(greatest + b"\0")
+        return max(self.low, first), min(self.high, after)
 
     def near(self, word: str, limit: int, check: Check) -> tuple[TermNumbers, NDArray[np.int8]]:
         """The terms at most `limit` slips from the word, with their slips."""
-        offsets = self._inverted.offsets
-        sizes = np.diff(offsets[self.low : self.high + 1]) - self._skip
-        # A character has one to four bytes, so that only a term of ASCII is as long as it seems.
-        long_enough = sizes >= len(word) - limit
-        terms = np.flatnonzero(long_enough & (sizes <= 4 * (len(word) + limit))) + self.low
-        beyond = self._beyond_ascii(terms)
-        plain = terms.compress(~beyond & (sizes.take(terms - self.low) <= len(word) + limit))
-        check()
-        slips = _slips(
-            self._inverted.lexicon,
-            offsets.take(plain) + self._skip,
-            sizes.take(plain - self.low),
-            word,
-            limit,
-        )
-        close = slips <= limit
-        found, counts = plain.compress(close), slips.compress(close)
-        others: list[tuple[int, int]] = []
-        for count, number in enumerate(terms.compress(beyond).tolist()):
-            if not count % _CHECK_EVERY:
-                check()
-            if (slip := distance(self._text(number), word, limit)) <= limit:
-                others.append((number, slip))
-        if others:
-            more = np.array(others, np.int64)
-            found = np.concatenate((found, more[:, 0]))
-            counts = np.concatenate((counts, more[:, 1].astype(np.int8)))
-            order = np.argsort(found)
-            found, counts = found[order], counts[order]
-        return found, counts
+        numbers, counts = [np.empty(0, np.int64)], [np.empty(0, np.int8)]
+        for low in range(self.low, self.high, _TERMS_PER_CHECK):
+            check()
+            high = min(low + _TERMS_PER_CHECK, self.high)
+            for terms, slip in self._slips(low, high, word, limit):
+                close = slip <= limit
+                numbers.append(terms.compress(close))
+                counts.append(slip.compress(close))
+        every = np.concatenate(numbers)
+        order = np.argsort(every)
+        return every.take(order), np.concatenate(counts).take(order)
 
-    def _text(self, number: int) -> str:
-        return self._inverted.term(number)[self._skip :].decode()
+    def _slips(
+        self, low: int, high: int, word: str, limit: int
+    ) -> list[tuple[TermNumbers, NDArray[np.int8]]]:
+        """The slips of terms from `low` up to `high`, of those at least that are near."""
+        inverted = self._inverted
+        sizes = np.diff(inverted.offsets[low : high + 1]) - self._skip
+        longest = len(word) + limit
+        possible = (sizes >= len(word) - limit) & (sizes <= _UTF8_BYTES * longest)
+        terms = np.flatnonzero(possible) + low
+        beyond = self._beyond_ascii(terms)
+        plain = terms.compress(~beyond & (sizes.take(terms - low) <= longest))
+        begins, lengths = inverted.offsets.take(plain) + self._skip, sizes.take(plain - low)
+        compared = [(plain, slips(inverted.lexicon, begins, lengths, word, limit))]
+        others = terms.compress(beyond)
+        if len(others):
+            begins, lengths = inverted.offsets.take(others) + self._skip, sizes.take(others - low)
+            codes, begins, lengths = characters(inverted.lexicon, begins, lengths)
+            close = np.abs(lengths - len(word)) <= limit
+            counts = slips(codes, begins.compress(close), lengths.compress(close), word, limit)
+            compared.append((others.compress(close), counts))
+        return compared
 
     def _beyond_ascii(self, terms: TermNumbers) -> Mask:
-        """Which of the terms have characters outside ASCII."""
+        """Which of the terms, ascending, have characters outside ASCII."""
+        if not len(terms):
+            return np.zeros(0, np.bool_)
         offsets = self._inverted.offsets
-        begin, end = int(offsets[self.low]), int(offsets[self.high])
+        begin, end = int(offsets[terms[0]]), int(offsets[terms[-1] + 1])
         high = np.flatnonzero(self._inverted.lexicon[begin:end] >= _ASCII)
         if not len(high):
             return np.zeros(len(terms), np.bool_)
         high += begin
-        return high.searchsorted(offsets.take(terms)) < high.searchsorted(offsets.take(terms + 1))
+        return high.searchsorted(offsets.take(terms) + self._skip) < high.searchsorted(
+            offsets.take(terms + 1)
+        )
 
 
 Spans = list[tuple[str, Span]]
 """Fields of the index with terms of theirs."""
 
 
-def spans(view: SegmentView, field: str | None, start: bytes) -> Spans:
+def spans(view: SegmentView, field: str | None, start: bytes = b"") -> Spans:
     """The terms of a field as written in a query that begin with `start`."""
     fields = view.fields
     if field is None:
@@ -171,111 +181,3 @@ def spans(view: SegmentView, field: str | None, start: bytes) -> Spans:
         # The others of `exact` are true and false.
         found.append((EXACT, Span(fields[EXACT], path + separator, start, numbers=False)))
     return found
-
-
-class _Machine:
-    """An automaton made deterministic, as far as the terms at hand need it; for ASCII."""
-
-    def __init__(self, automaton: Automaton) -> None:
-        self._automaton = automaton
-        self._states: list[States] = [frozenset(), automaton.start()]
-        self._numbers = {states: number for number, states in enumerate(self._states)}
-        self._table = np.full(16 * _ASCII, _UNKNOWN, np.int32)
-        self._table[:_ASCII] = _DEAD
-
-    def run(
-        self,
-        lexicon: NDArray[np.uint8],
-        begins: NDArray[np.int64],
-        ends: NDArray[np.int64],
-        check: Check,
-    ) -> Mask:
-        """Which of the texts between the offsets match."""
-        sizes = ends - begins
-        terms = np.argsort(-sizes, kind="stable")
-        ascending = sizes.take(terms)[::-1]
-        states = np.full(len(sizes), _START, np.int32)
-        final = states.copy()
-        at = 0
-        while len(terms):
-            check()
-            ongoing = len(terms) - int(ascending.searchsorted(at, "right"))
-            final[terms[ongoing:]] = states[ongoing:]
-            terms, states = terms[:ongoing], states[:ongoing]
-            ascending = ascending[len(ascending) - ongoing :]
-            places = states.astype(np.int64) * _ASCII + lexicon.take(begins.take(terms) + at)
-            states = self._after(places)
-            alive = states != _DEAD
-            if np.count_nonzero(alive) * 2 < len(alive):
-                final[terms.compress(~alive)] = _DEAD
-                terms, states = terms.compress(alive), states.compress(alive)
-                ascending = ascending.compress(alive[::-1])
-            at += 1
-        accepting = np.array([self._automaton.accepts(states) for states in self._states])
-        return accepting.take(final)
-
-    def _after(self, places: NDArray[np.int64]) -> NDArray[np.int32]:
-        states = self._table.take(places)
-        unknown = states == _UNKNOWN
-        if not unknown.any():
-            return states
-        for place in np.unique(places.compress(unknown)).tolist():
-            state, code = divmod(place, _ASCII)
-            self._table[place] = self._number(self._automaton.step(self._states[state], chr(code)))
-        return self._table.take(places)
-
-    def _number(self, states: States) -> int:
-        number = self._numbers.get(states)
-        if number is None:
-            number = self._numbers[states] = len(self._states)
-            self._states.append(states)
-            if number >= MAX_MACHINE_STATES:
-                raise InvalidInput("the pattern is too complex for this index: make it simpler")
-            if len(self._states) * _ASCII > len(self._table):
-                more = np.full(len(self._table), _UNKNOWN, np.int32)
-                self._table = np.concatenate((self._table, more))
-        return number
-
-
-def _slips(
-    lexicon: NDArray[np.uint8],
-    begins: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    word: str,
-    limit: int,
-) -> NDArray[np.int8]:
-    """Slips between the word and each term, as `patterns.distance` counts them; over `limit`: more.
-
-    Rows are the word's characters, columns the terms'; only the band around the diagonal counts.
-    """
-    far = np.int8(limit + 1)
-    width = len(word) + limit
-    columns = np.zeros((width + 1, len(begins)), np.uint8)
-    """The terms' bytes by position from 1 on, 0 after the end."""
-    for at in range(min(width, int(sizes.max(initial=0)))):
-        here = np.flatnonzero(sizes > at)
-        columns[at + 1][here] = lexicon.take(begins.take(here) + at)
-    beyond = np.full(len(begins), far, np.int8)
-    codes = [ord(character) if ord(character) < _ASCII else _ASCII for character in word]
-    row: dict[int, NDArray[np.int8]] = {
-        j: np.full(len(begins), j, np.int8) for j in range(limit + 1)
-    }
-    before: dict[int, NDArray[np.int8]] = {}
-    for i, code in enumerate(codes, 1):
-        two_before, before, row = before, row, {}
-        if i <= limit:
-            row[0] = np.full(len(begins), i, np.int8)
-        for j in range(max(1, i - limit), i + limit + 1):
-            cost = before.get(j - 1, beyond) + (columns[j] != code)
-            np.minimum(cost, before.get(j, beyond) + 1, out=cost)
-            np.minimum(cost, row.get(j - 1, beyond) + 1, out=cost)
-            if i > 1 and j > 1 and j - 2 in two_before:
-                swapped = (columns[j - 1] == code) & (columns[j] == codes[i - 2])
-                swap = np.where(swapped, two_before[j - 2] + 1, far)
-                np.minimum(cost, swap, out=cost)
-            row[j] = np.minimum(cost, far)
-    result = beyond.copy()
-    for j, cost in row.items():
-        ended = sizes == j
-        result[ended] = cost[ended]
-    return result

@@ -5,7 +5,7 @@ stay where they are until it is known which of them are needed. All sums are mad
 the clauses and in single precision, so that the same document scores the same on every way.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, overload
 
 import numpy as np
@@ -167,10 +167,18 @@ def of_mask(mask: Mask, score: float) -> Sparse | Dense:
 
 
 def gathered(
-    view: SegmentView, lists: Sequence[DocIds], score: float, check: Callable[[], None]
+    view: SegmentView,
+    lists: Iterable[DocIds],
+    count: int,
+    score: float,
+    check: Callable[[], None],
 ) -> Sparse | Dense:
-    """The documents of all lists, which may be in any order and come again."""
-    if sum(map(len, lists)) * DENSE <= view.size:
+    """The documents of all lists, which may be in any order and come again.
+
+    `count` is how many the lists have together: where they are many, each list is asked for when
+    those before it are done with. `check` raises when the time is up.
+    """
+    if count * DENSE <= view.size:
         return Sparse(view.size, np.unique(np.concatenate((*lists, _NONE))), score)
     mask = np.zeros(view.size, np.bool_)
     for ids in lists:

@@ -239,12 +239,6 @@ def test_search_stops_at_its_deadline(entity, small_catalog):
     assert found.relation == "gte"
 
 
-def test_search_refuses_patterns_that_stand_for_too_many_words(shop, monkeypatch):
-    monkeypatch.setattr("projections.search.index.evaluate.leaves.MAX_EXPANSION", 2)
-    with pytest.raises(InvalidInput, match="'\\*o\\*' stands for more than 2 different words"):
-        shop.run("*o*")
-
-
 words = st.sampled_from(["alpha", "beta", "gamma", "delta"])
 documents = st.lists(st.frozensets(words), min_size=1, max_size=12)
 leaves = words.map(lambda word: Exact("tag", word))

@@ -1,20 +1,24 @@
-"""Terms by pattern and nearness, held against the one-term functions."""
+"""Terms by pattern and nearness, held against Python's expressions and a plain distance."""
+
+import random
+import re
+from functools import cache
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from domain.errors import InvalidInput
-from projections.search.index.evaluate import lexicons
+from projections.search.index.evaluate import joined_terms
 from projections.search.index.evaluate.lexicons import Span
-from projections.search.index.evaluate.query_values import literals
+from projections.search.index.evaluate.segments import Memory
 from projections.search.index.format.arrays import Inverted, lexicon, starts
-from projections.search.language import patterns
+from projections.search.language.patterns import wildcard
 from projections.search.language.regex import regex
+from tests.projections.search.language.test_patterns import regexes
 
 LETTERS = "abäß_1€"
-words = st.lists(st.text(LETTERS, min_size=1, max_size=9), max_size=30)
+words = st.lists(st.text(LETTERS, max_size=9), max_size=30)
 
 
 def index(terms) -> Inverted:
@@ -36,28 +40,59 @@ def nothing() -> None:
     """Time is never up."""
 
 
+def matches(terms, expression) -> list[str]:
+    """The distinct terms that Python's expression matches, in the order of the index."""
+    fits = re.compile(expression, re.DOTALL | re.ASCII).fullmatch
+    return [term for term in sorted(set(terms), key=str.encode) if fits(term)]
+
+
+def matched(terms, pattern) -> list[str]:
+    inverted = index(terms)
+    span = Span(inverted, b"p:", b"")
+    return texts(inverted, span.matching(pattern, Memory(1_000_000), nothing))
+
+
 @settings(max_examples=400, deadline=None)
 @given(words, st.text(LETTERS + "*?", min_size=1, max_size=6))
-def test_wildcards_match_as_the_automaton_does(terms, pattern):
-    automaton = patterns.wildcard(pattern)
-    inverted = index(terms)
-    expected = [term for term in sorted(set(terms), key=str.encode) if automaton.matches(term)]
-    span = Span(inverted, b"p:", automaton.prefix.encode())
-    assert texts(inverted, span.matching(automaton, nothing)) == expected
-    assert texts(inverted, span.matching(automaton, nothing, literals(pattern))) == expected
+def test_wildcards_match_whole_terms(terms, pattern):
+    same = pattern.replace("*", ".*").replace("?", ".")
+    assert matched(terms, wildcard(pattern)) == matches(terms, same)
 
 
-EXPRESSIONS = ["a.*b", "(a|b)+_?1*", "[^a]*a", ".*ab.*", "(ab|ba).{2}", "a{2,}", ".+", "(ä|b).*"]
+@settings(max_examples=400, deadline=None)
+@given(words, regexes)
+def test_expressions_match_whole_terms(terms, pattern):
+    assert matched(terms, regex(pattern)) == matches(terms, pattern)
 
 
-@settings(max_examples=300, deadline=None)
-@given(words, st.sampled_from(EXPRESSIONS))
-def test_expressions_match_as_the_automaton_does(terms, pattern):
-    automaton = regex(pattern)
-    inverted = index(terms)
-    found = Span(inverted, b"p:", automaton.prefix.encode()).matching(automaton, nothing)
-    expected = [term for term in sorted(set(terms), key=str.encode) if automaton.matches(term)]
-    assert texts(inverted, found) == expected
+@given(words, regexes, st.integers(1, 3), st.integers(1, 40))
+def test_joined_terms_match_the_same_in_parts(terms, pattern, part, steps):
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(joined_terms, "PART_BYTES", part)
+        patched.setattr(joined_terms, "STEPS", steps)
+        assert matched(terms, regex(pattern)) == matches(terms, pattern)
+
+
+@pytest.mark.parametrize("letters", ["ab", "äß"])
+def test_expressions_of_many_states_are_answered_whatever_the_terms(letters):
+    chance = random.Random(7)
+    terms = ["".join(chance.choices(letters, k=60)) for _ in range(2_000)]
+    pattern = "[abäß]*[aä].{13}[bß][abäß]*[bß].{17}[aä]"
+    expected = matches(terms, pattern)
+    assert expected
+    assert matched(terms, regex(pattern)) == expected
+
+
+def test_matching_looks_at_the_clock_by_the_work_it_does():
+    """A program of many instructions is run on fewer bytes between two looks."""
+    inverted = index(["ab" * 20 + str(number) for number in range(20_000)])
+    looks = []
+    for pattern in (".*a", "(.*a.{120}){2}"):
+        seen = []
+        span = Span(inverted, b"p:", b"")
+        span.matching(regex(pattern), Memory(10_000_000), lambda seen=seen: seen.append(1))
+        looks.append(len(seen))
+    assert looks[1] > 20 * looks[0]
 
 
 @settings(max_examples=400, deadline=None)
@@ -68,11 +103,29 @@ def test_near_terms_are_those_within_the_distance(terms, word, limit, prefix):
     expected = {
         term: slip
         for term in terms
-        if term.startswith(word[:prefix])
-        and (slip := patterns.distance(term, word, limit)) <= limit
+        if term.startswith(word[:prefix]) and (slip := distance(term, word)) <= limit
     }
     assert dict(zip(texts(inverted, numbers), slips.tolist(), strict=True)) == expected
     assert numbers.tolist() == sorted(numbers.tolist())
+
+
+def distance(left: str, right: str) -> int:
+    """Slips between two words, each letter aligned with another at most once (no cascades)."""
+
+    @cache
+    def slips(i: int, j: int) -> int:
+        if not i or not j:
+            return i + j
+        choices = [
+            slips(i - 1, j) + 1,
+            slips(i, j - 1) + 1,
+            slips(i - 1, j - 1) + (left[i - 1] != right[j - 1]),
+        ]
+        if i > 1 and j > 1 and left[i - 2 : i] == right[j - 2 : j][::-1]:
+            choices.append(slips(i - 2, j - 2) + 1)
+        return min(choices)
+
+    return slips(len(left), len(right))
 
 
 @given(words, st.text(LETTERS, min_size=1, max_size=3))
@@ -90,23 +143,6 @@ def test_span_can_leave_numbers_out():
 
 
 @pytest.mark.parametrize(
-    ("pattern", "required"),
-    [
-        ("stg_.*_v[0-9]", "stg_"),
-        (".*customer.*", "customer"),
-        ("(abc|abd)x?long", "long"),
-        ("(abc)+", "abc"),
-        ("(abc)*", ""),
-        ("a|b", ""),
-        (".*", ""),
-        ("ab?cd", "cd"),
-    ],
-)
-def test_required_text_is_in_every_match(pattern, required):
-    assert regex(pattern).required == required
-
-
-@pytest.mark.parametrize(
     ("pattern", "texts"),
     [
         ("cust*", ["cust", ""]),
@@ -119,12 +155,5 @@ def test_required_text_is_in_every_match(pattern, required):
         ("abc", ["abc"]),
     ],
 )
-def test_literals_are_the_texts_around_the_stars(pattern, texts):
-    assert literals(pattern) == texts
-
-
-def test_a_pattern_with_too_many_states_is_refused(monkeypatch):
-    monkeypatch.setattr(lexicons, "MAX_MACHINE_STATES", 3)
-    inverted = index(["abcde", "ab"])
-    with pytest.raises(InvalidInput, match="too complex"):
-        Span(inverted, b"p:", b"").matching(regex("[a-z]b?c?d?e?"), nothing)
+def test_pieces_are_the_texts_around_the_stars(pattern, texts):
+    assert wildcard(pattern).pieces == (None if texts is None else tuple(texts))

@@ -1,0 +1,68 @@
+"""How many slips terms are away from a word: a letter more, less, other, or two swapped."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.search.index.format.arrays import ranges, starts, sums
+
+_NOT_FIRST, _FIRST_BITS = 0x80, 0xC0
+"""In UTF-8 the first two bits of a byte that is not the first one of its character."""
+
+
+def characters(
+    lexicon: NDArray[np.uint8], begins: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
+    """The code points of texts in UTF-8, given as (texts,) places and sizes in bytes.
+
+    Gives (characters,) the code points of all texts, and (texts,) where each text begins among
+    them and how many it has.
+    """
+    data = lexicon.take(ranges(begins, sizes))
+    lengths = sums((data & _FIRST_BITS) != _NOT_FIRST, sizes)
+    codes = np.frombuffer(data.tobytes().decode().encode("utf-32-le"), "<u4")
+    return codes, starts(lengths)[:-1], lengths
+
+
+def slips(
+    codes: NDArray[np.uint8] | NDArray[np.uint32],
+    begins: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    word: str,
+    limit: int,
+) -> NDArray[np.int8]:
+    """(terms,) the slips between the word and each term; `limit + 1` stands for any number above.
+
+    A term is `codes[begin : begin + length]`, code points none of which is 0. Only the band of the
+    table of distances counts that is `limit` wide on both sides of the diagonal: its lines are the
+    word's characters, its columns those of all terms at once.
+    """
+    far = np.int8(limit + 1)
+    width = len(word) + limit
+    columns = np.zeros((width + 1, len(begins)), codes.dtype)
+    """(width + 1, terms): the terms' characters by position from 1 on, 0 after the end."""
+    for at in range(min(width, int(lengths.max(initial=0)))):
+        here = np.flatnonzero(lengths > at)
+        columns[at + 1][here] = codes.take(begins.take(here) + at)
+    beyond = np.full(len(begins), far, np.int8)
+    line: dict[int, NDArray[np.int8]] = {
+        j: np.full(len(begins), j, np.int8) for j in range(limit + 1)
+    }
+    before: dict[int, NDArray[np.int8]] = {}
+    for i, character in enumerate(map(ord, word), 1):
+        two_before, before, line = before, line, {}
+        if i <= limit:
+            line[0] = np.full(len(begins), i, np.int8)
+        for j in range(max(1, i - limit), i + limit + 1):
+            cost = before.get(j - 1, beyond) + (columns[j] != character)
+            np.minimum(cost, before.get(j, beyond) + 1, out=cost)
+            np.minimum(cost, line.get(j - 1, beyond) + 1, out=cost)
+            if i > 1 and j > 1 and j - 2 in two_before:
+                swapped = (columns[j - 1] == character) & (columns[j] == ord(word[i - 2]))
+                swap = np.where(swapped, two_before[j - 2] + 1, far)
+                np.minimum(cost, swap, out=cost)
+            line[j] = np.minimum(cost, far)
+    result = beyond.copy()
+    for j, cost in line.items():
+        ended = lengths == j
+        result[ended] = cost[ended]
+    return result
