@@ -80,7 +80,7 @@ ERROR_TYPES = {
 """Status -> error type, for errors that have none of their own."""
 
 CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
-    (errors.EntityTooLarge, 413, "PAYLOAD_TOO_LARGE"),
+    (errors.EntityOverLimit, 413, "PAYLOAD_TOO_LARGE"),
     (errors.InvalidInput, 400, "BAD_REQUEST"),
     (errors.NotFound, 404, "ENTITY_NOT_FOUND"),
     (errors.AlreadyExists, 409, "ENTITY_ALREADY_EXISTS"),

@@ -22,7 +22,7 @@ from rich.progress import (
 
 from domain.bulk_import import Batch, BulkImport, ImportStopped, batches
 from domain.errors import InvalidInput
-from domain.requests import Caller
+from domain.write_context import WriteContext
 from projections.stores import open_log
 
 _SECONDS_BETWEEN_LINES = 5.0
@@ -48,8 +48,8 @@ class ImportRun:
 
     def __enter__(self) -> "ImportRun":
         self._log = open_log(self._directory)
-        caller = Caller(actor=self._actor, request_id=str(uuid4()))
-        self._import = BulkImport(self._log, caller, now=lambda: time.time_ns() // 1_000_000)
+        context = WriteContext(actor=self._actor, request_id=str(uuid4()))
+        self._import = BulkImport(self._log, context, now=lambda: time.time_ns() // 1_000_000)
         self._progress.start()
         return self
 

@@ -54,16 +54,16 @@ class Places:
         self._taken: Counter[str] = Counter()
 
     @contextmanager
-    def held(self, caller: str) -> Iterator[None]:
-        """Take a place until the end of the block; raises TooManyRequests when there is none."""
+    def held(self, caller: str, size: int = 1) -> Iterator[None]:
+        """Take places until the end of the block; raises TooManyRequests when too few are left."""
         taken = self._taken[caller]
-        if taken >= self._most:
+        if taken + size > self._most:
             raise TooManyRequests(f"{taken} {self._what} of yours are under way: wait for some", 1)
-        self._taken[caller] += 1
+        self._taken[caller] += size
         try:
             yield
         finally:
-            self._taken[caller] -= 1
+            self._taken[caller] -= size
             if not self._taken[caller]:
                 del self._taken[caller]
 
@@ -71,13 +71,15 @@ class Places:
 class WorkQueue:
     """Does work in a few threads; callers that wait take turns, so that none holds all up."""
 
-    def __init__(self, threads: int, places: Places) -> None:
-        """`places` are for work that is under way or waiting."""
+    def __init__(self, threads: int, places: Places, each: int | None = None) -> None:
+        """`places` are for work that is under way or waiting, `each` threads for one caller."""
         self._places = places
         self._threads = CapacityLimiter(threads)
         self._idle = threads
+        self._each = threads if each is None else each
+        self._running: Counter[str] = Counter()
         self._waiting: dict[str, deque[Event]] = {}
-        """Of each caller, the one whose turn is next first."""
+        """Caller -> its work that waits, in order; the callers in the order of their turns."""
 
     async def run(
         self, caller: str, work: Callable[[], T], has_left: Callable[[], Awaitable[bool]]
@@ -106,12 +108,12 @@ class WorkQueue:
                 raise ClientLeft("the client left before its turn came")
             return await to_thread.run_sync(work, limiter=self._threads)
         finally:
-            self._next()
+            self._end(caller)
 
     async def _turn(self, caller: str) -> bool:
         """Whether it had to be waited for."""
-        if self._idle:
-            self._idle -= 1
+        if self._idle and self._running[caller] < self._each:
+            self._begin(caller)
             return False
         turn = Event()
         self._waiting.setdefault(caller, deque()).append(turn)
@@ -120,7 +122,7 @@ class WorkQueue:
         except BaseException:
             # The client went: its turn, if it has come, is the next one's.
             if turn.is_set():
-                self._next()
+                self._end(caller)
             else:
                 self._waiting[caller].remove(turn)
                 if not self._waiting[caller]:
@@ -128,12 +130,20 @@ class WorkQueue:
             raise
         return True
 
-    def _next(self) -> None:
-        if not self._waiting:
-            self._idle += 1
-            return
-        caller = next(iter(self._waiting))
-        turns = self._waiting.pop(caller)
-        turns.popleft().set()
-        if turns:
-            self._waiting[caller] = turns
+    def _begin(self, caller: str) -> None:
+        self._idle -= 1
+        self._running[caller] += 1
+
+    def _end(self, caller: str) -> None:
+        """Free a caller's thread, for the first that waits and may have it."""
+        self._idle += 1
+        self._running[caller] -= 1
+        if not self._running[caller]:
+            del self._running[caller]
+        able = (each for each in self._waiting if self._running[each] < self._each)
+        if (following := next(able, None)) is not None:
+            turns = self._waiting.pop(following)
+            self._begin(following)
+            turns.popleft().set()
+            if turns:
+                self._waiting[following] = turns

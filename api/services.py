@@ -1,7 +1,9 @@
 """What the routes work with, put together once by the composition root."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import TypeVar
 
 import msgspec
 from anyio import CapacityLimiter, to_thread
@@ -10,18 +12,29 @@ from api.limits import Places, WorkQueue
 from api.settings import Settings
 from domain.catalog import Catalog
 from domain.errors import StoreUnavailable
-from domain.requests import Outcome
 from projections.feeding.daemon import wait_for
 from projections.stores import Stores
 
+T = TypeVar("T")
+
 READ_YOUR_WRITES_SECONDS = 2.0
 """How long a write waits for the sorted read model."""
-_WRITERS, _SEARCHES, _HEAVY_READS = 16, 2, 2
+_SEARCHES, _HEAVY_READS = 2, 2
 """Threads. More searches at once answer no more of them, as each wants the interpreter most of the
 time, and lists wait for all of them; so it is with heavy reads."""
+_WRITERS, _WRITERS_EACH = 4, 1
+"""Threads that write, and how many of them one caller may have.
+
+The log takes one write after the other, so a caller gains little from more, and none is left
+without a thread because another caller sends many large writes.
+"""
+_WAITING_FOR_LISTS = 16
+"""Threads in which writes wait until lists show them."""
 MAX_HEAVY_READS, MAX_STREAMS = 64, 16
 """Heavy reads of one caller that are under way or waiting; and its open streams, each of which
 keeps a snapshot of the sorted read model."""
+MAX_WRITES, MAX_WRITE_BYTES = 256, 64_000_000
+"""Writes of one caller that are under way or waiting, and the bytes of their bodies together."""
 
 
 class Services(msgspec.Struct, frozen=True):
@@ -32,25 +45,37 @@ class Services(msgspec.Struct, frozen=True):
     catalog: Catalog
     wake: Callable[[], None]
     """Tells projectors in this process that something was appended."""
-    writers: CapacityLimiter
+    writes: WorkQueue
+    write_bytes: Places
+    """Bytes of the bodies of writes."""
+    waiting_for_lists: CapacityLimiter
     searches: WorkQueue
     heavy_reads: WorkQueue
     """Reads that take more than some milliseconds: histories, large pages, counting."""
     streams: Places
 
-    async def write(self, work: Callable[[], Outcome]) -> Outcome:
-        """Do a write in a thread and wait until lists show it, 2 seconds at most."""
+    async def write(
+        self, caller: str, size: int, work: Callable[[], T], has_left: Callable[[], Awaitable[bool]]
+    ) -> T:
+        """Do a write with a body of `size` bytes, when it is its caller's turn.
 
-        def run() -> Outcome:
-            outcome = work()
-            self.wake()
+        Raises TooManyRequests when the caller has too much waiting, ClientLeft when the client did
+        not wait for its turn, and what `work` raises.
+        """
+        with self.write_bytes.held(caller, size):
+            return await self.writes.run(caller, work, has_left)
+
+    async def until_listed(self, position: int) -> None:
+        """Wait until lists show what the log has up to a position, for 2 seconds at most."""
+        until = time.monotonic() + READ_YOUR_WRITES_SECONDS
+
+        def wait() -> None:
             # It is written: that lists cannot be read now must not make it look failed.
             with suppress(StoreUnavailable):
-                entities = self.stores.entities
-                wait_for(entities.checkpoint, outcome.position, READ_YOUR_WRITES_SECONDS)
-            return outcome
+                left = max(0.0, until - time.monotonic())
+                wait_for(self.stores.entities.checkpoint, position, left)
 
-        return await to_thread.run_sync(run, limiter=self.writers)
+        await to_thread.run_sync(wait, limiter=self.waiting_for_lists)
 
 
 def make_services(
@@ -58,12 +83,14 @@ def make_services(
 ) -> Services:
     """Services over opened stores."""
     return Services(
-        settings,
-        stores,
-        Catalog(stores.log),
-        wake,
-        CapacityLimiter(_WRITERS),
-        WorkQueue(_SEARCHES, Places(settings.search_queue, "searches")),
-        WorkQueue(_HEAVY_READS, Places(MAX_HEAVY_READS, "large reads")),
-        Places(MAX_STREAMS, "streams"),
+        settings=settings,
+        stores=stores,
+        catalog=Catalog(stores.log),
+        wake=wake,
+        writes=WorkQueue(_WRITERS, Places(MAX_WRITES, "writes"), _WRITERS_EACH),
+        write_bytes=Places(MAX_WRITE_BYTES, "bytes of writes"),
+        waiting_for_lists=CapacityLimiter(_WAITING_FOR_LISTS),
+        searches=WorkQueue(_SEARCHES, Places(settings.search_queue, "searches")),
+        heavy_reads=WorkQueue(_HEAVY_READS, Places(MAX_HEAVY_READS, "large reads")),
+        streams=Places(MAX_STREAMS, "streams"),
     )

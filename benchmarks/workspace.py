@@ -9,7 +9,7 @@ from benchmarks.generate import contracts, plain_contracts
 from domain.bulk_import import BulkImport, batches
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
-from domain.requests import Caller
+from domain.write_context import WriteContext
 from projections.generations.building import build
 from projections.generations.switching import switch
 from projections.stores import Stores, entities_definition, open_shelf
@@ -59,7 +59,7 @@ def load(log: EventStore, generated: Iterable[bytes]) -> int:
     """Import generated lines, all of which must be good; returns the number of events."""
     loader = BulkImport(
         log,
-        Caller(actor="benchmark", request_id="benchmark"),
+        WriteContext(actor="benchmark", request_id="benchmark"),
         now=lambda: time.time_ns() // 1_000_000,
     )
     events = 0

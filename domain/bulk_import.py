@@ -27,8 +27,9 @@ from domain.events import Body, EntityCreated, EntityRestored, Event
 from domain.hierarchy import expectations
 from domain.ids import new_id, parse_id
 from domain.kinds import EntityKind
+from domain.planning import record
 from domain.registry import KINDS
-from domain.requests import Caller, creation, record
+from domain.write_context import WriteContext
 
 BATCH_LINES = 1_000
 """The most lines in one transaction."""
@@ -187,13 +188,13 @@ class BulkImport:
     def __init__(
         self,
         store: EventStore,
-        caller: Caller,
+        context: WriteContext,
         *,
         now: Callable[[], int],
         make_id: Callable[[], str] = new_id,
     ) -> None:
         self._store = store
-        self._caller = caller
+        self._context = context
         self._now = now
         self._make_id = make_id
         self._names = _Names(store)
@@ -281,15 +282,15 @@ class BulkImport:
                 entity_id = self._make_id()
             elif self._names.is_used(entity_id):
                 raise AlreadyExists(f"id {entity_id} is the id of another entity")
-            decided = decide(creation(kind, payload, self._caller, self._now()), None)
+            decided = decide(payload.creation(kind, self._context, self._now()), None)
             batch.created += 1
         else:
             entity_id = state.id
             decided = decide(
                 ChangeEntity(
-                    actor=self._caller.actor,
+                    actor=self._context.actor,
                     at=self._now(),
-                    request_id=self._caller.request_id,
+                    request_id=self._context.request_id,
                     body=payload.onto(state),
                 ),
                 state,

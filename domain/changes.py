@@ -6,10 +6,11 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from domain import document, json_patch, names
+from domain import json_patch, names
 from domain.entity import Entity
 from domain.events import Body
 from domain.lifecycle import format_version
+from domain.openmetadata import document
 
 _UNTOLD = frozenset({"id", "name", "fullyQualifiedName", "version", "updatedAt", "updatedBy"})
 """Keys that never change, or that say when and by whom rather than what."""

@@ -10,7 +10,14 @@ from msgspec.structs import replace
 from domain import commands, events, json_patch
 from domain.errors import Conflict, InvalidInput, NotFound, StaleVersion
 from domain.events import Body, Event
-from domain.lifecycle import FIRST_VERSION, MINOR, check_transition, format_version, version_step
+from domain.lifecycle import (
+    FIRST_VERSION,
+    MAJOR,
+    MINOR,
+    check_transition,
+    format_version,
+    version_step,
+)
 from domain.payload_bounds import check_entity_bytes
 from domain.registry import KINDS
 
@@ -143,17 +150,21 @@ def _patch(state: Entity, target: Body) -> tuple[list[json_patch.Operation], int
         if key == STATUS or state.body.get(key) == target.get(key):
             continue
         path = f"/{json_patch.escape(key)}"
-        old, new = state.value(key), None
-        if key in target:
-            new = msgspec.json.decode(target[key])
-            if key in state.body:
-                patch += json_patch.diff(old, new, path)
-            else:
-                patch.append({"op": "add", "path": path, "value": new})
-        else:
+        if key not in target:
             patch.append({"op": "remove", "path": path})
-        if key == columns:
-            step = version_step(old or (), new or ())
+            step = MAJOR if key == columns else step
+        elif key not in state.body:
+            new = msgspec.json.decode(target[key])
+            patch.append({"op": "add", "path": path, "value": new})
+        else:
+            part = json_patch.differing(state.body[key], target[key])
+            aligned = part and json_patch.diff_named(part[0], part[1], path, part[2])
+            if aligned is None:
+                new = msgspec.json.decode(target[key])
+                aligned = json_patch.diff(state.value(key), new, path)
+            patch += aligned
+            if part and key == columns:
+                step = version_step(part[0], part[1])
     return patch, step
 
 

@@ -1,6 +1,9 @@
-"""The newest states of entities, as the writer of the log needs them."""
+"""The newest states of entities, as writers to the log need them."""
 
+import threading
 from collections.abc import Sequence
+
+import msgspec
 
 from domain import history
 from domain.entity import Entity
@@ -9,20 +12,28 @@ from domain.event_store.port import Claim, EventStore, StreamSpan
 from domain.events import Body
 from domain.kinds import EntityKind
 from domain.recent import RecentEntities
-from domain.requests import ByName
 
 _REMEMBERED = 4_096
+"""Entities that are remembered at most."""
 
 
-class States:
-    """Reads entities from the log; what it has read is remembered, and read on from there.
+class ByName(msgspec.Struct, frozen=True):
+    """Which entity is meant: the one that holds a qualified name when the write is planned."""
 
-    Not to be shared between threads without a lock.
+    fqn: str
+
+
+class EntityCache:
+    """Reads entities from the log; what was read is remembered, and the log read on from there.
+
+    Threads may share it: a remembered state may be an old one, and never decides more than how
+    much of a stream is read.
     """
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
         self._recent = RecentEntities(_REMEMBERED)
+        self._lock = threading.Lock()
 
     def existing(self, kind: EntityKind, which: str | ByName) -> Entity:
         """The entity of this kind and id or name, live or soft-deleted; raises NotFound."""
@@ -45,12 +56,12 @@ class States:
         return state
 
     def newest(self, entity_id: str) -> Entity | None:
-        """The newest state in the log, from the cache and whatever was appended since."""
+        """The newest state in the log, from what is remembered and whatever was appended since."""
         return next(iter(self.newest_of([entity_id])), None)
 
     def newest_of(self, entity_ids: Sequence[str]) -> list[Entity]:
         """The newest states of several entities, in this order; those without events left out."""
-        states = {entity_id: self._recent.get(entity_id) for entity_id in entity_ids}
+        states = {entity_id: self._remembered(entity_id) for entity_id in entity_ids}
         known = {entity_id: state for entity_id, state in states.items() if state is not None}
         spans = [
             StreamSpan(entity_id, state.stream_version if state else 0)
@@ -64,24 +75,34 @@ class States:
         return newest
 
     def remember(self, state: Entity) -> None:
-        """Keep a state that was just appended or read."""
-        self._recent.keep(state)
+        """Keep a state that was just appended or read, unless a newer one is remembered."""
+        with self._lock:
+            held = self._recent.get(state.id)
+            if held is None or held.stream_version <= state.stream_version:
+                self._recent.keep(state)
 
     def forget(self, entity_ids: Sequence[str]) -> None:
         """Read these entities anew: the log may not have what is remembered of them."""
-        for entity_id in entity_ids:
-            self._recent.drop(entity_id)
+        with self._lock:
+            for entity_id in entity_ids:
+                self._recent.drop(entity_id)
 
     def body(self, entity_id: str) -> Body:
-        """The body of a parent; what children inherit of it never changes, so a cached one does."""
-        cached = self._recent.get(entity_id)
-        return (cached or self.known(entity_id)).body
+        """The body of a parent, which may be an old one.
+
+        The keys that children inherit from their parent never change.
+        """
+        return (self._remembered(entity_id) or self.known(entity_id)).body
 
     def below(self, entity_id: str) -> list[Claim]:
-        """Everything below an entity, parents before their children."""
+        """The claims of everything below an entity, parents before their children."""
         below: list[Claim] = []
         level = self._store.children(entity_id)
         while level:
             below += level
             level = self._store.claims(parents=[claim.id for claim in level])
         return below
+
+    def _remembered(self, entity_id: str) -> Entity | None:
+        with self._lock:
+            return self._recent.get(entity_id)

@@ -2,7 +2,7 @@
 
 CatalogError
 ├── InvalidInput            the request itself is wrong
-│   ├── EntityTooLarge      the entity would be larger than an entity may be
+│   ├── EntityOverLimit     the entity would be larger than an entity may be
 │   └── NotEmpty            an entity with children was to be deleted without `recursive`
 ├── NotFound                no such entity, or it is soft-deleted where a live one is needed
 ├── Conflict                the request is right, the state of the catalog does not allow it
@@ -42,7 +42,7 @@ class InvalidInput(CatalogError):
     """The request is malformed; the message names what, where and what is allowed."""
 
 
-class EntityTooLarge(InvalidInput):
+class EntityOverLimit(InvalidInput):
     """The write would leave an entity of more bytes than it may have."""
 
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import msgspec
 from msgspec import Raw
 
-from domain import changes, document
+from domain import changes
 from domain.changes import ChangeDescription
 from domain.entity import Entity, evolve, fold
 from domain.errors import NotFound
@@ -17,6 +17,7 @@ from domain.event_store.port import EventStore, RecordedEvent
 from domain.events import TYPE_NAMES, Body, EntityPurged
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
+from domain.openmetadata import document
 
 STATES_HELD = 8
 """How many entity states are kept in memory of each span of a stream that is walked backwards."""

@@ -5,10 +5,11 @@ tags, references) by their identity, so that one changed description among thous
 is one operation, not a rewritten array.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import Raw
 
 from domain.errors import InvalidInput, shown
 from domain.json_input import MAX_DEPTH, is_deeper
@@ -30,12 +31,14 @@ MAX_COPIED = 10_000_000
 _IDENTITIES = ("id", "tagFQN", "name")
 _CONTAINERS = frozenset({dict, list})
 _encode = msgspec.json.Encoder().encode
+_elements = msgspec.json.Decoder(list[Raw])
 
 
 def apply(document: Any, patch: Iterable[Mapping[str, Any]]) -> Any:
-    """The document after the patch, applied in order; `document` may be changed in place.
+    """The document after the patch, applied in order.
 
-    Raises InvalidInput naming the operation (counted from 0) that cannot be applied.
+    `document` may be changed in place, `patch` never is. Raises InvalidInput naming the operation
+    (counted from 0) that cannot be applied.
     """
     copied = 0
     for number, operation in enumerate(patch):
@@ -71,11 +74,11 @@ def _check(operation: Mapping[str, Any]) -> tuple[str, list[str]]:
 
 def _apply_one(document: Any, name: str, path: list[str], operation: Mapping[str, Any]) -> Any:
     if name == "add":
-        return _add(document, path, operation["value"])
+        return _add(document, path, _copied(operation["value"]))
     if name == "remove":
         return _remove(document, path)
     if name == "replace":
-        return _replace(document, path, operation["value"])
+        return _replace(document, path, _copied(operation["value"]))
     if name == "test":
         if not same(_resolve(document, path), operation["value"]):
             where = shown(operation["path"])
@@ -86,6 +89,23 @@ def _apply_one(document: Any, name: str, path: list[str], operation: Mapping[str
     if path[: len(source)] == source and len(path) > len(source):
         raise InvalidInput("a value cannot be moved into itself")
     return _add(_remove(document, source), path, value)
+
+
+def _copied(value: Any) -> Any:
+    """The value, to be changed by later operations without changing the patch that it is from."""
+    return msgspec.json.decode(_encode(value)) if type(value) in _CONTAINERS else value
+
+
+def changed_keys(patch: Sequence[Mapping[str, Any]], every: Collection[str]) -> frozenset[str]:
+    """The keys of an object at or below which a patch changes it.
+
+    That is `every` key where the patch replaces the object itself. The patch must be one that
+    `apply` has applied.
+    """
+    changed = [operation["path"] for operation in patch if operation["op"] != "test"]
+    changed += [operation["from"] for operation in patch if operation["op"] == "move"]
+    paths = [pointer(path) for path in changed]
+    return frozenset(every if [] in paths else (path[0] for path in paths))
 
 
 def check_size(patch: Sequence[Any]) -> None:
@@ -198,7 +218,7 @@ def diff(old: Any, new: Any, path: str = "") -> list[Operation]:
     if isinstance(old, dict) and isinstance(new, dict):
         return _diff_objects(old, new, path)
     if isinstance(old, list) and isinstance(new, list):
-        aligned = _diff_named(old, new, path)
+        aligned = diff_named(old, new, path)
         if aligned is not None:
             return aligned
     return [{"op": "replace", "path": path, "value": new}]
@@ -218,11 +238,34 @@ def _diff_objects(old: dict[str, Any], new: dict[str, Any], path: str) -> list[O
     return operations
 
 
-def _diff_named(old: list[Any], new: list[Any], path: str) -> list[Operation] | None:
+def differing(old: Raw, new: Raw) -> tuple[list[Any], list[Any], int] | None:
+    """What differs of two arrays as JSON: both without the elements at either end that are alike.
+
+    Alike are elements of the same bytes; no other is decoded. Beside the two lists stands the place
+    of their first elements in the arrays. None when `old` or `new` is no array.
+    """
+    if not all(bytes(memoryview(raw)[:1]) == b"[" for raw in (old, new)):
+        return None
+    olds, news = _elements.decode(old), _elements.decode(new)
+    start, end = 0, min(len(olds), len(news))
+    while start < end and olds[start] == news[start]:
+        start += 1
+    back = 0
+    while back < end - start and olds[-1 - back] == news[-1 - back]:
+        back += 1
+    decode = msgspec.json.decode
+    return (
+        [decode(raw) for raw in olds[start : len(olds) - back]],
+        [decode(raw) for raw in news[start : len(news) - back]],
+        start,
+    )
+
+
+def diff_named(old: list[Any], new: list[Any], path: str, start: int = 0) -> list[Operation] | None:
     """The difference of two arrays of named objects whose common part keeps its order.
 
-    None when the elements have no unique identity or were reordered: then the array is
-    replaced as a whole.
+    `start` is the place of their first elements in the array at `path`. None when the elements have
+    no unique identity or were reordered: then the array is replaced as a whole.
     """
     old_ids, new_ids = identities(old), identities(new)
     if old_ids is None or new_ids is None:
@@ -231,13 +274,13 @@ def _diff_named(old: list[Any], new: list[Any], path: str) -> list[Operation] | 
     if [i for i in old_ids if i in kept] != [i for i in new_ids if i in kept]:
         return None
     operations: list[Operation] = [
-        {"op": "remove", "path": f"{path}/{place}"}
+        {"op": "remove", "path": f"{path}/{start + place}"}
         for place in range(len(old) - 1, -1, -1)
         if old_ids[place] not in kept
     ]
     before = dict(zip(old_ids, old, strict=True))
     for place, (identity, value) in enumerate(zip(new_ids, new, strict=True)):
-        where = f"{path}/{place}"
+        where = f"{path}/{start + place}"
         if identity in kept:
             operations += diff(before[identity], value, where)
         else:

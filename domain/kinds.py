@@ -120,6 +120,12 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return {key: attribute for attribute, key in self.key_of.items()}
 
     @cached_property
+    def needed(self) -> frozenset[str]:
+        """Keys without which a body is not whole: those that are required or may hold a parent."""
+        fields = msgspec.structs.fields(self.body)
+        return frozenset((*(f.encode_name for f in fields if f.required), *self.parents))
+
+    @cached_property
     def arrays(self) -> frozenset[str]:
         """Keys of the body that hold arrays, shown as [] when asked for and empty."""
         hints = get_type_hints(self.body)

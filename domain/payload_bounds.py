@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from domain.errors import EntityTooLarge, InvalidInput
+from domain.errors import EntityOverLimit, InvalidInput
 from domain.json_input import MAX_DEPTH, MAX_VALUES
 
 MAX_ENTITY_BYTES = 10_000_000
@@ -41,12 +41,12 @@ def check_bounds(values: Mapping[str, Any]) -> None:
 
 
 def check_entity_bytes(size: int) -> None:
-    """Raise EntityTooLarge when an entity would take more than MAX_ENTITY_BYTES.
+    """Raise EntityOverLimit when an entity would take more than MAX_ENTITY_BYTES.
 
     `size` is in bytes of JSON, or in characters where the bytes are not known yet.
     """
     if size > MAX_ENTITY_BYTES:
-        raise EntityTooLarge(
+        raise EntityOverLimit(
             f"an entity may take {MAX_ENTITY_BYTES} bytes, and this one would take {size} or more"
         )
 
@@ -55,16 +55,23 @@ def _has_many_paths(values: Mapping[str, Any]) -> bool:
     """Whether there are more than MAX_PATHS; `children` and places in arrays add no step."""
     numbers: dict[tuple[int, str], int] = {}
     """Number of the path above, and a key -> number of the path."""
+    shapes: set[tuple[int, tuple[str, ...]]] = set()
+    """Number of the path above, and the keys of an object: columns have few different ones."""
     left: list[tuple[int, Any]] = [(0, values)]
     while left and len(numbers) <= MAX_PATHS:
         above, value = left.pop()
         if type(value) is list:
-            left += [(above, inner) for inner in value if type(inner) in _CONTAINERS]
+            left += [(above, inner) for inner in value if inner and type(inner) in _CONTAINERS]
             continue
-        for key, inner in value.items():
-            path = above
-            if key != "children":
-                path = numbers.setdefault((above, key), len(numbers) + 1)
-            if type(inner) in _CONTAINERS:
-                left.append((path, inner))
+        shape = above, tuple(value)
+        if shape not in shapes:
+            shapes.add(shape)
+            for key in value:
+                if key != "children":
+                    numbers.setdefault((above, key), len(numbers) + 1)
+        left += [
+            (above if key == "children" else numbers[above, key], inner)
+            for key, inner in value.items()
+            if inner and type(inner) in _CONTAINERS
+        ]
     return len(numbers) > MAX_PATHS

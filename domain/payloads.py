@@ -1,19 +1,20 @@
 """Turns what a caller sent into a checked body with its name, parent and references."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
-from domain import names
-from domain.bodies.base import EntityBody, unalias
+from domain import commands, names
+from domain.bodies.base import EntityBody
 from domain.bodies.components import Reference
 from domain.entity import STATUS, Entity
 from domain.errors import InvalidInput
 from domain.event_store.port import Claim
 from domain.events import Body
 from domain.kinds import EntityKind
+from domain.openmetadata.request_aliases import REQUEST_ALIASES, unalias
 from domain.payload_bounds import check_bounds, check_entity_bytes
 from domain.references import (
     AskedOnce,
@@ -24,6 +25,7 @@ from domain.references import (
     reference_to,
     resolve,
 )
+from domain.write_context import WriteContext
 
 _EMPTY = frozenset((b"null", b"[]", b"{}"))
 _LONGEST_EMPTY = 4
@@ -55,6 +57,19 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
         kept = {key: raw for key, raw in state.body.items() if key not in self.emptied}
         return {**kept, **self.body}
 
+    def creation(self, kind: EntityKind, context: WriteContext, at: int) -> commands.CreateEntity:
+        """The command that creates what the payload describes, at a time in milliseconds."""
+        return commands.CreateEntity(
+            actor=context.actor,
+            at=at,
+            request_id=context.request_id,
+            kind=kind.name,
+            name=self.name,
+            fqn=self.fqn,
+            parent_id=self.parent_id,
+            body=self.body,
+        )
+
 
 def read(
     kind: EntityKind,
@@ -62,21 +77,31 @@ def read(
     claims: Claims,
     parent_bodies: ParentBodies,
     holder: Holder,
+    changed: Collection[str] | None = None,
 ) -> Payload:
     """Check a decoded request body against its kind and resolve what it refers to.
 
-    References and tags which the entity of `holder` has already are not looked up again.
-    Raises InvalidInput or NotFound naming the key.
+    References and tags which the entity of `holder` has already are not looked up again. Where
+    only the keys in `changed` may differ from what that entity has, the others count for the
+    bounds and are left out of the payload, but for those that the kind needs.
+    Raises InvalidInput or NotFound naming the key, and EntityOverLimit.
     """
     values = unalias(dict(values))
-    struct = convert(kind, values)
+    check_bounds(values)
+    if changed is not None:
+        wanted = kind.needed.union(REQUEST_ALIASES.get(key, key) for key in changed)
+        values = {key: value for key, value in values.items() if key in wanted}
+    struct = _convert(kind, values)
     names.check_name(struct.name)
     asked = AskedOnce(claims)
     look_up_all(asked, kind, struct)
     parent = _parent(kind, struct, asked)
     fqn = names.child(parent.fqn if parent else None, kind.name_prefix + struct.name)
     state = holder(fqn)
-    known_references, known_tags = _known(kind, state)
+    known_references: dict[str, Reference] = {}
+    known_tags: frozenset[str] = frozenset()
+    if state is not None and _refers(kind, struct):
+        known_references, known_tags = _known(kind, state)
     if parent is not None:
         known_references[parent.id] = reference_to(parent)
         if kind.inherits:
@@ -106,9 +131,8 @@ def read(
     )
 
 
-def convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
+def _convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
     """The Struct of a decoded body; raises InvalidInput naming the key that does not fit."""
-    check_bounds(values)
     try:
         struct = msgspec.convert(values, type=kind.body)
     except msgspec.ValidationError as error:
@@ -185,10 +209,18 @@ def _means(given: Reference | str, value: Reference) -> bool:
     return given.fully_qualified_name == value.fully_qualified_name
 
 
-def _known(kind: EntityKind, state: Entity | None) -> tuple[dict[str, Reference], frozenset[str]]:
+def _refers(kind: EntityKind, struct: EntityBody) -> bool:
+    """Whether there is any reference or tag, beside those to parents, which never change."""
+    values = ((kind.key_of[each], getattr(struct, each)) for each in kind.references)
+    return (
+        any(value and (key not in kind.fixed or isinstance(value, list)) for key, value in values)
+        or next(iter(struct.tag_labels()), None) is not None
+        or next(iter(struct.nested_references()), None) is not None
+    )
+
+
+def _known(kind: EntityKind, state: Entity) -> tuple[dict[str, Reference], frozenset[str]]:
     """The references, by id, and the tags that an entity has already."""
-    if state is None:
-        return {}, frozenset()
     body = {**state.body, "name": Raw(msgspec.json.encode(state.name))}
     struct = msgspec.json.decode(msgspec.json.encode(body), type=kind.body)
     references: dict[str, Reference] = {}

@@ -5,6 +5,7 @@ test parameters all come from these rows; a new kind is a new row.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 
 from domain.bodies import (
@@ -294,3 +295,19 @@ ROWS = (
 
 KINDS: Mapping[str, EntityKind] = MappingProxyType({row.name: row for row in ROWS})
 """Kind name -> its row, parents before children."""
+
+
+@cache
+def kinds_below(kind: str) -> frozenset[str]:
+    """The kinds that entities below one of this kind may have."""
+    below: set[str] = set()
+    above = {kind}
+    while above:
+        above = {
+            row.name
+            for row in KINDS.values()
+            for key in row.parents
+            if (to := set(row.references[row.attribute_of[key]]) or set(KINDS)) and to & above
+        } - below
+        below |= above
+    return frozenset(below)

@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from domain import document, history
+from domain import history
 from domain.errors import NotFound, StoreUnavailable
 from domain.kinds import EntityKind
+from domain.openmetadata import document
 from projections.feeding.daemon import is_projected, read_states
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import KindReport

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from domain import document
 from domain import history as streams
 from domain.changes import ChangeDescription
 from domain.errors import InvalidInput, NotFound
@@ -18,6 +17,7 @@ from domain.event_store.port import EventStore
 from domain.history import Revision
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
+from domain.openmetadata import document
 from domain.registry import KINDS
 from projections.stores import open_log
 from replay_tool import options

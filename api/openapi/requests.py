@@ -1,8 +1,9 @@
 """What callers write: the bodies of requests, and references in them."""
 
 from api.openapi.json_schema import NAME, NULL, TEXT, UUID, Schema, closed_object, ref
-from domain.bodies.base import REQUEST_ALIASES, outside_fields
+from domain.bodies.base import outside_fields
 from domain.kinds import EntityKind
+from domain.openmetadata.request_aliases import REQUEST_ALIASES
 
 REFERENCE, OUTSIDE = "Reference", "OutsideReference"
 _QUALIFIED: Schema = {

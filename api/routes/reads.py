@@ -23,9 +23,10 @@ from api.routes.signatures import (
     route,
 )
 from api.services import Services
-from domain import document, history
+from domain import history
 from domain.errors import InvalidInput
 from domain.kinds import EntityKind
+from domain.openmetadata import document
 from projections.entities.list_pages import list_page
 from projections.entities.port import EntityTooLarge, Include, ListRequest
 from projections.entities.single_entities import EntityAnswer, read_one

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import partial
 from hashlib import sha256
 from typing import Annotated, Any
 
@@ -10,10 +10,12 @@ import msgspec
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
+from msgspec.structs import replace
 
 from api.bodies import JSON_TYPES, PATCH_TYPES, check_media_type, read_body
 from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
+from api.request_log import has_left
 from api.responses import Finished
 from api.routes.reads import etag
 from api.routes.signatures import (
@@ -26,14 +28,17 @@ from api.routes.signatures import (
     route,
 )
 from api.services import Services
-from domain import document
+from domain.catalog import Catalog, Outcome
+from domain.entity_cache import ByName
 from domain.errors import InvalidInput
 from domain.ids import parse_id
 from domain.json_input import decode
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
-from domain.registry import KINDS
-from domain.requests import ByName, Caller, Change, Outcome
+from domain.openmetadata import document
+from domain.planning import Change
+from domain.registry import kinds_below
+from domain.write_context import WriteContext
 
 MAX_KEY_LENGTH = 255
 _ETAG = re.compile(r'^(?:W/)?"?(\d{1,9})\.(\d)"?$')
@@ -43,92 +48,52 @@ _STATUS = {Change.CREATED: 201}
 AnyRequest = Request[Any, Any, Any]
 
 
+class Asked(msgspec.Struct, frozen=True):
+    """A request for a write, as it was received."""
+
+    target: bytes
+    """Method, address and condition."""
+    body: bytes
+    context: WriteContext
+    """Without the digest, which takes a while to make of a large body."""
+    access: Access
+    """What the caller may do and see."""
+
+
 def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     """The POST, PUT, PATCH and DELETE routes of a kind."""
     path = f"/v1/{kind.collection}"
     catalog = services.catalog
+    answer = partial(_answer, services, kind)
 
     async def create(request: AnyRequest) -> Finished:
-        return await save(request, Action.CREATE, catalog.create, replacing=False)
+        return await answer(request, Action.CREATE, partial(_create, catalog, kind))
 
     async def put(request: AnyRequest) -> Finished:
-        return await save(request, Action.EDIT, catalog.put, replacing=True)
-
-    async def save(
-        request: AnyRequest,
-        action: Action,
-        write: Callable[[EntityKind, dict[str, Any], Caller], Outcome],
-        *,
-        replacing: bool,
-    ) -> Finished:
-        body, caller = await _read(request)
-        withheld = request.auth.withheld(action, kind.name)
-
-        def work() -> Outcome:
-            values = decode(body, dict[str, Any], "the body")
-            if withheld:
-                withheld.refuse_writing(values, replacing=replacing)
-            return write(kind, values, caller)
-
-        return await _answer(services, kind, request.auth, action, work)
+        return await answer(request, Action.EDIT, partial(_put, catalog, kind))
 
     async def patch(request: AnyRequest, entity_id: str) -> Finished:
-        return await patch_entity(request, id_in_path(entity_id))
+        do = partial(_patch, catalog, kind, id_in_path(entity_id))
+        return await answer(request, Action.EDIT, do, PATCH_TYPES)
 
     async def patch_by_name(request: AnyRequest, fqn: str) -> Finished:
-        return await patch_entity(request, named_in(request))
-
-    async def patch_entity(request: AnyRequest, which: str | ByName) -> Finished:
-        body, caller = await _read(request, PATCH_TYPES)
-        withheld = request.auth.withheld(Action.EDIT, kind.name)
-
-        def work() -> Outcome:
-            operations = decode(body, list[dict[str, Any]], "a JSON Patch")
-            if withheld:
-                withheld.refuse_patching(operations)
-            return catalog.patch(kind, which, operations, caller)
-
-        return await _answer(services, kind, request.auth, Action.EDIT, work)
+        do = partial(_patch, catalog, kind, _named_in(request, kind))
+        return await answer(request, Action.EDIT, do, PATCH_TYPES)
 
     async def delete(
         request: AnyRequest, entity_id: str, hard_delete: bool, recursive: bool
     ) -> Finished:
-        return await delete_entity(request, id_in_path(entity_id), hard_delete, recursive)
+        do = partial(_delete, catalog, kind, id_in_path(entity_id), hard_delete, recursive)
+        return await answer(request, Action.DELETE, do)
 
     async def delete_by_name(
         request: AnyRequest, fqn: str, hard_delete: bool, recursive: bool
     ) -> Finished:
-        return await delete_entity(request, named_in(request), hard_delete, recursive)
-
-    async def delete_entity(
-        request: AnyRequest, which: str | ByName, hard: bool, recursive: bool
-    ) -> Finished:
-        if recursive:
-            for below in sorted(kinds_below(kind.name)):
-                if not request.auth.may(Permission(Action.DELETE, below)):
-                    raise Forbidden(f"recursive: you have no permission to delete {below}")
-        _, caller = await _read(request)
-        return await _answer(
-            services,
-            kind,
-            request.auth,
-            Action.DELETE,
-            lambda: catalog.delete(kind, which, caller, hard=hard, recursive=recursive),
-        )
-
-    def named_in(request: AnyRequest) -> ByName:
-        return ByName(kind.spelled(name_in_path(request)))
+        do = partial(_delete, catalog, kind, _named_in(request, kind), hard_delete, recursive)
+        return await answer(request, Action.DELETE, do)
 
     async def restore(request: AnyRequest) -> Finished:
-        body, caller = await _read(request)
-        entity_id = parse_id(decode(body, _Restore, "the body").id, "id")
-        return await _answer(
-            services,
-            kind,
-            request.auth,
-            Action.EDIT,
-            lambda: catalog.restore(kind, entity_id, caller),
-        )
+        return await answer(request, Action.EDIT, partial(_restore, catalog, kind))
 
     creating, editing, deleting = (
         Permission(action, kind.name) for action in (Action.CREATE, Action.EDIT, Action.DELETE)
@@ -149,20 +114,49 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     ]
 
 
-@cache
-def kinds_below(kind: str) -> frozenset[str]:
-    """The kinds that entities below one of this kind may have."""
-    found: set[str] = set()
-    above = {kind}
-    while above:
-        above = {
-            row.name
-            for row in KINDS.values()
-            for key in row.parents
-            if (to := set(row.references[row.attribute_of[key]]) or set(KINDS)) and to & above
-        } - found
-        found |= above
-    return frozenset(found)
+def _named_in(request: AnyRequest, kind: EntityKind) -> ByName:
+    return ByName(kind.spelled(name_in_path(request)))
+
+
+def _create(catalog: Catalog, kind: EntityKind, asked: Asked) -> Outcome:
+    values = decode(asked.body, dict[str, Any], "the body")
+    if withheld := asked.access.withheld(Action.CREATE, kind.name):
+        withheld.refuse_writing(values, replacing=False)
+    return catalog.create(kind, values, asked.context)
+
+
+def _put(catalog: Catalog, kind: EntityKind, asked: Asked) -> Outcome:
+    values = decode(asked.body, dict[str, Any], "the body")
+    if withheld := asked.access.withheld(Action.EDIT, kind.name):
+        withheld.refuse_writing(values, replacing=True)
+    return catalog.put(kind, values, asked.context)
+
+
+def _patch(catalog: Catalog, kind: EntityKind, which: str | ByName, asked: Asked) -> Outcome:
+    operations = decode(asked.body, list[dict[str, Any]], "a JSON Patch")
+    if withheld := asked.access.withheld(Action.EDIT, kind.name):
+        withheld.refuse_patching(operations)
+    return catalog.patch(kind, which, operations, asked.context)
+
+
+def _delete(
+    catalog: Catalog,
+    kind: EntityKind,
+    which: str | ByName,
+    hard: bool,
+    recursive: bool,
+    asked: Asked,
+) -> Outcome:
+    if recursive:
+        for below in sorted(kinds_below(kind.name)):
+            if not asked.access.may(Permission(Action.DELETE, below)):
+                raise Forbidden(f"recursive: you have no permission to delete {below}")
+    return catalog.delete(kind, which, asked.context, hard=hard, recursive=recursive)
+
+
+def _restore(catalog: Catalog, kind: EntityKind, asked: Asked) -> Outcome:
+    entity_id = parse_id(decode(asked.body, _Restore, "the body").id, "id")
+    return catalog.restore(kind, entity_id, asked.context)
 
 
 _DELETE: Parameters = {
@@ -184,29 +178,60 @@ class _Restore(msgspec.Struct, forbid_unknown_fields=True):
     id: str
 
 
-async def _read(
-    request: AnyRequest, media_types: tuple[str, ...] = JSON_TYPES
-) -> tuple[bytes, Caller]:
-    """The body, and who asks under which conditions."""
+async def _answer(
+    services: Services,
+    kind: EntityKind,
+    request: AnyRequest,
+    action: Action,
+    do: Callable[[Asked], Outcome],
+    media_types: tuple[str, ...] = JSON_TYPES,
+) -> Finished:
+    """Do a write in its caller's turn, and show the entity once lists have it.
+
+    All that takes long is in the thread of the write: decoding, planning, appending, encoding.
+    """
+    asked = await _read(request, media_types)
+
+    def work() -> tuple[Outcome, Finished]:
+        outcome = do(_with_digest(asked))
+        services.wake()
+        return outcome, _shown(kind, action, asked.access, outcome)
+
+    left = partial(has_left, request.receive)
+    outcome, shown = await services.write(request.user.name, len(asked.body), work, left)
+    await services.until_listed(outcome.position)
+    return shown
+
+
+async def _read(request: AnyRequest, media_types: tuple[str, ...]) -> Asked:
+    """What is asked for, by whom and under which conditions; the body is not decoded yet."""
     check_media_type(request.headers.get("content-type"), media_types)
     body = await read_body(request)
     key = request.headers.get("idempotency-key")
     if key is not None and not 1 <= len(key) <= MAX_KEY_LENGTH:
         raise InvalidInput(f"Idempotency-Key must have 1 to {MAX_KEY_LENGTH} characters")
     condition = request.headers.get("if-match")
-    target = b"%b %b?%b" % (
+    target = b"%b %b?%b\0%b" % (
         request.method.encode(),
         request.scope["raw_path"],
         request.scope["query_string"],
+        (condition or "").encode(),
     )
-    caller = Caller(
+    context = WriteContext(
         actor=request.user.name,
         request_id=request.scope["state"]["request_id"],
         expected_version=_expected_version(condition),
         idempotency_key=key,
-        digest=sha256(target + b"\0" + (condition or "").encode() + b"\0" + body).digest(),
     )
-    return body, caller
+    return Asked(target, body, context, request.auth)
+
+
+def _with_digest(asked: Asked) -> Asked:
+    """The request with what tells it from others under its idempotency key, where it has one."""
+    if asked.context.idempotency_key is None:
+        return asked
+    digest = sha256(asked.target + b"\0" + asked.body).digest()
+    return replace(asked, context=replace(asked.context, digest=digest))
 
 
 def _expected_version(condition: str | None) -> int | None:
@@ -221,18 +246,11 @@ def _expected_version(condition: str | None) -> int | None:
     return int(match[1]) * 10 + int(match[2])
 
 
-async def _answer(
-    services: Services,
-    kind: EntityKind,
-    access: Access,
-    action: Action,
-    work: Callable[[], Outcome],
-) -> Finished:
-    """Do a write and show the entity as it left it, as far as the caller may see it.
+def _shown(kind: EntityKind, action: Action, access: Access, outcome: Outcome) -> Finished:
+    """The entity as the write left it, as far as the caller may see it.
 
     That is what both the action and `view` show; without `view`, what tells which entity it is.
     """
-    outcome = await services.write(work)
     entity = outcome.entity
     headers = {
         "ETag": etag(format_version(entity.version)),

@@ -1,6 +1,6 @@
 """Topics, dashboards, pipelines, containers and search indexes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -156,10 +156,6 @@ class SearchIndex(Asset, kw_only=True):
     fields: list[IndexField] | None = None
     index_type: Literal["Index", "IndexTemplate"] | None = None
     search_index_settings: dict[str, Any] | None = None
-
-    @classmethod
-    def stand_ins(cls, name: str) -> Mapping[str, Any]:
-        return {"fields": []}
 
     def tag_labels(self) -> Iterator[TagLabel]:
         yield from super().tag_labels()

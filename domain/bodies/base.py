@@ -19,33 +19,11 @@ from domain.bodies.components import (
     outsider,
     refers_to,
 )
-from domain.errors import InvalidInput
 
 Owners = Annotated[list[Ref] | None, refers_to("user", "team")]
 Users = Annotated[list[Ref] | None, refers_to("user")]
 Domains = Annotated[list[Ref] | None, refers_to("domain")]
 DataProducts = Annotated[list[Ref] | None, refers_to("dataProduct")]
-
-REQUEST_ALIASES: Mapping[str, str] = MappingProxyType({"domain": "domains", "owner": "owners"})
-"""Keys of older requests that hold the one element of what is now a list: alias -> key."""
-
-
-def unalias(values: dict[str, Any]) -> dict[str, Any]:
-    """A decoded payload with its aliases replaced; the argument stays as it is.
-
-    Raises InvalidInput when an alias stands beside the key it is short for.
-    """
-    given = [alias for alias in REQUEST_ALIASES if alias in values]
-    if not given:
-        return values
-    plain = {key: value for key, value in values.items() if key not in given}
-    for alias in given:
-        key = REQUEST_ALIASES[alias]
-        if key in values:
-            raise InvalidInput(f"{alias} and {key} say the same thing: give one of them")
-        if values[alias] is not None:
-            plain[key] = [values[alias]]
-    return plain
 
 
 class EntityBody(Part, kw_only=True):
@@ -53,8 +31,6 @@ class EntityBody(Part, kw_only=True):
 
     unkept: ClassVar[tuple[str, ...]] = ()
     """Attributes that OpenMetadata's client sends and that are not recorded, such as secrets."""
-    described: ClassVar[bool] = False
-    """Whether that client cannot read the entity without a description."""
 
     name: str
     display_name: str | None = None
@@ -75,14 +51,6 @@ class EntityBody(Part, kw_only=True):
         life_cycle: LifeCycle | None = getattr(self, "life_cycle", None)
         if life_cycle is not None:
             yield from life_cycle.references()
-
-    @classmethod
-    def stand_ins(cls, name: str) -> Mapping[str, Any]:
-        """Keys without which that client cannot read an entity -> what is shown in their place.
-
-        Shown where nothing was recorded; never recorded themselves.
-        """
-        return {"description": ""} if cls.described else {}
 
     def complete(self, fqn: str) -> None:
         """Bring the payload into the form that is recorded and shown; again changes nothing.

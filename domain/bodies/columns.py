@@ -139,7 +139,7 @@ def _check_levels(parts: Sequence[Named] | None, where: str) -> None:
 def name_parts(parts: Sequence[Named] | None, parent_fqn: str) -> None:
     """Give each part its qualified name under `parent_fqn`, at every depth.
 
-    Raises InvalidInput for names that are unfit, and EntityTooLarge when the qualified names alone
+    Raises InvalidInput for names that are unfit, and EntityOverLimit when the qualified names alone
     would take more than an entity may.
     """
     check_count(parts)

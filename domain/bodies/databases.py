@@ -1,6 +1,6 @@
 """Databases, schemas and tables."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -104,10 +104,6 @@ class Table(Asset, kw_only=True):
     retention_period: str | None = None
     source_url: str | None = None
     usage_summary: UsageSummary | None = None
-
-    @classmethod
-    def stand_ins(cls, name: str) -> Mapping[str, Any]:
-        return {"columns": []}
 
     def tag_labels(self) -> Iterator[TagLabel]:
         yield from super().tag_labels()

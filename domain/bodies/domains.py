@@ -20,8 +20,6 @@ from domain.bodies.values import DataProductType, DomainType, LifecycleStage, Vi
 class Domain(EntityBody, kw_only=True):
     """A part of the organisation that answers for its data."""
 
-    described = True
-
     domain_type: DomainType
     parent: Annotated[Ref | None, refers_to("domain")] = None
     owners: Owners = None
@@ -46,8 +44,6 @@ class ProductSla(Part, kw_only=True):
 
 class DataProduct(Owned, kw_only=True):
     """Assets that a domain offers as one."""
-
-    described = True
 
     experts: Users = None
     reviewers: Owners = None

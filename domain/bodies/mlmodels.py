@@ -1,7 +1,7 @@
 """Machine learning models and the data they learn from."""
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
 from domain.bodies.base import Asset
 from domain.bodies.columns import Named, name_parts, part_tags
@@ -71,10 +71,6 @@ class Mlmodel(Asset, kw_only=True):
     server: Url | None = None
     source_url: str | None = None
     usage_summary: UsageSummary | None = None
-
-    @classmethod
-    def stand_ins(cls, name: str) -> Mapping[str, Any]:
-        return {"algorithm": "mlmodel"}
 
     def _sources(self) -> Iterator[FeatureSource]:
         for feature in self.ml_features or ():

@@ -1,16 +1,10 @@
 """Users and teams."""
 
-import re
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from domain.bodies.base import Domains, EntityBody, Owned
 from domain.bodies.components import Email, Part, Ref, Url, as_reference, outside, refers_to
 from domain.bodies.values import TeamType
-
-_NO_MAIL = "example.org"
-"""Reserved by RFC 2606, so that a made-up address never reaches anybody."""
-_MAILBOX = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*", re.IGNORECASE)
 
 
 class Images(Part, kw_only=True):
@@ -84,12 +78,6 @@ class User(EntityBody, kw_only=True):
     def __post_init__(self) -> None:
         if self.teams is not None:
             self.teams = [as_reference(team, "team") for team in self.teams]
-
-    @classmethod
-    def stand_ins(cls, name: str) -> Mapping[str, Any]:
-        """An address that is made up, for users without one."""
-        fit = _MAILBOX.fullmatch(name) and len(name) <= 64
-        return {"email": f"{name if fit else 'unknown'}@{_NO_MAIL}"}
 
 
 class Team(Owned, kw_only=True):

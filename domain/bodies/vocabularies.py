@@ -25,8 +25,6 @@ from domain.bodies.values import ConceptMappingType, Provider
 class Glossary(Tagged, kw_only=True):
     """A vocabulary of the business."""
 
-    described = True
-
     reviewers: Owners = None
     provider: Provider | None = None
     mutually_exclusive: bool | None = None
@@ -59,8 +57,6 @@ class TermRelation(Part, kw_only=True):
 
 class GlossaryTerm(Tagged, kw_only=True):
     """A term of a glossary; `relatedTerms` may be written as qualified names."""
-
-    described = True
 
     glossary: Annotated[Ref | None, refers_to("glossary")] = None
     parent: Annotated[Ref | None, refers_to("glossaryTerm")] = None
@@ -106,8 +102,6 @@ class AutoClassification(Part, kw_only=True):
 class Classification(Owned, kw_only=True):
     """A set of tags."""
 
-    described = True
-
     reviewers: Owners = None
     provider: Provider | None = None
     mutually_exclusive: bool | None = None
@@ -131,7 +125,6 @@ class Recognizer(Part, kw_only=True):
 class Tag(Owned, kw_only=True):
     """A label of a classification."""
 
-    described = True
     unkept: ClassVar[tuple[str, ...]] = ("associated_tags",)
 
     classification: Annotated[Ref | None, refers_to("classification")] = None

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from domain.bodies.base import REQUEST_ALIASES
 from domain.errors import CatalogError
+from domain.openmetadata.request_aliases import REQUEST_ALIASES
 from projections.visibility.field_paths import (
     NESTED,
     PathTree,

@@ -12,9 +12,9 @@ from schemathesis import Case
 from schemathesis.core.parameters import ParameterLocation
 
 from api.routes.audit import MAX_LIMIT
-from domain.bodies.base import REQUEST_ALIASES
 from domain.kinds import EntityKind
 from domain.names import MAX_NAME_LENGTH
+from domain.openmetadata.request_aliases import REQUEST_ALIASES
 from domain.registry import KINDS
 from projections.search.queries import MAX_WINDOW
 from tests.api.conftest import Client

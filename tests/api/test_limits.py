@@ -99,6 +99,45 @@ def test_callers_that_wait_take_turns() -> None:
     run(test)
 
 
+def test_caller_has_no_more_threads_than_it_may_have() -> None:
+    async def test() -> None:
+        queue = WorkQueue(2, Places(100, "writes"), each=1)
+        held, done = threading.Event(), []
+
+        async def write(caller: str, work: Callable[[], object]) -> None:
+            async def stays() -> bool:
+                return False
+
+            await queue.run(caller, work, stays)
+            done.append(caller)
+
+        greedy = [asyncio.create_task(write("greedy", held.wait)) for _ in range(3)]
+        await asyncio.sleep(0)
+        # One thread is held by the greedy caller's first, which its others may not pass.
+        for caller in ("ann", "bo", "ann"):
+            await asyncio.wait_for(write(caller, lambda: None), 10)
+        assert done == ["ann", "bo", "ann"]
+        held.set()
+        await asyncio.wait_for(asyncio.gather(*greedy), 10)
+        await asyncio.wait_for(asyncio.gather(*(write(c, lambda: None) for c in "xyz")), 10)
+        assert done[3:6] == ["greedy"] * 3
+        assert sorted(done[6:]) == ["x", "y", "z"]
+
+    run(test)
+
+
+def test_places_may_be_taken_by_size() -> None:
+    places = Places(10, "bytes of writes")
+    with places.held("ann", 6):
+        with pytest.raises(TooManyRequests) as raised, places.held("ann", 5):
+            pass
+        assert str(raised.value) == "6 bytes of writes of yours are under way: wait for some"
+        with places.held("ann", 4), places.held("bo", 10):
+            pass
+    with places.held("ann", 10):
+        pass
+
+
 def test_search_that_is_cancelled_passes_its_turn_on() -> None:
     async def test() -> None:
         searches = Searches()

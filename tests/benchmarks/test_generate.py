@@ -12,7 +12,7 @@ from benchmarks.generate import STATUSES, contracts, lines
 from domain.bulk_import import BulkImport, batches
 from domain.event_store.opening import open_event_log
 from domain.registry import KINDS
-from domain.requests import Caller
+from domain.write_context import WriteContext
 
 COUNT = 1_000
 Generator = Callable[[int, int], Iterator[bytes]]
@@ -22,7 +22,7 @@ def imported(path: Path, generated: list[bytes]) -> tuple[int, list[str]]:
     """How many entities came to be, and what was wrong with the others."""
     log = open_event_log(path)
     try:
-        loader = BulkImport(log, Caller(actor="test", request_id="test"), now=lambda: 0)
+        loader = BulkImport(log, WriteContext(actor="test", request_id="test"), now=lambda: 0)
         done = [loader.load(batch) for batch in batches(generated)]
     finally:
         log.close()

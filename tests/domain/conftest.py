@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from domain.catalog import Catalog
+from domain.catalog import Catalog, Outcome
 from domain.entity import Entity
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.events import EVENT_TYPES
 from domain.registry import KINDS
-from domain.requests import Caller, Outcome
+from domain.write_context import WriteContext
 
 _TYPE_NAMES = {event_type: name for name, event_type in EVENT_TYPES.items()}
 
@@ -34,21 +34,23 @@ class World:
         self.on_clock()
         return next(self._clock)
 
-    def caller(self, **values: Any) -> Caller:
-        return Caller(**{"actor": "ann", "request_id": f"r{next(self._requests)}"} | values)
+    def context(self, **values: Any) -> WriteContext:
+        return WriteContext(**{"actor": "ann", "request_id": f"r{next(self._requests)}"} | values)
 
     def create(self, kind: str, name: str, **values: Any) -> Entity:
         given = {"name": name, **values}
-        return self.catalog.create(KINDS[kind], given, self.caller()).entity
+        return self.catalog.create(KINDS[kind], given, self.context()).entity
 
-    def put(self, kind: str, name: str, caller: Caller | None = None, **values: Any) -> Outcome:
-        return self.catalog.put(KINDS[kind], {"name": name, **values}, caller or self.caller())
+    def put(
+        self, kind: str, name: str, context: WriteContext | None = None, **values: Any
+    ) -> Outcome:
+        return self.catalog.put(KINDS[kind], {"name": name, **values}, context or self.context())
 
     def patch(
-        self, entity: Entity, *patch: dict[str, Any], caller: Caller | None = None
+        self, entity: Entity, *patch: dict[str, Any], context: WriteContext | None = None
     ) -> Outcome:
         kind = KINDS[entity.kind]
-        return self.catalog.patch(kind, entity.id, patch, caller or self.caller())
+        return self.catalog.patch(kind, entity.id, patch, context or self.context())
 
     def delete(
         self,
@@ -56,18 +58,18 @@ class World:
         *,
         hard: bool = False,
         recursive: bool = False,
-        caller: Caller | None = None,
+        context: WriteContext | None = None,
     ) -> Outcome:
         return self.catalog.delete(
             KINDS[entity.kind],
             entity.id,
-            caller or self.caller(),
+            context or self.context(),
             hard=hard,
             recursive=recursive,
         )
 
-    def restore(self, entity: Entity, caller: Caller | None = None) -> Outcome:
-        return self.catalog.restore(KINDS[entity.kind], entity.id, caller or self.caller())
+    def restore(self, entity: Entity, context: WriteContext | None = None) -> Outcome:
+        return self.catalog.restore(KINDS[entity.kind], entity.id, context or self.context())
 
     def schema(self) -> Entity:
         """A database service, database and schema; the schema is `service.database.schema`."""

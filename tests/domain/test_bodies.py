@@ -10,10 +10,11 @@ import msgspec
 import pytest
 from msgspec import ValidationError
 
-from domain.bodies.base import EntityBody, unalias
+from domain.bodies.base import EntityBody
 from domain.bodies.columns import MAX_PARTS
 from domain.bodies.components import Reference, TagLabel, outsider
 from domain.errors import InvalidInput
+from domain.openmetadata.request_aliases import unalias
 from domain.registry import KINDS
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
@@ -250,29 +251,6 @@ def test_tag_labels_are_found_at_every_depth(kind: str, values: dict[str, Any]) 
     assert [found_label.tag_fqn for found_label in found] == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(
-    ("given", "plain"),
-    [
-        ({"domain": "d"}, {"domains": ["d"]}),
-        ({"owner": {"id": "x"}}, {"owners": [{"id": "x"}]}),
-        ({"owner": None, "tags": []}, {"tags": []}),
-        ({"domains": ["d"]}, {"domains": ["d"]}),
-    ],
-)
-def test_alias_is_replaced(given: dict[str, Any], plain: dict[str, Any]) -> None:
-    before = dict(given)
-    assert unalias(given) == plain
-    assert given == before
-
-
-@pytest.mark.parametrize(
-    "values", [{"owner": "a", "owners": []}, {"domain": "a", "domains": ["a"]}]
-)
-def test_alias_beside_its_key_is_refused(values: dict[str, Any]) -> None:
-    with pytest.raises(InvalidInput, match="say the same thing: give one of them"):
-        unalias(values)
-
-
 def test_charts_become_references_that_stay_the_same() -> None:
     charts = [{"name": "1.2", "displayName": "Orders"}, "s.3"]
     first = recorded(read("dashboard", service=SERVICE, charts=charts), "s.n")["charts"]
@@ -353,23 +331,3 @@ def test_secrets_and_request_only_keys_are_not_recorded(kind: str, values: dict[
     row = KINDS[kind]
     shown = recorded(read(kind, **values), "n")
     assert shown.keys() & {row.key_of[attribute] for attribute in row.body.unkept} == set()
-
-
-@pytest.mark.parametrize(
-    ("kind", "values", "stand_ins"),
-    [
-        ("tag", {"classification": "c"}, {"description": ""}),
-        ("table", {"databaseSchema": "s"}, {"columns": []}),
-        ("mlmodel", {"service": "s"}, {"algorithm": "mlmodel"}),
-        ("searchIndex", {"service": "s"}, {"fields": []}),
-        ("user", {"name": "ada.l"}, {"email": "ada.l@example.org"}),
-        ("user", {"name": "Ада Л"}, {"email": "unknown@example.org"}),
-        ("team", {"teamType": "Group"}, {}),
-    ],
-)
-def test_stand_ins_are_what_clients_cannot_do_without(
-    kind: str, values: dict[str, Any], stand_ins: dict[str, Any]
-) -> None:
-    body = read(kind, **values)
-
-    assert body.stand_ins(body.name) == stand_ins

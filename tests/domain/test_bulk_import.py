@@ -40,7 +40,7 @@ def database(name: str = "d", parent: str = "s", **values: Any) -> dict[str, Any
 
 
 def importer(world: Any) -> BulkImport:
-    return BulkImport(world.log, world.caller(), now=world.now)
+    return BulkImport(world.log, world.context(), now=world.now)
 
 
 def load(world: Any, *lines: dict[str, Any] | bytes) -> Batch:
@@ -141,7 +141,7 @@ def test_batch_reads_the_log_a_few_times_however_many_lines_it_has(world: Any) -
     store = CountedStore(world.log)
     encoded = [json.dumps(each).encode() for each in lines]
 
-    batch = BulkImport(store, world.caller(), now=world.now).load(list(enumerate(encoded)))
+    batch = BulkImport(store, world.context(), now=world.now).load(list(enumerate(encoded)))
 
     assert outcome(batch) == (101, 50, 50, 0, 51, [])
     # Names and ids, ids of purged entities, states, the one parent, and the append.
@@ -255,7 +255,7 @@ FULL = "the event log cannot be used now: disk full"
 
 def faulty(world: Any, **faults: list[Exception | None]) -> BulkImport:
     """An importer whose calls of the store meet these faults."""
-    return BulkImport(FaultyStore(world.log, faults), world.caller(), now=world.now)
+    return BulkImport(FaultyStore(world.log, faults), world.context(), now=world.now)
 
 
 def test_import_stops_where_the_log_cannot_be_written(world: Any) -> None:

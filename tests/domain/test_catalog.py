@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from domain import document
 from domain.errors import (
     MAX_MESSAGE,
     AlreadyExists,
@@ -14,8 +13,9 @@ from domain.errors import (
     NotFound,
     StaleVersion,
 )
+from domain.openmetadata import document
+from domain.planning import Change
 from domain.registry import KINDS
-from domain.requests import Change
 
 
 def values(entity: Any) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def test_create_gives_the_entity_as_recorded(world: Any) -> None:
     outcome = world.catalog.create(
         KINDS["databaseService"],
         {"name": "a.b", "serviceType": "Mysql", "description": None, "tags": []},
-        world.caller(actor="bob"),
+        world.context(actor="bob"),
     )
     entity = outcome.entity
     assert (outcome.change, outcome.position) == (Change.CREATED, 1)
@@ -103,7 +103,7 @@ def test_same_name_in_another_kind_is_free(world: Any, service: Any) -> None:
     ],
 )
 def test_create_says_what_is_wrong(world: Any, kind: str, given: Any, said: str) -> None:
-    assert message(world.catalog.create, InvalidInput, KINDS[kind], given, world.caller()) == said
+    assert message(world.catalog.create, InvalidInput, KINDS[kind], given, world.context()) == said
     assert world.events() == []
 
 
@@ -189,6 +189,18 @@ def test_patch_replaces_exactly(world: Any, service: Any) -> None:
     assert values(outcome.entity) == {"serviceType": "Mysql", "displayName": "S"}
 
 
+def test_patch_looks_at_what_it_changes_and_keeps_the_rest_as_it_is(world: Any) -> None:
+    world.schema()
+    user = world.create("user", "ann")
+    owners = [{"id": user.id, "type": "user"}]
+    table = world.table("t", owners=owners, extension={"a": {"b": [1.0, {"c": None}]}})
+    world.delete(user, hard=True)
+    outcome = world.patch(table, {"op": "add", "path": "/description", "value": "x"})
+    assert outcome.entity.body == {**table.body, "description": msgspec.Raw(b'"x"')}
+    moved = world.patch(table, {"op": "move", "from": "/description", "path": "/displayName"})
+    assert moved.entity.body == {**table.body, "displayName": msgspec.Raw(b'"x"')}
+
+
 def test_patch_finds_absent_arrays_empty(world: Any, service: Any) -> None:
     world.create("user", "ann", email="ann@example.org")
     owner = {"type": "user", "fullyQualifiedName": "ann"}
@@ -255,21 +267,21 @@ def test_patch_of_what_is_not_there(world: Any, service: Any) -> None:
         f"databaseService instance for {service.id} not found: it is deleted"
     )
     assert message(
-        world.catalog.patch, NotFound, KINDS["team"], service.id, [add], world.caller()
+        world.catalog.patch, NotFound, KINDS["team"], service.id, [add], world.context()
     ) == (f"team instance for {service.id} not found")
 
 
 def test_stale_version_is_refused(world: Any, service: Any) -> None:
     world.put("databaseService", "s", serviceType="Postgres")
-    stale, current = world.caller(expected_version=1), world.caller(expected_version=2)
+    stale, current = world.context(expected_version=1), world.context(expected_version=2)
     say = "databaseService 's' is at version 0.2, not 0.1"
     add = {"op": "add", "path": "/displayName", "value": "S"}
-    assert message(world.patch, StaleVersion, service, add, caller=stale) == say
+    assert message(world.patch, StaleVersion, service, add, context=stale) == say
     assert (
         message(world.put, StaleVersion, "databaseService", "s", stale, serviceType="Mysql") == say
     )
-    assert message(world.delete, StaleVersion, service, caller=stale) == say
-    assert world.patch(service, add, caller=current).entity.version == 3
+    assert message(world.delete, StaleVersion, service, context=stale) == say
+    assert world.patch(service, add, context=current).entity.version == 3
     assert message(
         world.put, StaleVersion, "databaseService", "n", current, serviceType="Mysql"
     ) == ("databaseService 'n' does not exist, so has no version")

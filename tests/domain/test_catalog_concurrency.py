@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from domain.errors import AlreadyExists, Conflict, KeyReused, NotFound, StaleVersion
-from domain.requests import Caller, Change
+from domain.planning import Change
+from domain.write_context import WriteContext
 
 OpenWorld = Callable[[], Any]
 
@@ -70,7 +71,7 @@ def test_stale_version_is_noticed_in_a_race(world: Any, other: Any) -> None:
     world.create("databaseService", "s", serviceType="Mysql")
     interrupt(world, lambda: other.put("databaseService", "s", serviceType="Postgres"))
     with pytest.raises(StaleVersion):
-        world.put("databaseService", "s", world.caller(expected_version=1), serviceType="Oracle")
+        world.put("databaseService", "s", world.context(expected_version=1), serviceType="Oracle")
     assert other.put("databaseService", "s", serviceType="Postgres").change == Change.NO_CHANGE
 
 
@@ -138,9 +139,73 @@ def test_threads_on_two_catalogs_lose_no_change(world: Any, other: Any) -> None:
     assert (entity.version, entity.stream_version) == (1 + 2 * count, 1 + 2 * count)
 
 
-def keyed(world: Any, key: str = "k", digest: bytes = b"1", actor: str = "ann") -> Caller:
-    caller: Caller = world.caller(idempotency_key=key, digest=digest, actor=actor)
-    return caller
+def test_plan_that_takes_long_holds_no_other_write_up(world: Any) -> None:
+    """Not even one of the same entity: whoever appends first wins, and the other plans again."""
+    service = world.create("databaseService", "s", serviceType="Mysql")
+    planning, go_on = threading.Event(), threading.Event()
+    held: list[Any] = []
+
+    def hold() -> None:
+        if threading.current_thread() is slow:
+            planning.set()
+            assert go_on.wait(30)
+
+    def write() -> None:
+        held.append(world.put("databaseService", "s", serviceType="Mysql", description="slow"))
+
+    def write_meanwhile() -> None:
+        held.append(world.create("databaseService", "t", serviceType="Mysql"))
+        held.append(world.put("databaseService", "s", serviceType="Mysql", displayName="S"))
+
+    slow, quick = (threading.Thread(target=each) for each in (write, write_meanwhile))
+    world.on_clock = hold
+    slow.start()
+    assert planning.wait(30)
+    quick.start()
+    quick.join(10)
+    done_meanwhile = len(held)
+    go_on.set()
+    slow.join(30)
+    quick.join(30)
+    assert done_meanwhile == 2
+    assert [r.stream_version for r in world.log.stream(service.id)] == [1, 2, 3]
+    last = held[-1].entity
+    assert (last.value("displayName"), last.value("description")) == ("S", "slow")
+
+
+def test_threads_that_write_much_at_once_lose_no_change(world: Any) -> None:
+    """Each changes an entity of its own and one that all of them change, through one cache."""
+    world.create("databaseService", "shared", serviceType="Mysql", description="0")
+    count, errors = 12, []
+
+    def write(name: str) -> None:
+        try:
+            world.create("databaseService", name, serviceType="Mysql")
+            for number in range(count):
+                own = world.put(
+                    "databaseService", name, serviceType="Mysql", displayName=f"{number}"
+                )
+                assert own.entity.version == number + 2
+                world.put("databaseService", "shared", serviceType="Mysql", displayName=name)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    for name in "abcd":
+        own = world.put("databaseService", name, serviceType="Mysql")
+        assert (own.change, own.entity.value("displayName")) == (Change.NO_CHANGE, "11")
+    shared = world.put("databaseService", "shared", serviceType="Mysql").entity
+    assert shared.stream_version == len(list(world.log.stream(shared.id)))
+
+
+def keyed(world: Any, key: str = "k", digest: bytes = b"1", actor: str = "ann") -> WriteContext:
+    context: WriteContext = world.context(idempotency_key=key, digest=digest, actor=actor)
+    return context
 
 
 def test_repeated_key_answers_the_same(world: Any, other: Any) -> None:
@@ -155,8 +220,8 @@ def test_repeated_key_answers_the_same(world: Any, other: Any) -> None:
 
 def test_repeated_key_answers_even_when_the_entity_is_gone(world: Any) -> None:
     service = world.create("databaseService", "s", serviceType="Mysql")
-    first = world.delete(service, hard=True, caller=keyed(world))
-    again = world.delete(service, hard=True, caller=keyed(world))
+    first = world.delete(service, hard=True, context=keyed(world))
+    again = world.delete(service, hard=True, context=keyed(world))
     assert (again.entity, again.change) == (first.entity, Change.DELETED)
 
 
@@ -193,7 +258,7 @@ def test_failed_write_leaves_its_key_free(world: Any) -> None:
 
 
 def test_same_key_in_two_catalogs_at_once_writes_once(world: Any, other: Any) -> None:
-    caller = keyed(world)
-    interrupt(world, lambda: other.put("databaseService", "s", caller, serviceType="Mysql"))
-    outcome = world.put("databaseService", "s", caller, serviceType="Mysql")
+    context = keyed(world)
+    interrupt(world, lambda: other.put("databaseService", "s", context, serviceType="Mysql"))
+    outcome = world.put("databaseService", "s", context, serviceType="Mysql")
     assert (outcome.change, world.events()) == (Change.CREATED, [("entity.created", "s")])

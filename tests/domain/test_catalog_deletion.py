@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from domain.errors import NotEmpty, NotFound
-from domain.requests import Change
+from domain.planning import Change
 
 SCHEMA = "service.database.schema"
 
@@ -127,9 +127,9 @@ def test_restore_of_a_subtree_deleted_before_its_parent(world: Any, family: Fami
 
 
 def test_two_deletes_of_one_request_id_are_told_apart(world: Any, family: Family) -> None:
-    same = world.caller(request_id="chosen by the client")
-    world.delete(family.two, caller=same)
-    world.delete(family.schema, recursive=True, caller=same)
+    same = world.context(request_id="chosen by the client")
+    world.delete(family.two, context=same)
+    world.delete(family.schema, recursive=True, context=same)
     world.restore(family.schema)
     assert below(world) == ALL_LIVE | {"two": False}
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from domain.bulk_import import BulkImport
-from domain.errors import EntityTooLarge
+from domain.errors import EntityOverLimit
 from domain.payload_bounds import MAX_ENTITY_BYTES
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
@@ -22,7 +22,7 @@ PEAK = 60_000_000
 def refused(call: Any, *args: Any, **values: Any) -> int:
     """Bytes that the refused entity would have, as far as they were counted."""
     tracemalloc.start()
-    with pytest.raises(EntityTooLarge) as caught:
+    with pytest.raises(EntityOverLimit) as caught:
         call(*args, **values)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -82,7 +82,7 @@ def test_import_cannot_make_an_entity_large(world: Any) -> None:
         for name, text in (("small", "x"), ("large", "x" * 10_000_000), ("medium", TEXT))
     ]
     encoded = [(number, json.dumps(line).encode()) for number, line in enumerate(lines, start=1)]
-    batch = BulkImport(world.log, world.caller(), now=world.now).load(encoded)
+    batch = BulkImport(world.log, world.context(), now=world.now).load(encoded)
     assert (batch.created, [(bad.number, bad.reason) for bad in batch.bad]) == (
         2,
         [(2, "an entity may take 10000000 bytes, and this one would take 10000002 or more")],

@@ -7,7 +7,7 @@ from typing import Any
 from domain.event_store.port import Expectations
 from domain.hierarchy import expectations
 from domain.history import state
-from domain.requests import Change
+from domain.planning import Change
 
 
 def expected_of(world: Any, after: int) -> Expectations:

@@ -22,7 +22,7 @@ def shown(world: Any, entity: Any) -> list[tuple[int, object, str, bool]]:
 def test_versions_newest_first(world: Any) -> None:
     service = world.create("databaseService", "s", serviceType="Mysql", description="one")
     world.put(
-        "databaseService", "s", world.caller(actor="bob"), description="two", serviceType="Mysql"
+        "databaseService", "s", world.context(actor="bob"), description="two", serviceType="Mysql"
     )
     world.put("databaseService", "s", description="two", serviceType="Mysql")
     world.delete(service)

@@ -4,9 +4,11 @@ from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
 
 from domain import json_patch
 from domain.errors import InvalidInput
@@ -179,6 +181,55 @@ def test_applying_the_difference_gives_the_other_value(old: Any, new: Any) -> No
     assert {operation["op"] for operation in patch} <= {"add", "remove", "replace"}
     assert json_patch.same(json_patch.apply(deepcopy(old), deepcopy(patch)), new)
     assert (patch == []) == json_patch.same(old, new)
+
+
+named = st.lists(
+    st.fixed_dictionaries({"name": st.sampled_from("abcdef")}, optional={"x": values}), max_size=6
+)
+
+
+@given(named | st.lists(values), named | st.lists(values))
+def test_what_differs_of_two_arrays_gives_the_difference_of_the_whole(old: Any, new: Any) -> None:
+    part = json_patch.differing(*(Raw(msgspec.json.encode(each)) for each in (old, new)))
+    assert part is not None
+    before, after, start = part
+    kept = len(old) - start - len(before)
+    assert json_patch.same(old[:start] + after + old[len(old) - kept :], new)
+    patch = json_patch.diff_named(before, after, "", start)
+    if patch is not None:
+        assert json_patch.same(json_patch.apply(deepcopy(old), patch), new)
+
+
+def test_what_differs_is_told_of_arrays_only() -> None:
+    for old, new in ((b"{}", b"[]"), (b"[]", b"1"), (b'"["', b'"]"')):
+        assert json_patch.differing(Raw(old), Raw(new)) is None
+
+
+@pytest.mark.parametrize(
+    ("patch", "changed"),
+    [
+        ([{"op": "test", "path": "/a", "value": 1}], set()),
+        ([{"op": "add", "path": "/b/0/c", "value": 1}, {"op": "remove", "path": "/a"}], {"a", "b"}),
+        ([{"op": "move", "from": "/a", "path": "/c"}], {"a", "c"}),
+        ([{"op": "copy", "from": "/a", "path": "/c"}], {"c"}),
+        ([{"op": "add", "path": "/x~1y", "value": 1, "from": 7}], {"x/y"}),
+        ([{"op": "replace", "path": "", "value": {}}], {"every", "key"}),
+    ],
+)
+def test_changed_keys_are_those_that_a_patch_may_change(patch: Any, changed: set[str]) -> None:
+    assert json_patch.changed_keys(patch, {"every", "key"}) == changed
+
+
+def test_apply_leaves_the_patch_as_it_is() -> None:
+    patch = [
+        {"op": "add", "path": "/a", "value": {"b": []}},
+        {"op": "add", "path": "/a/b/-", "value": 1},
+        {"op": "replace", "path": "/c", "value": [0]},
+        {"op": "remove", "path": "/c/0"},
+    ]
+    before = deepcopy(patch)
+    assert json_patch.apply({"c": 1}, patch) == {"a": {"b": [1]}, "c": []}
+    assert patch == before
 
 
 names = st.sampled_from(["add", "remove", "replace", "move", "copy", "test"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from domain.catalog import Catalog
 from domain.registry import KINDS
-from domain.requests import Caller
+from domain.write_context import WriteContext
 from projections.entities.list_pages import list_page
 from projections.entities.port import ListRequest
 from projections.generations.building import build
@@ -14,7 +14,7 @@ from projections.search.engine import EngineQuery
 from projections.search.tree import MatchAll
 from projections.stores import Stores, open_stores
 
-ME = Caller(actor="me", request_id="request")
+ME = WriteContext(actor="me", request_id="request")
 EVERYTHING = EngineQuery(tree=MatchAll(), size=100)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from domain.catalog import Catalog
 from domain.registry import KINDS
-from domain.requests import Caller
+from domain.write_context import WriteContext
 from projections.stores import open_log
 from tests.e2e.conftest import replay
 
@@ -23,8 +23,8 @@ def fill(directory: Path) -> None:
     catalog = Catalog(log)
 
     def put(kind: str, request: str, **values: Any) -> str:
-        caller = Caller(actor="ann", request_id=request)
-        return catalog.put(KINDS[kind], values, caller).entity.id
+        context = WriteContext(actor="ann", request_id=request)
+        return catalog.put(KINDS[kind], values, context).entity.id
 
     put("databaseService", "r1", name="shop", serviceType="Mysql")
     put("database", "r2", name="db", service="shop")
@@ -36,8 +36,8 @@ def fill(directory: Path) -> None:
     put("table", "r5", name="orders", databaseSchema=schema, columns=columns)
     put("table", "r6", name="orders", databaseSchema=schema, description="all orders")
     gone = put("table", "r7", name="gone", databaseSchema=schema, columns=columns)
-    caller = Caller(actor="bob", request_id="r8")
-    catalog.delete(KINDS["table"], gone, caller, hard=True, recursive=False)
+    context = WriteContext(actor="bob", request_id="r8")
+    catalog.delete(KINDS["table"], gone, context, hard=True, recursive=False)
     log.close()
 
 

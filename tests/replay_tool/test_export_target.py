@@ -11,7 +11,7 @@ import pytest
 
 from domain.catalog import Catalog
 from domain.registry import KINDS
-from domain.requests import Caller
+from domain.write_context import WriteContext
 from projections.stores import open_log
 from tests.e2e.conftest import replay
 
@@ -22,9 +22,9 @@ UNREAD = 141
 def large(data: Path) -> Path:
     """A catalog whose export is more than a pipe holds."""
     log = open_log(data)
-    caller = Caller(actor="ann", request_id="large")
+    context = WriteContext(actor="ann", request_id="large")
     values = {"name": "large", "serviceType": "Mysql", "description": "x" * 2_000_000}
-    Catalog(log).put(KINDS["databaseService"], values, caller)
+    Catalog(log).put(KINDS["databaseService"], values, context)
     log.close()
     return data
 

@@ -25,7 +25,7 @@ def world(tmp_path: Path) -> World:
     world.restore(table)
     world.delete(world.table("gone"), hard=True)
     created = {"name": "user", "email": "u@example.com"}
-    world.catalog.create(KINDS["user"], created, world.caller(idempotency_key="k", digest=b"d"))
+    world.catalog.create(KINDS["user"], created, world.context(idempotency_key="k", digest=b"d"))
     world.log.close()
     return world
 

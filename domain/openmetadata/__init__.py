@@ -1,0 +1,1 @@
+"""What OpenMetadata's clients send and want to be shown, where it is not what is recorded."""

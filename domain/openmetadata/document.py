@@ -1,0 +1,73 @@
+"""An entity as the API shows it: the body between its identity and its version."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from domain import json_patch
+from domain.entity import Entity
+from domain.errors import InvalidInput
+from domain.events import Body
+from domain.lifecycle import format_version
+from domain.openmetadata.stand_ins import stand_ins
+from domain.registry import KINDS
+
+SERVER_KEYS = ("id", "name", "fullyQualifiedName", "version", "updatedAt", "updatedBy", "deleted")
+"""Keys that callers read and only the catalog writes."""
+_raw = msgspec.json.Encoder().encode
+
+
+def fields(entity: Entity) -> Body:
+    """Every key of the entity's document with its JSON bytes, in the order they are shown.
+
+    `deleted` is there only when it is true: OpenMetadata's client has no such key on kinds
+    that it never soft-deletes.
+    """
+    shown = {
+        "id": Raw(_raw(entity.id)),
+        "name": Raw(_raw(entity.name)),
+        "fullyQualifiedName": Raw(_raw(entity.fqn)),
+        **{key: Raw(_raw(value)) for key, value in _stand_ins(entity).items()},
+        **entity.body,
+        "version": Raw(format_version(entity.version).encode()),
+        "updatedAt": Raw(_raw(entity.updated_at)),
+        "updatedBy": Raw(_raw(entity.updated_by)),
+    }
+    if entity.deleted:
+        shown["deleted"] = Raw(b"true")
+    return shown
+
+
+def _stand_ins(entity: Entity) -> Mapping[str, Any]:
+    """What is shown in place of keys that clients need and the entity does not have."""
+    missing = stand_ins(entity.kind, entity.name)
+    return {key: value for key, value in missing.items() if key not in entity.body}
+
+
+def encode(shown: Body) -> bytes:
+    """The JSON object of keys and finished values; no value is decoded."""
+    return _raw(shown)
+
+
+def patched(entity: Entity, patch: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The values of the entity's body after an RFC 6902 patch of its document, and its name.
+
+    The document that is patched shows absent arrays as []. Raises InvalidInput naming the
+    operation that cannot be applied, or the key that only the catalog writes.
+    """
+    shown = {key: msgspec.json.decode(raw) for key, raw in fields(entity).items()}
+    kept = {key: shown.pop(key, None) for key in SERVER_KEYS}
+    arrays: dict[str, Any] = {key: [] for key in sorted(KINDS[entity.kind].arrays)}
+    document: dict[str, Any] = {**kept, **arrays, **shown}
+    values = json_patch.apply(document, patch)
+    if not isinstance(values, dict):
+        raise InvalidInput("a patch cannot replace the entity by something else")
+    for key, value in kept.items():
+        if not json_patch.same(values.pop(key, None), value):
+            raise InvalidInput(f"{key} is set by the catalog and cannot be patched")
+    for key, value in _stand_ins(entity).items():
+        if json_patch.same(values.get(key), value):
+            values.pop(key, None)
+    return {"name": entity.name, **values}

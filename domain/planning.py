@@ -1,0 +1,208 @@
+"""What a write means on the state that the log has now: which events, for which entities."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from domain import commands, json_patch, payloads
+from domain.entity import STATUS, Entity, decide, evolve
+from domain.entity_cache import ByName, EntityCache
+from domain.errors import AlreadyExists, Conflict, InvalidInput, NotEmpty, NotFound, StaleVersion
+from domain.event_store.port import EventStore, RecordedEvent
+from domain.events import Body, Event
+from domain.kinds import EntityKind
+from domain.openmetadata import document
+from domain.write_context import WriteContext
+
+
+class Change(StrEnum):
+    """What a write did to the entity that was asked about; the log remembers answers by these."""
+
+    CREATED = "entityCreated"
+    UPDATED = "entityUpdated"
+    NO_CHANGE = "entityNoChange"
+    SOFT_DELETED = "entitySoftDeleted"
+    DELETED = "entityDeleted"
+    RESTORED = "entityRestored"
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What happens to one entity."""
+
+    entity_id: str
+    before: Entity | None
+    """None for an entity that is to be created."""
+    events: list[Event]
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The events of a write, and what they amount to for the entity that was asked about."""
+
+    entity_id: str
+    change: Change
+    steps: list[Step]
+    """One for every entity concerned."""
+
+
+class Planner:
+    """Plans writes; threads may share it, and it holds nothing between two plans.
+
+    A plan is right for the state that it was made from. Whether that still is the newest, the log
+    decides when the plan is appended.
+    """
+
+    def __init__(
+        self,
+        store: EventStore,
+        entities: EntityCache,
+        now: Callable[[], int],
+        make_id: Callable[[], str],
+    ) -> None:
+        self._store = store
+        self._entities = entities
+        self._now = now
+        self._make_id = make_id
+
+    def create(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Plan:
+        """Create an entity; raises AlreadyExists when its name is taken, even by a deleted one."""
+        payload = payloads.read(kind, values, self._store, self._entities.body, lambda _: None)
+        taken = self._store.claim(kind.name, payload.fqn)
+        if taken is not None:
+            state = "a soft-deleted" if taken.deleted else "a"
+            raise AlreadyExists(f"{state} {kind.name} named {payload.fqn!r} exists already")
+        return self._creation(kind, payload, context)
+
+    def put(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Plan:
+        """Create the entity, or change the keys that are given; restores a soft-deleted one."""
+
+        def holder(fqn: str) -> Entity | None:
+            return self._entities.holder(kind, fqn)
+
+        payload = payloads.read(kind, values, self._store, self._entities.body, holder)
+        if payload.state is None:
+            return self._creation(kind, payload, context)
+        return self._change(payload.state, payload.onto(payload.state), context)
+
+    def patch(
+        self,
+        kind: EntityKind,
+        which: str | ByName,
+        patch: Sequence[Mapping[str, Any]],
+        context: WriteContext,
+    ) -> Plan:
+        """Apply an RFC 6902 patch to the entity's document; raises InvalidInput when it fails."""
+        state = self._entities.existing(kind, which)
+        if state.deleted:
+            raise NotFound(f"{kind.name} instance for {state.id} not found: it is deleted")
+        values = document.patched(state, patch)
+        changed = json_patch.changed_keys(patch, values.keys() | state.body.keys())
+        payload = payloads.read(
+            kind, values, self._store, self._entities.body, lambda _: state, changed
+        )
+        kept = {key: raw for key, raw in state.body.items() if key not in changed}
+        body = {**kept, **payload.body}
+        if STATUS in state.body and STATUS not in body:
+            raise InvalidInput(f"{STATUS} cannot be removed")
+        return self._change(state, body, context)
+
+    def delete(
+        self,
+        kind: EntityKind,
+        which: str | ByName,
+        context: WriteContext,
+        *,
+        hard: bool,
+        recursive: bool,
+    ) -> Plan:
+        """Soft-delete the entity, or purge it when `hard`; with its children when `recursive`.
+
+        Raises NotEmpty when there are children and `recursive` is false.
+        """
+        state = self._entities.existing(kind, which)
+        doomed = [claim for claim in self._entities.below(state.id) if hard or not claim.deleted]
+        if doomed and not recursive and (hard or not state.deleted):
+            raise NotEmpty(
+                # Not what: the caller may see this kind and none of those below.
+                f"{kind.name} {state.fqn!r} is not empty:"
+                " recursive=true deletes what is below it too"
+            )
+        command_type = commands.PurgeEntity if hard else commands.SoftDeleteEntity
+        at = self._now()
+        below = self._entities.newest_of([claim.id for claim in reversed(doomed)])
+        steps = [_step(command_type, entity, context, at) for entity in below]
+        own = _step(command_type, state, context, at, checked=True)
+        change = Change.DELETED if hard else Change.SOFT_DELETED
+        return Plan(state.id, change if own.events else Change.NO_CHANGE, [*steps, own])
+
+    def restore(self, kind: EntityKind, entity_id: str, context: WriteContext) -> Plan:
+        """Make a soft-deleted entity live again, with the children deleted by the same request."""
+        state = self._entities.existing(kind, entity_id)
+        if not state.deleted:
+            raise NotFound(f"{kind.name} instance for {entity_id} is not deleted")
+        at = self._now()
+        own = _step(commands.RestoreEntity, state, context, at, checked=True)
+        steps = [own, *self._restorations(state, context, at)]
+        return Plan(entity_id, Change.RESTORED, steps)
+
+    def _creation(self, kind: EntityKind, payload: payloads.Payload, context: WriteContext) -> Plan:
+        if context.expected_version is not None:
+            raise StaleVersion(f"{kind.name} {payload.fqn!r} does not exist, so has no version")
+        entity_id = self._make_id()
+        command = payload.creation(kind, context, self._now())
+        return Plan(entity_id, Change.CREATED, [Step(entity_id, None, decide(command, None))])
+
+    def _change(self, state: Entity, body: Body, context: WriteContext) -> Plan:
+        at = self._now()
+        own = _step(commands.ChangeEntity, state, context, at, checked=True, body=body)
+        together = self._restorations(state, context, at) if state.deleted else []
+        change = Change.UPDATED if own.events else Change.NO_CHANGE
+        return Plan(state.id, change, [own, *together])
+
+    def _restorations(self, state: Entity, context: WriteContext, at: int) -> list[Step]:
+        """What restores the children that were deleted together with a soft-deleted entity."""
+        parent = self._store.claim_by_id(state.parent_id) if state.parent_id else None
+        if state.parent_id is not None and (parent is None or parent.deleted):
+            name = parent.fqn if parent else state.parent_id
+            raise Conflict(f"{state.kind} {state.fqn!r} stands under {name!r}, which is deleted")
+        below = self._entities.newest_of([claim.id for claim in self._entities.below(state.id)])
+        # Callers choose request ids, so one may come twice; the time tells them apart.
+        cause = state.deleted_by, state.updated_at
+        return [
+            _step(commands.RestoreEntity, entity, context, at)
+            for entity in below
+            if (entity.deleted_by, entity.updated_at) == cause
+        ]
+
+
+def _step(
+    command_type: type[commands.Command],
+    state: Entity,
+    context: WriteContext,
+    at: int,
+    *,
+    checked: bool = False,
+    **fields: Any,
+) -> Step:
+    """What a command means for one entity; `checked` holds it to the expected version."""
+    command = command_type(
+        actor=context.actor,
+        at=at,
+        request_id=context.request_id,
+        expected_version=context.expected_version if checked else None,
+        **fields,
+    )
+    return Step(state.id, state, decide(command, state))
+
+
+def record(
+    entity_id: str, before: Entity | None, events: Iterable[Event]
+) -> tuple[list[RecordedEvent], Entity | None]:
+    """Decided events with their places in the entity's stream, and the state after them."""
+    recorded = []
+    state = before
+    for event in events:
+        state = evolve(state, event, entity_id)
+        recorded.append(RecordedEvent(entity_id, state.stream_version, event))
+    return recorded, state

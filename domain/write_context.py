@@ -1,0 +1,18 @@
+"""Who asks for a write, by which request, and under which conditions it may be done."""
+
+import msgspec
+
+
+class WriteContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for a whole write, whatever is written."""
+
+    actor: str
+    """Name of the caller, which the events record."""
+    request_id: str
+    """Id of the request, which the events record."""
+    expected_version: int | None = None
+    """Tenths of the version at which the entity must be; None for any version."""
+    idempotency_key: str | None = None
+    """Under this key of the actor a repetition of the request is answered as the first time."""
+    digest: bytes = b""
+    """Digest of the whole request, which tells a repetition from another request under its key."""
