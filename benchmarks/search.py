@@ -22,8 +22,8 @@ from benchmarks.search_questions import Answer, Ask, Question, Sample, Shape
 from benchmarks.search_stock import Stock
 from benchmarks.search_tantivy import Tantivy
 from benchmarks.workspace import EVENTS_PER_COMMIT, Workspace, load
+from domain.entity import evolve
 from domain.event_store.port import EventStore
-from projections.feeding.folding import Folder
 from projections.search.bulk_build import load as rebuild
 from projections.search.documents import SearchDocument, document
 from projections.search.engine import EngineQuery, SearchEngine, Sort
@@ -127,11 +127,10 @@ def figures_of(workspace: Workspace, count: int, questions: int = _QUESTIONS) ->
 
 def documents(log: EventStore) -> Iterator[SearchDocument]:
     """The search documents of a log that holds creations only, as the projection makes them."""
-    folder = Folder(log)
     position = 0
     while batch := log.read(position, EVENTS_PER_COMMIT):
-        for folded in folder.fold(batch).values():
-            yield document(folded.entity)
+        for recorded in batch:
+            yield document(evolve(None, recorded.event, recorded.entity_id))
         position = batch[-1].position
 
 

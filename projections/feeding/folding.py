@@ -1,13 +1,15 @@
 """Folds a batch of the log into the states its entities have at its end."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from domain import history
 from domain.entity import Entity, evolve
-from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.port import EventStore, RecordedEvent, StreamSpan
 from domain.recent import RecentEntities
 from projections.feeding.port import Folded
 
+FOLDED_BYTES = 32_000_000
+"""Bytes of bodies that the states of one commit have together, about; the last may be larger."""
 _CACHED_ENTITIES = 20_000
 
 
@@ -18,24 +20,56 @@ class Folder:
         self._store = store
         self._recent = RecentEntities(_CACHED_ENTITIES)
 
-    def fold(self, batch: Sequence[RecordedEvent]) -> dict[str, Folded]:
-        """Id -> the last state of each entity that the batch touches, in order of first touch."""
+    def fold(self, batch: Sequence[RecordedEvent]) -> tuple[dict[str, Folded], int]:
+        """Id -> the last state of each entity that the batch touches, in order of first touch.
+
+        Returns with them how many events of the batch were folded: at least one, and no more once
+        the states have FOLDED_BYTES together, for a small event may be of a large entity.
+        """
         folded: dict[str, Folded] = {}
+        earlier = self._read_earlier(batch)
+        size = number = 0
         for recorded in batch:
+            number += 1
             entity_id = recorded.entity_id
             known = folded.get(entity_id)
-            state = known.entity if known else self._before(recorded)
-            folded[entity_id] = Folded(evolve(state, recorded.event, entity_id), recorded.position)
+            state = known.entity if known else self._before(recorded, earlier)
+            after = evolve(state, recorded.event, entity_id)
+            folded[entity_id] = Folded(after, recorded.position)
+            if known is None:
+                size += sum(map(len, after.body.values()))
+                if size >= FOLDED_BYTES:
+                    break
         for last in folded.values():
             self._recent.keep(last.entity)
-        return folded
+        return folded, number
 
-    def _before(self, recorded: RecordedEvent) -> Entity | None:
-        """The state just before an event, from memory when that has it."""
+    def _read_earlier(self, batch: Sequence[RecordedEvent]) -> Iterator[tuple[Entity, int]]:
+        """The states before the batch that are not remembered, read as they are taken."""
+        first: dict[str, RecordedEvent] = {}
+        for recorded in batch:
+            first.setdefault(recorded.entity_id, recorded)
+        spans = [
+            StreamSpan(entity_id, upto=recorded.stream_version - 1)
+            for entity_id, recorded in first.items()
+            if recorded.stream_version > 1 and self._remembered(recorded) is None
+        ]
+        return history.folded(self._store.streams(spans))
+
+    def _before(
+        self, recorded: RecordedEvent, earlier: Iterator[tuple[Entity, int]]
+    ) -> Entity | None:
+        """The state just before an event; the next of those read when it is not remembered."""
         if recorded.stream_version == 1:
             return None
+        state = self._remembered(recorded) or next(earlier, (None, 0))[0]
+        due = recorded.entity_id, recorded.stream_version - 1
+        if state is None or (state.id, state.stream_version) != due:
+            raise ValueError(f"the log has no whole stream of {due[0]} up to version {due[1]}")
+        return state
+
+    def _remembered(self, recorded: RecordedEvent) -> Entity | None:
+        """The state just before an event, None when it is not in memory."""
         state = self._recent.get(recorded.entity_id)
-        if state is not None and state.stream_version == recorded.stream_version - 1:
-            return state
-        before = recorded.stream_version - 1
-        return history.state(self._store, recorded.entity_id, upto=before)
+        fits = state is not None and state.stream_version == recorded.stream_version - 1
+        return state if fits else None

@@ -10,7 +10,7 @@ class Projector:
     """Continues from the projection's checkpoint; one thread at a time may step it."""
 
     def __init__(self, projection: Projection, store: EventStore, *, batch_size: int) -> None:
-        """`batch_size` is the largest number of events in one commit."""
+        """`batch_size` is the largest number of events in one commit; of large entities, fewer."""
         self.projection = projection
         self._store = store
         self._batch_size = batch_size
@@ -36,14 +36,16 @@ class Projector:
                 raise Damaged(f"the read model {self.name} cannot go on: {reason}")
             self._checkpoint = checkpoint
         batch = self._store.read(self._checkpoint, self._batch_size)
-        if batch:
-            last = batch[-1]
-            try:
-                folded = self._folder.fold(batch)
+        applied = 0
+        try:
+            while applied < len(batch):
+                folded, number = self._folder.fold(batch[applied:])
+                applied += number
+                last = batch[applied - 1]
                 self.projection.apply(folded, last.position, fingerprint_of(self._log_id, last))
-            except BaseException:
-                # Whether the commit happened is for the store to say, at the next step.
-                self._checkpoint = None
-                raise
-            self._checkpoint = last.position
-        return len(batch)
+                self._checkpoint = last.position
+        except BaseException:
+            # Whether the commit happened is for the store to say, at the next step.
+            self._checkpoint = None
+            raise
+        return applied

@@ -68,9 +68,10 @@ def _begin(definition: Definition[M], shelf: Shelf) -> Generation:
 
 
 def _catch_up(definition: Definition[M], model: M, log: EventStore) -> None:
-    """Applies what was appended during the load, until hardly anything is left."""
+    """Applies what was appended during the load."""
     projector = Projector(definition.projection(model), log, batch_size=definition.batch_size)
-    while projector.step() == definition.batch_size:
+    head = log.head()
+    while model.checkpoint() < head and projector.step():
         pass
 
 

@@ -1,10 +1,54 @@
 """What the projectors' folder remembers."""
 
 import tracemalloc
+from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Raw
+
+from domain.event_store.port import RecordedEvent
+from domain.events import EntityChanged, EntityCreated
 from domain.recent import MAX_BYTES
-from projections.feeding.folding import Folder
+from projections.feeding.folding import FOLDED_BYTES, Folder
+from projections.feeding.port import Folded
+from projections.feeding.projector import Projector
+from tests.domain.counted_store import CountedStore
+
+COMMON: dict[str, Any] = {"kind": "team", "actor": "ann", "at": 1, "request_id": "r"}
+
+
+def created(entity_id: str, size: int) -> RecordedEvent:
+    body = {"description": Raw(b'"%s"' % (b"x" * size))}
+    event = EntityCreated(version=1, name=entity_id, fqn=entity_id, body=body, **COMMON)
+    return RecordedEvent(entity_id, 1, event)
+
+
+def changed(entity_id: str, stream_version: int) -> RecordedEvent:
+    patch = [{"op": "add", "path": "/displayName", "value": f"{stream_version}"}]
+    event = EntityChanged(version=stream_version, patch=patch, **COMMON)
+    return RecordedEvent(entity_id, stream_version, event)
+
+
+class Commits:
+    """A projection that keeps only what each commit was."""
+
+    name = "commits"
+
+    def __init__(self, position: int, fingerprint: str) -> None:
+        self._anchor = position, fingerprint
+        self.sizes: list[dict[str, int]] = []
+        """Bytes of the bodies of each commit, by id."""
+        self.positions: list[int] = []
+
+    def anchor(self) -> tuple[int, str]:
+        return self._anchor
+
+    def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:
+        self._anchor = position, fingerprint
+        self.positions.append(position)
+        self.sizes.append(
+            {key: sum(map(len, one.entity.body.values())) for key, one in entities.items()}
+        )
 
 
 def test_folder_remembers_large_entities_up_to_a_bound(catalog: Any) -> None:
@@ -20,3 +64,39 @@ def test_folder_remembers_large_entities_up_to_a_bound(catalog: Any) -> None:
     finally:
         tracemalloc.stop()
     assert MAX_BYTES - size < held < MAX_BYTES + size
+
+
+def test_commit_ends_where_its_states_reach_their_bound(catalog: Any) -> None:
+    size, ids = 9_000_000, [f"e{number}" for number in range(10)]
+    for entity_id in ids:
+        catalog.log.append([created(entity_id, size)])
+    first = Projector(Commits(0, ""), catalog.log, batch_size=100)
+    while first.step():
+        pass
+    # All of them are in one batch of the log, which is small.
+    catalog.log.append([changed(entity_id, version) for version in (2, 3) for entity_id in ids])
+    commits = Commits(*first.projection.anchor())
+
+    assert Projector(commits, catalog.log, batch_size=100).step() == 2 * len(ids)
+
+    assert commits.positions == sorted(set(commits.positions))
+    assert commits.positions[-1] == catalog.log.head()
+    assert [len(sizes) for sizes in commits.sizes[:2]] == [4, 4]
+    assert max(sum(sizes.values()) for sizes in commits.sizes) < FOLDED_BYTES + 2 * size
+
+
+def test_states_before_a_batch_are_read_together(catalog: Any) -> None:
+    ids = [f"e{number}" for number in range(20)]
+    catalog.log.append([created(entity_id, 1) for entity_id in ids])
+    head = catalog.log.head()
+    catalog.log.append([changed(entity_id, 2) for entity_id in reversed(ids)])
+    catalog.log.append([changed(entity_id, 3) for entity_id in ids[:5]])
+    store = CountedStore(catalog.log)
+    folder = Folder(store)
+
+    folded, number = folder.fold(catalog.log.read(head, 100))
+
+    assert (store.names, number) == (["streams"], 25)
+    assert list(folded) == [*reversed(ids)]
+    versions = [one.entity.stream_version for one in folded.values()]
+    assert versions == [2] * 15 + [3] * 5
