@@ -29,6 +29,7 @@ from projections.search import projection as search_projection
 from projections.search.engine import SearchEngine
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.schema import schema_digest
+from projections.search.language.field_types import moment_paths
 from projections.search.projection import SearchProjection
 from projections.search.verification_source import sorted_entries
 
@@ -55,7 +56,7 @@ def search_definition() -> Definition[SearchEngine]:
     """The search index, which keeps checksums of its own and checks them when it is opened."""
     return Definition(
         name=SearchProjection.name,
-        code=lambda: _digest(search_projection.VERSION, schema_digest()),
+        code=lambda: _digest(search_projection.VERSION, sorted(moment_paths()), schema_digest()),
         open=_open_engine,
         check=lambda engine, go_on: go_on(),
         shut=lambda engine: engine.close(),

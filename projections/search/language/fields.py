@@ -1,7 +1,4 @@
-"""Fields that a query text names, or is given, and the bounds of ranges in them."""
-
-import re
-from collections.abc import Mapping
+"""Fields that a query text is given to look in."""
 
 import msgspec
 
@@ -41,13 +38,3 @@ class Fields(msgspec.Struct, frozen=True):
 
 
 DEFAULT_FIELDS = Fields()
-
-
-def range_between(field: str, bounds: Mapping[str, str]) -> Node:
-    """The range of bounds as typed, quoted or not; `*` leaves a side open."""
-    given: dict[str, str] = {}
-    for side, text in bounds.items():
-        if text != "*":
-            bare = text[1:-1] if text[0] == '"' else text
-            given[side] = re.sub(r"\\(.)", r"\1", bare)
-    return tree.Range(field, **given) if given else tree.Exists(field)

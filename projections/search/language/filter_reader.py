@@ -7,8 +7,14 @@ from typing import Any
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.language import text
-from projections.search.language.field_values import UnknownField, check_field, is_matched_whole
+from projections.search.language.field_values import (
+    UnknownField,
+    check_field,
+    is_matched_whole,
+    known_type,
+)
 from projections.search.language.fields import Fields
+from projections.search.minimum_should_match import required_matches
 from projections.search.tree import Node
 
 _BOOST = ("boost",)
@@ -118,7 +124,7 @@ class FilterReader:
             return None
         if isinstance(value, bool) or not isinstance(value, int | str):
             raise self.error(f"{path}.minimum_should_match", "expected a number or a percentage")
-        tree.required_matches(str(value), clauses)
+        required_matches(str(value), clauses)
         return str(value)
 
     def fields(self, value: Any, path: str, lenient: bool = False) -> Fields:
@@ -143,6 +149,15 @@ class FilterReader:
                 raise self.error(f"{path}[{place}]", error.message) from None
             boosts.append((name, factor))
         return Fields(tuple(boosts), lenient)
+
+    def refuse_objects(self, objects: str, path: str) -> None:
+        """Raises InvalidInput for the path of a nested clause that no kind has objects at."""
+        try:
+            kept = known_type(objects) != "not kept"
+        except UnknownField as error:
+            raise self.error(path, error.message) from None
+        if kept:
+            raise self.error(path, f"no kind has objects in {objects[:80]!r}")
 
     def split(self, query: str, path: str) -> list[str]:
         """The words of a query, limited in number."""

@@ -12,9 +12,10 @@ import re
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.language.field_values import UnknownField
-from projections.search.language.fields import DEFAULT_FIELDS, Fields, range_between
+from projections.search.language.fields import DEFAULT_FIELDS, Fields
 from projections.search.language.occurrence import Clause, Sign, disjoin, is_noise
 from projections.search.language.patterns import wildcard
+from projections.search.language.ranges import begins_range, read_range
 from projections.search.language.regex import regex
 from projections.search.language.relevance import relevance
 from projections.search.language.scanner import Scanner
@@ -28,16 +29,11 @@ MAX_SLIPS = 2
 
 _FUZZY = re.compile(r"~([\d.]*)(?=\s|\)|\^|$)")
 _BOOST = re.compile(r"\^([^\s)]*)")
-_LIMIT = r"(\"(?:[^\"\\]|\\.)*\"|[^\s\"\]}]+)"
-_RANGE = re.compile(rf"\s*{_LIMIT}\s+TO\s+{_LIMIT}\s*([\]}}])")
-_OPEN_RANGE = re.compile(rf"[\[{{]\s*{_LIMIT}\s+TO(?=[\s\]}}]|$)")
-_COMPARISON = re.compile(r"([<>]=?)\s*(\"(?:[^\"\\]|\\.)*\"|[^\s()^<>=\"][^\s()^]*)")
 _REGEX = re.compile(r"/((?:[^/\\]|\\.)+)/(?=\s|\)|\^|$)")
 _AND = re.compile(r"AND(?=[\s()]|$)|&&")
 _OR = re.compile(r"OR(?=[\s()]|$)|\|\|")
 _NOT = re.compile(r"NOT(?=[\s()]|$)|!(?=\S)")
 _PRESENCE = "_exists_"
-_BOUNDS = {">": "gt", ">=": "gte", "<": "lt", "<=": "lte"}
 
 
 def parse(
@@ -175,10 +171,10 @@ class _Parser(Scanner):
         if character == '"':
             return self.leaf(self.phrase(field), start)
         if field is not None and character in "[{<>":
-            return self.leaf(self.range(field), start)
+            return self.leaf(read_range(self, field), start)
         if field is not None and character in "]}~":
             raise self.error(f"unexpected {character!r}")
-        if character in "[{" and _OPEN_RANGE.match(self.text, start):
+        if character in "[{" and begins_range(self):
             raise self.error("a range needs a field")
         if expression := self.accept(_REGEX):
             regex(expression[1])
@@ -295,20 +291,3 @@ class _Parser(Scanner):
             if pattern.match(self.text, self.at) and self.peek() not in "&|!":
                 raise self.error("a value is expected after ':'", before)
         return self.operand(field)
-
-    def range(self, field: str) -> Node:
-        start = self.at
-        if comparison := self.accept(_COMPARISON):
-            return range_between(field, {_BOUNDS[comparison[1]]: comparison[2]})
-        opening = self.peek()
-        if opening not in "[{":
-            raise self.error(f"a value is expected after '{field[:80]}:{opening}'", start)
-        self.at += 1
-        limits = self.accept(_RANGE)
-        if not limits:
-            raise self.error("a range is [low TO high], with { or } to leave a bound out", start)
-        bounds = {
-            "gte" if opening == "[" else "gt": limits[1],
-            "lte" if limits[3] == "]" else "lt": limits[2],
-        }
-        return range_between(field, bounds)

@@ -8,8 +8,9 @@ import pytest
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.index.evaluate.evaluator import remembered_values
+from projections.search.minimum_should_match import required_matches
 from projections.search.restriction import Hidden
-from projections.search.tree import Bool, MatchAll, Term, escape_wildcards, required_matches
+from projections.search.tree import Bool, MatchAll, Term, escape_wildcards
 from projections.visibility.withholding import FieldWithheld, Withheld
 from tests.projections.search.oracle import required as required_by_the_oracle
 
