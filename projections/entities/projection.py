@@ -15,9 +15,9 @@ class EntityProjection:
     def __init__(self, model: SortedReadModel) -> None:
         self._model = model
 
-    def anchor(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
-        return self._model.anchor()
+        return self._model.checkpoint_and_fingerprint()
 
     def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:
         """Store these states and remove purged entities, in one commit with the checkpoint."""

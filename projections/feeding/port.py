@@ -31,7 +31,7 @@ class ReadModel(Protocol):
     def checkpoint(self) -> int:
         """Position of the last event whose effects are committed; 0 before the first commit."""
 
-    def anchor(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
 
     def count(self) -> int:
@@ -46,7 +46,7 @@ class Projection(Protocol):
 
     name: str
 
-    def anchor(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
 
     def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:

@@ -31,7 +31,7 @@ class Projector:
         Nothing is ever skipped.
         """
         if self._checkpoint is None:
-            checkpoint, fingerprint = self.projection.anchor()
+            checkpoint, fingerprint = self.projection.checkpoint_and_fingerprint()
             if (reason := disagreement(self._store, checkpoint, fingerprint)) is not None:
                 raise Damaged(f"the read model {self.name} cannot go on: {reason}")
             self._checkpoint = checkpoint

@@ -119,7 +119,7 @@ class CurrentGeneration(Generic[M]):
             raise Damaged(f"the read model {name} was built by other code; rebuild it")
         model = self.definition.open(self.shelf.address(pointer.live.number), False)
         try:
-            reason = disagreement(self._log, *model.anchor())
+            reason = disagreement(self._log, *model.checkpoint_and_fingerprint())
             if reason is not None:
                 raise Damaged(f"the read model {name} must not be served: {reason}")
         except BaseException:

@@ -148,7 +148,7 @@ class GenerationSupervisor(Generic[M]):
         trusted = definition.trusted(address)
         model = definition.open(address, True)
         try:
-            position, fingerprint = model.anchor()
+            position, fingerprint = model.checkpoint_and_fingerprint()
             reason = disagreement(self._log, position, fingerprint)
             if reason is not None:
                 raise Damaged(reason)

@@ -28,7 +28,7 @@ class _Reached(msgspec.Struct):
     """How far a load came; the fingerprint of its commits."""
 
     upto: int
-    mark: str
+    fingerprint: str
     """Fingerprint of the log at `upto`."""
     after: str = ""
     """The last id that was looked at."""
@@ -36,7 +36,7 @@ class _Reached(msgspec.Struct):
 
 def load(engine: SearchEngine, log: EventStore, progress: Progress) -> None:
     """Fill an empty index, or go on with one half filled from this log."""
-    position, fingerprint = engine.anchor()
+    position, fingerprint = engine.checkpoint_and_fingerprint()
     if position:
         return
     live = log.live(by_name=False)
@@ -57,7 +57,7 @@ def load(engine: SearchEngine, log: EventStore, progress: Progress) -> None:
                 progress(start + bisect_right(part, entity.id), total)
     _commit(engine, batch, reached)
     progress(total, total)
-    engine.apply({}, reached.upto, reached.mark)
+    engine.apply({}, reached.upto, reached.fingerprint)
 
 
 class _Batch:
@@ -91,7 +91,7 @@ def _resume(log: EventStore, fingerprint: str) -> _Reached | None:
         reached = msgspec.json.decode(fingerprint, type=_Reached)
     except msgspec.MsgspecError:
         return None
-    return reached if fingerprint_at(log, reached.upto) == reached.mark else None
+    return reached if fingerprint_at(log, reached.upto) == reached.fingerprint else None
 
 
 def _entities(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[Entity]:

@@ -112,7 +112,7 @@ class SearchEngine(Protocol):
     def checkpoint(self) -> int:
         """The log position of the newest commit; 0 when there is none."""
 
-    def anchor(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         """The checkpoint and the fingerprint of one commit, the newest; 0 and "" before any."""
 
     def apply(

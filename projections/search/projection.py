@@ -39,11 +39,11 @@ class SearchProjection:
     def __init__(self, engine: SearchEngine) -> None:
         self._engine = engine
 
-    def anchor(self) -> tuple[int, str]:
-        """The last position committed and its mark; 0 and nothing when nothing was."""
-        return self._engine.anchor()
+    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
+        """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
+        return self._engine.checkpoint_and_fingerprint()
 
-    def apply(self, entities: Mapping[str, Folded], position: int, mark: str) -> None:
-        """Index these states, remove purged entities, commit with position and mark."""
+    def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:
+        """Index these states, remove purged entities, commit with position and fingerprint."""
         states = {entity_id: folded.entity for entity_id, folded in entities.items()}
-        self._engine.apply(EntityDocuments(states), position, mark)
+        self._engine.apply(EntityDocuments(states), position, fingerprint)

@@ -155,7 +155,7 @@ class PlainReadModel:
     def checkpoint(self) -> int:
         return self.position
 
-    def anchor(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         return self.position, self.fingerprint
 
     def count(self) -> int:

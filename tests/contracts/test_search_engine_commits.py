@@ -20,7 +20,8 @@ def entries(engine: SearchEngine) -> list[tuple[str, str, int]]:
 
 
 def test_engine_begins_empty(engine: SearchEngine) -> None:
-    assert (engine.checkpoint(), engine.anchor(), engine.count()) == (0, (0, ""), 0)
+    assert (engine.checkpoint(), engine.count()) == (0, 0)
+    assert engine.checkpoint_and_fingerprint() == (0, "")
     assert ids(engine) == set()
     with engine.snapshot() as snapshot:
         assert (snapshot.position, snapshot.fingerprint) == (0, "")
@@ -32,12 +33,13 @@ def test_commit_has_documents_position_and_fingerprint(
 ) -> None:
     engine.apply({"a": made("a"), "b": made("b", deleted=True)}, 7, "of seven")
     for each in (engine, open_engine()):
-        assert (each.checkpoint(), each.anchor(), each.count()) == (7, (7, "of seven"), 2)
+        assert (each.checkpoint(), each.count()) == (7, 2)
+        assert each.checkpoint_and_fingerprint() == (7, "of seven")
         assert ids(each, deleted=True) == {"a", "b"}
     engine.apply({}, 9, "of nine")
-    assert (engine.anchor(), engine.count()) == ((9, "of nine"), 2)
+    assert (engine.checkpoint_and_fingerprint(), engine.count()) == ((9, "of nine"), 2)
     engine.apply({}, 10)
-    assert engine.anchor() == (10, "")
+    assert engine.checkpoint_and_fingerprint() == (10, "")
 
 
 def test_documents_are_replaced_and_removed_by_id(engine: SearchEngine) -> None:
@@ -74,7 +76,7 @@ def test_reset_forgets_all(engine: SearchEngine, open_engine: OpenEngine) -> Non
     apply(engine, 3, made("a"))
     engine.reset()
     for each in (engine, open_engine()):
-        assert (each.anchor(), each.count(), ids(each)) == ((0, ""), 0, set())
+        assert (each.checkpoint_and_fingerprint(), each.count(), ids(each)) == ((0, ""), 0, set())
     apply(engine, 1, made("b"))
     assert ids(engine) == {"b"}
 
@@ -114,9 +116,9 @@ def test_commit_that_cannot_be_made_changes_nothing(engine: SearchEngine) -> Non
     apply(engine, 1, made("a"))
     with pytest.raises(ValueError, match="no document"):
         engine.apply(Broken(300), 2, "two")
-    assert (engine.anchor(), ids(engine)) == ((1, "1"), {"a"})
+    assert (engine.checkpoint_and_fingerprint(), ids(engine)) == ((1, "1"), {"a"})
     apply(engine, 2, made("b"))
-    assert (engine.anchor(), ids(engine)) == ((2, "2"), {"a", "b"})
+    assert (engine.checkpoint_and_fingerprint(), ids(engine)) == ((2, "2"), {"a", "b"})
 
 
 def test_digests_are_exact_sums_by_kind(engine: SearchEngine) -> None:

@@ -83,7 +83,8 @@ def names(answer: dict[str, Any]) -> list[str]:
 
 
 def test_model_without_commits_is_empty(model: SortedReadModel) -> None:
-    assert (model.checkpoint(), model.anchor(), model.count()) == (0, (0, ""), 0)
+    assert (model.checkpoint(), model.count()) == (0, 0)
+    assert model.checkpoint_and_fingerprint() == (0, "")
     assert (model.digests(), model.deleted()) == ({}, {})
     assert page(model) == {"data": [], "paging": {"total": 0}}
     assert (model.document("table", entity_id=uuid(1)), model.documents([uuid(1)])) == (None, {})
@@ -98,7 +99,8 @@ def test_commit_stores_replaces_and_removes_with_its_checkpoint(model: SortedRea
 
     model.apply({uuid(1): moved, uuid(2): None, uuid(9): None}, 7, "seven")
 
-    assert (model.checkpoint(), model.anchor(), model.count()) == (7, (7, "seven"), 2)
+    assert (model.checkpoint(), model.count()) == (7, 2)
+    assert model.checkpoint_and_fingerprint() == (7, "seven")
     assert names(page(model, include=Include.ALL)) == ["c", "z"]
     assert page(model) == {
         "data": [{"id": uuid(3), "name": "c", "version": 0.1}],
@@ -114,7 +116,7 @@ def test_commit_that_fails_changes_nothing(model: SortedReadModel) -> None:
     with pytest.raises(ValueError, match=r".+"):
         fill(model, stored(1, "aa"), broken, position=2)
 
-    assert (model.anchor(), names(page(model))) == ((1, "at 1"), ["a"])
+    assert (model.checkpoint_and_fingerprint(), names(page(model))) == ((1, "at 1"), ["a"])
 
 
 def test_digests_are_sums_over_what_is_stored(model: SortedReadModel) -> None:

@@ -30,9 +30,9 @@ class SqliteReadModel:
 
     def checkpoint(self) -> int:
         """The position of the log up to which the rows are current; 0 before the first commit."""
-        return self.anchor()[0]
+        return self.checkpoint_and_fingerprint()[0]
 
-    def anchor(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
         with sqlite_errors():
             row = self.database.connection.execute(

@@ -87,9 +87,9 @@ class WhooshEngine:
 
     def checkpoint(self) -> int:
         """The log position committed with the documents; 0 when there are none."""
-        return self.anchor()[0]
+        return self.checkpoint_and_fingerprint()[0]
 
-    def anchor(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         """The checkpoint and the fingerprint committed with it."""
         opened = self._follower.newest()
         return (opened.position, opened.fingerprint) if opened else (0, "")

@@ -36,7 +36,7 @@ class Recording:
         self.position, self.fingerprint = 0, ""
         self.names: dict[str, str] = {}
 
-    def anchor(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         return self.position, self.fingerprint
 
     def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:

@@ -11,8 +11,8 @@ def test_projection_indexes_and_removes(catalog, entity):
     one, two = entity("one"), entity("two")
     projection.apply({e.id: Folded(e, n) for n, e in enumerate((one, two), 1)}, 2, "second")
     assert projection.name == "search"
-    assert (projection.anchor(), catalog.engine.count()) == ((2, "second"), 2)
+    assert (projection.checkpoint_and_fingerprint(), catalog.engine.count()) == ((2, "second"), 2)
     purged = {one.id: Folded(replace(one, purged=True), 3)}
     projection.apply(purged, 3, "third")
     projection.apply(purged, 3, "third")
-    assert (projection.anchor(), catalog.engine.count()) == ((3, "third"), 1)
+    assert (projection.checkpoint_and_fingerprint(), catalog.engine.count()) == ((3, "third"), 1)

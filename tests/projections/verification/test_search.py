@@ -28,7 +28,7 @@ def found(filled: Verified) -> list[tuple[str, str, str]]:
 
 def apply(filled: Verified, documents: dict[str, Any]) -> None:
     """Commit documents at the position and fingerprint that the index has."""
-    filled.engine.apply(documents, *filled.engine.anchor())
+    filled.engine.apply(documents, *filled.engine.checkpoint_and_fingerprint())
 
 
 def test_missing_document_is_named(filled: Verified) -> None:
