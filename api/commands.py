@@ -117,7 +117,7 @@ def project(heartbeat: int, data: str | None) -> None:
     settings = read_settings(data=data)
     with open_log_writer() as writer:
         logs.configure(settings.log_level, writer)
-        server.project(settings, writer, termination, Heart(heartbeat))
+        server.project(settings, termination, Heart(heartbeat))
 
 
 @main.command()

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import structlog
 import uvicorn
 
 from api.app import Application, create_app
@@ -28,15 +27,10 @@ _BACKLOG = 2_048
 _GRACE_SECONDS = 10
 _SWITCH_SECONDS = 0.001
 _PARENT_SECONDS = 1.0
-_CHECK_SECONDS = 1.0
-_BATCH_SECONDS = 8.0
-"""How long the end of a process waits for the batch of a projector; less than the supervisor waits
-for the process."""
+_CHECK_SECONDS = 0.1
 _M_ARENA_MAX = -8
 """Of mallopt(3), in glibc's malloc.h."""
 _ARENAS = 2
-
-log = structlog.get_logger("catalog.server")
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -82,7 +76,7 @@ def serve_alone(
     # Projectors share the interpreter with the event loop; by default one of them could make a
     # list wait for 5 ms at a time.
     sys.setswitchinterval(_SWITCH_SECONDS)
-    with _projecting(settings, writer) as (stores, daemon):
+    with _projecting(settings) as (stores, daemon):
         announce()
         app = create_app(make_services(settings, stores, daemon.wake), verifier, writer)
         _serve(app, settings, listener, termination, lambda: None)
@@ -107,34 +101,27 @@ def serve_worker(
         stores.close()
 
 
-def project(settings: Settings, writer: LogWriter, termination: Termination, heart: Heart) -> None:
+def project(settings: Settings, termination: Termination, heart: Heart) -> None:
     """Project without serving until SIGTERM or SIGINT."""
     heart.beat_by_thread()
     _stop_with_parent()
-    with _projecting(settings, writer):
+    with _projecting(settings):
         while True:
             termination.check()
             time.sleep(_CHECK_SECONDS)
 
 
 @contextmanager
-def _projecting(settings: Settings, writer: LogWriter) -> Iterator[tuple[Stores, Daemon]]:
+def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
     """The stores, opened and projected by this process alone."""
     make_directory(settings.directory)
     with ProjectorLock(settings.directory):
         stores = open_stores(settings.directory)
         try:
             daemon = make_daemon(stores, settings)
-            daemon.start()
             try:
+                daemon.start()
                 yield stores, daemon
-            except SystemExit:
-                stores.interrupt()
-                if not daemon.stop(within=_BATCH_SECONDS):
-                    log.warning("left a batch unfinished, as a crash would; the next start does it")
-                    writer.close()
-                    os._exit(os.EX_OK)
-                raise
             finally:
                 stores.interrupt()
                 daemon.stop()
@@ -174,7 +161,7 @@ def _serve(
     termination: Termination,
     beat: Callable[[], None],
 ) -> None:
-    """Answer requests until a signal; raises SystemExit then, as uvicorn raises it once more."""
+    """Answer requests until a signal, which uvicorn raises once more at the end."""
     config = uvicorn.Config(
         app,
         lifespan="on",

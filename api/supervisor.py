@@ -36,10 +36,10 @@ def supervise(settings: Settings, listener: socket.socket, announce: Callable[[]
     make_directory(settings.directory)
     with ProjectorLock(settings.directory):
         open_stores(settings.directory).close()
-    announce()
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
+    announce()
     roles = ["project", *(f"worker-{number}" for number in range(1, settings.workers + 1))]
     children = {role: _Child(role, settings, listener) for role in roles}
     looked = time.monotonic()

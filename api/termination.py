@@ -1,14 +1,18 @@
 """Ends a process at SIGTERM or SIGINT, from its first moment on and whatever it is doing."""
 
+import os
 import signal
 from types import FrameType
 
+LATEST_SECONDS = 8.0
+"""How long a process may take to close what is open; less than the supervisor waits for it."""
+
 
 class Termination:
-    """Turns the first SIGTERM or SIGINT into SystemExit(0) in the main thread.
+    """Remembers that SIGTERM or SIGINT came; the process ends at its next `check`.
 
-    So everything that is open is closed on the way out, by its own `with` and `finally`. Later
-    signals do nothing, so that they cannot interrupt the closing.
+    Nothing is interrupted half way. A process that has not ended 8 s after the signal ends where it
+    is, as a crash would end it, still with exit code 0: the next start goes on from there.
     """
 
     def __init__(self) -> None:
@@ -17,18 +21,18 @@ class Termination:
     def install(self) -> None:
         """Begin to listen; to be called in the main thread, before anything takes long."""
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._end)
+            signal.signal(number, self._request)
+        signal.signal(signal.SIGALRM, self._leave)
 
     def check(self) -> None:
-        """Raise SystemExit(0) if a signal has come.
-
-        To be called before a wait without an end: Python throws away what a signal raises in a
-        callback of the garbage collector or of the import system.
-        """
+        """Raise SystemExit(0) if a signal has come."""
         if self._requested:
             raise SystemExit(0)
 
-    def _end(self, number: int, frame: FrameType | None) -> None:
+    def _request(self, number: int, frame: FrameType | None) -> None:
         if not self._requested:
             self._requested = True
-            raise SystemExit(0)
+            signal.setitimer(signal.ITIMER_REAL, LATEST_SECONDS)
+
+    def _leave(self, number: int, frame: FrameType | None) -> None:
+        os._exit(os.EX_OK)

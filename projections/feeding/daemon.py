@@ -114,17 +114,13 @@ class Daemon:
             thread.start()
             self._threads.append(thread)
 
-    def stop(self, *, within: float | None = None) -> bool:
-        """Let each projector finish its batch, then end its thread.
-
-        False when a batch was not finished `within` so many seconds (None: however long it takes).
-        """
+    def stop(self) -> None:
+        """Let each projector finish its batch, then end its thread."""
         self._stopping.set()
         self.wake()
-        ends = None if within is None else time.monotonic() + within
         for thread in self._threads:
-            thread.join(None if ends is None else max(ends - time.monotonic(), 0.0))
-        return not any(thread.is_alive() for thread in self._threads)
+            thread.join()
+        self._threads.clear()
 
     def wake(self) -> None:
         """Has every projector look at the log now rather than at its next poll."""
