@@ -188,9 +188,8 @@ def _gathered(value: Any, path: str = "") -> dict[str, tuple[Scalar, ...]]:
     """The values of an entity by their paths; of what is at `path`, when one is given."""
     fields: defaultdict[str, list[Scalar]] = defaultdict(list)
     _gather(value, path, 1 if path else 0, fields)
-    for dated in moment_paths():
-        if dated in fields:
-            fields[dated] = [_moment(value) for value in fields[dated]]
+    for dated in moment_paths().intersection(fields):
+        fields[dated] = [_moment(value) for value in fields[dated]]
     return {path: tuple(values) for path, values in fields.items()}
 
 

@@ -8,6 +8,7 @@ import re
 from calendar import monthrange
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -22,6 +23,8 @@ _LAST = (9999, 12, 31, 23, 59, 59, 999)
 _OFFSET = r"Z|z|[+-][0-9]{2}(?::?[0-9]{2})?"
 _TIME = rf"[Tt ]([0-9]{{2}})(?::([0-9]{{2}})(?::([0-9]{{2}})(?:[.,]([0-9]{{1,9}}))?)?)?({_OFFSET})?"
 _ISO = re.compile(rf"([0-9]{{4}})(?:-([0-9]{{2}})(?:-([0-9]{{2}})(?:{_TIME})?)?)?")
+_LONGEST = 40
+"""Characters, more than an ISO time has with nine digits of a second and an offset."""
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MILLIS = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]*)?")
 _ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+\-/]{0,63}")
@@ -67,6 +70,11 @@ def moment(text: str) -> int | None:
 
     Without an offset of its own the text is read in UTC.
     """
+    return _moment(text) if len(text) <= _LONGEST else None
+
+
+@lru_cache(4_096)
+def _moment(text: str) -> int | None:
     read = _iso(text, UTC)
     return read.first if read else None
 

@@ -100,7 +100,9 @@ def test_moment_of_a_recorded_day_is_its_midnight(recorded):
     assert moment(recorded.isoformat()) == since_1970 // timedelta(milliseconds=1)
 
 
-@pytest.mark.parametrize("text", ["", "x", "2024-13-01", "2024-02-30", "1704067200000", "now"])
+@pytest.mark.parametrize(
+    "text", ["", "x", "2024-13-01", "2024-02-30", "1704067200000", "now", "2024-01-01" + 40 * " "]
+)
 def test_moment_of_no_date_is_none(text):
     assert moment(text) is None
 
