@@ -339,7 +339,7 @@ _KEYS = (
     "term",
     "terms",
     "match",
-    "f",
+    F,
     "value",
     "query",
     "range",
