@@ -35,16 +35,16 @@ class Commits:
     name = "commits"
 
     def __init__(self, position: int, fingerprint: str) -> None:
-        self._anchor = position, fingerprint
+        self._reached = position, fingerprint
         self.sizes: list[dict[str, int]] = []
         """Bytes of the bodies of each commit, by id."""
         self.positions: list[int] = []
 
-    def anchor(self) -> tuple[int, str]:
-        return self._anchor
+    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
+        return self._reached
 
     def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:
-        self._anchor = position, fingerprint
+        self._reached = position, fingerprint
         self.positions.append(position)
         self.sizes.append(
             {key: sum(map(len, one.entity.body.values())) for key, one in entities.items()}
@@ -75,7 +75,7 @@ def test_commit_ends_where_its_states_reach_their_bound(catalog: Any) -> None:
         pass
     # All of them are in one batch of the log, which is small.
     catalog.log.append([changed(entity_id, version) for version in (2, 3) for entity_id in ids])
-    commits = Commits(*first.projection.anchor())
+    commits = Commits(*first.projection.checkpoint_and_fingerprint())
 
     assert Projector(commits, catalog.log, batch_size=100).step() == 2 * len(ids)
 
