@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from domain import json_patch, names
+from domain import json_diff, json_patch, names
 from domain.entity import Entity
 from domain.events import Body
 from domain.lifecycle import format_version
@@ -86,7 +86,7 @@ def _one(old: Any, new: Any, name: str) -> Iterator[Difference]:
 
 def _arrays(old: list[Any], new: list[Any], name: str) -> Iterator[Difference]:
     """Elements that came or went are told together, under the name of their array."""
-    old_ids, new_ids = json_patch.identities(old), json_patch.identities(new)
+    old_ids, new_ids = json_diff.identities(old), json_diff.identities(new)
     if old_ids is None or new_ids is None:
         if not json_patch.same(old, new):
             yield Difference("updated", name, old, new)

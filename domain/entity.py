@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from domain import commands, events, json_patch
+from domain import commands, events, json_diff, json_patch
 from domain.errors import Conflict, InvalidInput, NotFound, StaleVersion
 from domain.events import Body, Event
 from domain.lifecycle import (
@@ -157,11 +157,11 @@ def _patch(state: Entity, target: Body) -> tuple[list[json_patch.Operation], int
             new = msgspec.json.decode(target[key])
             patch.append({"op": "add", "path": path, "value": new})
         else:
-            part = json_patch.differing(state.body[key], target[key])
-            aligned = part and json_patch.diff_named(part[0], part[1], path, part[2])
+            part = json_diff.differing(state.body[key], target[key])
+            aligned = part and json_diff.diff_named(part[0], part[1], path, part[2])
             if aligned is None:
                 new = msgspec.json.decode(target[key])
-                aligned = json_patch.diff(state.value(key), new, path)
+                aligned = json_diff.diff(state.value(key), new, path)
             patch += aligned
             if part and key == columns:
                 step = version_step(part[0], part[1])

@@ -1,15 +1,9 @@
-"""RFC 6902 JSON Patch: apply any patch, and make the small ones that events store.
-
-`diff` emits add, remove and replace only. It aligns arrays of named objects (columns, tasks,
-tags, references) by their identity, so that one changed description among thousands of columns
-is one operation, not a rewritten array.
-"""
+"""RFC 6902 JSON Patch: apply any patch, and tell what it changes, within bounds."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Raw
 
 from domain.errors import InvalidInput, shown
 from domain.json_input import MAX_DEPTH, is_deeper
@@ -28,10 +22,8 @@ MAX_OPERATIONS = 10_000
 """Of a patch that a caller sends."""
 MAX_COPIED = 10_000_000
 """Bytes of JSON that the copies of one patch may make: as many as an entity may have."""
-_IDENTITIES = ("id", "tagFQN", "name")
 _CONTAINERS = frozenset({dict, list})
 _encode = msgspec.json.Encoder().encode
-_elements = msgspec.json.Decoder(list[Raw])
 
 
 def apply(document: Any, patch: Iterable[Mapping[str, Any]]) -> Any:
@@ -135,6 +127,11 @@ def pointer(text: Any) -> list[str]:
     return [token.replace("~1", "/").replace("~0", "~") for token in tokens]
 
 
+def escape(key: str) -> str:
+    """One reference token of a JSON Pointer as it is written in a path."""
+    return key.replace("~", "~0").replace("/", "~1")
+
+
 def same(left: Any, right: Any) -> bool:
     """Equality of JSON values: unlike Python's, `true` is not 1 and `false` is not 0."""
     if bool(left != right):
@@ -209,94 +206,3 @@ def _replace(document: Any, path: Sequence[str], value: Any) -> Any:
     parent = _resolve(document, path[:-1])
     parent[_place(parent, path[-1])] = value
     return document
-
-
-def diff(old: Any, new: Any, path: str = "") -> list[Operation]:
-    """Operations that turn `old` into `new`; none when they are the same."""
-    if same(old, new):
-        return []
-    if isinstance(old, dict) and isinstance(new, dict):
-        return _diff_objects(old, new, path)
-    if isinstance(old, list) and isinstance(new, list):
-        aligned = diff_named(old, new, path)
-        if aligned is not None:
-            return aligned
-    return [{"op": "replace", "path": path, "value": new}]
-
-
-def _diff_objects(old: dict[str, Any], new: dict[str, Any], path: str) -> list[Operation]:
-    operations: list[Operation] = []
-    for key, value in old.items():
-        where = f"{path}/{escape(key)}"
-        if key not in new:
-            operations.append({"op": "remove", "path": where})
-        else:
-            operations += diff(value, new[key], where)
-    for key, value in new.items():
-        if key not in old:
-            operations.append({"op": "add", "path": f"{path}/{escape(key)}", "value": value})
-    return operations
-
-
-def differing(old: Raw, new: Raw) -> tuple[list[Any], list[Any], int] | None:
-    """What differs of two arrays as JSON: both without the elements at either end that are alike.
-
-    Alike are elements of the same bytes; no other is decoded. Beside the two lists stands the place
-    of their first elements in the arrays. None when `old` or `new` is no array.
-    """
-    if not all(bytes(memoryview(raw)[:1]) == b"[" for raw in (old, new)):
-        return None
-    olds, news = _elements.decode(old), _elements.decode(new)
-    start, end = 0, min(len(olds), len(news))
-    while start < end and olds[start] == news[start]:
-        start += 1
-    back = 0
-    while back < end - start and olds[-1 - back] == news[-1 - back]:
-        back += 1
-    decode = msgspec.json.decode
-    return (
-        [decode(raw) for raw in olds[start : len(olds) - back]],
-        [decode(raw) for raw in news[start : len(news) - back]],
-        start,
-    )
-
-
-def diff_named(old: list[Any], new: list[Any], path: str, start: int = 0) -> list[Operation] | None:
-    """The difference of two arrays of named objects whose common part keeps its order.
-
-    `start` is the place of their first elements in the array at `path`. None when the elements have
-    no unique identity or were reordered: then the array is replaced as a whole.
-    """
-    old_ids, new_ids = identities(old), identities(new)
-    if old_ids is None or new_ids is None:
-        return None
-    kept = set(old_ids) & set(new_ids)
-    if [i for i in old_ids if i in kept] != [i for i in new_ids if i in kept]:
-        return None
-    operations: list[Operation] = [
-        {"op": "remove", "path": f"{path}/{start + place}"}
-        for place in range(len(old) - 1, -1, -1)
-        if old_ids[place] not in kept
-    ]
-    before = dict(zip(old_ids, old, strict=True))
-    for place, (identity, value) in enumerate(zip(new_ids, new, strict=True)):
-        where = f"{path}/{start + place}"
-        if identity in kept:
-            operations += diff(before[identity], value, where)
-        else:
-            operations.append({"op": "add", "path": where, "value": value})
-    return operations
-
-
-def identities(array: list[Any]) -> list[str] | None:
-    """What identifies each element of an array, or None when any has none or two are alike."""
-    for key in _IDENTITIES:
-        found = [element.get(key) if isinstance(element, dict) else None for element in array]
-        if all(isinstance(identity, str) for identity in found):
-            return found if len(set(found)) == len(found) else None  # type: ignore[return-value]
-    return None
-
-
-def escape(key: str) -> str:
-    """One reference token of a JSON Pointer as it is written in a path."""
-    return key.replace("~", "~0").replace("/", "~1")
