@@ -118,15 +118,15 @@ class Inverter:
             numbers.append(entry.present)
             if entry.whole:
                 whole += entry.digests(values)
-                found = [entry[value] for value in values if not isinstance(value, str)]
+                used = [entry[value] for value in values if not isinstance(value, str)]
             elif len(values) == 1:
                 chunks.append(entry[values[0]])
                 counts.append(1)
                 continue
             else:
-                found = list(dict.fromkeys(map(entry.__getitem__, values)))
-            chunks.extend(found)
-            counts.append(len(found))
+                used = list(dict.fromkeys(map(entry.__getitem__, values)))
+            chunks.extend(used)
+            counts.append(len(used))
         self._tokens += self._vocabulary.text.count(chunks[before:])
         self._path_counts.append(len(document.fields))
         self._whole += whole

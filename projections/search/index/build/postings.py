@@ -35,6 +35,11 @@ def postings(
 ) -> Inverted:
     """The index of a field with positions.
 
+    Each token of each use becomes one key of 64 bits, uint64, from the upper end down: the rank of
+    its term, the document, the position in it, the search field (no bits when there is but one),
+    and whether it is a stem (one bit). Terms and documents get as many bits as their numbers need,
+    and positions what is left. Sorted, the keys are the postings in order.
+
     `factors[document, field]` is what an occurrence weighs (`[0, 0]` if they all weigh the same),
     `half` the weight of half an impact.
     """
@@ -73,11 +78,11 @@ def postings(
     occurrence *= factors[documents, fields] if factors.size > 1 else factors[0, 0]
     first = _firsts(keys)
     text, offsets = lexicon(names)
-    found = (keys[first] >> np.uint64(document_bits)).astype(np.int64)
+    term_of = (keys[first] >> np.uint64(document_bits)).astype(np.int64)
     return Inverted(
         lexicon=text,
         offsets=offsets,
-        starts=starts(np.bincount(found, minlength=len(names))),
+        starts=starts(np.bincount(term_of, minlength=len(names))),
         ids=documents[first],
         impacts=weights.impacts(_grouped(occurrence, first), half),
         position_starts=np.append(first, len(keys)),
@@ -88,7 +93,11 @@ def postings(
 def exact_postings(
     numbers: NumberedTerms, terms: NDArray[Any], documents: NDArray[np.int64]
 ) -> Inverted:
-    """The index of a field of whole terms, given each with a document that has it."""
+    """The index of a field of whole terms, given each with a document that has it.
+
+    `terms` and `documents` are arrays of the same length. A pair is sorted as one key, int64: the
+    rank of the term in the upper 32 bits, the document in the lower.
+    """
     names, ranks = _ranked(numbers, terms)
     keys = (ranks[terms] << 32) | documents
     keys.sort()

@@ -61,9 +61,9 @@ class Chunks:
         """The numbers of tokens after a prefix, for `add`."""
         return _Spellings(self.numbers, prefix)
 
-    def add(self, found: Tokens, numbers: _Spellings, whole: bool = False) -> int:
+    def add(self, analysed: Tokens, numbers: _Spellings, whole: bool = False) -> int:
         """The chunk of these tokens; of their stems only when they are the `whole` value."""
-        terms, places, parts = self.terms, self.places, found.parts
+        terms, places, parts = self.terms, self.places, analysed.parts
         if not whole:
             terms.extend(map(numbers.__getitem__, parts))
             places.extend(range(0, 2 * len(parts), 2))
@@ -71,7 +71,7 @@ class Chunks:
             if part[-1] == "s" and (root := stem(part)) != part:
                 terms.append(numbers[root])
                 places.append(2 * place + 1)
-        for longer, place in found.wholes:
+        for longer, place in analysed.wholes:
             terms.append(numbers[longer])
             places.append(2 * place)
         self._sizes.append(len(terms) - self.starts[-1])
@@ -105,10 +105,12 @@ class _Values:
         """Chunk of `text` -> number of its term in `exact`, -1 when there is none."""
         self.text = Chunks()
 
-    def add(self, term: str | None, found: Tokens, numbers: _Spellings, whole: bool = False) -> int:
+    def add(
+        self, term: str | None, analysed: Tokens, numbers: _Spellings, whole: bool = False
+    ) -> int:
         """The chunk of a value with its exact term."""
         self.exact_of.append(_NONE if term is None else self.exact[term])
-        return self.text.add(found, numbers, whole)
+        return self.text.add(analysed, numbers, whole)
 
 
 class Path(dict[Scalar, int]):
@@ -166,12 +168,14 @@ class Path(dict[Scalar, int]):
     def _of_text(self, value: str) -> int:
         values = self._values
         values.characters += len(value)
-        found = tokens(value, self._prose)
+        analysed = tokens(value, self._prose)
         if self._prose:
-            return values.add(None, found, self._numbers)
+            return values.add(None, analysed, self._numbers)
         term = exact_term(self.path, value)
-        whole = len(found.parts) == 1 and term is not None and found.parts[0] == keyword(value)
-        return values.add(term, found, self._numbers, whole)
+        whole = (
+            len(analysed.parts) == 1 and term is not None and analysed.parts[0] == keyword(value)
+        )
+        return values.add(term, analysed, self._numbers, whole)
 
 
 class _Paths(dict[str, Path]):
@@ -179,8 +183,8 @@ class _Paths(dict[str, Path]):
         self._values = values
 
     def __missing__(self, path: str) -> Path:
-        found = self[path] = Path(path, self._values)
-        return found
+        known = self[path] = Path(path, self._values)
+        return known
 
 
 class SearchFieldTexts(dict[Scalar, int]):

@@ -155,15 +155,15 @@ class Evaluator:
 
     def _any_of(self, should: list[Matches], excluded: list[Matches], required: int) -> Matches:
         """The documents with enough of the clauses and none of the excluded."""
-        found = union(self._view, should)
+        either = union(self._view, should)
         if required == 1 and not excluded:
-            return found
+            return either
         if not is_many(self._view, should):
-            ids = found.ids()
+            ids = either.ids()
             for clause in excluded:
                 ids = ids.compress(~clause.present(ids))
             return self._with_should(ids, [], should, required)
-        mask = found.mask()
+        mask = either.mask()
         if required > 1:
             counts = np.zeros(self._view.size, np.uint16)
             for clause in should:
@@ -172,7 +172,7 @@ class Evaluator:
             mask = counts >= required
         for clause in excluded:
             mask = mask & ~clause.mask()
-        return Dense(mask, found.dense() * mask)
+        return Dense(mask, either.dense() * mask)
 
 
 def evaluate(snapshot: Snapshot, view: SegmentView, nesting: Nesting, node: tree.Node) -> Matches:

@@ -42,7 +42,7 @@ class Fuzzy:
     def matches(self, view: SegmentView) -> Matches:
         """The segment's documents with a near word."""
         return self._snapshot.memory.get(
-            (view.name, self._node), lambda: self._evaluate(view), lambda found: found.nbytes
+            (view.name, self._node), lambda: self._evaluate(view), lambda matches: matches.nbytes
         )
 
     def _evaluate(self, view: SegmentView) -> Sparse | Dense:
@@ -74,15 +74,15 @@ class Fuzzy:
         )
 
     def _expand(self, view: SegmentView) -> list[_Near]:
-        found = []
+        nearby = []
         start = self._word[: self._node.prefix].encode()
         for field, span in spans(view, self._node.field, start):
             self._check()
             numbers, slips = span.near(self._word, self._node.distance, self._check)
             if len(numbers):
                 terms = list(map(view.fields[field].term, numbers.tolist()))
-                found.append(_Near(field, numbers, terms, slips.tolist()))
-        return found
+                nearby.append(_Near(field, numbers, terms, slips.tolist()))
+        return nearby
 
     def _weigh(self) -> dict[tuple[str, bytes], float]:
         """Field and term -> what it counts."""

@@ -80,19 +80,19 @@ class Leaves:
                 assert_never(node)
 
     def _remembered(self, key: Hashable, make: Callable[[], Sparse | Dense]) -> Matches:
-        return self._view.memory.get(key, make, lambda found: found.nbytes)
+        return self._view.memory.get(key, make, lambda matches: matches.nbytes)
 
     # Terms
 
     def _term(self, field: str | None, text: str) -> Matches:
         if field is not None and (field.endswith(".keyword") or is_whole(indexed_path(field))):
             return self._best(self._exact(field, text))
-        found = tokens(text)
+        analysed = tokens(text)
         space, start = _home(field)
         scored: list[Matches] = []
         name = ""
-        if len(found.parts) == 1 or (found.wholes and len(text.split()) == 1):
-            name = found.wholes[0][0] if found.wholes else found.parts[0]
+        if len(analysed.parts) == 1 or (analysed.wholes and len(text.split()) == 1):
+            name = analysed.wholes[0][0] if analysed.wholes else analysed.parts[0]
             scored = self._postings(space, start + name)
             if (root := stem(name)) != name:
                 roots = self._postings(space, start + root)
@@ -102,8 +102,8 @@ class Leaves:
                         EXACT, f"{indexed_path(field)}.keyword{SEPARATOR}{root}"
                     )
                 scored += [f.scaled(STEM) for f in roots]
-        if len(found.parts) > 1:
-            scored.append(self._together((space, start), found.parts, 0))
+        if len(analysed.parts) > 1:
+            scored.append(self._together((space, start), analysed.parts, 0))
         if field is not None:
             scored += (
                 self._values(field, text) if name == keyword(text) else self._exact(field, text)
@@ -112,10 +112,10 @@ class Leaves:
 
     def _exact(self, field: str, value: str) -> list[Matches]:
         """The documents with the whole value, or with a word that is the value."""
-        found = self._values(field, value)
+        matches = self._values(field, value)
         if not field.endswith(".keyword") and not is_whole(path := indexed_path(field)):
-            found += self._postings(TEXT, f"{path}{SEPARATOR}{keyword(value)}")
-        return found
+            matches += self._postings(TEXT, f"{path}{SEPARATOR}{keyword(value)}")
+        return matches
 
     def _values(self, field: str, value: str) -> list[Matches]:
         """The documents with the whole value."""
@@ -123,12 +123,12 @@ class Leaves:
         if is_whole(path):
             return self._postings(WHOLE, whole_term(path, value))
         whole = keyword(value)
-        found = self._postings(EXACT, f"{path}.keyword{SEPARATOR}{whole}")
+        matches = self._postings(EXACT, f"{path}.keyword{SEPARATOR}{whole}")
         if whole in ("true", "false"):
-            found += self._postings(EXACT, f"{path}{SEPARATOR}{whole}")
+            matches += self._postings(EXACT, f"{path}{SEPARATOR}{whole}")
         if (number := as_number(value)) is not None:
-            found += self._postings(EXACT, f"{path}{SEPARATOR}{NUMBER}{sortable(number)}")
-        return found
+            matches += self._postings(EXACT, f"{path}{SEPARATOR}{NUMBER}{sortable(number)}")
+        return matches
 
     def _postings(self, field: str, term: str | bytes) -> list[Matches]:
         """The documents with a term, if there are any."""
@@ -144,14 +144,14 @@ class Leaves:
             return Postings(self._view, field, number, 0.0, weight)
         return Postings(self._view, field, number, weight)
 
-    def _best(self, found: Sequence[Matches]) -> Matches:
-        return union(self._view, found, np.maximum)
+    def _best(self, clauses: Sequence[Matches]) -> Matches:
+        return union(self._view, clauses, np.maximum)
 
     def _ids(self, values: Sequence[str]) -> Matches:
         if len(values) == 1:
             return union(self._view, [f.fixed(1.0) for f in self._exact("id", values[0])])
-        found = [f.ids() for value in dict.fromkeys(values) for f in self._exact("id", value)]
-        return gathered(self._view, found, sum(map(len, found)), 1.0, self._check)
+        lists = [f.ids() for value in dict.fromkeys(values) for f in self._exact("id", value)]
+        return gathered(self._view, lists, sum(map(len, lists)), 1.0, self._check)
 
     # Phrases
 

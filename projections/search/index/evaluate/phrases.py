@@ -33,14 +33,14 @@ def together(
     ids = rarest[0].ids()
     for other in rarest[1:]:
         ids = ids.compress(other.present(ids))
-    found: list[DocIds] = []
+    matching: list[DocIds] = []
     join = _near if slop else _adjacent
     for begin in range(0, len(ids), _CHUNK):
         check()
         chunk = ids[begin : begin + _CHUNK]
         lists = {n: _Positions(view, field, n, chunk) for n in dict.fromkeys(numbers)}
-        found.append(chunk.compress(join([lists[number] for number in numbers], slop)))
-    return np.concatenate(found) if found else ids
+        matching.append(chunk.compress(join([lists[number] for number in numbers], slop)))
+    return np.concatenate(matching) if matching else ids
 
 
 class _Positions:
@@ -91,9 +91,9 @@ def _adjacent(parts: Sequence[_Positions], _slop: int) -> NDArray[np.bool_]:
     for shift, part in others:
         held = part.hold(documents, begins + np.int32(shift))
         documents, begins = documents.compress(held), begins.compress(held)
-    found = np.zeros(len(part.sizes), np.bool_)
-    found[documents] = True
-    return found
+    matching = np.zeros(len(part.sizes), np.bool_)
+    matching[documents] = True
+    return matching
 
 
 def _near(parts: Sequence[_Positions], slop: int) -> NDArray[np.bool_]:
@@ -110,10 +110,10 @@ def _near(parts: Sequence[_Positions], slop: int) -> NDArray[np.bool_]:
     for part in range(len(parts)):
         last = np.maximum.accumulate(np.where(owners == part, keys, 0))
         oldest = np.minimum(oldest, last.take(group_end))
-    found = np.zeros(size, np.bool_)
+    matching = np.zeros(size, np.bool_)
     ends = keys.compress(keys - oldest <= slop)
-    found[((ends + (len(parts) + slop)) >> _ROOM) - 1] = True
-    return found
+    matching[((ends + (len(parts) + slop)) >> _ROOM) - 1] = True
+    return matching
 
 
 def _keys(part: _Positions, shift: int) -> NDArray[np.int64]:

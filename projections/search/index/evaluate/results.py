@@ -88,9 +88,9 @@ class Sparse:
         return picked(self._scores, places, present)
 
     def dense(self) -> Scores:
-        found = np.zeros(self._size, np.float32)
-        found[self._ids] = self._scores
-        return found
+        scores = np.zeros(self._size, np.float32)
+        scores[self._ids] = self._scores
+        return scores
 
     def scaled(self, factor: float) -> Matches:
         return Sparse(self._size, self._ids, times(self._scores, factor))
@@ -160,10 +160,10 @@ def everything(view: SegmentView, score: float) -> Matches:
 
 def of_mask(mask: Mask, score: float) -> Sparse | Dense:
     """The documents of a mask, by number where they are few."""
-    found = Dense(mask, score)
-    if found.count * DENSE > len(mask):
-        return found
-    return Sparse(len(mask), found.ids(), score)
+    dense = Dense(mask, score)
+    if dense.count * DENSE > len(mask):
+        return dense
+    return Sparse(len(mask), dense.ids(), score)
 
 
 def gathered(

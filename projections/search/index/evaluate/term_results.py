@@ -84,9 +84,9 @@ class Postings:
     def dense(self) -> Scores:
         if self.is_dense:
             return self.scored(self._table())
-        found = np.zeros(self._view.size, np.float32)
-        found[self._ids] = self._scores()
-        return found
+        scores = np.zeros(self._view.size, np.float32)
+        scores[self._ids] = self._scores()
+        return scores
 
     def among(self, allowed: Mask) -> Matches:
         """The allowed ones of the documents."""

@@ -132,17 +132,17 @@ def lexicon(terms: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64
 
 def starts(sizes: NDArray[Any]) -> NDArray[np.int64]:
     """Where each of successive ranges of these sizes begins, and where the last one ends."""
-    found = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=found[1:])
-    return found
+    places = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=places[1:])
+    return places
 
 
 def ranges(begins: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.int64]:
     """The numbers of all ranges, one range after another."""
     places = starts(sizes)
-    found = np.arange(places[-1])
-    found += np.repeat(begins - places[:-1], sizes)
-    return found
+    members = np.arange(places[-1])
+    members += np.repeat(begins - places[:-1], sizes)
+    return members
 
 
 def within(sizes: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:

@@ -199,8 +199,8 @@ class TermsReader(base.TermsReader):  # type: ignore[misc]
 def _weights(inverted: Inverted, place: slice) -> list[float]:
     if inverted.impacts is None:
         return [1.0] * (place.stop - place.start)
-    found: list[float] = inverted.impacts[place].astype(float).tolist()
-    return found
+    weights: list[float] = inverted.impacts[place].astype(float).tolist()
+    return weights
 
 
 class Cursor(base.FieldCursor):  # type: ignore[misc]

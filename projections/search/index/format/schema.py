@@ -23,8 +23,8 @@ class Places(formats.Positions):  # type: ignore[misc]
     """Positions as the arrays hold them."""
 
     def decode_positions(self, valuestring: bytes) -> list[int]:
-        found: list[int] = np.frombuffer(valuestring, np.int32).tolist()
-        return found
+        positions: list[int] = np.frombuffer(valuestring, np.int32).tolist()
+        return positions
 
     def decode_frequency(self, valuestring: bytes) -> int:
         return len(valuestring) // 4

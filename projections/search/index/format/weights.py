@@ -35,8 +35,8 @@ def average_length(path: str) -> float:
 
 def length_factors(lengths: NDArray[Any], averages: NDArray[Any]) -> NDArray[np.float64]:
     """What to divide an occurrence by, given how many words are around it."""
-    found: NDArray[np.float64] = 1 - B + B * lengths / averages
-    return found
+    factors: NDArray[np.float64] = 1 - B + B * lengths / averages
+    return factors
 
 
 def impacts(weights: NDArray[Any], half: float) -> NDArray[np.uint8]:

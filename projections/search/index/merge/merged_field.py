@@ -27,7 +27,8 @@ from projections.search.index.format.terms import WHOLE_SIZE
 BLOCK = 250_000
 """Positions, or postings, that are held at a time."""
 
-Offsets = NDArray[np.int64]
+Int64Array = NDArray[np.int64]
+_DOCUMENT_BITS = 32
 
 
 def read_texts(arrays: Arrays, name: str) -> list[bytes]:
@@ -37,8 +38,11 @@ def read_texts(arrays: Arrays, name: str) -> list[bytes]:
     return [data[low:high] for low, high in pairwise(offsets)]
 
 
-def united(lexicons: Sequence[list[bytes]]) -> tuple[list[Offsets], list[bytes]]:
-    """For each lexicon the places of its texts in the union of all, and that union."""
+def united(lexicons: Sequence[list[bytes]]) -> tuple[list[Int64Array], list[bytes]]:
+    """For each lexicon, (its texts,): the place of each text in the union of all; and the union.
+
+    Each lexicon is sorted and without repetition, and so is the union.
+    """
     together: list[bytes] = []
     for texts in lexicons:
         together += texts
@@ -49,12 +53,15 @@ def united(lexicons: Sequence[list[bytes]]) -> tuple[list[Offsets], list[bytes]]
     ], union
 
 
-def _mapped_digests(lexicons: Sequence[NDArray[Any]]) -> tuple[list[Offsets], NDArray[Any]]:
-    """The same for texts of 8 bytes."""
-    found = [texts.view(">u8").astype(np.uint64) for texts in lexicons]
-    union = np.sort(np.concatenate(found))
+def _mapped_digests(lexicons: Sequence[NDArray[Any]]) -> tuple[list[Int64Array], NDArray[Any]]:
+    """As `united`, for lexicons that are arrays of texts of 8 bytes, one after another.
+
+    The union is uint64, (different texts,): the texts read as big-endian numbers.
+    """
+    digests = [texts.view(">u8").astype(np.uint64) for texts in lexicons]
+    union = np.sort(np.concatenate(digests))
     union = union[np.append(True, union[1:] != union[:-1])[: len(union)]]
-    return [np.searchsorted(union, texts) for texts in found], union
+    return [np.searchsorted(union, texts) for texts in digests], union
 
 
 def put_texts(file: ArrayFile, name: str, texts: Sequence[bytes]) -> None:
@@ -71,12 +78,15 @@ class MergedField:
         self,
         name: str,
         arrays: Sequence[Arrays],
-        numbers: Sequence[Offsets],
+        new_ids: Sequence[Int64Array],
         check: Callable[[], None],
     ) -> None:
+        """`arrays` are those of the segments; `new_ids` has for each segment the number of each of
+        its documents in the merged one, -1 for the dead; `check` is called for each block.
+        """
         self._name = name
         self._parts = [Inverted.of(each, name) for each in arrays]
-        self._numbers = numbers
+        self._new_ids = new_ids
         self._check = check
         self._union: Any
         if name == WHOLE:
@@ -133,7 +143,7 @@ class MergedField:
     def _sizes(self) -> tuple[int, int]:
         """How many postings and positions belong to live documents."""
         postings = positions = 0
-        for part, new in zip(self._parts, self._numbers, strict=True):
+        for part, new in zip(self._parts, self._new_ids, strict=True):
             for begin in range(0, len(part.ids), BLOCK):
                 end = min(begin + BLOCK, len(part.ids))
                 live = new[part.ids[begin:end]] >= 0
@@ -143,16 +153,20 @@ class MergedField:
         return postings, positions
 
     def _block(self, low: int, high: int) -> "_Block":
-        """The postings of a range of terms of the union, in their new order."""
+        """The postings of a range of terms of the union, in their new order.
+
+        They are sorted by one key of 64 bits, which puts the term first and the document second:
+        the term's place in the range in the upper half, the document's new number in the lower.
+        """
         terms, ids, impacts, begins, sizes = [], [], [], [], []
         pieces: list[NDArray[Any]] = []
         base = 0
-        for part, mapped, new in zip(self._parts, self._terms, self._numbers, strict=True):
+        for part, mapped, new in zip(self._parts, self._terms, self._new_ids, strict=True):
             first, last = np.searchsorted(mapped, (low, high)).tolist()
             begin, end = int(part.starts[first]), int(part.starts[last])
-            number = new[part.ids[begin:end]]
-            live = number >= 0
-            ids.append(number[live])
+            doc_id = new[part.ids[begin:end]]
+            live = doc_id >= 0
+            ids.append(doc_id[live])
             terms.append(
                 np.repeat(mapped[first:last], np.diff(part.starts[first : last + 1]))[live]
             )
@@ -164,12 +178,12 @@ class MergedField:
                 sizes.append(np.diff(places)[live])
                 pieces.append(part.positions[int(places[0]) : int(places[-1])])
                 base += len(pieces[-1])
-        term, number = np.concatenate(terms), np.concatenate(ids)
-        order = np.argsort((term - low) << 32 | number)
+        term, doc_ids = np.concatenate(terms), np.concatenate(ids)
+        order = np.argsort((term - low) << _DOCUMENT_BITS | doc_ids)
         none = np.zeros(0, np.int64)
         return _Block(
             term[order],
-            number[order],
+            doc_ids[order],
             np.concatenate(impacts)[order] if impacts else none,
             np.concatenate(begins)[order] if begins else none,
             np.concatenate(sizes)[order] if sizes else none,
@@ -184,11 +198,11 @@ class MergedField:
 
 
 class _Block(msgspec.Struct, frozen=True):
-    """Postings side by side, and where the positions of each are."""
+    """Postings side by side, each an element of the first five arrays, and their positions."""
 
-    terms: Offsets
-    ids: Offsets
+    terms: Int64Array
+    ids: Int64Array
     impacts: NDArray[Any]
-    begins: Offsets
-    sizes: Offsets
+    begins: Int64Array
+    sizes: Int64Array
     positions: NDArray[Any]

@@ -17,8 +17,8 @@ from projections.search.index.format.codec import Dead
 from projections.search.index.format.doc_ids import document_id
 from projections.search.index.format.schema import FIELDS
 from projections.search.index.merge.merged_field import (
+    Int64Array,
     MergedField,
-    Offsets,
     put_texts,
     read_texts,
     united,
@@ -35,35 +35,35 @@ class Part(msgspec.Struct, frozen=True):
     dead: Dead | None
 
 
-def merge(parts: Sequence[Part], file: ArrayFile, check: Callable[[], None]) -> list[Offsets]:
+def merge(parts: Sequence[Part], file: ArrayFile, check: Callable[[], None]) -> list[Int64Array]:
     """Write the arrays of the merged segment.
 
     Returns for each part the new number of each of its documents, -1 for the dead. `check` is
     called often; what it raises ends the merge.
     """
-    numbers = _renumbered(parts)
+    new_ids = _renumbered(parts)
     arrays = [part.arrays for part in parts]
     for field in FIELDS:
-        MergedField(field, arrays, numbers, check).write(file)
-    kinds, names = _ranks(parts, numbers, "kind", "kind")
+        MergedField(field, arrays, new_ids, check).write(file)
+    kinds, names = _ranks(parts, new_ids, "kind", "kind")
     file.put("kind", kinds.astype(np.uint8))
     put_texts(file, "kind", names)
     for name in ("deleted", "digest"):
-        file.put(name, _placed([part.arrays[name] for part in parts], numbers))
+        file.put(name, _placed([part.arrays[name] for part in parts], new_ids))
     for path, kind in SORTABLE.items():
         name = f"sort.{path}"
         if kind is str:
-            ranks, texts = _ranks(parts, numbers, name, f"{name}.rank")
+            ranks, texts = _ranks(parts, new_ids, name, f"{name}.rank")
             file.put(f"{name}.rank", ranks)
             put_texts(file, name, texts)
         else:
-            file.put(f"{name}.value", _placed([p.arrays[f"{name}.value"] for p in parts], numbers))
-    _put_rows(parts, numbers, file)
+            file.put(f"{name}.value", _placed([p.arrays[f"{name}.value"] for p in parts], new_ids))
+    _put_rows(parts, new_ids, file)
     file.finish()
-    return numbers
+    return new_ids
 
 
-def _renumbered(parts: Sequence[Part]) -> list[Offsets]:
+def _renumbered(parts: Sequence[Part]) -> list[Int64Array]:
     """Old number -> new number of each part, in the order of name and id."""
     live = [_live(part) for part in parts]
     names, _ = united([read_texts(part.arrays, "sort.name") for part in parts])
@@ -80,30 +80,30 @@ def _renumbered(parts: Sequence[Part]) -> list[Offsets]:
     order = np.lexsort((encoded, np.concatenate(ranks)))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    numbers = []
+    new_ids = []
     for part, some in zip(parts, live, strict=True):
         new = np.full(len(part.arrays["deleted"]), _NONE, np.int64)
         new[some], place = place[: len(some)], place[len(some) :]
-        numbers.append(new)
-    return numbers
+        new_ids.append(new)
+    return new_ids
 
 
-def _live(part: Part) -> Offsets:
+def _live(part: Part) -> Int64Array:
     size = len(part.arrays["deleted"])
     return np.arange(size) if part.dead is None else np.flatnonzero(~part.dead)
 
 
-def _placed(columns: Sequence[NDArray[Any]], numbers: Sequence[Offsets]) -> NDArray[Any]:
+def _placed(columns: Sequence[NDArray[Any]], new_ids: Sequence[Int64Array]) -> NDArray[Any]:
     """A column of the merged segment."""
-    kept = [new >= 0 for new in numbers]
+    kept = [new >= 0 for new in new_ids]
     made = np.empty(sum(int(some.sum()) for some in kept), columns[0].dtype)
-    for column, new, some in zip(columns, numbers, kept, strict=True):
+    for column, new, some in zip(columns, new_ids, kept, strict=True):
         made[new[some]] = column[some]
     return made
 
 
 def _ranks(
-    parts: Sequence[Part], numbers: Sequence[Offsets], name: str, column_name: str
+    parts: Sequence[Part], new_ids: Sequence[Int64Array], name: str, column_name: str
 ) -> tuple[NDArray[np.int32], list[bytes]]:
     """The ranks of texts, and the distinct texts that live documents have."""
     mapped, union = united([read_texts(part.arrays, name) for part in parts])
@@ -111,7 +111,7 @@ def _ranks(
         np.append(new, _NONE)[part.arrays[column_name]]
         for part, new in zip(parts, mapped, strict=True)
     ]
-    column = _placed(columns, numbers)
+    column = _placed(columns, new_ids)
     used = np.zeros(len(union) + 1, np.bool_)
     used[column] = True
     used[_NONE] = False
@@ -120,10 +120,10 @@ def _ranks(
     return again[column].astype(np.int32), texts
 
 
-def _put_rows(parts: Sequence[Part], numbers: Sequence[Offsets], file: ArrayFile) -> None:
-    sizes = _placed([np.diff(part.arrays["row.offsets"]) for part in parts], numbers)
-    part_of = _placed([np.full(len(n), at) for at, n in enumerate(numbers)], numbers).tolist()
-    old = _placed([np.arange(len(n)) for n in numbers], numbers).tolist()
+def _put_rows(parts: Sequence[Part], new_ids: Sequence[Int64Array], file: ArrayFile) -> None:
+    sizes = _placed([np.diff(part.arrays["row.offsets"]) for part in parts], new_ids)
+    part_of = _placed([np.full(len(n), at) for at, n in enumerate(new_ids)], new_ids).tolist()
+    old = _placed([np.arange(len(n)) for n in new_ids], new_ids).tolist()
     offsets = starts_of(sizes)
     file.put("row.offsets", offsets)
     slot = file.reserve("row.lexicon", np.uint8, int(offsets[-1]))

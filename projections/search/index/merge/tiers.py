@@ -36,14 +36,14 @@ def next_merge(segments: Sequence[Segment]) -> list[Segment]:
 
 def _fitting(segments: Sequence[Segment]) -> list[Segment]:
     """The first segments that fit into one."""
-    found: list[Segment] = []
+    fitting: list[Segment] = []
     total = 0
     for segment in segments:
         total += segment.doc_count()
         if total > MAX_DOCUMENTS:
             break
-        found.append(segment)
-    return found
+        fitting.append(segment)
+    return fitting
 
 
 def full_merges(segments: Sequence[Segment]) -> list[list[Segment]]:

@@ -65,12 +65,12 @@ class After:
         self._id = entity_id
         self._sort = sort
 
-    def following(self, view: SegmentView, found: Matches) -> Matches:
+    def following(self, view: SegmentView, matches: Matches) -> Matches:
         """Those of the documents that come after the hit."""
-        ids = found.ids()
+        ids = matches.ids()
         place = view.place(self._name, self._id)
         if self._sort.field == SCORE:
-            scores: NDArray[Any] = found.scores_at(ids)
+            scores: NDArray[Any] = matches.scores_at(ids)
             keep = self._beyond(scores.astype(np.float64), ids, place, self._value)
         elif SORTABLE[self._sort.field] is float:
             keep = self._beyond(
@@ -79,7 +79,7 @@ class After:
         else:
             keep = self._beyond_text(view, ids, place)
         ids = ids.compress(keep)
-        scored = found.scores_at(ids) if found.constant is None else found.constant
+        scored = matches.scores_at(ids) if matches.constant is None else matches.constant
         return Sparse(view.size, ids, scored)
 
     def _beyond(self, values: NDArray[Any], ids: DocIds, place: int, value: SortValue) -> Mask:

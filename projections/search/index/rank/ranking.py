@@ -24,19 +24,19 @@ _BEST_FIRST = Sort(SCORE, descending=True)
 _PLACE = {path: place for place, path in enumerate(SORTABLE)}
 _NAME = _PLACE["name"]
 _SPARSE = 64
-"""A segment's order is walked unless fewer than one document in so many was found."""
+"""A segment's order is walked unless fewer than one document in so many matches."""
 
 
 class Matching(msgspec.Struct, frozen=True):
-    """What was found in a segment, and which documents are allowed (None: all)."""
+    """What matches in a segment, and which documents are allowed (None: all)."""
 
     view: SegmentView
-    found: Matches
+    matches: Matches
     allowed: Mask | None
 
 
 def page(query: EngineQuery, matching: Sequence[Matching], *, timed_out: bool) -> EngineHits:
-    """The hits that the query asks for, of all that were found."""
+    """The hits that the query asks for, of all that match."""
     sort = query.sort or _BEST_FIRST
     wanted = query.offset + query.size
     after = None if query.search_after is None else After(query.search_after, sort)
@@ -44,12 +44,12 @@ def page(query: EngineQuery, matching: Sequence[Matching], *, timed_out: bool) -
     parts: list[_Part] = []
     for of_view in matching:
         view = of_view.view
-        if not of_view.found.count:
+        if not of_view.matches.count:
             continue
-        found = kept(of_view.found, of_view.allowed, view.size)
-        total += found.count
-        if found.count:
-            parts.append(_Part(view, found, sort, wanted, after))
+        matches = kept(of_view.matches, of_view.allowed, view.size)
+        total += matches.count
+        if matches.count:
+            parts.append(_Part(view, matches, sort, wanted, after))
     hits = tuple(_hits(parts, sort, query.offset, wanted))
     capped = not query.exact_total and total > TOTAL_CAP
     return EngineHits(
@@ -65,30 +65,30 @@ class _Part:
     """A segment's share of the page: documents in the order asked for, as many as wanted."""
 
     def __init__(
-        self, view: SegmentView, found: Matches, sort: Sort, wanted: int, after: After | None
+        self, view: SegmentView, matches: Matches, sort: Sort, wanted: int, after: After | None
     ) -> None:
         self._view = view
         self._sort = sort
         self._place = _PLACE.get(sort.field)
-        self._evaluate = found
+        self._whole = matches
         if after is not None:
-            found = after.following(view, found)
+            matches = after.following(view, matches)
         if sort.field == SCORE:
-            self.ids, scores = best(found, wanted, ascending=not sort.descending)
+            self.ids, scores = best(matches, wanted, ascending=not sort.descending)
             self.scores: Sequence[float] = scores.tolist()
         else:
-            self.ids = _by_field(view, found, sort, wanted)
+            self.ids = _by_field(view, matches, sort, wanted)
             self.scores = ()
         self._leads = after is None and sort.descending and len(self.ids) > 0
 
     @property
     def top(self) -> float:
-        """The highest score of all that was found."""
-        if self._evaluate.constant is not None:
-            return self._evaluate.constant
+        """The highest score of all that match."""
+        if self._whole.constant is not None:
+            return self._whole.constant
         if self._leads:
             return self.scores[0]
-        return float(best(self._evaluate, 1)[1][0])
+        return float(best(self._whole, 1)[1][0])
 
     def hit(self, at: int) -> EngineHit:
         """The hit at a place of the order."""
@@ -144,12 +144,14 @@ def _skipped(parts: Sequence[_Part], offset: int) -> tuple[list[int], int]:
     return begins, left
 
 
-def _by_field(view: SegmentView, found: Matches, sort: Sort, wanted: int) -> DocIds:
+def _by_field(view: SegmentView, matches: Matches, sort: Sort, wanted: int) -> DocIds:
     if sort.field == "name" and not sort.descending:
-        return first(found.mask(), wanted) if isinstance(found, Dense) else found.ids()[:wanted]
-    if found.count * _SPARSE > view.size:
-        return walk(_order(view, sort), found.mask(), wanted)
-    ids = found.ids()
+        return (
+            first(matches.mask(), wanted) if isinstance(matches, Dense) else matches.ids()[:wanted]
+        )
+    if matches.count * _SPARSE > view.size:
+        return walk(_order(view, sort), matches.mask(), wanted)
+    ids = matches.ids()
     order = np.argsort(_keys(view, sort).take(ids), kind="stable")
     return ids.take(order[:wanted])
 

@@ -16,20 +16,22 @@ _FEW_BYTES = 4_000
 _FIRST_LOOK = 4
 
 
-def kept(found: Matches, allowed: Mask | None, size: int) -> Matches:
+def kept(matches: Matches, allowed: Mask | None, size: int) -> Matches:
     """The allowed ones of the documents."""
     if allowed is None:
-        return found
-    if isinstance(found, Postings):
-        return found.among(allowed)
-    if not found.is_dense:
-        ids = found.ids()
+        return matches
+    if isinstance(matches, Postings):
+        return matches.among(allowed)
+    if not matches.is_dense:
+        ids = matches.ids()
         ids = ids.compress(allowed.take(ids))
-        return Sparse(size, ids, found.scores_at(ids) if found.constant is None else found.constant)
-    mask = found.mask() & allowed
-    if found.constant is not None:
-        return Dense(mask, found.constant)
-    return Dense(mask, found.dense() * allowed)
+        return Sparse(
+            size, ids, matches.scores_at(ids) if matches.constant is None else matches.constant
+        )
+    mask = matches.mask() & allowed
+    if matches.constant is not None:
+        return Dense(mask, matches.constant)
+    return Dense(mask, matches.dense() * allowed)
 
 
 def first(mask: Mask, wanted: int) -> DocIds:
@@ -45,36 +47,38 @@ def first(mask: Mask, wanted: int) -> DocIds:
 def walk(order: DocIds, mask: Mask, wanted: int) -> DocIds:
     """The first documents of the order that are in the mask."""
     begin, end = 0, max(_FEW, wanted * _FIRST_LOOK)
-    found: list[DocIds] = []
+    taken: list[DocIds] = []
     while True:
         part = order[begin:end]
-        found.append(part.compress(mask.take(part)))
-        wanted -= len(found[-1])
+        taken.append(part.compress(mask.take(part)))
+        wanted -= len(taken[-1])
         if wanted <= 0 or end >= len(order):
-            ids = np.concatenate(found)
+            ids = np.concatenate(taken)
             return ids[: len(ids) + wanted] if wanted < 0 else ids
         begin, end = end, end * _FIRST_LOOK
 
 
-def best(found: Matches, wanted: int, *, ascending: bool = False) -> tuple[DocIds, Scores]:
+def best(matches: Matches, wanted: int, *, ascending: bool = False) -> tuple[DocIds, Scores]:
     """The documents with the highest (or lowest) scores in order, ties in order of their numbers.
 
     Documents of a `Dense` with an array of scores may be outside its mask when they score 0.
     """
-    if found.constant is not None:
-        ids = first(found.mask(), wanted) if isinstance(found, Dense) else found.ids()[:wanted]
-        return ids, filled(found.constant, len(ids))
-    if isinstance(found, Postings) and not ascending:
-        impacts = found.impacts()
+    if matches.constant is not None:
+        ids = (
+            first(matches.mask(), wanted) if isinstance(matches, Dense) else matches.ids()[:wanted]
+        )
+        return ids, filled(matches.constant, len(ids))
+    if isinstance(matches, Postings) and not ascending:
+        impacts = matches.impacts()
         places = _highest(impacts, wanted)
-        return found.ids().take(places), found.scored(impacts.take(places))
-    if not ascending and found.is_dense:
-        scores = found.dense()
+        return matches.ids().take(places), matches.scored(impacts.take(places))
+    if not ascending and matches.is_dense:
+        scores = matches.dense()
         places = _highest(scores, wanted)
         if len(places) and scores[places[-1]] > 0:
             return places.astype(np.int32), scores.take(places)
-    ids = found.ids()
-    scores = found.scores_at(ids)
+    ids = matches.ids()
+    scores = matches.scores_at(ids)
     places = _highest(-scores if ascending else scores, wanted)
     return ids.take(places), scores.take(places)
 
