@@ -21,6 +21,7 @@ PAGES = (
     "CHANGELOG.md",
     "docs/architecture.md",
     "docs/deployment.md",
+    "docs/search.md",
 )
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 

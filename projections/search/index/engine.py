@@ -59,13 +59,16 @@ class WhooshEngine:
 
         A writable engine replaces an index that is damaged, or made by other code, by an empty
         one at checkpoint 0, to be filled from the log; a read-only one refuses to serve it.
-        `deadline` is in seconds of `clock`. Raises StoreUnavailable when nothing can be written.
+        `deadline` is in seconds of `clock`. A writable engine keeps Whoosh's own writers out until
+        it is closed; where one has the lock, each commit tries again. Raises StoreUnavailable when
+        nothing can be written.
         """
         storage: Storage = Memory() if path is None else Directory(path)
         engine = cls(storage, writable=writable, deadline=deadline, clock=clock)
         if writable:
             if path is not None:
                 _make_directory(path)
+            engine._writer.keep_whoosh_out()
             engine._open_or_create()
         return engine
 
@@ -81,7 +84,7 @@ class WhooshEngine:
         """Release files and abandon merges; a search that is running ends on its own."""
         self._merge_thread.close()
         self._follower.close()
-        self._writer.forget()
+        self._writer.close()
 
     # What there is
 

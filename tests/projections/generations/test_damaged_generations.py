@@ -31,7 +31,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 
 def damaged_files(directory: Path) -> list[Path]:
     index = sorted((directory / "search-1").iterdir())
-    kept = [path for path in index if path.is_file() and path.name != "LOCK"]
+    kept = [path for path in index if path.is_file() and "LOCK" not in path.name]
     return [directory / "entities-1.db", *(path for path in kept if path.stat().st_size)]
 
 

@@ -26,8 +26,8 @@ from projections.search.index.build.postings import Used, exact_postings, postin
 from projections.search.index.build.vocabulary import Vocabulary
 from projections.search.index.format import weights
 from projections.search.index.format.arrays import lexicon, sums, within
-from projections.search.index.format.schema import EXACT, TEXT, WHOLE, WORDS, StoredDocument
-from projections.search.index.format.terms import whole_term
+from projections.search.index.format.schema import StoredDocument
+from projections.search.index.format.terms import EXACT, TEXT, WHOLE, WORDS, whole_term
 from projections.search.language.field_texts import is_prose
 
 MAX_DOCUMENTS = 25_000

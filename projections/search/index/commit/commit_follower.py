@@ -21,7 +21,7 @@ from projections.search.index.commit.opened_commit import (
 )
 from projections.search.index.evaluate.segments import Snapshot
 from projections.search.index.format.codec import Segment
-from projections.search.index.format.schema import schema, schema_digest
+from projections.search.index.format.schema import IndexSchema, schema_digest
 from projections.search.index.format.storage import Storage
 
 SUMMED_IN_SEARCH = 4_000_000
@@ -60,7 +60,7 @@ class CommitFollower:
     """Gives the newest commit to any thread; what it gives stays as it is."""
 
     def __init__(self, storage: Storage) -> None:
-        self.schema = schema()
+        self.schema = IndexSchema()
         self.digest = schema_digest()
         """What the index must have been made for."""
         self.checksums: dict[str, int] = {}

@@ -14,7 +14,7 @@ A merge does step 1 beside other commits, and the rest as a commit at the positi
 import contextlib
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import msgspec
@@ -29,9 +29,9 @@ from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.manifest import Manifest, write_manifest
 from projections.search.index.commit.opened_commit import OpenedCommit
 from projections.search.index.format.arrays import ArrayFile
-from projections.search.index.format.codec import EXTENSION, Segment
+from projections.search.index.format.codec import EXTENSION, NoSegments, Segment
 from projections.search.index.format.doc_ids import doc_ids_of, id_terms
-from projections.search.index.format.storage import INDEX, LOCK, MANIFEST, Storage
+from projections.search.index.format.storage import INDEX, LOCK, MANIFEST, WRITE_LOCK, Storage
 from projections.search.index.merge.merging import Part, merge
 
 _MANY = 256
@@ -52,10 +52,25 @@ class CommitWriter:
         self._unfinished: set[str] = set()
         """Files of merges that no commit names yet."""
         self._inverter: Inverter | None = None
+        self._write_lock: ExitStack | None = None
+        """Ends the hold on Whoosh's write lock; None while this writer has none."""
 
-    def forget(self) -> None:
-        """Let go of what is remembered from one commit to the next."""
-        self._inverter = None
+    def keep_whoosh_out(self) -> bool:
+        """Hold Whoosh's write lock until `close`, as other engines may; False while Whoosh has it.
+
+        A writer that could not have it tries again at each commit.
+        """
+        if self._write_lock is None:
+            self._write_lock = self._storage.share_write_lock()
+        return self._write_lock is not None
+
+    def close(self) -> None:
+        """Release Whoosh's lock, and let go of what is remembered from one commit to the next."""
+        with self._turn:
+            self._inverter = None
+            if self._write_lock is not None:
+                self._write_lock.close()
+                self._write_lock = None
 
     def reset(self) -> None:
         """Commit an index without documents, at checkpoint 0."""
@@ -112,7 +127,7 @@ class CommitWriter:
         """Keep out other writers, in this process and in others."""
         with self._turn, _write_errors():
             lock = self._storage.lock(LOCK)
-            if not lock.acquire():
+            if not self.keep_whoosh_out() or not lock.acquire():
                 raise StoreUnavailable("another process is writing the search index")
             try:
                 yield
@@ -155,7 +170,7 @@ class CommitWriter:
         """Steps 2 to 5, of the segments that have documents; this writer must have its turn."""
         storage, follower = self._storage, self._follower
         segments = [segment for segment in segments if segment.doc_count()]
-        toc = TOC(follower.schema, segments, manifest.generation)
+        toc = TOC(follower.schema, segments or NoSegments(), manifest.generation)
         toc.write(storage, INDEX)
         known = follower.checksums
         names = [segment.file for segment in segments]
@@ -169,7 +184,7 @@ class CommitWriter:
         made = msgspec.structs.replace(manifest, files=files)
         write_manifest(storage, made)
         follower.show(made, segments)
-        self._remove_all_but({*files, *self._unfinished, MANIFEST, LOCK})
+        self._remove_all_but({*files, *self._unfinished, MANIFEST, LOCK, WRITE_LOCK})
 
     def _remove_all_but(self, kept: Collection[str]) -> None:
         """Remove the files of older commits and of failed ones."""

@@ -76,7 +76,7 @@ def open_commit(
     Raises OSError when files are gone, as after a newer commit.
     """
     toc = TOC.read(storage, INDEX, gen=manifest.generation, schema=schema)
-    return open_segments(storage, manifest, toc.segments, before)
+    return open_segments(storage, manifest, toc.segments or [], before)
 
 
 def open_segments(

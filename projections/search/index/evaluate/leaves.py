@@ -24,8 +24,17 @@ from projections.search.index.evaluate.results import (
 from projections.search.index.evaluate.segments import DocIds, SegmentView, Snapshot
 from projections.search.index.evaluate.term_results import Postings
 from projections.search.index.format.arrays import ranges
-from projections.search.index.format.schema import EXACT, TEXT, WHOLE, WORDS
-from projections.search.index.format.terms import NUMBER, PRESENT, SEPARATOR, sortable, whole_term
+from projections.search.index.format.terms import (
+    EXACT,
+    NUMBER,
+    PRESENT,
+    SEPARATOR,
+    TEXT,
+    WHOLE,
+    WORDS,
+    sortable,
+    whole_term,
+)
 from projections.search.index.format.weights import STEM
 from projections.search.language.field_texts import is_whole
 from projections.search.language.patterns import TermPattern, wildcard

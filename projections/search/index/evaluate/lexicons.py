@@ -10,8 +10,7 @@ from projections.search.index.evaluate.joined_terms import terms_matching
 from projections.search.index.evaluate.near_terms import characters, slips
 from projections.search.index.evaluate.segments import Mask, Memory, SegmentView
 from projections.search.index.format.arrays import Inverted
-from projections.search.index.format.schema import EXACT, TEXT, WORDS
-from projections.search.index.format.terms import NUMBER, SEPARATOR
+from projections.search.index.format.terms import EXACT, NUMBER, SEPARATOR, TEXT, WORDS
 from projections.search.language.patterns import TermPattern
 from projections.visibility.field_paths import indexed_path
 

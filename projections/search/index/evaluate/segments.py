@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.index.format.arrays import Inverted, ranges, starts
-from projections.search.index.format.schema import EXACT, TEXT, WHOLE, WORDS, StoredDocument
+from projections.search.index.format.schema import StoredDocument
+from projections.search.index.format.terms import EXACT, TEXT, WHOLE, WORDS
 from projections.search.index.format.weights import HIGHEST, K1
 
 Mask = NDArray[np.bool_]

@@ -1,52 +1,37 @@
-"""The Whoosh schema: four fields of ready terms, and what is stored of a document."""
+"""The Whoosh schema: four fields of ready terms, every path of the documents, what is stored."""
 
 import zlib
 from typing import Any
 
 import msgspec
-import numpy as np
-from whoosh import fields, formats
+from whoosh import fields
+from whoosh.writing import IndexingError
 
 from domain.registry import KINDS
 from projections.search import analysis
 from projections.search.documents import SORTABLE, SortValue
 from projections.search.index.format import weights
+from projections.search.index.format.terms import EXACT, TEXT, WHOLE, WORDS
+from projections.search.index.format.whoosh_fields import ReadyTerms, Stored, Words, path_field
+from projections.search.language.field_types import field_type
 
-WHOLE, EXACT, TEXT, WORDS = "whole", "exact", "text", "words"
 FIELDS = (WHOLE, EXACT, TEXT, WORDS)
+ID, KIND, DELETED = "id", "kind", "deleted"
+"""What is stored of a document beside the values of SORTABLE."""
 
-VERSION = 2
-"""Raised whenever the same documents give other arrays."""
-
-
-class Places(formats.Positions):  # type: ignore[misc]
-    """Positions as the arrays hold them."""
-
-    def decode_positions(self, valuestring: bytes) -> list[int]:
-        positions: list[int] = np.frombuffer(valuestring, np.int32).tolist()
-        return positions
-
-    def decode_frequency(self, valuestring: bytes) -> int:
-        return len(valuestring) // 4
-
-    def encode(self, poslist: list[int]) -> bytes:
-        return np.array(poslist, np.int32).tobytes()
+VERSION = 3
+"""Raised whenever the same documents give other arrays, or another table of contents."""
 
 
-class ReadyTerms(fields.FieldType):  # type: ignore[misc]
-    """A field whose terms are made by `terms`, not by Whoosh."""
+class ReadOnlyIndex(IndexingError):  # type: ignore[misc]
+    """Whoosh's own writers cannot write this index, which follows the log of the catalog."""
 
-    def __init__(self, *, positions: bool = False) -> None:
-        super().__init__(Places() if positions else formats.Existence(), None, scorable=False)
-
-    def to_bytes(self, value: str | bytes) -> bytes:
-        return value.encode(errors="surrogateescape") if isinstance(value, str) else value
-
-    def from_bytes(self, value: bytes) -> str:
-        return value.decode(errors="surrogateescape")
-
-    def supports(self, name: str) -> bool:
-        return bool(self.format.supports(name))
+    def __init__(self) -> None:
+        super().__init__(
+            "this index is written by the catalog alone, from its log: change entities over its "
+            "HTTP API (or `catalog import`), or make the index anew with `catalog-replay rebuild`; "
+            "with Whoosh it can only be read"
+        )
 
 
 class StoredDocument(msgspec.Struct, frozen=True, array_like=True):
@@ -60,18 +45,28 @@ class StoredDocument(msgspec.Struct, frozen=True, array_like=True):
     digest: int
 
 
-def schema() -> fields.Schema:
-    """The same for every catalog."""
-    return fields.Schema(
-        **{
-            WHOLE: ReadyTerms(),
-            EXACT: ReadyTerms(),
-            TEXT: ReadyTerms(positions=True),
-            WORDS: ReadyTerms(positions=True),
-            "id": fields.STORED,
-            "kind": fields.STORED,
-        }
-    )
+class IndexSchema(fields.Schema):  # type: ignore[misc]
+    """The fields of every catalog's index; each path that some kind has is one of them.
+
+    A table of contents holds the name of this class alone: code says what the fields are.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            **{path: path_field(path, sortable=True) for path in (*SORTABLE, ID, DELETED)},
+            **{WHOLE: ReadyTerms(), EXACT: ReadyTerms(), TEXT: ReadyTerms(positions=True)},
+            **{WORDS: Words(), KIND: Stored()},
+        )
+
+    def __getitem__(self, name: str) -> fields.FieldType:
+        known = name in self._fields or field_type(name) is None
+        return super().__getitem__(name) if known else path_field(name, sortable=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return IndexSchema, ()
+
+    def copy(self) -> "IndexSchema":
+        return IndexSchema()
 
 
 def schema_digest() -> int:

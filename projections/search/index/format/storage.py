@@ -4,9 +4,11 @@ Whoosh's storages with what Whoosh leaves out: syncing, checksums, and a look wh
 manifest.
 """
 
+import fcntl
 import mmap
 import os
 import zlib
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,9 @@ INDEX = "search"
 """Name of the index in Whoosh's file names."""
 MANIFEST = "manifest.json"
 LOCK = "LOCK"
+"""Name of the lock by which engines of the catalog take turns, commit by commit."""
+WRITE_LOCK = f"{INDEX}_WRITELOCK"
+"""Name of the lock that Whoosh's own writers take; open engines share it to keep them out."""
 _BLOCK = 1 << 20
 """Bytes that are summed at a time."""
 
@@ -58,6 +63,19 @@ class Directory(FileStorage):  # type: ignore[misc]
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size
 
+    def share_write_lock(self) -> ExitStack | None:
+        """Hold Whoosh's write lock together with others until the stack is closed.
+
+        None while one of Whoosh's own writers has it, who share it with nobody.
+        """
+        with ExitStack() as stack:
+            file = stack.enter_context(open(self._fpath(WRITE_LOCK), "ab"))
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return None
+            return stack.pop_all()
+
     def read(self, name: str) -> bytes:
         """All bytes of a file."""
         return Path(self._fpath(name)).read_bytes()
@@ -76,6 +94,10 @@ class Memory(RamStorage):  # type: ignore[misc]
 
     def temp_storage(self, name: str | None = None) -> "Memory":
         return Memory()
+
+    def share_write_lock(self) -> ExitStack | None:
+        """Nobody else can open what is in the memory of this process."""
+        return ExitStack()
 
     def sync(self, names: list[str]) -> None:
         pass

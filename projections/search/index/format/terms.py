@@ -14,8 +14,13 @@ from hashlib import blake2b
 from projections.search.analysis import keyword
 from projections.search.documents import Scalar
 
+WHOLE, EXACT, TEXT, WORDS = "whole", "exact", "text", "words"
 SEPARATOR = "\x1f"
+KEYWORD = f".keyword{SEPARATOR}"
+"""What stands between a path and a whole value in `exact`."""
 PRESENT = "\x1e"
+NEXT = "\x1d"
+"""Between words that stand next to each other, in terms that Whoosh asks for and no index has."""
 NUMBER = "#"
 VALUE_GAP = 128
 """Positions between two values, more than any slop, so that no phrase spans them."""
@@ -49,6 +54,15 @@ def scalar_term(path: str, value: int | float | bool) -> str:
     except OverflowError:
         number = math.inf if value > 0 else -math.inf
     return f"{path}{SEPARATOR}{NUMBER}{sortable(number)}"
+
+
+def number_of(text: str) -> float | None:
+    """The finite number that a text is, None where it is none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in text else None
 
 
 def sortable(number: float) -> str:

@@ -21,8 +21,7 @@ from projections.search.index.format.arrays import (
     ranges,
 )
 from projections.search.index.format.arrays import starts as starts_of
-from projections.search.index.format.schema import WHOLE
-from projections.search.index.format.terms import WHOLE_SIZE
+from projections.search.index.format.terms import WHOLE, WHOLE_SIZE
 
 BLOCK = 250_000
 """Positions, or postings, that are held at a time."""

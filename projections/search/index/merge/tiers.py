@@ -27,7 +27,7 @@ def next_merge(segments: Sequence[Segment]) -> list[Segment]:
         if len(group) >= MERGE_AT and len(fitting := _fitting(group)) > 1:
             return fitting
     for segment in segments:
-        if segment.deleted_count() > DEAD_SHARE * segment.doc_count_all():
+        if segment.deleted_count() > DEAD_SHARE * segment.size:
             return [segment]
     if len(segments) > MAX_SEGMENTS and len(group := _fitting(small)) > 1:
         return group[: len(segments) // 2]

@@ -5,6 +5,8 @@ import pickle
 import pytest
 from whoosh import index
 from whoosh.filedb.filestore import FileStorage
+from whoosh.highlight import UppercaseFormatter
+from whoosh.qparser import QueryParser
 from whoosh.query import And, Every, Not, Or, Phrase, Prefix, Term, Wildcard
 
 from projections.search.documents import SearchDocument
@@ -119,3 +121,45 @@ def test_segment_remembers_its_dead_through_a_pickle():
 
 def test_segments_are_named_by_the_system_random_numbers():
     assert len({Segment(INDEX, 1).segment_id() for _ in range(100)}) == 100
+
+
+def test_whoosh_looks_up_documents_by_id_and_by_whole_values(searcher):
+    assert searcher.document(id="1")["name"] == "customer_orders"
+    assert searcher.document(id="4") is None
+    assert searcher.document(name="Customer_ID") == searcher.document(id="2")
+    assert {hit["id"] for hit in searcher.documents(**{"name.keyword": "orders"})} == {"3"}
+
+
+def test_whoosh_finds_documents_like_another_by_the_words_that_it_has(searcher):
+    first = searcher.document_number(id="1")
+    assert {hit["id"] for hit in searcher.more_like(first, "words")} == {"2", "3"}
+    assert {hit["id"] for hit in searcher.more_like(first, "name")} == {"2", "3"}
+    assert [hit["id"] for hit in searcher.more_like(first, "words", text="something else")] == ["3"]
+
+
+def test_whoosh_marks_words_and_their_stems_in_a_text(searcher):
+    parser = QueryParser("words", searcher.schema)
+    results = searcher.search(parser.parse("order"))
+    results.formatter = UppercaseFormatter()
+    marked = {hit.highlights("words", text="Two Orders of: order_id") for hit in results}
+    assert marked == {"Two ORDERS of: ORDER_id"}
+
+
+def test_whoosh_takes_a_field_that_no_kind_has_for_a_word(searcher):
+    parser = QueryParser("words", searcher.schema)
+    assert "nmae" not in searcher.schema
+    assert {field for field, _ in parser.parse("nmae:customer").iter_all_terms()} == {"words"}
+    assert {field for field, _ in parser.parse("name:customer").iter_all_terms()} == {"name"}
+
+
+def test_whoosh_searcher_sees_one_commit_until_it_is_refreshed(tmp_path):
+    engine = WhooshEngine.open(tmp_path)
+    engine.apply({i: made(i) for i in ("1", "2")}, 1)
+    searcher = index.open_dir(str(tmp_path), indexname=INDEX).searcher()
+    engine.apply({"3": made("3"), "1": None}, 2)
+    engine.compact()
+    assert {hit["id"] for hit in searcher.search(Every())} == {"1", "2"}
+    newest = searcher.refresh()
+    assert {hit["id"] for hit in newest.search(Every())} == {"2", "3"}
+    newest.close()
+    engine.close()

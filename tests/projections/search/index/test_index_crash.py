@@ -86,5 +86,5 @@ def _assert_no_orphans(path, checkpoint):
     engine.apply(changes(checkpoint + 1), checkpoint + 1)
     engine.close()
     named = (path / "manifest.json").read_text()
-    left = {file.name for file in path.iterdir()} - {"LOCK", "manifest.json"}
+    left = {file.name for file in path.iterdir()} - {"LOCK", "search_WRITELOCK", "manifest.json"}
     assert {name for name in left if name not in named} == set()

@@ -1,0 +1,287 @@
+"""The fields that Whoosh sees: how texts of a query become terms, and what hits are sorted by.
+
+`words` and the paths of search documents take queries apart as the engine does, so that Whoosh's
+query parser finds the same. A path is no field of its own in the index: `terms_reader` gives the
+part of the lexicons that belongs to a path, and what the parts of a name next to each other find.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import total_ordering
+from typing import Any
+
+import numpy as np
+from whoosh import columns, fields, formats, query
+from whoosh.analysis import Analyzer, Token
+
+from projections.search.analysis import fold, keyword, stem, tokens
+from projections.search.index.format.terms import (
+    EXACT,
+    NEXT,
+    NUMBER,
+    SEPARATOR,
+    number_of,
+    sortable,
+)
+from projections.search.language.dates import moment
+from projections.search.language.field_texts import is_whole
+from projections.search.language.field_types import field_type
+from projections.visibility.field_paths import indexed_path
+
+SortKey = tuple[bool, Any]
+"""Whether the value is missing, so that it comes last, and the value."""
+
+
+class Places(formats.Positions):  # type: ignore[misc]
+    """Positions as the arrays hold them, 4 bytes each."""
+
+    def decode_positions(self, valuestring: bytes) -> list[int]:
+        positions: list[int] = np.frombuffer(valuestring, np.int32).tolist()
+        return positions
+
+    def decode_frequency(self, valuestring: bytes) -> int:
+        return len(valuestring) // 4
+
+    def encode(self, poslist: list[int]) -> bytes:
+        return np.array(poslist, np.int32).tobytes()
+
+
+class WordAnalyzer(Analyzer):  # type: ignore[misc]
+    """The tokens of names and sentences as the index has them: parts, their stems, whole names.
+
+    For queries the parts alone, which are what a phrase consists of.
+    """
+
+    def __call__(self, value: str, mode: str = "", **wanted: Any) -> Iterator[Token]:
+        """Tokens with position, and with the characters that they stand for in composed texts."""
+        analysed = tokens(value)
+        folded = fold(value)
+        wholes = defaultdict(list)
+        for whole, position in analysed.wholes:
+            wholes[position].append(whole)
+        end = 0
+        for position, part in enumerate(analysed.parts):
+            start = max(end, folded.find(part, end))
+            end = start + len(part)
+            yield _token(part, position, start, mode)
+            if mode != "query":
+                if (root := stem(part)) != part:
+                    yield _token(root, position, start, mode, len(part))
+                for whole in wholes[position]:
+                    yield _token(whole, position, start, mode)
+
+
+def _token(text: str, position: int, start: int, mode: str, size: int | None = None) -> Token:
+    token = Token(positions=True, chars=True, boosts=True, mode=mode)
+    token.original = token.text = text
+    token.pos, token.boost, token.stopped = position, 1.0, False
+    token.startchar, token.endchar = start, start + (len(text) if size is None else size)
+    return token
+
+
+class ReadyTerms(fields.FieldType):  # type: ignore[misc]
+    """A field whose terms are given as `terms` makes them."""
+
+    def __init__(self, *, positions: bool = False, analyzer: Analyzer | None = None) -> None:
+        form = Places() if positions else formats.Existence()
+        super().__init__(form, analyzer, scorable=positions, multitoken_query="or")
+
+    def process_text(self, qstring: str, mode: str = "", **kwargs: Any) -> Iterator[str]:
+        """The text as it is, which Whoosh's parser then looks for."""
+        yield qstring
+
+    def to_bytes(self, value: str | bytes) -> bytes:
+        return value.encode(errors="surrogateescape") if isinstance(value, str) else value
+
+    def from_bytes(self, value: bytes) -> str:
+        return value.decode(errors="surrogateescape")
+
+    def supports(self, name: str) -> bool:
+        return bool(self.format.supports(name))
+
+
+class Words(ReadyTerms):
+    """A field of words, which Whoosh's parser looks for as the engine does."""
+
+    def __init__(self) -> None:
+        super().__init__(positions=True, analyzer=WordAnalyzer())
+        self.vector = self.format
+
+    def process_text(
+        self, qstring: str, mode: str = "", *, tokenize: bool = True, **kwargs: Any
+    ) -> Iterator[str]:
+        """The terms any of which a document must have: the word, its stem, its parts in order.
+
+        Patterns are not taken apart, but folded.
+        """
+        if not tokenize:
+            yield fold(qstring)
+            return
+        analysed = tokens(qstring)
+        if len(analysed.parts) == 1 or (analysed.wholes and len(qstring.split()) == 1):
+            name = analysed.wholes[0][0] if analysed.wholes else analysed.parts[0]
+            yield from dict.fromkeys((name, stem(name)))
+        if len(analysed.parts) > 1:
+            yield NEXT.join(analysed.parts)
+
+    def to_bytes(self, value: str | bytes) -> bytes:
+        if isinstance(value, str):
+            value = value if NEXT in value else fold(value)
+        return super().to_bytes(value)
+
+
+class PathWords(Words):
+    """The words of a path, and its whole values."""
+
+    def __init__(self, *, sortable: bool = False) -> None:
+        super().__init__()
+        self.stored = sortable
+        self.set_sortable(SortColumn() if sortable else None)
+
+    def process_text(self, qstring: str, mode: str = "", **kwargs: Any) -> Iterator[str]:
+        whole = () if kwargs.get("tokenize") is False else (keyword(qstring),)
+        yield from dict.fromkeys((*super().process_text(qstring, mode, **kwargs), *whole))
+
+    def from_column_value(self, value: SortKey) -> Any:
+        return plain_value(value)
+
+
+class WholeValues(PathWords):
+    """The whole values of a path, each of which is one term."""
+
+    def __init__(self, *, sortable: bool = False) -> None:
+        super().__init__(sortable=sortable)
+        self.analyzer = self.vector = None
+
+    def process_text(self, qstring: str, mode: str = "", **kwargs: Any) -> Iterator[str]:
+        yield keyword(qstring)
+
+    def to_bytes(self, value: str | bytes) -> bytes:
+        return keyword(value).encode() if isinstance(value, str) else value
+
+
+class Figures(PathWords):
+    """The numbers of a path, moments among them: those that equal one, or lie in a range."""
+
+    def self_parsing(self) -> bool:
+        return True
+
+    def parse_query(self, fieldname: str, qstring: str, boost: float = 1.0) -> query.Query:
+        """The value as written: a number, a date, true or false."""
+        number = figure(qstring)
+        return query.Term(fieldname, qstring if number is None else repr(number), boost=boost)
+
+    def parse_range(
+        self,
+        fieldname: str,
+        start: str | None,
+        end: str | None,
+        startexcl: bool,
+        endexcl: bool,
+        boost: float = 1.0,
+    ) -> query.Query:
+        """The numbers or dates between the bounds; Whoosh makes an error query of ValueError."""
+        prefix = f"{indexed_path(fieldname)}{SEPARATOR}{NUMBER}"
+        bounds = []
+        for bound in (start, end):
+            number = None if bound is None else figure(bound)
+            if bound is not None and number is None:
+                raise ValueError(f"{fieldname} is compared with numbers or dates, not {bound!r}")
+            bounds.append(None if number is None else prefix + sortable(number))
+        low, high = bounds
+        after_all = prefix[:-1] + chr(ord(NUMBER) + 1)
+        return query.TermRange(
+            EXACT, low or prefix, high or after_all, startexcl, endexcl or not high, boost=boost
+        )
+
+
+class Stored(fields.STORED):  # type: ignore[misc]
+    """A value that is stored and sorted by, and not searched."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.set_sortable(SortColumn())
+
+    def from_column_value(self, value: SortKey) -> Any:
+        return plain_value(value)
+
+
+def path_field(path: str, *, sortable: bool) -> PathWords:
+    """The field of a path as written in a query."""
+    if has_whole_values(path) or is_whole(indexed_path(path)):
+        return WholeValues(sortable=sortable)
+    if field_type(path) in ("number", "moment"):
+        return Figures(sortable=sortable)
+    return PathWords(sortable=sortable)
+
+
+def has_whole_values(path: str) -> bool:
+    """Whether a path as written in a query stands for whole values, and not for their words."""
+    return path.endswith(".keyword") or field_type(path) == "keyword"
+
+
+def figure(text: str) -> float | None:
+    """A number as it is, a date in milliseconds since 1970; None for anything else."""
+    number = number_of(text)
+    return moment(text) if number is None else number
+
+
+class SortColumn(columns.Column):  # type: ignore[misc]
+    """Values that documents are sorted and grouped by; read from the arrays of a segment."""
+
+    reversible = True
+
+    def default_value(self, reverse: bool = False) -> SortKey:
+        return True, ""
+
+
+class SortColumnReader(columns.ColumnReader):  # type: ignore[misc]
+    """The values of a column in one segment; missing ones come last in either direction."""
+
+    def __init__(self, value_of: Callable[[int], Any], count: int) -> None:
+        """`value_of` gives the value of a document by its number, None where there is none."""
+        self._value_of = value_of
+        self._count = count
+        self._reverse = False
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, docnum: int) -> SortKey:
+        value = self._value_of(docnum)
+        if value is None:
+            return True, ""
+        return False, Descending(value) if self._reverse else value
+
+    def __iter__(self) -> Iterator[SortKey]:
+        return map(self.__getitem__, range(self._count))
+
+    def set_reverse(self) -> None:
+        self._reverse = True
+
+
+@total_ordering
+class Descending:
+    """A value that comes before smaller ones."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Descending) and bool(self.value == other.value)
+
+    def __lt__(self, other: "Descending") -> bool:
+        return bool(other.value < self.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+
+def plain_value(key: SortKey) -> Any:
+    """The value of a sort key, None where it is missing."""
+    missing, value = key
+    if missing:
+        return None
+    return value.value if isinstance(value, Descending) else value
