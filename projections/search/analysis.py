@@ -18,8 +18,11 @@ _ASCII_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _OUTER = ".,;:!?\"'()[]{}<>`*"
 _CONTROL = {code: " " for code in (*range(32), 127)}
 _MAX_TOKEN = 256
+"""Characters of a token; what is longer is cut."""
 _SHORT = 40
+"""Characters up to which what stands between spaces is remembered with its tokens."""
 _LONG = 500
+"""Characters above which few texts are remembered with their tokens."""
 
 
 class Tokens(msgspec.Struct, frozen=True):
@@ -56,11 +59,11 @@ def _of_text(text: str, prose: bool) -> Tokens:
     parts: list[str] = []
     wholes: list[tuple[str, int]] = []
     for chunk in text.split():
-        found = _of_short(chunk, prose) if len(chunk) <= _SHORT else _of_chunk(chunk, prose)
-        if found.wholes:
+        own = _of_short(chunk, prose) if len(chunk) <= _SHORT else _of_chunk(chunk, prose)
+        if own.wholes:
             first = len(parts)
-            wholes += [(whole, first + place) for whole, place in found.wholes]
-        parts += found.parts
+            wholes += [(whole, first + place) for whole, place in own.wholes]
+        parts += own.parts
     if not parts:
         parts = [fold(chunk)[:_MAX_TOKEN] for chunk in text.split()]
     return Tokens(tuple(parts), tuple(dict.fromkeys(wholes)))

@@ -174,9 +174,9 @@ def spans(view: SegmentView, field: str | None, start: bytes = b"") -> Spans:
         return [(WORDS, Span(fields[WORDS], b"", start))]
     path = indexed_path(field).encode()
     separator = SEPARATOR.encode()
-    found = [(EXACT, Span(fields[EXACT], path + b".keyword" + separator, start))]
+    expanded = [(EXACT, Span(fields[EXACT], path + b".keyword" + separator, start))]
     if not field.endswith(".keyword"):
-        found.append((TEXT, Span(fields[TEXT], path + separator, start)))
+        expanded.append((TEXT, Span(fields[TEXT], path + separator, start)))
         # The others of `exact` are true and false.
-        found.append((EXACT, Span(fields[EXACT], path + separator, start, numbers=False)))
-    return found
+        expanded.append((EXACT, Span(fields[EXACT], path + separator, start, numbers=False)))
+    return expanded
