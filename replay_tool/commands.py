@@ -33,7 +33,7 @@ def main() -> None:
 
 @main.command("catch-up")
 @options.data
-@options.told
+@options.print_errors
 def catch_up(data: Path) -> None:
     """Apply what the log has beyond each projection's checkpoint; no server may be running."""
     options.check_catalog(data)
@@ -45,7 +45,7 @@ def catch_up(data: Path) -> None:
                 began = time.monotonic()
                 with Meter(supervisor.name) as meter:
                     while supervisor.step():
-                        meter.tell(live.checkpoint() if supervisor.current else 0, head)
+                        meter.report(live.checkpoint() if supervisor.current else 0, head)
                 seconds = time.monotonic() - began
                 click.echo(f"{supervisor.name}: at position {live.checkpoint()} in {seconds:.1f} s")
         finally:

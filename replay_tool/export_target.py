@@ -1,4 +1,4 @@
-"""Where an export is written: a regular file that is replaced as a whole, or what else is there."""
+"""Where an export is written: a file that is replaced as a whole, a FIFO, a device or a pipe."""
 
 import errno
 import gzip
@@ -13,11 +13,11 @@ from domain.errors import CatalogError
 
 STANDARD = "-"
 _LEVEL = 1
-"""Of compression: the next levels save a tenth at half the speed."""
+"""Level of gzip: the next levels make files smaller by a tenth, at half the speed."""
 
 
 class Writable(Protocol):
-    """What an export is written to, piece by piece."""
+    """A file, device or pipe that takes an export piece by piece."""
 
     def write(self, data: bytes, /) -> int:
         """Write a piece; returns how many bytes it has."""
@@ -100,7 +100,7 @@ class _Target:
             self._abandon()
 
     def write(self, data: bytes) -> int:
-        """Write all of it, now or with what follows; returns how many bytes that are."""
+        """Write a piece, now or together with later ones; returns how many bytes it has."""
         with _errors_of(self._name):
             return self._file.write(data)
 
@@ -119,7 +119,7 @@ class _Target:
                     raise
 
     def _abandon(self) -> None:
-        """Close, whatever becomes of what was not written yet."""
+        """Close without an error, even if what waits to be written is lost."""
         with suppress(OSError):
             self._file.close()
 

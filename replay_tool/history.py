@@ -23,11 +23,11 @@ from projections.stores import open_log
 from replay_tool import options
 
 _SHOWN = 60
-"""Characters of a value on a terminal."""
+"""How many characters of a value a terminal shows."""
 
 
 class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A version for machines."""
+    """One version of an entity, as `--json` prints it."""
 
     entity_id: str
     version: msgspec.Raw
@@ -46,7 +46,7 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 @click.option("--at", "version", metavar="VERSION", help="The entity as it was, e.g. at 0.2.")
 @options.as_json
 @options.data
-@options.told
+@options.print_errors
 def history(kind: str, fqn: str, version: str | None, as_json: bool, data: Path) -> None:
     """Show the versions of the entity of a KIND that holds the qualified name FQN.
 
@@ -55,15 +55,15 @@ def history(kind: str, fqn: str, version: str | None, as_json: bool, data: Path)
     options.check_catalog(data)
     log = open_log(data)
     try:
-        found = _find(log, KINDS[kind], fqn)
+        revisions = _find(log, KINDS[kind], fqn)
     finally:
         log.close()
     if version is not None:
-        click.echo(document.encode(_at(found, version).document()))
+        click.echo(document.encode(_at(revisions, version).document()))
     elif as_json:
-        click.echo(msgspec.json.encode([_entry(revision) for revision in found]))
+        click.echo(msgspec.json.encode([_entry(revision) for revision in revisions]))
     else:
-        _print(found)
+        _print(revisions)
 
 
 def _find(log: EventStore, kind: EntityKind, fqn: str) -> list[Revision]:
@@ -76,12 +76,12 @@ def _find(log: EventStore, kind: EntityKind, fqn: str) -> list[Revision]:
     return [revision for entity_id in ids for revision in streams.revisions(log, entity_id)]
 
 
-def _at(found: list[Revision], version: str) -> Revision:
+def _at(revisions: list[Revision], version: str) -> Revision:
     """The last revision of a decimal version."""
-    for revision in reversed(found):
+    for revision in reversed(revisions):
         if format_version(revision.entity.version) == version and not revision.entity.purged:
             return revision
-    known = dict.fromkeys(format_version(revision.entity.version) for revision in found)
+    known = dict.fromkeys(format_version(revision.entity.version) for revision in revisions)
     raise InvalidInput(f"--at must be one of {', '.join(known)}, got {version[:64]!r}")
 
 
@@ -99,9 +99,9 @@ def _entry(revision: Revision) -> Entry:
     )
 
 
-def _print(found: list[Revision]) -> None:
+def _print(revisions: list[Revision]) -> None:
     table = Table("version", "when (UTC)", "who", "request", "what", show_lines=True)
-    for revision in found:
+    for revision in revisions:
         entity = revision.entity
         when = datetime.fromtimestamp(entity.updated_at / 1000, UTC)
         cells: list[Any] = [
@@ -109,15 +109,15 @@ def _print(found: list[Revision]) -> None:
             when.strftime("%Y-%m-%d %H:%M:%S"),
             entity.updated_by,
             revision.request_id,
-            "\n".join(_told(revision)),
+            "\n".join(_change_lines(revision)),
         ]
         table.add_row(*map(Text, cells))
-    # Wide where nobody looks, so that scripts find each change on a line of its own.
+    # Wide where there is no terminal, so that scripts find each change on a line of its own.
     Console(width=None if Console().is_terminal else 200).print(table)
 
 
-def _told(revision: Revision) -> list[str]:
-    """A line for each changed field."""
+def _change_lines(revision: Revision) -> list[str]:
+    """A line for each field that a revision changed."""
     if revision.entity.purged:
         return ["purged"]
     description = revision.description

@@ -20,7 +20,7 @@ from replay_tool import options
 )
 @options.as_json
 @options.data
-@options.told
+@options.print_errors
 def show(entity: tuple[str, str] | None, as_json: bool, data: Path) -> None:
     """Show the log and how far each projection is, or one entity side by side."""
     options.check_catalog(data)
@@ -29,8 +29,10 @@ def show(entity: tuple[str, str] | None, as_json: bool, data: Path) -> None:
     stores = open_stores(data, writable=False)
     try:
         if entity is not None:
-            found = inspect_entity(stores, KINDS[entity[0]], KINDS[entity[0]].spelled(entity[1]))
-            click.echo(msgspec.json.format(msgspec.json.encode(found)))
+            inspected = inspect_entity(
+                stores, KINDS[entity[0]], KINDS[entity[0]].spelled(entity[1])
+            )
+            click.echo(msgspec.json.format(msgspec.json.encode(inspected)))
             return
         inspection = inspect(stores, details=True)
     finally:

@@ -1,4 +1,4 @@
-"""Options and endings that the commands share."""
+"""Options, exit codes and error output that all commands of `catalog-replay` share."""
 
 import os
 import signal
@@ -29,10 +29,10 @@ data = click.option(
 as_json = click.option("--json", "as_json", is_flag=True, help="For machines.")
 
 
-def told(command: Callable[..., None]) -> Callable[..., None]:
-    """Errors that an operator can mend as one line on standard error and exit code 2.
+def print_errors(command: Callable[..., None]) -> Callable[..., None]:
+    """Make a command print errors that an operator can mend as one line, and end with exit code 2.
 
-    A command whose output nobody reads any more ends without a word.
+    The line goes to standard error. A command whose output nobody reads any more prints nothing.
     """
 
     @wraps(command)

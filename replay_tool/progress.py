@@ -1,4 +1,4 @@
-"""Shows how far a command is: a bar on a terminal, a line now and then elsewhere or as JSON."""
+"""Shows the progress of a command: a bar on a terminal, a line every few seconds elsewhere."""
 
 import sys
 import time
@@ -20,10 +20,10 @@ _SECONDS_BETWEEN_LINES = 5.0
 
 
 class Meter:
-    """Told how many events (or other units) of how many are done; use it in a `with` statement."""
+    """The progress of one command, as `report` is given it; use it in a `with` statement."""
 
     def __init__(self, what: str, unit: str = "events", *, as_json: bool = False) -> None:
-        """`as_json` puts lines of JSON on standard output instead."""
+        """`what` names the work, `unit` what is counted; `as_json` prints JSON lines."""
         self._what = what
         self._unit = unit
         self._as_json = as_json
@@ -52,8 +52,8 @@ class Meter:
     ) -> None:
         self._progress.stop()
 
-    def tell(self, done: int, total: int) -> None:
-        """So many of so many are done."""
+    def report(self, done: int, total: int) -> None:
+        """Show that `done` of `total` units are done."""
         self._progress.update(self._task, completed=done, total=total)
         now = time.monotonic()
         if not self._progress.disable or now - self._said < _SECONDS_BETWEEN_LINES:

@@ -25,7 +25,7 @@ _which = click.argument(
 
 
 class Outcome(msgspec.Struct, rename="camel"):
-    """What was done to one projection."""
+    """What a rebuild or a rollback did to one projection."""
 
     projection: str
     outcome: str
@@ -33,9 +33,9 @@ class Outcome(msgspec.Struct, rename="camel"):
     entities: int
     checkpoint: int
     by_server: bool
-    """Whether a running server took it up."""
+    """Whether a running server reads the generation already."""
     seconds: float
-    """Until the generation was finished; the switch is not in it."""
+    """How long the generation took to build and verify, without the switch."""
 
     def __str__(self) -> str:
         rate = f" ({self.entities / self.seconds:,.0f} entities/s)" if self.seconds > 0 else ""
@@ -52,7 +52,7 @@ class Outcome(msgspec.Struct, rename="camel"):
 @click.option("--force", is_flag=True, help="Also when it is what the log gives, without looking.")
 @options.as_json
 @options.data
-@options.told
+@options.print_errors
 def rebuild(projection: str, force: bool, as_json: bool, data: Path) -> None:
     """Build a read model again beside the live one, verify it, and switch to it.
 
@@ -68,15 +68,16 @@ def rebuild(projection: str, force: bool, as_json: bool, data: Path) -> None:
             shelf = open_shelf(data, definition)
             began = time.monotonic()
             if not force and _is_current(definition, shelf, log, as_json):
-                _tell(_outcome(definition, shelf, log, "unchanged, nothing to do", 0.0), as_json)
+                outcome = _outcome(definition, shelf, log, "unchanged, nothing to do", 0.0)
+                _print(outcome, as_json)
                 continue
             generation = None if force else pending(definition, shelf)
             if generation is None:
                 with Meter(definition.name, "entities", as_json=as_json) as meter:
-                    generation = build(definition, shelf, log, meter.tell)
+                    generation = build(definition, shelf, log, meter.report)
             seconds = time.monotonic() - began
             by_server = switch(definition, shelf, log, generation, data)
-            _tell(_outcome(definition, shelf, log, "rebuilt", seconds, by_server), as_json)
+            _print(_outcome(definition, shelf, log, "rebuilt", seconds, by_server), as_json)
     except Differs as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(options.EXIT_DIFFERS)
@@ -88,7 +89,7 @@ def rebuild(projection: str, force: bool, as_json: bool, data: Path) -> None:
 @_which
 @options.as_json
 @options.data
-@options.told
+@options.print_errors
 def rollback(projection: str, as_json: bool, data: Path) -> None:
     """Make the generation before the live one live again, once it has caught up."""
     options.check_catalog(data)
@@ -98,15 +99,15 @@ def rollback(projection: str, as_json: bool, data: Path) -> None:
             shelf = open_shelf(data, definition)
             generation = propose_previous(definition, shelf)
             by_server = switch(definition, shelf, log, generation, data)
-            _tell(_outcome(definition, shelf, log, "rolled back", 0.0, by_server), as_json)
+            _print(_outcome(definition, shelf, log, "rolled back", 0.0, by_server), as_json)
     finally:
         log.close()
 
 
 def _is_current(definition: Definition[Any], shelf: Shelf, log: EventStore, as_json: bool) -> bool:
-    """Whether a rebuild would change nothing."""
+    """Whether the live generation is what the log gives, so that a rebuild would change nothing."""
     with Meter(f"verify {definition.name}", as_json=as_json) as meter:
-        return is_current(definition, shelf, log, meter.tell)
+        return is_current(definition, shelf, log, meter.report)
 
 
 def _definitions(projection: str) -> Iterator[Definition[Any]]:
@@ -139,5 +140,5 @@ def _outcome(
         live.close()
 
 
-def _tell(outcome: Outcome, as_json: bool) -> None:
+def _print(outcome: Outcome, as_json: bool) -> None:
     click.echo(msgspec.json.encode(outcome) if as_json else str(outcome))

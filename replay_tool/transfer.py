@@ -19,9 +19,10 @@ from replay_tool import options
 from replay_tool.export_target import STANDARD, open_target
 from replay_tool.progress import Meter
 
-_TOLD_EVERY = 5_000
+_REPORTED_EVERY = 5_000
+"""How many events are written between two reports of progress."""
 _DERIVED = ("entities*", "search*")
-"""What a data directory holds once read models were built."""
+"""Patterns of the names that read models have in a data directory."""
 
 _file = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 
@@ -29,7 +30,7 @@ _file = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 @click.command("export")
 @_file
 @options.data
-@options.told
+@options.print_errors
 def export_log(file: str, data: Path) -> None:
     """Write the log to FILE as JSON lines, compressed when it is named .gz; - is standard output.
 
@@ -44,8 +45,8 @@ def export_log(file: str, data: Path) -> None:
         with log.snapshot() as snapshot, Meter("export") as meter, open_target(file) as out:
             for number, line in enumerate(export(log, snapshot)):
                 out.write(line)
-                if number % _TOLD_EVERY == 0:
-                    meter.tell(number, snapshot.count)
+                if number % _REPORTED_EVERY == 0:
+                    meter.report(number, snapshot.count)
             count, head = snapshot.count, snapshot.head
     finally:
         log.close()
@@ -55,7 +56,7 @@ def export_log(file: str, data: Path) -> None:
 @click.command("import")
 @_file
 @options.data
-@options.told
+@options.print_errors
 def import_log(file: str, data: Path) -> None:
     """Make a catalog of the log in FILE (- is standard input), in a directory that holds none.
 
@@ -73,7 +74,7 @@ def import_log(file: str, data: Path) -> None:
             with _lines(file) as lines, Meter("import") as meter:
                 reader = ExportReader(lines, file)
                 for position in log.restore(reader.rows()):
-                    meter.tell(position, reader.header.head)
+                    meter.report(position, reader.header.head)
         finally:
             log.close()
     assert reader.trailer is not None  # `restore` has read to the end
@@ -83,7 +84,7 @@ def import_log(file: str, data: Path) -> None:
 
 @contextmanager
 def exported(file: str) -> Iterator[ExportReader]:
-    """A reader of an exported log."""
+    """Open a file that `export` wrote, for the length of a block; raises InvalidInput."""
     with _lines(file) as lines:
         yield ExportReader(lines, file)
 

@@ -32,9 +32,9 @@ _EXIT = {
     Verdict.UNKNOWN: options.EXIT_FAILED,
 }
 _SHOWN = 80
-"""Characters of a value on a terminal."""
+"""How many characters of a value a terminal shows."""
 _FIELDS = 10
-"""Fields of a difference on a terminal."""
+"""How many fields of a difference a terminal shows."""
 
 
 @click.command()
@@ -55,7 +55,7 @@ _FIELDS = 10
 )
 @options.as_json
 @options.data
-@options.told
+@options.print_errors
 def verify(
     what: str,
     sample: int | None,
@@ -85,21 +85,21 @@ def verify(
     stores = open_stores(data, writable=False)
     try:
         with Meter("verify") as meter:
-            found = run(stores.log, _subjects(stores, what), request, meter.tell)
+            verification = run(stores.log, _subjects(stores, what), request, meter.report)
         if against is not None:
-            _compare(stores, against, found)
+            _compare(stores, against, verification)
     finally:
         stores.close()
-    found.seconds = round(time.monotonic() - began, 3)
+    verification.seconds = round(time.monotonic() - began, 3)
     if as_json:
-        click.echo(msgspec.json.encode(found))
+        click.echo(msgspec.json.encode(verification))
     else:
-        _print(found)
-    sys.exit(_EXIT[found.verdict])
+        _print(verification)
+    sys.exit(_EXIT[verification.verdict])
 
 
 def _subjects(stores: Stores, what: str) -> Subjects:
-    """The read models that are asked for."""
+    """The read models that the argument `what` of the command names."""
 
     @contextmanager
     def entities() -> Iterator[StoredEntities]:
@@ -115,46 +115,47 @@ def _subjects(stores: Stores, what: str) -> Subjects:
     return {name: take for name, take in subjects.items() if what in (name, "all")}
 
 
-def _compare(stores: Stores, file: str, found: Verification) -> None:
-    """Add to a verification how the log stands to an exported one."""
+def _compare(stores: Stores, file: str, verification: Verification) -> None:
+    """Add to a verification where the log departs from the exported one in a file."""
     with stores.log.snapshot() as snapshot, exported(file) as reader:
         departs = compare(snapshot, reader)
     if departs is not None:
-        found.log.found += 1
-        found.log.problems.insert(0, Problem(0, "", f"{file}: {departs}"))
-        found.log.verdict = found.verdict = Verdict.DIFFERS
+        verification.log.found += 1
+        verification.log.problems.insert(0, Problem(0, "", f"{file}: {departs}"))
+        verification.log.verdict = verification.verdict = Verdict.DIFFERS
 
 
-def _print(found: Verification) -> None:
+def _print(verification: Verification) -> None:
     console = Console(width=None if Console().is_terminal else 200, highlight=False, emoji=False)
     table = Table("what", "verdict", "position", "entities", "found")
-    log = found.log
+    log = verification.log
     problems = f"{log.found} problems" if log.found else ""
     table.add_row("log", log.verdict, str(log.head), f"{log.events} events", problems)
-    for proof in found.projections:
-        table.add_row(*map(Text, _row(proof)))
+    for proof in verification.projections:
+        table.add_row(*map(Text, _cells(proof)))
     console.print(table)
     for problem in log.problems:
         where = f" at position {problem.position}" if problem.position else ""
         _say(console, f"log{where}: {problem.what} {problem.entity_id}")
-    for proof in found.projections:
+    for proof in verification.projections:
         for difference in proof.differences:
-            _tell(console, proof.name, difference)
+            _print_difference(console, proof.name, difference)
         more = sum(proof.found.values()) - len(proof.differences)
         if more > 0:
             _say(console, f"{proof.name}: {more} more are not listed")
-    if found.seed is not None:
-        _say(console, f"a sample only; --seed {found.seed} draws it again")
-    _say(console, f"{found.verdict} ({found.seconds:.1f} s)")
+    if verification.seed is not None:
+        _say(console, f"a sample only; --seed {verification.seed} draws it again")
+    _say(console, f"{verification.verdict} ({verification.seconds:.1f} s)")
 
 
-def _row(proof: ProjectionProof) -> list[str]:
-    said = ", ".join(f"{n} {sort}" for sort, n in proof.found.items())
+def _cells(proof: ProjectionProof) -> list[str]:
+    """What the table of results shows of one read model."""
+    counts = ", ".join(f"{n} {sort}" for sort, n in proof.found.items())
     cells: list[Any] = [proof.name, proof.verdict, proof.position, proof.entities]
-    return [*map(str, cells), proof.reason or said]
+    return [*map(str, cells), proof.reason or counts]
 
 
-def _tell(console: Console, name: str, difference: Difference) -> None:
+def _print_difference(console: Console, name: str, difference: Difference) -> None:
     about = " ".join(filter(None, (difference.kind, difference.name, difference.id)))
     _say(console, f"{name}: {difference.sort}: {about}")
     expected, actual = difference.sides
