@@ -63,6 +63,13 @@ class Server:
         assert response.status_code == 201, response.text
         return response.json()
 
+    def cpu_seconds(self) -> float:
+        """Seconds of processor time that the server process has used in all its threads."""
+        # `man 5 proc` counts fields from 1; the third is the first after the name in brackets.
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        user, system = int(fields[14 - 3]), int(fields[15 - 3])
+        return (user + system) / os.sysconf("SC_CLK_TCK")
+
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Stop the server; returns its exit code."""
         self.http.close()
