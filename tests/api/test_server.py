@@ -34,11 +34,41 @@ libc.fflush(stream)
 def arenas(how: str) -> int:
     """Arenas that eight threads allocated from."""
     command = [sys.executable, "-c", ALLOCATE, how]
-    told = subprocess.run(command, capture_output=True, check=True, timeout=60, text=True).stdout
-    return len(re.findall("<heap nr=", told))
+    output = subprocess.run(command, capture_output=True, check=True, timeout=60, text=True).stdout
+    return len(re.findall("<heap nr=", output))
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has arenas")
 def test_threads_share_two_arenas() -> None:
     assert arenas("default") > 2
     assert arenas("shared") <= 2
+
+
+DECODE = """
+import gc, json, sys
+from api.server import collect_rarely
+from domain.json_input import decode
+
+text = json.dumps([{"name": f"c{n}", "tags": [{"tagFQN": "a.b"}]} for n in range(20_000)]).encode()
+if sys.argv[1] == "rarely":
+    collect_rarely()
+collections = [0, 0, 0]
+gc.callbacks.append(lambda phase, about: collections.__setitem__(
+    about["generation"], collections[about["generation"]] + (phase == "start")
+))
+for _ in range(10):
+    decode(text, list, "the body")
+print(*collections)
+"""
+
+
+def collections(how: str) -> list[int]:
+    """How often each generation was collected while wide texts were decoded."""
+    command = [sys.executable, "-c", DECODE, how]
+    output = subprocess.run(command, capture_output=True, check=True, timeout=60, text=True).stdout
+    return [int(number) for number in output.split()]
+
+
+def test_wide_texts_cause_no_collection_of_everything() -> None:
+    assert collections("default")[2] > 0
+    assert collections("rarely")[2] == 0
