@@ -15,6 +15,7 @@ from api.log_writer import open_log_writer
 from api.settings import read_settings
 from api.termination import Termination
 from domain.errors import CatalogError, InvalidInput
+from domain.names import MAX_NAME_LENGTH
 
 EXIT_BAD_LINES, EXIT_USAGE, EXIT_STOPPED = 1, 2, 3
 DAY = 86_400
@@ -139,6 +140,7 @@ def project(heartbeat: int, data: str | None) -> None:
 def token(subject: str, roles: tuple[str, ...], ttl: int | None, data: str | None) -> None:
     """Print a bearer token signed with the catalog's secret."""
     from api.policies import open_policies  # noqa: PLC0415 - start-up: import needs no tokens
+    from api.tokens.claims import is_name  # noqa: PLC0415 - start-up: as above
     from api.tokens.minting import find_minter, mint  # noqa: PLC0415 - start-up: as above
     from api.tokens.secret import has_own_secret  # noqa: PLC0415 - start-up: as above
 
@@ -147,6 +149,9 @@ def token(subject: str, roles: tuple[str, ...], ttl: int | None, data: str | Non
     for role in roles:
         if role not in known:
             raise InvalidInput(f"--role must be one of {', '.join(known)}, got {role!r}")
+    if not is_name(subject):
+        limits = f"1 to {MAX_NAME_LENGTH} printable characters"
+        raise InvalidInput(f"--subject must have {limits}, got {subject[:80]!r}")
     if ttl is None:
         ttl = min(DAY, settings.jwt_max_lifetime)
     elif ttl > settings.jwt_max_lifetime:

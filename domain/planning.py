@@ -147,7 +147,7 @@ class Planner:
         return Plan(entity_id, Change.RESTORED, steps)
 
     def _creation(self, kind: EntityKind, payload: payloads.Payload, context: WriteContext) -> Plan:
-        if context.expected_version is not None:
+        if context.expected_version is not None or context.must_exist:
             raise StaleVersion(f"{kind.name} {payload.fqn!r} does not exist, so has no version")
         entity_id = self._make_id()
         command = payload.creation(kind, context, self._now())
@@ -185,7 +185,9 @@ def _step(
     checked: bool = False,
     **fields: Any,
 ) -> Step:
-    """What a command means for one entity; `checked` holds it to the expected version."""
+    """What a command means for one entity; `checked` holds it to the conditions of the write."""
+    if checked and context.must_exist is False:
+        raise StaleVersion(f"{state.kind} {state.fqn!r} exists already")
     command = command_type(
         actor=context.actor,
         at=at,

@@ -39,6 +39,7 @@ def export_log(file: str, data: Path) -> None:
     and to `verify log --against` that the file is whole.
     """
     options.check_catalog(data)
+    _check_target(file, data)
     began = time.monotonic()
     log = open_log(data)
     try:
@@ -80,6 +81,12 @@ def import_log(file: str, data: Path) -> None:
     assert reader.trailer is not None  # `restore` has read to the end
     count, head = reader.trailer.count, reader.trailer.head
     click.echo(_summary("imported", count, head, began), err=True)
+
+
+def _check_target(file: str, data: Path) -> None:
+    """Raise InvalidInput for a target inside the data directory: its files are the catalog."""
+    if file != STANDARD and Path(file).resolve().is_relative_to(data.resolve()):
+        raise InvalidInput(f"{file} is inside the data directory {data}: export to another place")
 
 
 @contextmanager

@@ -58,6 +58,10 @@ def _one(id: str, summary: str) -> Operation:
     )
 
 
+_CONDITIONS = ("If-Match", "If-None-Match")
+"""Headers that say which state of an entity a write is meant for."""
+
+
 def _write(
     id: str,
     summary: str,
@@ -74,7 +78,9 @@ def _write(
         errors=WRITE_ERRORS,
         body=body,
         body_types=(JSON, "application/json-patch+json") if body == "JsonPatch" else (JSON,),
-        takes=tuple(name for name in REQUEST_HEADERS if name != "If-Match" or statuses != (201,)),
+        takes=tuple(
+            name for name in REQUEST_HEADERS if name not in _CONDITIONS or statuses != (201,)
+        ),
         headers=_WRITE_HEADERS,
     )
 

@@ -25,6 +25,10 @@ REQUEST_HEADERS: Mapping[str, Schema] = MappingProxyType(
                 ]
             },
         },
+        "If-None-Match": {
+            "description": "`*`: the write is meant for an entity that does not exist yet.",
+            "schema": {"const": "*"},
+        },
         "Idempotency-Key": {
             "description": "The same request under the same key is answered as the first time.",
             "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH},

@@ -210,17 +210,19 @@ async def _read(request: AnyRequest, media_types: tuple[str, ...]) -> Asked:
     key = request.headers.get("idempotency-key")
     if key is not None and not 1 <= len(key) <= MAX_KEY_LENGTH:
         raise InvalidInput(f"Idempotency-Key must have 1 to {MAX_KEY_LENGTH} characters")
-    condition = request.headers.get("if-match")
-    target = b"%b %b?%b\0%b" % (
+    condition, unless = request.headers.get("if-match"), request.headers.get("if-none-match")
+    target = b"%b %b?%b\0%b\0%b" % (
         request.method.encode(),
         request.scope["raw_path"],
         request.scope["query_string"],
         (condition or "").encode(),
+        (unless or "").encode(),
     )
     context = WriteContext(
         actor=request.user.name,
         request_id=request.scope["state"]["request_id"],
         expected_version=_expected_version(condition),
+        must_exist=_must_exist(condition, unless),
         idempotency_key=key,
     )
     return Asked(target, body, context, request.auth)
@@ -244,6 +246,21 @@ def _expected_version(condition: str | None) -> int | None:
             f'If-Match must be * or the ETag of one version such as W/"0.2", got {condition[:64]!r}'
         )
     return int(match[1]) * 10 + int(match[2])
+
+
+def _must_exist(condition: str | None, unless: str | None) -> bool | None:
+    """What `If-Match` and `If-None-Match: *` say of the entity's existence; None for nothing.
+
+    Raises InvalidInput for both headers together, and for an If-None-Match that is not `*`: a write
+    that depends on its not being at some version is not offered.
+    """
+    if unless is None:
+        return None if condition is None else True
+    if unless.strip() != "*":
+        raise InvalidInput(f"If-None-Match must be *, got {unless[:64]!r}")
+    if condition is not None:
+        raise InvalidInput("only one of If-Match and If-None-Match may be given")
+    return False
 
 
 def _shown(kind: EntityKind, action: Action, access: Access, outcome: Outcome) -> Finished:

@@ -10,6 +10,7 @@ import msgspec
 
 from api.errors import Unauthorized
 from api.refusals import Refusal
+from domain.names import MAX_NAME_LENGTH
 
 _URL_SAFE = bytes.maketrans(b"-_+/=", b"+/   ")
 """To the plain alphabet; what only that has, and padding, becomes something that is refused."""
@@ -115,6 +116,11 @@ def find_roles(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:
     if not all(isinstance(role, str) and role.isprintable() for role in found):
         raise Unauthorized(Refusal.ROLES)  # they will stand in logs
     return tuple(map(sys.intern, found))  # callers share them, and many callers are remembered
+
+
+def is_name(value: object) -> bool:
+    """Whether a value can be the name of a caller, which stands in events, logs and headers."""
+    return isinstance(value, str) and 1 <= len(value) <= MAX_NAME_LENGTH and value.isprintable()
 
 
 def place_claim(claims: dict[str, Any], path: str, value: Any) -> None:

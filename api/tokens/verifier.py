@@ -15,11 +15,10 @@ from api.errors import Unauthorized
 from api.permissions import Principal
 from api.refusals import Refusal
 from api.settings import Settings
-from api.tokens.claims import Claims, find_claim, find_roles, read_token
+from api.tokens.claims import Claims, find_claim, find_roles, is_name, read_token
 from api.tokens.issuers import Issuer, read_issuers
 from api.tokens.key_cache import CachedKeys, start_all
 from api.tokens.keys import ASYMMETRIC, SYMMETRIC, Key, KeySet
-from domain.names import MAX_NAME_LENGTH
 
 MAX_TOKEN_BYTES = 8_192
 """Longer tokens are refused before they are decoded."""
@@ -169,8 +168,6 @@ def _is_signed(token: bytes, key: Key) -> bool:
 
 def _make_principal(claims: dict[str, Any], issuer: Issuer) -> Principal:
     name = find_claim(claims, issuer.name_claim)
-    if not isinstance(name, str) or not 1 <= len(name) <= MAX_NAME_LENGTH:
-        raise Unauthorized(Refusal.NAME)
-    if not name.isprintable():  # it will stand in events, logs and headers
+    if not is_name(name):
         raise Unauthorized(Refusal.NAME)
     return Principal(name, find_roles(claims, issuer.roles_claim))

@@ -287,6 +287,20 @@ def test_stale_version_is_refused(world: Any, service: Any) -> None:
     ) == ("databaseService 'n' does not exist, so has no version")
 
 
+def test_write_is_refused_unless_existence_is_as_required(world: Any, service: Any) -> None:
+    existing, absent = world.context(must_exist=True), world.context(must_exist=False)
+    none = "databaseService 'n' does not exist, so has no version"
+    some = "databaseService 's' exists already"
+    new = {"serviceType": "Mysql"}
+    assert message(world.put, StaleVersion, "databaseService", "n", existing, **new) == none
+    assert message(world.put, StaleVersion, "databaseService", "s", absent, **new) == some
+    add = {"op": "add", "path": "/displayName", "value": "S"}
+    assert message(world.patch, StaleVersion, service, add, context=absent) == some
+    assert message(world.delete, StaleVersion, service, context=absent) == some
+    assert world.put("databaseService", "n", absent, **new).entity.fqn == "n"
+    assert world.patch(service, add, context=existing).entity.version == 2
+
+
 @pytest.mark.parametrize("levels", [60, 500, 100_000])
 def test_deep_values_are_kept_or_refused(world: Any, service: Any, levels: int) -> None:
     world.create("database", "d", service="s")

@@ -30,6 +30,17 @@ def test_token_is_signed_with_a_secret_that_only_its_owner_reads(tmp_path: Path)
     assert len(secret.read_text()) == 64
 
 
+@pytest.mark.parametrize("subject", ["", "two\nlines", "x" * 257])
+def test_token_for_a_name_that_requests_may_not_have_is_refused(
+    tmp_path: Path, subject: str
+) -> None:
+    outcome = catalog("token", "--subject", subject, "--role", "reader", "--data", str(tmp_path))
+    assert outcome.returncode == 2
+    assert outcome.stderr.startswith(
+        "error: --subject must have 1 to 256 printable characters, got "
+    )
+
+
 @pytest.mark.parametrize("made", [True, False])
 def test_token_for_a_directory_without_a_catalog_is_refused(tmp_path: Path, made: bool) -> None:
     directory = tmp_path / "typo"

@@ -40,6 +40,18 @@ def test_moved_log_gives_the_same_read_models(built: Path, tmp_path: Path, name:
     assert sorted(path.name for path in tmp_path.glob("*.new")) == []
 
 
+@pytest.mark.parametrize("name", ["events.db", "secret", "backup.ndjson"])
+def test_export_into_the_data_directory_is_refused(built: Path, name: str) -> None:
+    before = {path.name: path.read_bytes() for path in built.iterdir() if path.is_file()}
+    refused = replay("export", str(built / name), "--data", str(built))
+    assert refused.returncode == 2
+    assert refused.stderr == (
+        f"error: {built / name} is inside the data directory {built}: export to another place\n"
+    )
+    after = {path.name: path.read_bytes() for path in built.iterdir() if path.is_file()}
+    assert after == before
+
+
 def test_log_travels_through_a_pipe(built: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "replay_tool.commands"]
     exported = subprocess.run(
