@@ -1,6 +1,5 @@
 """The application over real stores with its projectors running, asked without a socket."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from api.tokens.minting import mint
 from api.tokens.verifier import TokenVerifier, open_verifier
 from projections.feeding.daemon import ProjectorLock
 from projections.stores import open_stores
+from tests.waiting import until
 
 SECRET = "a secret for tests that is longer than the sixty-four bytes of a SHA-512 key"
 
@@ -90,13 +90,15 @@ class Client:
 
     def search_until(self, found: Callable[[Any], bool], **params: Any) -> Any:
         """The first search answer that satisfies `found`, within 5 seconds."""
-        deadline = time.monotonic() + 5
-        while True:
+        answer = None
+
+        def is_found() -> bool:
+            nonlocal answer
             answer = self.get("/v1/search/query", **params)
-            if found(answer):
-                return answer
-            assert time.monotonic() < deadline, answer
-            time.sleep(0.05)
+            return found(answer)
+
+        until(is_found, seconds=5)
+        return answer
 
 
 @contextmanager

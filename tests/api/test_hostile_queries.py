@@ -21,6 +21,7 @@ from projections.search.index.engine import DEADLINE
 from projections.stores import open_stores
 from tests.api.conftest import Client, running
 from tests.projections.search.language.test_filter_json import json_values
+from tests.waiting import until
 
 QUERY = "/v1/search/query"
 ENTITIES = 400
@@ -38,9 +39,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     load(stores.log, lines(ENTITIES))
     stores.close()
     with running(directory) as client:
-        until = time.monotonic() + 30
-        while client.request("GET", QUERY, params={"q": "*", "size": 0}).status_code == 503:
-            assert time.monotonic() < until
+        nothing = {"q": "*", "size": 0}
+        until(lambda: client.request("GET", QUERY, params=nothing).status_code != 503)
         client.search_until(lambda body: body["hits"]["total"]["value"] == ENTITIES, q="*", size=0)
         yield client
 

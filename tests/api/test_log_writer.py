@@ -4,7 +4,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from api.log_writer import MOST_BYTES, LogWriter
+from tests.waiting import until
 
 FILLING = b"x" * 200
 
@@ -57,13 +58,6 @@ class Reader(threading.Thread):
         """All lines, once the pipe is closed."""
         self.join(30)
         return [json.loads(each) for each in self.received.splitlines()]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_lines_of_several_threads_come_whole_and_in_the_order_of_each(

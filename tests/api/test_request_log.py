@@ -119,25 +119,32 @@ def test_caller_over_its_rate_is_429(tmp_path: Path) -> None:
 
 
 def test_client_that_has_left_is_noticed() -> None:
-    found: list[bool] = []
+    stays: list[bool] = []
+    begun, left = asyncio.Event(), asyncio.Event()
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        found.append(await has_left(receive))
-        await asyncio.sleep(0.2)
-        found.append(await has_left(receive))
+        if scope["path"] == "/stays":
+            for _ in range(5):
+                stays.append(await has_left(receive))
+                await asyncio.sleep(0)
+        else:
+            begun.set()
+            while not await has_left(receive):
+                await asyncio.sleep(0)
+            left.set()
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body"})
 
     async def leave(port: int) -> None:
-        for stays in (True, False):
+        for path in (b"/stays", b"/leaves"):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            if stays:
+            writer.write(b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+            if path == b"/stays":
                 assert (await reader.readline()).startswith(b"HTTP/1.1 204")
             else:
-                await asyncio.sleep(0.1)
+                await begun.wait()
             writer.close()
-        await asyncio.sleep(0.3)
+        await left.wait()
 
     async def serve() -> None:
         protocol = bounded(Edge(Metrics(lambda: 0), AccessLog(LogWriter(2), wanted=False)), 10, 5.0)
@@ -145,9 +152,9 @@ def test_client_that_has_left_is_noticed() -> None:
         server = uvicorn.Server(config)
         with bind("127.0.0.1", 0) as listener:
             serving = asyncio.create_task(server.serve([listener]))
-            await leave(listener.getsockname()[1])
+            await asyncio.wait_for(leave(listener.getsockname()[1]), 30)
             server.should_exit = True
             await serving
 
     asyncio.run(serve())
-    assert found == [False, False, False, True]
+    assert stays == [False] * 5

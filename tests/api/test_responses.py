@@ -21,6 +21,7 @@ class Exchange:
         self.sent: list[Any] = []
         self.reading = asyncio.Event()
         self.left = asyncio.Event()
+        self._begun = asyncio.Event()
         scope: Any = {"type": "http", "method": method}
         self.task = asyncio.create_task(response(scope, self._receive, self._send))
 
@@ -30,6 +31,7 @@ class Exchange:
 
     async def _send(self, message: Any) -> None:
         self.sent.append(message)
+        self._begun.set()
         if message["type"] == "http.response.body":
             await self.reading.wait()
             if not message["more_body"]:
@@ -45,8 +47,7 @@ class Exchange:
 
     async def begins(self) -> None:
         """Until the head is sent."""
-        while not self.sent:
-            await asyncio.sleep(0.001)
+        await self._begun.wait()
 
     @property
     def parts(self) -> list[int]:

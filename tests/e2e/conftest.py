@@ -5,14 +5,15 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 import httpx
 import pytest
+
+from tests.waiting import until
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
@@ -131,16 +132,14 @@ def serving(
 
 def until_ready(server: Server, seconds: float = 60) -> None:
     """Wait until the server is ready and, if the caller may ask, its projections at the head."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
+
+    def is_ready() -> bool:
+        with suppress(httpx.TransportError):
             if server.http.get("/readyz").status_code == 200:
                 answer = server.http.get("/v1/system/projections")
                 assert answer.status_code in (200, 403), answer.text
                 reports = answer.json().get("projections", [])
-                if all(report["lag"] == 0 for report in reports):
-                    return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.05)
-    raise AssertionError("the server did not become ready")
+                return all(report["lag"] == 0 for report in reports)
+        return False
+
+    until(is_ready, seconds=seconds)

@@ -27,6 +27,7 @@ import msgspec
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import RecordedEvent
 from tests.e2e.conftest import catalog, replay
+from tests.waiting import until
 
 WRITERS = 3
 SCHEMA = "crash.db.public"
@@ -121,13 +122,12 @@ class Harness:
                 thread.join(30)
 
     def _await(self, address: str) -> None:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
+        def is_ready() -> bool:
             with suppress(httpx.TransportError):
-                if httpx.get(f"{address}/readyz").status_code == 200:
-                    return
-            time.sleep(0.01)
-        raise AssertionError("the server did not become ready after a kill")
+                return httpx.get(f"{address}/readyz").status_code == 200
+            return False
+
+        until(is_ready)
 
     def _start_load(self, address: str, number: int) -> list[threading.Thread]:
         with httpx.Client(base_url=address, headers=self._headers, timeout=30) as http:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.conftest import catalog
+from tests.waiting import until
 
 TIMEOUT = 2.0
 CONNECTIONS = 200
@@ -97,15 +98,14 @@ def serving(directory: Path, **settings: str) -> Iterator[Serving]:
         assert found is not None, log.read_text()
         token = catalog("token", "--subject", "me", "--role", "admin", "--data", str(directory))
         served = Serving(process, int(found[1]), token.stdout.strip(), log)
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                served.served()
-                break
-            except (OSError, KeyError):
-                # Not listening yet, or the lists are still being built.
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+
+        def serves() -> bool:
+            # Before that it does not listen yet, or the lists are still being built.
+            with suppress(OSError, KeyError):
+                return served.served() >= 0
+            return False
+
+        until(serves)
         log.write_text("")
         yield served
     finally:

@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from tests.e2e.conftest import catalog
 from tests.e2e.raw_server import CONNECTIONS, TIMEOUT, Serving, answer, refusal, serving
+from tests.waiting import until
 
 MANY = 10_000
 
@@ -155,32 +157,36 @@ def test_hostile_26_client_that_leaves_or_does_not_read_stops_the_stream(tmp_pat
     with serving(tmp_path) as server:
         request = server.head("GET", "/v1/dataContracts?limit=1000000")
         whole = 8_000 * 4_000
-        while True:
+
+        def all_are_listed() -> bool:
             status, _, body = server.ask(server.head("GET", "/v1/dataContracts?limit=0"))
-            if status == 200 and body["paging"]["total"] == 8_000:
-                break
-            time.sleep(0.1)
+            return status == 200 and body["paging"]["total"] == 8_000
+
+        until(all_are_listed)
         with server.connect() as leaving:
             leaving.sendall(request)
             assert leaving.recv(1_000).startswith(b"HTTP/1.1 200")
         with server.connect() as stuck:
             stuck.sendall(request)
-            deadline = time.monotonic() + TIMEOUT * 4
-            while len(streams(server)) < 2:
-                assert time.monotonic() < deadline, server.lines()
-                time.sleep(0.1)
+            until(lambda: len(streams(server)) >= 2, seconds=TIMEOUT * 4)
         # One that reads far less than LEAST_RATE is left as well, one that reads more is not.
         for count, size in ((3, 2_000), (4, 500_000)):
             with server.connect() as slow:
                 slow.sendall(request)
-                deadline = time.monotonic() + TIMEOUT * 10
-                while len(streams(server)) < count:
-                    assert slow.recv(size, socket.MSG_WAITALL)
-                    assert time.monotonic() < deadline
-                    time.sleep(0.05)
+                # The time between two questions is the client's pace.
+                ended = partial(ends, server, slow, size, count)
+                until(ended, seconds=TIMEOUT * 10, every=0.05)
 
     assert [each["status"] for each in streams(server)] == [200] * 4
     assert [each["bytes"] > whole for each in streams(server)] == [False, False, False, True]
+
+
+def ends(server: Serving, client: socket.socket, size: int, count: int) -> bool:
+    """Whether so many streams have ended; while they have not, the client reads on."""
+    if len(streams(server)) < count:
+        assert client.recv(size, socket.MSG_WAITALL)
+        return False
+    return True
 
 
 def streams(server: Serving) -> list[dict[str, Any]]:
@@ -208,7 +214,8 @@ def test_log_has_a_line_for_each_request_and_no_secret(tmp_path: Path) -> None:
         status, headers, _ = server.ask(head + body)
         assert (status, headers["x-request-id"]) == (201, "mine-7")
         server.ask(b"GET /" + server.token.encode() + b" HTTP/x\r\n\r\n")
-        time.sleep(0.2)
+        server.ask(server.head("GET", "/healthz", X_Request_Id="last"))
+        until(lambda: any(line.get("request_id") == "last" for line in server.lines()))
         text = server.log.read_text()
         lines = server.lines()
 

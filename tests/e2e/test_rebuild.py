@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import httpx
 import pytest
 
 from tests.e2e.conftest import Server, catalog, replay, serving
+from tests.waiting import until
 
 
 def contract_parents(server: Server) -> None:
@@ -79,7 +79,8 @@ def test_rebuild_and_rollback_under_writes_fail_no_request_and_serve_nothing_sta
         with Traffic(server, 3) as traffic:
             runs = []
             for command in (("rebuild", "--force"), ("rollback",), ("rebuild", "--force")):
-                time.sleep(0.3)
+                begun = traffic.written
+                until(lambda begun=begun: traffic.written > begun + 5 or traffic.failed)
                 runs.append(replay(*command, "--json", "--data", str(tmp_path)))
             nothing = replay("rebuild", "--data", str(tmp_path))
         assert [run.returncode for run in runs] == [0, 0, 0], runs

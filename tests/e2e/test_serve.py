@@ -3,7 +3,8 @@
 import os
 import signal
 import threading
-import time
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import httpx
 import pytest
 
 from tests.e2e.conftest import Server, catalog, serving
+from tests.waiting import until
 
 
 def make_schema(server: Server) -> str:
@@ -38,10 +40,12 @@ def test_server_shows_a_write_in_the_next_list_and_in_search(tmp_path: Path, wor
                 server.http.base_url.join("/v1/tables?limit=0"), headers=server.http.headers
             )
             assert fresh.json()["paging"]["total"] == number + 1
-        written = time.monotonic()
-        while server.get("/v1/search/query", q="orders_19")["hits"]["total"]["value"] == 0:
-            assert time.monotonic() - written < 1.0 + 1.0 * (workers > 1)
-            time.sleep(0.02)
+
+        def is_found() -> bool:
+            found = server.get("/v1/search/query", q="orders_19")
+            return found["hits"]["total"]["value"] > 0
+
+        until(is_found, seconds=1.0 + 1.0 * (workers > 1))
         assert server.stop() == 0
 
 
@@ -53,15 +57,15 @@ def test_server_with_workers_survives_the_death_of_one_process(tmp_path: Path) -
         assert len(victims) == 3
         for victim in victims:
             os.kill(int(victim), signal.SIGKILL)
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                make_table(server, f"t{time.monotonic_ns()}")
-                if server.get("/v1/tables", limit=0)["paging"]["total"] > 0:
-                    break
-            except (httpx.TransportError, AssertionError):
-                assert time.monotonic() < deadline
-                time.sleep(0.1)
+        names = (f"t{number}" for number in count())
+
+        def writes_are_listed() -> bool:
+            with suppress(httpx.TransportError, AssertionError):
+                make_table(server, next(names))
+                return server.get("/v1/tables", limit=0)["paging"]["total"] > 0
+            return False
+
+        until(writes_are_listed, seconds=20)
 
 
 def test_acknowledged_writes_survive_kill_9(tmp_path: Path) -> None:
@@ -82,8 +86,7 @@ def test_acknowledged_writes_survive_kill_9(tmp_path: Path) -> None:
         writers = [threading.Thread(target=write, args=(prefix,)) for prefix in "abc"]
         for writer in writers:
             writer.start()
-        while len(acknowledged) < 30:
-            time.sleep(0.01)
+        until(lambda: len(acknowledged) >= 30)
         server.process.kill()
         stop.set()
         for writer in writers:
@@ -144,9 +147,6 @@ def test_workers_do_not_outlive_their_supervisor(tmp_path: Path) -> None:
         children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
         orphans = [int(child) for child in children.read_text().split()]
         server.process.kill()
-        deadline = time.monotonic() + 20
-        while any(Path(f"/proc/{orphan}").exists() for orphan in orphans):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        until(lambda: not any(Path(f"/proc/{one}").exists() for one in orphans), seconds=20)
 
     assert len(orphans) == 3

@@ -3,7 +3,6 @@
 import gzip
 import json
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 from domain.registry import KINDS
 from tests.e2e.conftest import SHARED, Server, catalog, needs_shared_catalogs, serving
+from tests.waiting import until
 
 pytestmark = [needs_shared_catalogs, pytest.mark.xdist_group("shared")]
 
@@ -136,8 +136,7 @@ def test_walk_sees_each_contract_once_while_others_change(
     disturber = threading.Thread(target=disturb)
     disturber.start()
     try:
-        while changes["made"] < 3:
-            time.sleep(0.01)
+        until(lambda: changes["made"] >= 3)
         forward = list(walk(server, "after", server.get("/v1/dataContracts", limit=7)))
         backward = list(walk(server, "before", forward[-1]))
     finally:

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import pytest
 
 from projections.feeding.daemon import is_projected
 from tests.e2e.conftest import catalog, replay
+from tests.waiting import until
 
 SOON = 14.0
 """Seconds: 8 for a batch under way at most, and some for a machine that is busy."""
@@ -37,12 +38,14 @@ def starting(directory: Path, workers: int) -> Iterator[subprocess.Popen[bytes]]
         process.communicate()
 
 
-def until(process: subprocess.Popen[bytes], moment: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not moment():
+def until_file(process: subprocess.Popen[bytes], path: Path) -> None:
+    """Wait until a process that has just been started makes a file."""
+
+    def is_made() -> bool:
         assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+        return path.exists()
+
+    until(is_made, every=0.001)
 
 
 def ended(process: subprocess.Popen[bytes], directory: Path) -> tuple[int, list[str]]:
@@ -61,7 +64,7 @@ def test_signal_during_the_start_is_not_lost(
     tmp_path: Path, moment: str, workers: int, number: signal.Signals
 ) -> None:
     with starting(tmp_path / "d", workers) as process:
-        until(process, (tmp_path / "d" / moment).exists)
+        until_file(process, tmp_path / "d" / moment)
         os.killpg(process.pid, number)
 
         assert ended(process, tmp_path / "d") == (0, [])
@@ -99,7 +102,7 @@ def test_signal_during_the_first_build_interrupts_it(
     directory.mkdir()
     (directory / "events.db").write_bytes((imported / "events.db").read_bytes())
     with starting(directory, workers) as process:
-        until(process, (directory / moment).exists)
+        until_file(process, directory / moment)
         process.terminate()
 
         assert ended(process, directory) == (0, [])

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from tests.e2e.conftest import Server, serving
+from tests.waiting import until
 
 TIMEOUT = 4.0
 
@@ -55,13 +56,6 @@ def family(directory: Path, **environment: str) -> Iterator[Family]:
         ) as server,
     ):
         yield Family(server, file)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def write(server: Server, name: str) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from tests.api.tokens.made import (
     sign_raw,
 )
 from tests.e2e.conftest import Server, catalog, serving
+from tests.waiting import until
 
 REFUSAL = {
     "code": 401,
@@ -188,9 +188,7 @@ def test_access_log_tells_why_a_token_was_refused(guarded: Guarded) -> None:
             line["request_id"]: line["reason"] for line in lines if line.get("request_id") in ids
         }
 
-    deadline = time.monotonic() + 10
-    while len(logged()) < len(ids) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: len(logged()) == len(ids))
     assert logged() == ids
 
 

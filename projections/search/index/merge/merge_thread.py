@@ -8,7 +8,7 @@ import structlog
 
 log = structlog.get_logger("catalog.search")
 
-_RETRY = 10.0
+RETRY = 10.0
 """Seconds after a failed merge before the next one is tried."""
 _PATIENCE = 60.0
 """Seconds that closing waits at most; a merge that is cut off leaves no more than a file."""
@@ -66,7 +66,7 @@ class MergeThread:
                 pass
             except Exception:
                 log.exception("segments of the search index could not be merged; tried again later")
-                self._retry_at = time.monotonic() + _RETRY
+                self._retry_at = time.monotonic() + RETRY
                 self._again = False
             with self._guard:
                 if self._stopped or not self._again:

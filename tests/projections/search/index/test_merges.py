@@ -139,7 +139,7 @@ class BesideMerges(Directory):
 
 
 def test_merge_that_fails_loses_nothing_and_is_repeated(tmp_path, monkeypatch):
-    monkeypatch.setattr(merge_thread, "_RETRY", 0.0)
+    monkeypatch.setattr(merge_thread, "RETRY", 0.0)
     fails = threading.Event()
     fails.set()
 

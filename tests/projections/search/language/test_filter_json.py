@@ -311,11 +311,11 @@ def test_parse_names_the_clause_and_its_place(clause, message):
     ],
 )
 def test_parse_refuses_hostile_json_quickly(data, message):
-    started = time.perf_counter()
+    started = time.thread_time()
     with pytest.raises(InvalidInput) as raised:
         parse(data)
     assert message in raised.value.message
-    assert time.perf_counter() - started < 0.05
+    assert time.thread_time() - started < 0.05
 
 
 def test_parse_refuses_clauses_nested_too_deeply():
@@ -397,7 +397,7 @@ def test_simple_query_string_is_never_an_error(text, field):
 @settings(max_examples=20)
 @given(st.sampled_from([b'{"bool":', b'["', b"\\", b'"\\"', b"9", b"[]", b"\xf0", b'{"a":1},']))
 def test_parse_refuses_a_megabyte_quickly(piece):
-    started = time.perf_counter()
+    started = time.thread_time()
     with pytest.raises(InvalidInput):
         parse(piece * (1_000_000 // len(piece)))
-    assert time.perf_counter() - started < 0.05
+    assert time.thread_time() - started < 0.05

@@ -328,10 +328,10 @@ def test_parse_of_any_text_gives_a_tree_or_an_error(text):
     st.sampled_from(["a ", "(", '"', "a:", "NOT ", "\\", "[", "/a", "a OR ", "\ud800", "^", "-"])
 )
 def test_parse_refuses_a_megabyte_quickly(piece):
-    started = time.perf_counter()
+    started = time.thread_time()
     with pytest.raises(InvalidInput):
         parse(piece * (1_000_000 // len(piece)))
-    assert time.perf_counter() - started < 0.05
+    assert time.thread_time() - started < 0.05
 
 
 @settings(max_examples=40, deadline=None)
@@ -339,10 +339,10 @@ def test_parse_refuses_a_megabyte_quickly(piece):
     st.sampled_from(["a ", "(", '"', "a:", "NOT ", "!", "[", "/a", "a OR ", "a~", "*a", "-", "+!"])
 )
 def test_parse_of_the_longest_text_is_quick(piece):
-    started = time.perf_counter()
+    started = time.thread_time()
     with contextlib.suppress(InvalidInput):
         parse((piece * 1_024)[:1_024])
-    assert time.perf_counter() - started < 0.05
+    assert time.thread_time() - started < 0.05
 
 
 def test_parse_with_lenient_fields_drops_what_a_field_cannot_hold():
