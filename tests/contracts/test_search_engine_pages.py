@@ -135,6 +135,15 @@ def test_values_of_no_hit_are_refused(tables: SearchEngine, after: tuple[str | i
         tables.search(EngineQuery(tree=MatchAll(), sort=Sort("version"), search_after=after))
 
 
+def test_page_goes_on_after_values_that_are_texts(tables: SearchEngine) -> None:
+    sort = Sort("version", descending=True)
+    first, *rest = tables.search(EngineQuery(tree=MatchAll(), sort=sort)).hits
+    after = tuple(str(value) for value in first.sort)
+    assert after == ("1.0", "c", "c")
+    query = EngineQuery(tree=MatchAll(), sort=sort, search_after=after)
+    assert tables.search(query).hits == tuple(rest)
+
+
 class Clock:
     """A clock that goes on by a second whenever the objects of an entity are read."""
 

@@ -1,0 +1,138 @@
+"""Tests speak to what is public, wait for what they mean, and hold work, not moments of a clock."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+SLEEPS = {
+    "waiting.py": "the one place where a condition is asked for again and again",
+    "api/tokens/jwks_server.py": "an identity provider that is slow",
+    "e2e/crash.py": "a server is killed at a random moment",
+    "e2e/test_hostile_connections.py": "a client that sends its request in drops",
+    "e2e/test_stopping.py": "a signal that comes so long after the start",
+    "e2e/test_supervision.py": "processes that are suspended for so long",
+    "projections/search/index/test_index_crash.py": "a writer is killed at a random moment",
+}
+"""The files that may let time pass, and what the passing of time means there."""
+BOUNDS = {"projections/search/index/test_phrases.py": {"_CHUNK", "_INTERVALS"}}
+"""Private bounds that a file lowers, so that small data reaches them."""
+CLOCKS = ("time", "monotonic", "perf_counter")
+SHORTEST = 0.05
+"""Seconds of wall-clock time of which a busy machine takes more, whatever a test does."""
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.endswith("__") and name.strip("_") != ""
+
+
+def called(node: ast.AST) -> str:
+    """The last part of the name of what is called; empty when it is no call of a name."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name):
+        return node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id
+    return ""
+
+
+def private_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Private names of others that are asked for, patched or imported: line and name."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self" | "cls")):
+                pass
+            case ast.Attribute(attr=name) if is_private(name):
+                yield node.lineno, name
+            case ast.Call(args=arguments) if called(node) in ("setattr", "getattr", "delattr"):
+                for each in arguments[:2]:
+                    if isinstance(each, ast.Constant) and isinstance(each.value, str):
+                        parts = each.value.split(".")
+                        yield from ((node.lineno, part) for part in parts if is_private(part))
+            case ast.ImportFrom(names=names):
+                yield from ((node.lineno, each.name) for each in names if is_private(each.name))
+
+
+def sleeps(tree: ast.Module) -> Iterator[int]:
+    """Lines in which time passes; `sleep(0)` only lets others have their turn."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and called(node) == "sleep":
+            given = node.args[0] if node.args else None
+            if not (isinstance(given, ast.Constant) and given.value == 0):
+                yield node.lineno
+
+
+def short_times(tree: ast.Module) -> Iterator[int]:
+    """Lines that compare a wall clock's time with less than can be held to."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            parts = [node.left, *node.comparators]
+            short = [
+                part
+                for part in parts
+                if isinstance(part, ast.Constant)
+                and isinstance(part.value, int | float)
+                and 0 < part.value <= SHORTEST
+            ]
+            if short and any(called(inner) in CLOCKS for inner in ast.walk(node)):
+                yield node.lineno
+
+
+FILES = {path.relative_to(TESTS).as_posix(): path for path in sorted(TESTS.rglob("*.py"))}
+TREES = {name: ast.parse(path.read_text()) for name, path in FILES.items()}
+
+
+def test_tests_use_no_private_names() -> None:
+    assert [
+        (name, line, used)
+        for name, tree in TREES.items()
+        for line, used in private_names(tree)
+        if used not in BOUNDS.get(name, ())
+    ] == []
+
+
+def test_tests_sleep_only_where_the_passing_of_time_is_meant() -> None:
+    assert {name for name, tree in TREES.items() if any(sleeps(tree))} == set(SLEEPS)
+
+
+def test_tests_hold_no_short_wall_clock_times() -> None:
+    assert [(name, line) for name, tree in TREES.items() for line in short_times(tree)] == []
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("engine._merger.wait()", ["_merger"]),
+        ("monkeypatch.setattr(phrases, '_CHUNK', 1)", ["_CHUNK"]),
+        ("monkeypatch.setattr('domain.history._kept', 1)", ["_kept"]),
+        ("getattr(engine, '_current')", ["_current"]),
+        ("from domain.history import _kept", ["_kept"]),
+        ("self._left = cls._made = engine.__doc__, hit['_id']", []),
+    ],
+)
+def test_private_name_is_noticed(source: str, names: list[str]) -> None:
+    assert [name for _, name in private_names(ast.parse(source))] == names
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("time.sleep(0.1)", [1]),
+        ("async def f():\n    await asyncio.sleep(delay)", [2]),
+        ("from time import sleep\nsleep(1)", [2]),
+        ("async def f():\n    await asyncio.sleep(0)", []),
+    ],
+)
+def test_sleep_is_noticed(source: str, lines: list[int]) -> None:
+    assert list(sleeps(ast.parse(source))) == lines
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("assert time.perf_counter() - started < 0.05", [1]),
+        ("assert time.monotonic() - started < 2", []),
+        ("assert time.thread_time() - started < 0.05", []),
+    ],
+)
+def test_short_wall_clock_time_is_noticed(source: str, lines: list[int]) -> None:
+    assert list(short_times(ast.parse(source))) == lines
