@@ -5,12 +5,12 @@ A line is one entity, parents before children:
 PUT. An `id` is kept when the entity is new. What the log has already stores no event.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
 
-from domain import history, json_input, payloads
+from domain import json_input, payloads
 from domain.commands import ChangeEntity
 from domain.entity import Entity, decide
 from domain.errors import (
@@ -21,11 +21,11 @@ from domain.errors import (
     StoreUnavailable,
     shown,
 )
-from domain.event_store.claims import claim_of
-from domain.event_store.port import Claim, EventStore, RecordedEvent, StreamSpan
-from domain.events import Body, EntityCreated, EntityRestored, Event
+from domain.event_store.port import EventStore, RecordedEvent
+from domain.events import EntityCreated, EntityRestored, Event
 from domain.hierarchy import expectations
 from domain.ids import new_id, parse_id
+from domain.import_lookups import ImportNames, StatesAhead
 from domain.kinds import EntityKind
 from domain.planning import record
 from domain.registry import KINDS
@@ -35,7 +35,6 @@ BATCH_LINES = 1_000
 """The most lines in one transaction."""
 BATCH_BYTES = 16_000_000
 """Bytes of lines at which a transaction ends, although it has fewer."""
-_CACHED = 100_000
 
 Line = tuple[int, bytes]
 """Line number, from 1, and its bytes."""
@@ -79,109 +78,6 @@ class ImportStopped(StoreUnavailable):
         """The number of the last line before which, and with which, every good line is stored."""
 
 
-_INHERITED = frozenset(key for kind in KINDS.values() for key in kind.inherits)
-
-
-def _inheritable(entity: Entity) -> Body:
-    """The part of a parent's body that its children may take over."""
-    return {key: raw for key, raw in entity.body.items() if key in _INHERITED}
-
-
-class _Names:
-    """Claims and parents' bodies: those on their way into the log before those in it."""
-
-    def __init__(self, store: EventStore) -> None:
-        self._store = store
-        self._by_name: dict[tuple[str, str], Claim] = {}
-        self._by_id: dict[str, Claim] = {}
-        self._bodies: dict[str, Body] = {}
-        self._free: set[tuple[str, str] | str] = set()
-
-    def foresee(self, names: Iterable[tuple[str, str]], ids: Iterable[str]) -> None:
-        """Look names and ids up together; those that nobody has stay so until the next append."""
-        self._free.clear()
-        new_names = {key for key in names if key not in self._by_name}
-        new_ids = {key for key in ids if key not in self._by_id}
-        self._keep(self._store.claims(names=new_names, ids=new_ids))
-        free_ids = [key for key in new_ids if key not in self._by_id]
-        purged = self._store.streams([StreamSpan(key, upto=1) for key in free_ids])
-        self._free.update(key for key in new_names if key not in self._by_name)
-        self._free.update(free_ids)
-        self._free.difference_update(recorded.entity_id for recorded in purged)
-
-    def is_used(self, entity_id: str) -> bool:
-        """Whether some entity has this id, had it until it was purged, or is about to have it."""
-        if entity_id in self._by_id:
-            return True
-        return entity_id not in self._free and any(self._store.stream(entity_id, upto=1))
-
-    def claims(
-        self, *, names: Collection[tuple[str, str]] = (), ids: Collection[str] = ()
-    ) -> list[Claim]:
-        """Who holds these qualified names, or is about to, and what names these entities hold."""
-        new_names = [key for key in names if key not in self._by_name and key not in self._free]
-        new_ids = [key for key in ids if key not in self._by_id and key not in self._free]
-        if new_names or new_ids:
-            self._keep(self._store.claims(names=new_names, ids=new_ids))
-        held = [self._by_name[key] for key in names if key in self._by_name]
-        return held + [self._by_id[key] for key in ids if key in self._by_id]
-
-    def holder(self, kind: str, fqn: str) -> Claim | None:
-        """Who holds a qualified name, or is about to."""
-        return next(iter(self.claims(names=[(kind, fqn)])), None)
-
-    def _keep(self, claims: Iterable[Claim]) -> None:
-        for claim in claims:
-            self._by_name[claim.kind, claim.fqn] = self._by_id[claim.id] = claim
-
-    def body(self, entity_id: str) -> Body:
-        """The body of a parent."""
-        if entity_id not in self._bodies:
-            entity = history.state(self._store, entity_id)
-            assert entity is not None
-            self._bodies[entity_id] = _inheritable(entity)
-        return self._bodies[entity_id]
-
-    def expect(self, entity: Entity) -> None:
-        """Count on an entity that the next append will create or restore."""
-        self._keep([claim_of(entity)])
-        self._bodies[entity.id] = _inheritable(entity)
-
-    def trim(self) -> None:
-        """Keep memory bounded; only right after an append, when the store knows everything."""
-        if len(self._by_id) > _CACHED:
-            self.forget()
-
-    def forget(self) -> None:
-        """Look everything up afresh."""
-        self._free.clear()
-        self._by_name.clear()
-        self._by_id.clear()
-        self._bodies.clear()
-
-
-class _StatesAhead:
-    """States of the entities that the lines of a batch name, read together in their order.
-
-    No more is held than one read of the log, however large the entities are.
-    """
-
-    def __init__(self, store: EventStore, entity_ids: Iterable[str]) -> None:
-        self._store = store
-        self._waiting = dict.fromkeys(entity_ids)
-        self._states = history.folded(store.streams([StreamSpan(one) for one in self._waiting]))
-
-    def get(self, entity_id: str) -> Entity | None:
-        """The newest state of an entity; those before it in the order are passed over."""
-        if entity_id not in self._waiting:
-            return history.state(self._store, entity_id)
-        for state, _ in self._states:
-            del self._waiting[state.id]
-            if state.id == entity_id:
-                return state
-        return None
-
-
 class BulkImport:
     """Feeds lines into the log; one transaction for each call of `load`."""
 
@@ -197,7 +93,7 @@ class BulkImport:
         self._context = context
         self._now = now
         self._make_id = make_id
-        self._names = _Names(store)
+        self._names = ImportNames(store)
 
     def load(self, lines: list[Line]) -> Batch:
         """Import the lines in one transaction; when another writer interferes, one by one.
@@ -234,7 +130,7 @@ class BulkImport:
         named = [(kind.name, fqn) for _, (kind, _, fqn, _) in entities if fqn is not None]
         self._names.foresee(named, (made for _, (_, made, _, _) in entities if made is not None))
         held = self._names.claims(names=named)
-        ahead = _StatesAhead(self._store, (claim.id for claim in held))
+        ahead = StatesAhead(self._store, (claim.id for claim in held))
         for number, entity in entities:
             try:
                 state, entity_id, decided = self._decide(entity, touched, ahead, batch)
@@ -258,7 +154,7 @@ class BulkImport:
         return batch
 
     def _decide(
-        self, line: "_Line", touched: dict[str, Entity], ahead: _StatesAhead, batch: Batch
+        self, line: "_Line", touched: dict[str, Entity], ahead: StatesAhead, batch: Batch
     ) -> tuple[Entity | None, str, list[Event]]:
         """The state before a line, the id of its entity, and the events; counts what it does.
 
@@ -300,7 +196,7 @@ class BulkImport:
         return state, entity_id, decided
 
     def _state(
-        self, kind: str, fqn: str, touched: dict[str, Entity], ahead: _StatesAhead
+        self, kind: str, fqn: str, touched: dict[str, Entity], ahead: StatesAhead
     ) -> Entity | None:
         claim = self._names.holder(kind, fqn)
         if claim is None:

@@ -1,0 +1,121 @@
+"""What the lines of an import refer to: names, parents and states, looked up for many at once."""
+
+from collections.abc import Collection, Iterable
+
+from domain import history
+from domain.entity import Entity
+from domain.event_store.claims import claim_of
+from domain.event_store.port import Claim, EventStore, StreamSpan
+from domain.events import Body
+from domain.registry import KINDS
+
+MAX_REMEMBERED = 100_000
+"""Entities whose names are remembered between two transactions of an import."""
+
+_INHERITED = frozenset(key for kind in KINDS.values() for key in kind.inherits)
+
+
+def _inheritable(entity: Entity) -> Body:
+    """The part of a parent's body that its children may take over."""
+    return {key: raw for key, raw in entity.body.items() if key in _INHERITED}
+
+
+class ImportNames:
+    """Claims, and bodies of parents: those on their way into the log before those in it."""
+
+    def __init__(self, store: EventStore) -> None:
+        self._store = store
+        self._by_name: dict[tuple[str, str], Claim] = {}
+        self._by_id: dict[str, Claim] = {}
+        self._bodies: dict[str, Body] = {}
+        self._free: set[tuple[str, str] | str] = set()
+
+    def foresee(self, names: Iterable[tuple[str, str]], ids: Iterable[str]) -> None:
+        """Look names (pairs of kind and qualified name) and ids up together.
+
+        Those that nobody has count as free until the next call. Raises StoreUnavailable.
+        """
+        self._free.clear()
+        new_names = {key for key in names if key not in self._by_name}
+        new_ids = {key for key in ids if key not in self._by_id}
+        self._keep(self._store.claims(names=new_names, ids=new_ids))
+        free_ids = [key for key in new_ids if key not in self._by_id]
+        purged = self._store.streams([StreamSpan(key, upto=1) for key in free_ids])
+        self._free.update(key for key in new_names if key not in self._by_name)
+        self._free.update(free_ids)
+        self._free.difference_update(recorded.entity_id for recorded in purged)
+
+    def is_used(self, entity_id: str) -> bool:
+        """Whether some entity has this id, had it until it was purged, or is about to have it."""
+        if entity_id in self._by_id:
+            return True
+        return entity_id not in self._free and any(self._store.stream(entity_id, upto=1))
+
+    def claims(
+        self, *, names: Collection[tuple[str, str]] = (), ids: Collection[str] = ()
+    ) -> list[Claim]:
+        """Who holds these qualified names, or is about to, and what names these entities hold."""
+        new_names = [key for key in names if key not in self._by_name and key not in self._free]
+        new_ids = [key for key in ids if key not in self._by_id and key not in self._free]
+        if new_names or new_ids:
+            self._keep(self._store.claims(names=new_names, ids=new_ids))
+        held = [self._by_name[key] for key in names if key in self._by_name]
+        return held + [self._by_id[key] for key in ids if key in self._by_id]
+
+    def holder(self, kind: str, fqn: str) -> Claim | None:
+        """Who holds a qualified name, or is about to."""
+        return next(iter(self.claims(names=[(kind, fqn)])), None)
+
+    def _keep(self, claims: Iterable[Claim]) -> None:
+        for claim in claims:
+            self._by_name[claim.kind, claim.fqn] = self._by_id[claim.id] = claim
+
+    def body(self, entity_id: str) -> Body:
+        """What children may take over of the body of a parent, which must exist."""
+        if entity_id not in self._bodies:
+            entity = history.state(self._store, entity_id)
+            assert entity is not None
+            self._bodies[entity_id] = _inheritable(entity)
+        return self._bodies[entity_id]
+
+    def expect(self, entity: Entity) -> None:
+        """Count on an entity that the next append will create or restore."""
+        self._keep([claim_of(entity)])
+        self._bodies[entity.id] = _inheritable(entity)
+
+    def trim(self) -> None:
+        """Forget all that is remembered when that is more than MAX_REMEMBERED entities.
+
+        Only right after an append, when the store knows everything.
+        """
+        if len(self._by_id) > MAX_REMEMBERED:
+            self.forget()
+
+    def forget(self) -> None:
+        """Forget all that is remembered, so that it is looked up again."""
+        self._free.clear()
+        self._by_name.clear()
+        self._by_id.clear()
+        self._bodies.clear()
+
+
+class StatesAhead:
+    """States of the entities that the lines of a batch name, read together in their order.
+
+    No more is held than one read of the log, however large the entities are.
+    """
+
+    def __init__(self, store: EventStore, entity_ids: Iterable[str]) -> None:
+        self._store = store
+        self._waiting = dict.fromkeys(entity_ids)
+        self._states = history.folded(store.streams([StreamSpan(one) for one in self._waiting]))
+
+    def get(self, entity_id: str) -> Entity | None:
+        """The newest state of an entity; those before it in the order are passed over."""
+        if entity_id not in self._waiting:
+            return history.state(self._store, entity_id)
+        for state, _ in self._states:
+            del self._waiting[state.id]
+            if state.id == entity_id:
+                return state
+        return None
