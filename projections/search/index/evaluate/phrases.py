@@ -1,20 +1,23 @@
 """Words next to each other: positions of many documents compared at once."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.index.evaluate.segments import DocIds, SegmentView
 from projections.search.index.evaluate.term_results import Postings
-from projections.search.index.format.arrays import ranges
+from projections.search.index.format.arrays import ranges, starts
 
 _CHUNK = 20_000
-"""Documents compared at a time."""
+"""Documents, one for each different word of the phrase, whose positions are looked at together."""
+_INTERVALS = 1 << 16
+"""Places of the phrase that are compared with a word without a look at the clock."""
 _MANY = 4
 """Documents are looked up through a mask if they are more than one in so many of the term's."""
-_ROOM = 32
-"""Bits of a position beside the number of a document."""
+_BEYOND = np.int64(1 << 40)
+"""Further than any position, or as far before the first one with a minus."""
 
 
 def together(
@@ -27,20 +30,27 @@ def together(
 ) -> DocIds:
     """The documents in which the terms follow each other, moved by `slop` places at most in all.
 
-    `numbers` are the terms in their order, `postings` theirs; a term may come twice.
+    `numbers` are the terms in their order, `postings` theirs; a term may come twice. `check` is
+    called between steps of bounded work and memory, and raises when the time is up.
     """
-    rarest = sorted(dict(zip(numbers, postings, strict=True)).values(), key=lambda p: p.count)
-    ids = rarest[0].ids()
-    for other in rarest[1:]:
-        ids = ids.compress(other.present(ids))
-    matching: list[DocIds] = []
-    join = _near if slop else _adjacent
-    for begin in range(0, len(ids), _CHUNK):
+    terms = dict(zip(numbers, postings, strict=True))
+    rarest, *others = sorted(terms.values(), key=lambda each: each.count)
+    ids = rarest.ids()
+    for other in others:
         check()
-        chunk = ids[begin : begin + _CHUNK]
-        lists = {n: _Positions(view, field, n, chunk) for n in dict.fromkeys(numbers)}
-        matching.append(chunk.compress(join([lists[number] for number in numbers], slop)))
-    return np.concatenate(matching) if matching else ids
+        ids = ids.compress(other.present(ids))
+    matching = [ids[:0]]
+    step = max(1, _CHUNK // len(terms))
+    for begin in range(0, len(ids), step):
+        chunk = ids[begin : begin + step]
+        lists: dict[int, _Positions] = {}
+        for number in terms:
+            check()
+            lists[number] = _Positions(view, field, number, chunk)
+        words = _in_order([lists[number] for number in numbers])
+        holds = _near(words, slop, check) if slop else _adjacent(words, check)
+        matching.append(chunk.compress(holds))
+    return np.concatenate(matching)
 
 
 class _Positions:
@@ -59,65 +69,132 @@ class _Positions:
             places = np.flatnonzero(wanted.take(postings))
         else:
             places = postings.searchsorted(ids)
-        starts = inverted.position_starts[where.start : where.stop + 1]
-        self._begins = starts.take(places)
-        self.sizes = starts.take(places + 1) - self._begins
-        """How many positions each document has."""
+        begins = inverted.position_starts[where.start : where.stop + 1]
+        self._begins = begins.take(places)
+        self._ends = begins.take(places + 1)
+        self._sizes = self._ends - self._begins
+        self.size = len(ids)
+        """How many documents there are."""
+        self.count = int(self._sizes.sum())
+        """How many positions there are in all documents."""
 
-    def all(self) -> NDArray[np.int32]:
-        """The positions of all documents, ascending in each."""
-        return self._positions.take(ranges(self._begins, self.sizes))
+    def pieces(self, size: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.int32]]]:
+        """All positions in order, so many at a time, each with the number of its document."""
+        in_order = starts(self._sizes)
+        for low in range(0, self.count, size):
+            high = min(low + size, self.count)
+            first = int(in_order.searchsorted(low, "right")) - 1
+            after = int(in_order.searchsorted(high))
+            places = np.clip(in_order[first : after + 1], low, high)
+            begins = self._begins[first:after] + places[:-1] - in_order[first:after]
+            sizes = np.diff(places)
+            yield (
+                np.repeat(np.arange(first, after), sizes),
+                self._positions.take(ranges(begins, sizes)),
+            )
 
-    def hold(self, documents: NDArray[np.intp], wanted: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Whether each of the documents has the position wanted in it, by halving."""
+    def last(self, documents: NDArray[np.intp], limits: NDArray[Any]) -> NDArray[np.int64]:
+        """Where the last position up to the limit is in each document, by halving.
+
+        That is the place of its first position where all are beyond the limit.
+        """
         at = self._begins.take(documents)
-        last = at + (self.sizes.take(documents) - 1)
+        last = self._ends.take(documents) - 1
         step = 1 << int((last - at).max(initial=0)).bit_length() >> 1
         while step:
             wide = np.flatnonzero(last - at >= step)
             further = at.take(wide) + step
-            before = self._positions.take(further) <= wanted.take(wide)
+            before = self._positions.take(further) <= limits.take(wide)
             at[wide.compress(before)] = further.compress(before)
             step >>= 1
-        return np.equal(self._positions.take(at), wanted)
+        return at
+
+    def hold(self, documents: NDArray[np.intp], wanted: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Whether each of the documents has the position wanted in it."""
+        return np.equal(self._positions.take(self.last(documents, wanted)), wanted)
+
+    def around(
+        self, documents: NDArray[np.intp], limits: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The last position up to the limit and the first one after it, in each document.
+
+        `-_BEYOND` and `_BEYOND` stand for positions that there are not.
+        """
+        at = self.last(documents, limits)
+        reached = self._positions.take(at)
+        within = reached <= limits
+        following = at + within
+        least = np.minimum(following, self._ends.take(documents) - 1)
+        after = np.where(least == following, self._positions.take(least), _BEYOND)
+        return np.where(within, reached, -_BEYOND), after
 
 
-def _adjacent(parts: Sequence[_Positions], _slop: int) -> NDArray[np.bool_]:
-    """Whether the parts follow each other: each place of the fewest is looked up in the others."""
-    first, *others = sorted(enumerate(parts), key=lambda part: int(part[1].sizes.sum()))
-    shift, part = first
-    documents = np.repeat(np.arange(len(part.sizes)), part.sizes)
-    begins = part.all() - np.int32(shift)
-    for shift, part in others:
-        held = part.hold(documents, begins + np.int32(shift))
-        documents, begins = documents.compress(held), begins.compress(held)
-    matching = np.zeros(len(part.sizes), np.bool_)
-    matching[documents] = True
+_Words = Sequence[tuple[int, _Positions]]
+"""The words of a phrase, each with its place in the phrase."""
+
+
+def _in_order(parts: Sequence[_Positions]) -> _Words:
+    """The words in the order in which they are looked for: first the one with fewest positions.
+
+    Of words with as many positions those go first that are far from that one: in most documents
+    the phrase has no room, which they find out.
+    """
+    words = list(enumerate(parts))
+    first = min(words, key=lambda word: word[1].count)
+    words.sort(key=lambda word: (word[1].count, -abs(word[0] - first[0])))
+    words.remove(first)
+    return [first, *words]
+
+
+def _adjacent(words: _Words, check: Callable[[], None]) -> NDArray[np.bool_]:
+    """In which documents the words follow each other.
+
+    Each place of the first word is looked up in the others.
+    """
+    (shift, part), *others = words
+    matching = np.zeros(part.size, np.bool_)
+    for documents, positions in part.pieces(_INTERVALS):
+        begins = positions - np.int32(shift)
+        for other_shift, other in others:
+            check()
+            held = other.hold(documents, begins + np.int32(other_shift))
+            documents, begins = documents.compress(held), begins.compress(held)
+            if not len(documents):
+                break
+        matching[documents] = True
     return matching
 
 
-def _near(parts: Sequence[_Positions], slop: int) -> NDArray[np.bool_]:
-    """Whether a window of `slop` holds every part: at its end each was seen not long before."""
-    size = len(parts[0].sizes)
-    lists = [_keys(part, shift) for shift, part in enumerate(parts)]
-    keys = np.concatenate(lists)
-    owners = np.repeat(np.arange(len(parts)), [len(keys_of) for keys_of in lists])
-    order = np.argsort(keys, kind="stable")
-    keys, owners = keys.take(order), owners.take(order)
-    oldest = keys
-    # The last occurrence before a window's end may also be a later event at the same place.
-    group_end = keys.searchsorted(keys, "right") - 1
-    for part in range(len(parts)):
-        last = np.maximum.accumulate(np.where(owners == part, keys, 0))
-        oldest = np.minimum(oldest, last.take(group_end))
-    matching = np.zeros(size, np.bool_)
-    ends = keys.compress(keys - oldest <= slop)
-    matching[((ends + (len(parts) + slop)) >> _ROOM) - 1] = True
+def _near(words: _Words, slop: int, check: Callable[[], None]) -> NDArray[np.bool_]:
+    """In which documents the words can be moved to places that differ by `slop` at most.
+
+    A phrase that begins at `b` is matched when each word, `shift` places into the phrase, has a
+    position from `b + shift` to `b + shift + slop`. Each position of the first word gives an
+    interval of such beginnings, `slop + 1` long at most and apart from the others; each further
+    word takes away those without a position of it. These lie between two of its positions that are
+    more than `slop + 1` apart, of which an interval meets one pair at most: it stays whole, or
+    becomes shorter, or falls in two, or is gone.
+    """
+    (shift, part), *others = words
+    matching = np.zeros(part.size, np.bool_)
+    # An interval falls in two at most once for each word, and in no more than every other place.
+    for documents, positions in part.pieces(max(1, _INTERVALS // min(len(words), slop // 2 + 1))):
+        highs = positions.astype(np.int64) - shift
+        lows = highs - slop
+        same = documents[1:] == documents[:-1]
+        lows[1:] = np.where(same, np.maximum(lows[1:], highs[:-1] + 1), lows[1:])
+        for other_shift, other in others:
+            check()
+            before, after = other.around(documents, lows + (other_shift + slop))
+            until = np.minimum(highs, before - other_shift)
+            since = np.maximum(lows, after - (other_shift + slop))
+            whole = since <= until + 1
+            until[whole] = highs[whole]
+            begun, ended = until >= lows, ~whole & (since <= highs)
+            documents = np.concatenate((documents.compress(begun), documents.compress(ended)))
+            lows = np.concatenate((lows.compress(begun), since.compress(ended)))
+            highs = np.concatenate((until.compress(begun), highs.compress(ended)))
+            if not len(documents):
+                break
+        matching[documents] = True
     return matching
-
-
-def _keys(part: _Positions, shift: int) -> NDArray[np.int64]:
-    """Document and position, moved back by `shift`, in one number, ascending."""
-    documents = np.repeat(np.arange(1, len(part.sizes) + 1), part.sizes)
-    # The room between documents is wider than any slop, also below the first position.
-    return (documents << _ROOM) + (part.all() - np.int32(shift))

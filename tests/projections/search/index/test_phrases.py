@@ -1,5 +1,6 @@
 """Phrases against plain Python: what follows what, in many documents at once."""
 
+import tracemalloc
 from collections.abc import Sequence
 
 import pytest
@@ -7,8 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from projections.search import tree
-from projections.search.engine import EngineQuery
+from projections.search.engine import EngineHits, EngineQuery
 from projections.search.index.evaluate import phrases
+from projections.search.index.evaluate.deadline import Deadline
+from projections.search.index.evaluate.segments import SegmentView, Snapshot
+from projections.search.index.search_commit import search
 from tests.projections.search.index.test_evaluate import found_document, run, view_of
 
 COMMON, RARE = ("the", "of"), ("row", "column", "key")
@@ -42,10 +46,11 @@ def _holds(text: Sequence[str], phrase: Sequence[str], slop: int) -> bool:
 
 
 @settings(max_examples=200, deadline=None)
-@given(texts, sought, st.integers(0, 3), st.integers(1, 12), st.integers(1, 4))
-def test_phrase_finds_what_plain_python_does(held, phrase, slop, size, chunk):
+@given(texts, sought, st.integers(0, 3), st.integers(1, 12), st.integers(1, 4), st.integers(1, 5))
+def test_phrase_finds_what_plain_python_does(held, phrase, slop, size, chunk, intervals):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(phrases, "_CHUNK", chunk)
+        patch.setattr(phrases, "_INTERVALS", intervals)
         found = _found(held, " ".join(phrase), slop, size)
     assert found == {at for at, text in enumerate(held) if _holds(text, phrase, slop)}
 
@@ -85,3 +90,73 @@ def test_phrase_of_words_that_come_often(phrase, slop, found):
 def test_phrase_does_not_span_documents():
     held = [["the"], ["row"], ["the"], ["row", "the"]]
     assert _found(held, "the row") == set()
+
+
+class Ticking:
+    """A clock that goes on by a second whenever it is looked at."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def __call__(self) -> float:
+        self.looks += 1
+        return float(self.looks)
+
+
+def _timed(view: SegmentView, node: tree.Phrase, seconds: float) -> tuple[EngineHits, int]:
+    """The hits of a search that may look at its clock so often, and how often it did."""
+    clock = Ticking()
+    query = EngineQuery(tree=node, include_deleted=True)
+    return search(Snapshot([view], 1), query, Deadline(seconds, clock)), clock.looks
+
+
+OF_THE = " ".join(["the", "of"] * 1_000)
+
+
+@pytest.mark.parametrize(("repeated", "slop"), [("the of", 0), ("the of", 50), ("the", 50)])
+def test_phrase_of_many_words_looks_at_the_clock_for_each(repeated, slop):
+    view = view_of("one", [found_document(number, OF_THE.split()) for number in range(3)])
+    looks = {}
+    for count in (20, 120):
+        words = " ".join((repeated.split() * count)[:count])
+        found, looks[count] = _timed(view, tree.Phrase(None, words, slop), 1_000)
+        assert (found.total, found.timed_out) == (3, False)
+    assert looks[120] - looks[20] >= 100
+
+
+def test_phrase_that_takes_too_long_says_so():
+    view = view_of("one", [found_document(number, OF_THE.split()) for number in range(3)])
+    found, looks = _timed(view, tree.Phrase(None, "the of " * 100, 50), 20)
+    assert (found.timed_out, found.total, found.relation) == (True, 0, "gte")
+    assert looks <= 22
+
+
+@pytest.mark.parametrize(("slop", "words"), [(0, 100), (3, 20), (50, 100)])
+def test_phrase_takes_memory_that_its_words_do_not_multiply(slop, words):
+    documents = [found_document(number, OF_THE.split()) for number in range(100)]
+    view = view_of("one", documents)
+    peaks = []
+    for count in (2, words):
+        tracemalloc.start()
+        try:
+            found, _ = _timed(view, tree.Phrase(None, "the of " * (count // 2), slop), 1e9)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+        assert (found.total, found.timed_out) == (100, False)
+    assert peaks[1] < peaks[0] + 2_000_000
+
+
+def test_phrase_takes_memory_that_documents_do_not_multiply():
+    peaks = []
+    for count in (30, 300):
+        view = view_of(str(count), [found_document(n, OF_THE.split()) for n in range(count)])
+        for slop in (0, 5):
+            tracemalloc.start()
+            try:
+                found, _ = _timed(view, tree.Phrase(None, "the of the", slop), 1e9)
+                peaks.append(tracemalloc.get_traced_memory()[1])
+            finally:
+                tracemalloc.stop()
+            assert (found.total, found.timed_out) == (count, False)
+    assert max(peaks) < 15_000_000
