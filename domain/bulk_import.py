@@ -36,8 +36,8 @@ BATCH_LINES = 1_000
 BATCH_BYTES = 16_000_000
 """Bytes of lines at which a transaction ends, although it has fewer."""
 
-Line = tuple[int, bytes]
-"""Line number, from 1, and its bytes."""
+NumberedLine = tuple[int, bytes]
+"""The number of a line, from 1, and its bytes."""
 
 
 class BadLine(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ class BulkImport:
         self._make_id = make_id
         self._names = ImportNames(store)
 
-    def load(self, lines: list[Line]) -> Batch:
+    def load(self, lines: list[NumberedLine]) -> Batch:
         """Import the lines in one transaction; when another writer interferes, one by one.
 
         Raises ImportStopped when the log cannot be read or written now.
@@ -116,12 +116,12 @@ class BulkImport:
                 raise ImportStopped(stopped.message, whole, stopped.upto) from stopped
         return whole
 
-    def _load(self, lines: list[Line]) -> Batch:
+    def _load(self, lines: list[NumberedLine]) -> Batch:
         batch = Batch(lines=len(lines))
         touched: dict[str, Entity] = {}
         recorded: list[RecordedEvent] = []
         changes: list[tuple[list[Event], Entity]] = []
-        entities: list[tuple[int, _Line]] = []
+        entities: list[tuple[int, _ImportedEntity]] = []
         for number, line in lines:
             try:
                 entities.append((number, _read(line)))
@@ -154,7 +154,7 @@ class BulkImport:
         return batch
 
     def _decide(
-        self, line: "_Line", touched: dict[str, Entity], ahead: StatesAhead, batch: Batch
+        self, line: "_ImportedEntity", touched: dict[str, Entity], ahead: StatesAhead, batch: Batch
     ) -> tuple[Entity | None, str, list[Event]]:
         """The state before a line, the id of its entity, and the events; counts what it does.
 
@@ -206,11 +206,11 @@ class BulkImport:
         return None if state.purged else state
 
 
-_Line = tuple[EntityKind, str | None, str | None, dict[str, Any]]
-"""Kind, id, qualified name and body."""
+_ImportedEntity = tuple[EntityKind, str | None, str | None, dict[str, Any]]
+"""Kind, id, qualified name and body of the entity that a line describes."""
 
 
-def _read(line: bytes) -> _Line:
+def _read(line: bytes) -> _ImportedEntity:
     """Kind, id, qualified name and body of a line; raises InvalidInput."""
     values = json_input.decode(line, dict[str, Any], "the line")
     name = values.pop("entityType", None)
@@ -223,9 +223,9 @@ def _read(line: bytes) -> _Line:
     return KINDS[name], parse_id(entity_id, "id") if entity_id else None, fqn, values
 
 
-def batches(lines: Iterable[bytes], size: int = BATCH_LINES) -> Iterator[list[Line]]:
+def batches(lines: Iterable[bytes], size: int = BATCH_LINES) -> Iterator[list[NumberedLine]]:
     """Numbered, non-blank lines in groups that end at `size` lines or at BATCH_BYTES."""
-    group: list[Line] = []
+    group: list[NumberedLine] = []
     held = 0
     for number, line in enumerate(lines, start=1):
         if line.strip():

@@ -1,4 +1,4 @@
-"""What differs between two states of an entity, field by field, as OpenMetadata tells it."""
+"""What differs between two states of an entity, field by field, in OpenMetadata's form."""
 
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from domain.events import Body
 from domain.lifecycle import format_version
 from domain.openmetadata import document
 
-_UNTOLD = frozenset({"id", "name", "fullyQualifiedName", "version", "updatedAt", "updatedBy"})
+_NOT_COMPARED = frozenset({"id", "name", "fullyQualifiedName", "version", "updatedAt", "updatedBy"})
 """Keys that never change, or that say when and by whom rather than what."""
 _ABSENT: Any = object()
 
@@ -20,7 +20,7 @@ _elements = msgspec.json.Decoder(list[Raw])
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """One field: added has no old value, deleted no new one."""
+    """A field that differs; an added field has no old value, a deleted one no new value."""
 
     sort: Literal["added", "updated", "deleted"]
     name: str
@@ -48,15 +48,15 @@ class ChangeDescription(msgspec.Struct, frozen=True, rename="camel"):
 
 def describe(before: Entity, after: Entity) -> ChangeDescription:
     """What `after` changed of `before`, in the form of OpenMetadata's `changeDescription`."""
-    told: dict[str, list[FieldChange]] = {"added": [], "updated": [], "deleted": []}
-    for found in differences(*_decoded(_told(before), _told(after))):
-        old = UNSET if found.sort == "added" else _text(found.old)
-        new = UNSET if found.sort == "deleted" else _text(found.new)
-        told[found.sort].append(FieldChange(found.name, old, new))
+    changes: dict[str, list[FieldChange]] = {"added": [], "updated": [], "deleted": []}
+    for difference in differences(*_decoded(_compared(before), _compared(after))):
+        old = UNSET if difference.sort == "added" else _text(difference.old)
+        new = UNSET if difference.sort == "deleted" else _text(difference.new)
+        changes[difference.sort].append(FieldChange(difference.name, old, new))
     return ChangeDescription(
-        tuple(told["added"]),
-        tuple(told["updated"]),
-        tuple(told["deleted"]),
+        tuple(changes["added"]),
+        tuple(changes["updated"]),
+        tuple(changes["deleted"]),
         Raw(format_version(before.version).encode()),
     )
 
@@ -85,7 +85,7 @@ def _one(old: Any, new: Any, name: str) -> Iterator[Difference]:
 
 
 def _arrays(old: list[Any], new: list[Any], name: str) -> Iterator[Difference]:
-    """Elements that came or went are told together, under the name of their array."""
+    """The differences of two arrays: all added elements in one, all deleted ones in another."""
     old_ids, new_ids = json_diff.identities(old), json_diff.identities(new)
     if old_ids is None or new_ids is None:
         if not json_patch.same(old, new):
@@ -107,14 +107,15 @@ def _arrays(old: list[Any], new: list[Any], name: str) -> Iterator[Difference]:
         yield Difference("updated", name, *kept)
 
 
-def _told(entity: Entity) -> Body:
+def _compared(entity: Entity) -> Body:
+    """The shown fields of an entity that a change of it is described by."""
     shown = document.fields(entity)
-    told = {key: raw for key, raw in shown.items() if key not in _UNTOLD}
-    return {**told, "deleted": Raw(b"true" if entity.deleted else b"false")}
+    compared = {key: raw for key, raw in shown.items() if key not in _NOT_COMPARED}
+    return {**compared, "deleted": Raw(b"true" if entity.deleted else b"false")}
 
 
 def _decoded(old: Body, new: Body) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Both with their values decoded, but for those that are the same in both."""
+    """Two bodies with their values decoded; a key with equal bytes in both is left out."""
     before: dict[str, Any] = {}
     after: dict[str, Any] = {}
     for key in dict.fromkeys((*new, *old)):

@@ -36,7 +36,7 @@ class Revision(msgspec.Struct, frozen=True):
 
     @property
     def description(self) -> ChangeDescription | None:
-        """What it changed, None for a creation."""
+        """What the revision changed; None for a creation."""
         return None if self.before is None else changes.describe(self.before, self.entity)
 
     def document(self) -> Body:
@@ -52,7 +52,7 @@ def state(
 ) -> Entity | None:
     """The entity after its events up to a stream version (None: all); None when there are none.
 
-    `known` is an earlier state of it, from which only what came later is read.
+    `known` is an earlier state of the entity: only the events after this state are read.
     """
     newer = _events(store, entity_id, known, upto)
     return fold(entity_id, (recorded.event for recorded in newer), known)
@@ -61,10 +61,10 @@ def state(
 def folded(
     streams: Iterable[RecordedEvent], known: Mapping[str, Entity] = MappingProxyType({})
 ) -> Iterator[tuple[Entity, int]]:
-    """What comes of each entity by its events, and the position of the last of them.
+    """Each entity as its events leave it, and the position of its last event.
 
-    The events of an entity come together, in order; `known` has, by id, the states from which
-    they go on. No more than one state is held at a time.
+    The events of one entity must come together, in order; `known` has, by id, the states that
+    they are folded onto. No more than one state is held at a time.
     """
     for entity_id, stream in groupby(streams, key=attrgetter("entity_id")):
         state, position = known.get(entity_id), 0
@@ -79,22 +79,24 @@ def revisions(
 ) -> Iterator[Revision]:
     """Every revision of an entity, its purge included, the oldest first.
 
-    With `known`, which a revision ended with, those after it; up to a stream version.
+    `upto` is a stream version after which events are left out. With `known`, the state that a
+    revision ended with, only later revisions are given.
     """
-    found: Revision | None = None
+    revision: Revision | None = None
     entity = known
     for recorded in _events(store, entity_id, known, upto):
         event = recorded.event
         before, entity = entity, evolve(entity, event, entity_id)
         types: tuple[str, ...] = (TYPE_NAMES[type(event)],)
         # Events of one command share their version; a purge has that of what it purges.
-        if found is not None and found.entity.version == entity.version and not entity.purged:
-            before, types = found.before, (*found.event_types, *types)
-        elif found is not None:
-            yield found
-        found = Revision(entity, before, event.request_id, types)
-    if found is not None:
-        yield found
+        same = revision is not None and revision.entity.version == entity.version
+        if revision is not None and same and not entity.purged:
+            before, types = revision.before, (*revision.event_types, *types)
+        elif revision is not None:
+            yield revision
+        revision = Revision(entity, before, event.request_id, types)
+    if revision is not None:
+        yield revision
 
 
 def versions(store: EventStore, kind: EntityKind, entity_id: str) -> Iterator[Revision]:
@@ -110,18 +112,18 @@ def versions(store: EventStore, kind: EntityKind, entity_id: str) -> Iterator[Re
 def version(store: EventStore, kind: EntityKind, entity_id: str, text: str) -> Revision:
     """The entity as one of its versions left it; nothing later is folded.
 
-    Raises NotFound as `versions` does, and for a version that it has not had.
+    Raises NotFound as `versions` does, and for a version that the entity never had.
     """
     newest = _last(store, kind, entity_id)
-    of_it = (
+    stream_versions = (
         recorded.stream_version
         for recorded in _events(store, entity_id, None, newest.stream_version)
         if format_version(recorded.event.version) == text
     )
-    found = deque(revisions(store, entity_id, upto=max(of_it, default=0)), maxlen=1)
-    if not found:
+    last = deque(revisions(store, entity_id, upto=max(stream_versions, default=0)), maxlen=1)
+    if not last:
         raise NotFound(f"{kind.name} instance for {entity_id} and version {text[:64]} not found")
-    return found[0]
+    return last[0]
 
 
 def _events(
@@ -132,7 +134,7 @@ def _events(
 
 
 def _last(store: EventStore, kind: EntityKind, entity_id: str) -> RecordedEvent:
-    """The newest event of an entity of a kind that is not purged; raises NotFound."""
+    """The newest event of an entity; raises NotFound for another kind and for a purged entity."""
     last = deque(_events(store, entity_id, None, None), maxlen=1)
     if not last or last[0].event.kind != kind.name or isinstance(last[0].event, EntityPurged):
         raise NotFound(f"{kind.name} instance for {entity_id} not found")
@@ -144,8 +146,8 @@ def _newest_first(
 ) -> Iterator[Revision]:
     """The revisions after a state up to a stream version, the newest first.
 
-    States go forward only: some are remembered on the way, and from the last of them backwards
-    what follows each is gone through again.
+    Events can only be folded forwards. So some states are remembered on a first pass, and from
+    the last remembered state backwards the events after each of them are folded again.
     """
     after = known.stream_version if known else 0
     most = STATES_HELD if known is None else max(2, min(STATES_HELD, BYTES_HELD // _size(known)))
@@ -165,5 +167,5 @@ def _newest_first(
 
 
 def _size(entity: Entity) -> int:
-    """Bytes of its body, one at least."""
+    """Size of an entity's body in bytes, at least 1."""
     return 1 + sum(map(len, entity.body.values()))

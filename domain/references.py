@@ -22,18 +22,18 @@ class Claims(Protocol):
     def claims(
         self, *, names: Collection[tuple[str, str]] = (), ids: Collection[str] = ()
     ) -> list[Claim]:
-        """The claims on these pairs of kind and qualified name, and of these entities."""
+        """The claims on names (pairs of kind and qualified name) and of entities by their ids."""
 
 
 class AskedOnce:
-    """Claims as they were when first asked for: a payload may name one thing 100,000 times."""
+    """Remembers every claim from its first look-up: a payload may name one thing 100,000 times."""
 
     def __init__(self, claims: Claims) -> None:
         self._claims = claims
         self._known: dict[tuple[str, str] | str, Claim | None] = {}
 
     def ask(self, names: Iterable[tuple[str, str]], ids: Iterable[str]) -> None:
-        """Look up together what was not asked for yet."""
+        """Look up, in one call of the store, those names and ids that are not remembered yet."""
         new_names = {key for key in names if key not in self._known}
         new_ids = {key for key in ids if key not in self._known}
         if not new_names and not new_ids:
@@ -43,18 +43,18 @@ class AskedOnce:
             self._known[claim.kind, claim.fqn] = self._known[claim.id] = claim
 
     def claim(self, kind: str, fqn: str) -> Claim | None:
-        """Who holds a qualified name."""
+        """The claim on a qualified name; None when no entity holds the name."""
         self.ask([(kind, fqn)], ())
         return self._known[kind, fqn]
 
     def claim_by_id(self, entity_id: str) -> Claim | None:
-        """What name an entity holds."""
+        """The claim of an entity; None when the entity holds no name."""
         self.ask((), [entity_id])
         return self._known[entity_id]
 
 
 def reference_to(claim: Claim) -> Reference:
-    """A reference as it is recorded and shown."""
+    """The full reference to the holder of a claim, as events record it and documents show it."""
     return Reference(type=claim.kind, id=claim.id, name=claim.name, fully_qualified_name=claim.fqn)
 
 
@@ -72,8 +72,8 @@ class _Sought(msgspec.Struct, frozen=True):
 def find(claims: AskedOnce, ref: Ref, kinds: tuple[str, ...], where: str) -> Claim:
     """The live entity that `ref`, at key `where`, refers to; no `kinds` means any kind.
 
-    Raises InvalidInput when the reference is not one, NotFound when nothing live has that
-    name or id.
+    Raises InvalidInput for a malformed reference, NotFound when no live entity has its name or
+    id.
     """
     sought = _sought(ref, kinds, where)
     if sought.id is not None:
@@ -94,7 +94,7 @@ def find(claims: AskedOnce, ref: Ref, kinds: tuple[str, ...], where: str) -> Cla
 
 
 def _sought(ref: Ref, kinds: tuple[str, ...], where: str) -> _Sought:
-    """What a reference asks for; raises InvalidInput when it is not one."""
+    """The id or the names that a reference asks for; raises InvalidInput for a malformed one."""
     if isinstance(ref, str):
         ref = Reference(fully_qualified_name=ref)
     if ref.type is not None and kinds and ref.type not in kinds:
@@ -111,9 +111,9 @@ def _sought(ref: Ref, kinds: tuple[str, ...], where: str) -> _Sought:
 
 
 def look_up_all(claims: AskedOnce, kind: EntityKind, body: EntityBody) -> None:
-    """Look up together whatever a body refers to, its tags included.
+    """Look up, in one call of the store, all that a body refers to, its tags included.
 
-    What is no reference is passed over here: it is refused where it is resolved.
+    A malformed reference is passed over here: `resolve` refuses it.
     """
     references: list[tuple[Ref, tuple[str, ...]]] = list(body.nested_references())
     for attribute, kinds in kind.references.items():
@@ -134,10 +134,10 @@ def look_up_all(claims: AskedOnce, kind: EntityKind, body: EntityBody) -> None:
 def resolve(
     claims: AskedOnce, kind: EntityKind, body: EntityBody, known: Mapping[str, Reference]
 ) -> None:
-    """Replace every reference of `body`, in place, by one to the entity that it means.
+    """Replace every reference of `body`, in place, by the full reference to its entity.
 
-    `known` holds, by id, the references that the entity has already: they stay as they are,
-    even when what they refer to is gone. Raises NotFound or InvalidInput naming the key.
+    `known` holds, by id, the references that the entity has already: these stay as they are,
+    even when their entities are gone. Raises NotFound or InvalidInput naming the key.
     """
     for attribute, kinds in kind.references.items():
         value = getattr(body, attribute)
@@ -153,9 +153,9 @@ def resolve(
         else:
             setattr(body, attribute, _resolve_one(claims, value, kinds, where, known))
     for nested, kinds in body.nested_references():
-        found = _resolve_one(claims, nested, kinds, "a reference inside the body", known)
-        nested.type, nested.id, nested.name = found.type, found.id, found.name
-        nested.fully_qualified_name = found.fully_qualified_name
+        target = _resolve_one(claims, nested, kinds, "a reference inside the body", known)
+        nested.type, nested.id, nested.name = target.type, target.id, target.name
+        nested.fully_qualified_name = target.fully_qualified_name
 
 
 def _resolve_one(

@@ -30,7 +30,7 @@ as_json = click.option("--json", "as_json", is_flag=True, help="For machines.")
 
 
 def print_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Make a command print errors that an operator can mend as one line, and end with exit code 2.
+    """Make a command print what an operator can mend as one line, and end with exit code 2.
 
     The line goes to standard error. A command whose output nobody reads any more prints nothing.
     """

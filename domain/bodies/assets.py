@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, field
 
 from domain.bodies.base import Asset
-from domain.bodies.columns import Column, IndexField, Named, SchemaField, name_parts, part_tags
+from domain.bodies.columns import Column, IndexField, NamedPart, SchemaField, name_parts, part_tags
 from domain.bodies.components import (
     NestedReference,
     Part,
@@ -19,7 +19,7 @@ from domain.bodies.components import (
     refers_to,
     to_people,
 )
-from domain.bodies.values import ContainerFileFormat
+from domain.bodies.enumerations import ContainerFileFormat
 from domain.names import child, join, split
 
 
@@ -47,11 +47,13 @@ class Topic(Asset, kw_only=True):
     source_url: str | None = None
 
     def tag_labels(self) -> Iterator[TagLabel]:
+        """The labels of the topic and of the fields of its messages."""
         yield from super().tag_labels()
         if self.message_schema is not None:
             yield from part_tags(self.message_schema.schema_fields)
 
     def complete(self, fqn: str) -> None:
+        """Also give the fields of the messages their qualified names."""
         super().complete(fqn)
         if self.message_schema is not None:
             name_parts(self.message_schema.schema_fields, fqn)
@@ -69,6 +71,7 @@ class Dashboard(Asset, kw_only=True):
     usage_summary: UsageSummary | None = None
 
     def complete(self, fqn: str) -> None:
+        """Also name charts that have no qualified name below the service of the dashboard."""
         service = join(split(fqn)[:-1])
         for chart in self.charts or ():
             if isinstance(chart, Reference) and chart.name and not chart.fully_qualified_name:
@@ -76,7 +79,7 @@ class Dashboard(Asset, kw_only=True):
         super().complete(fqn)
 
 
-class Task(Named, kw_only=True):
+class Task(NamedPart, kw_only=True):
     """One step of a pipeline."""
 
     noun = "task"
@@ -105,15 +108,18 @@ class Pipeline(Asset, kw_only=True):
     usage_summary: UsageSummary | None = None
 
     def tag_labels(self) -> Iterator[TagLabel]:
+        """The labels of the pipeline and of its tasks."""
         yield from super().tag_labels()
         yield from part_tags(self.tasks)
 
     def nested_references(self) -> Iterator[NestedReference]:
+        """Also the owners of the tasks."""
         yield from super().nested_references()
         for task in self.tasks or ():
             yield from to_people(task.owners)
 
     def complete(self, fqn: str) -> None:
+        """Also give the tasks their qualified names."""
         super().complete(fqn)
         name_parts(self.tasks, fqn)
 
@@ -139,11 +145,13 @@ class Container(Asset, kw_only=True):
     source_url: str | None = None
 
     def tag_labels(self) -> Iterator[TagLabel]:
+        """The labels of the container and of the columns of its files."""
         yield from super().tag_labels()
         if self.data_model is not None:
             yield from part_tags(self.data_model.columns)
 
     def complete(self, fqn: str) -> None:
+        """Also give the columns of the files their qualified names."""
         super().complete(fqn)
         if self.data_model is not None:
             name_parts(self.data_model.columns, fqn)
@@ -158,9 +166,11 @@ class SearchIndex(Asset, kw_only=True):
     search_index_settings: dict[str, Any] | None = None
 
     def tag_labels(self) -> Iterator[TagLabel]:
+        """The labels of the index and of its fields."""
         yield from super().tag_labels()
         yield from part_tags(self.fields)
 
     def complete(self, fqn: str) -> None:
+        """Also give the fields their qualified names."""
         super().complete(fqn)
         name_parts(self.fields, fqn)

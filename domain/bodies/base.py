@@ -1,4 +1,4 @@
-"""The payload every kind starts from, and what is known of its fields by their marks."""
+"""The payloads that every kind extends, and what annotations of their fields say."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -44,7 +44,7 @@ class EntityBody(Part, kw_only=True):
             yield certification.tag_label
 
     def nested_references(self) -> Iterator[NestedReference]:
-        """The references below the top level, for the catalog to resolve in place."""
+        """The references below the top level of the payload; the catalog resolves them in place."""
         votes: Votes | None = getattr(self, "votes", None)
         if votes is not None:
             yield from votes.references()
@@ -53,9 +53,9 @@ class EntityBody(Part, kw_only=True):
             yield from life_cycle.references()
 
     def complete(self, fqn: str) -> None:
-        """Bring the payload into the form that is recorded and shown; again changes nothing.
+        """Bring the payload into the form that is recorded; a second call changes nothing.
 
-        `fqn` is the entity's own qualified name, from which those of its parts follow.
+        `fqn` is the qualified name of the entity, from which the names of its parts follow.
         """
         for attribute in self.unkept:
             setattr(self, attribute, None)
@@ -95,21 +95,21 @@ class Asset(Tagged, kw_only=True):
 
 @cache
 def reference_fields(body: type[EntityBody]) -> Mapping[str, tuple[str, ...]]:
-    """Attribute -> the kinds it may refer to (empty: any), for each marked field of `body`."""
-    return MappingProxyType(_marked(body, "refers_to"))
+    """Attribute -> kinds (empty: any), for each field of `body` annotated with `refers_to`."""
+    return MappingProxyType(_annotations(body, "refers_to"))
 
 
 @cache
 def outside_fields(body: type[EntityBody]) -> Mapping[str, str]:
-    """Attribute -> the kind, not kept here, that it refers to."""
-    return MappingProxyType(_marked(body, "outside"))
+    """Attribute -> kind that is not kept here, for each field annotated with `outside`."""
+    return MappingProxyType(_annotations(body, "outside"))
 
 
-def _marked(body: type[EntityBody], mark: str) -> dict[str, Any]:
-    """Attribute -> what its mark says, for the fields of `body` that carry it."""
+def _annotations(body: type[EntityBody], key: str) -> dict[str, Any]:
+    """Attribute -> value under a key of `Meta.extra`, for each field of `body` with the key."""
     return {
-        attribute: meta.extra[mark]
+        attribute: meta.extra[key]
         for attribute, hint in get_type_hints(body, include_extras=True).items()
         for meta in getattr(hint, "__metadata__", ())
-        if isinstance(meta, Meta) and meta.extra and mark in meta.extra
+        if isinstance(meta, Meta) and meta.extra and key in meta.extra
     }

@@ -1,10 +1,10 @@
-"""Columns of tables, and whatever else is a named part of an entity, at every depth."""
+"""The named parts of entities, such as the columns of a table, at every depth."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from domain.bodies.components import Extension, Part, TagLabel
-from domain.bodies.values import (
+from domain.bodies.enumerations import (
     WAREHOUSE_TYPES,
     ColumnType,
     Constraint,
@@ -17,28 +17,28 @@ from domain.names import MAX_NAME_LENGTH, check_name, child
 from domain.payload_bounds import check_entity_bytes
 
 MAX_PARTS = 20_000
-"""Columns, or fields, or tasks of an entity, at all levels together."""
+"""How many columns, fields or tasks an entity may have, at all levels together."""
 MAX_PART_FQN = 3_072
-"""Characters of a part's qualified name, as in OpenMetadata: levels repeat those above them."""
+"""The most characters of a part's qualified name, which holds the names of all levels above."""
 
 
-class Named(Part, kw_only=True):
+class NamedPart(Part, kw_only=True):
     """A part of an entity with a qualified name and tags of its own."""
 
     noun: ClassVar[str] = "part"
-    """What a message calls it."""
+    """What messages call such a part."""
 
     name: str
     fully_qualified_name: str | None = None
     description: str | None = None
     tags: list[TagLabel] | None = None
 
-    def parts(self) -> "Sequence[Named]":
-        """The named parts that it consists of in turn."""
+    def inner_parts(self) -> "Sequence[NamedPart]":
+        """The named parts that this part consists of."""
         return ()
 
 
-class Column(Named, kw_only=True):
+class Column(NamedPart, kw_only=True):
     """One column; a STRUCT has its fields as `children`.
 
     A type in a warehouse's own spelling is recorded in OpenMetadata's, and the spelling that
@@ -60,7 +60,8 @@ class Column(Named, kw_only=True):
     children: "list[Column] | None" = None
     extension: Extension | None = None
 
-    def parts(self) -> Sequence[Named]:
+    def inner_parts(self) -> Sequence[NamedPart]:
+        """The fields of a STRUCT, and whatever else was given as `children`."""
         return self.children or ()
 
     def __post_init__(self) -> None:
@@ -71,7 +72,7 @@ class Column(Named, kw_only=True):
             self.array_data_type = WAREHOUSE_TYPES.get(self.array_data_type, self.array_data_type)
 
 
-class SchemaField(Named, kw_only=True):
+class SchemaField(NamedPart, kw_only=True):
     """One field of a message; a RECORD has fields as `children`."""
 
     noun = "field"
@@ -81,11 +82,12 @@ class SchemaField(Named, kw_only=True):
     data_type_display: str | None = None
     children: "list[SchemaField] | None" = None
 
-    def parts(self) -> Sequence[Named]:
+    def inner_parts(self) -> Sequence[NamedPart]:
+        """The fields of a RECORD."""
         return self.children or ()
 
 
-class IndexField(Named, kw_only=True):
+class IndexField(NamedPart, kw_only=True):
     """One field of a search index; an OBJECT has fields as `children`."""
 
     noun = "field"
@@ -95,23 +97,24 @@ class IndexField(Named, kw_only=True):
     data_type_display: str | None = None
     children: "list[IndexField] | None" = None
 
-    def parts(self) -> Sequence[Named]:
+    def inner_parts(self) -> Sequence[NamedPart]:
+        """The fields of an OBJECT."""
         return self.children or ()
 
 
-def check_count(parts: Sequence[Named] | None) -> None:
-    """Raise InvalidInput for more than MAX_PARTS parts, those that they consist of included."""
+def check_count(parts: Sequence[NamedPart] | None) -> None:
+    """Raise InvalidInput for more than MAX_PARTS parts, inner parts included."""
     level = list(parts or ())
     noun = level[0].noun if level else ""
     count = len(level)
     while level and count <= MAX_PARTS:
-        level = [inner for part in level for inner in part.parts()]
+        level = [inner for part in level for inner in part.inner_parts()]
         count += len(level)
     if count > MAX_PARTS:
         raise InvalidInput(f"an entity may have {MAX_PARTS} {noun}s, at all levels together")
 
 
-def check_level(parts: Sequence[Named] | None, where: str) -> None:
+def check_level(parts: Sequence[NamedPart] | None, where: str) -> None:
     """Raise InvalidInput when a part's name is unfit, or another part of `where` has it too."""
     seen: set[str] = set()
     for part in parts or ():
@@ -123,20 +126,23 @@ def check_level(parts: Sequence[Named] | None, where: str) -> None:
         seen.add(name)
 
 
-def check_parts(parts: Sequence[Named] | None, where: str) -> None:
-    """The checks of their number and of each level, for parts without names of their own."""
+def check_parts(parts: Sequence[NamedPart] | None, where: str) -> None:
+    """Check the number of parts and the names at each level, but give no qualified names.
+
+    Raises InvalidInput for too many parts, and for names that are unfit or come twice.
+    """
     check_count(parts)
     _check_levels(parts, where)
 
 
-def _check_levels(parts: Sequence[Named] | None, where: str) -> None:
+def _check_levels(parts: Sequence[NamedPart] | None, where: str) -> None:
     check_level(parts, where)
     for part in parts or ():
-        if children := part.parts():
+        if children := part.inner_parts():
             _check_levels(children, f"{part.noun} {part.name!r} of {where}")
 
 
-def name_parts(parts: Sequence[Named] | None, parent_fqn: str) -> None:
+def name_parts(parts: Sequence[NamedPart] | None, parent_fqn: str) -> None:
     """Give each part its qualified name under `parent_fqn`, at every depth.
 
     Raises InvalidInput for names that are unfit, and EntityOverLimit when the qualified names alone
@@ -160,14 +166,14 @@ def name_parts(parts: Sequence[Named] | None, parent_fqn: str) -> None:
             part.fully_qualified_name = fqn
             if part.tags is None:
                 part.tags = []
-            if children := part.parts():
+            if children := part.inner_parts():
                 levels.append((fqn, children))
 
 
-def part_tags(parts: Sequence[Named] | None) -> Iterator[TagLabel]:
-    """Every tag label on the parts and what they consist of."""
+def part_tags(parts: Sequence[NamedPart] | None) -> Iterator[TagLabel]:
+    """Every tag label on the parts and on their inner parts."""
     for part in parts or ():
         if part.tags:
             yield from part.tags
-        if children := part.parts():
+        if children := part.inner_parts():
             yield from part_tags(children)

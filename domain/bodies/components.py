@@ -7,7 +7,7 @@ from uuid import UUID, uuid5
 
 from msgspec import Meta, Struct, field
 
-from domain.bodies.values import LabelState, LabelType, TagSource
+from domain.bodies.enumerations import LabelState, LabelType, TagSource
 from domain.errors import InvalidInput, shown
 from domain.ids import parse_id
 from domain.names import quote, split
@@ -15,7 +15,7 @@ from domain.names import quote, split
 Url = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9+.-]*:\S+$")]
 """An absolute address; OpenMetadata's client refuses relative ones."""
 Share = Annotated[float, Meta(ge=0, le=1)]
-"""Part of a whole."""
+"""A part of a whole, from 0 to 1."""
 Percent = Annotated[float, Meta(ge=0, le=100)]
 Email = Annotated[str, Meta(pattern=r"^[^\s@]+@[^\s@]+\.[^\s@]+$", min_length=6, max_length=127)]
 """A mail address."""
@@ -51,12 +51,12 @@ Ref = Reference | str
 
 
 def refers_to(*kinds: str) -> Meta:
-    """Marks a field as a reference, or a list of them, to one of `kinds` (none: any kind)."""
+    """Annotates a field that refers to one entity or more of `kinds` (none: of any kind)."""
     return Meta(extra={"refers_to": kinds})
 
 
 def outside(kind: str) -> Meta:
-    """Marks a field as a reference, or a list of them, to a kind that is not kept here."""
+    """Annotates a field that refers to one thing or more of a kind that is not kept here."""
     return Meta(extra={"outside": kind})
 
 
@@ -74,7 +74,7 @@ def outsider(given: Ref, kind: str) -> Reference:
     """A reference to something not kept here, with the id and type that clients insist on.
 
     The id is derived from the qualified name, so that equal names stay equal references.
-    Raises InvalidInput when it names nothing, or something of another type.
+    Raises InvalidInput for a reference that names nothing, or has another type.
     """
     reference = as_reference(given, kind)
     if reference.type not in (None, kind):
@@ -99,7 +99,7 @@ NestedReference = tuple[Reference, tuple[str, ...]]
 
 
 def to_people(references: list[Reference] | None) -> Iterator[NestedReference]:
-    """References that may be to users or teams."""
+    """The references of a field, each to a user or a team."""
     for reference in references or ():
         yield reference, ("user", "team")
 
@@ -182,6 +182,7 @@ class Votes(Part, kw_only=True):
     down_voters: list[Reference] | None = None
 
     def references(self) -> Iterator[NestedReference]:
+        """References to the users who voted."""
         for reference in (*(self.up_voters or ()), *(self.down_voters or ())):
             yield reference, ("user",)
 
@@ -202,6 +203,7 @@ class LifeCycle(Part, kw_only=True):
     accessed: Access | None = None
 
     def references(self) -> Iterator[NestedReference]:
+        """References to those who created, updated and read the data."""
         for access in (self.created, self.updated, self.accessed):
             if access is not None and access.accessed_by is not None:
                 yield access.accessed_by, ()

@@ -9,7 +9,7 @@ from msgspec import Meta
 from domain.bodies.base import EntityBody, Owners
 from domain.bodies.columns import Column, check_parts, part_tags
 from domain.bodies.components import Extension, Part, Ref, TagLabel, Url, outside, refers_to
-from domain.bodies.values import Provider, QualityDimension, QualityMetric, Timezone
+from domain.bodies.enumerations import Provider, QualityDimension, QualityMetric, Timezone
 
 Range = Annotated[list[float], Meta(min_length=2, max_length=2)]
 """The least and the greatest number."""
@@ -175,10 +175,12 @@ class DataContract(EntityBody, kw_only=True):
     source_url: str | None = None
 
     def tag_labels(self) -> Iterator[TagLabel]:
+        """The labels of the columns in the schema of the contract."""
         yield from super().tag_labels()
         yield from part_tags(self.schema)
 
     def complete(self, fqn: str) -> None:
+        """Also check the schema, and make an object of terms of use that are plain text."""
         super().complete(fqn)
         check_parts(self.schema, fqn)
         if isinstance(self.terms_of_use, str):

@@ -16,7 +16,7 @@ from domain.bodies.components import (
     refers_to,
     to_people,
 )
-from domain.bodies.values import (
+from domain.bodies.enumerations import (
     ConstraintType,
     FileFormat,
     PartitionInterval,
@@ -106,6 +106,7 @@ class Table(Asset, kw_only=True):
     usage_summary: UsageSummary | None = None
 
     def tag_labels(self) -> Iterator[TagLabel]:
+        """The labels of the table, of its columns, and of its data model and the columns there."""
         yield from super().tag_labels()
         yield from part_tags(self.columns)
         if self.data_model is not None:
@@ -113,11 +114,13 @@ class Table(Asset, kw_only=True):
             yield from part_tags(self.data_model.columns)
 
     def nested_references(self) -> Iterator[NestedReference]:
+        """Also the owners of the data model."""
         yield from super().nested_references()
         if self.data_model is not None:
             yield from to_people(self.data_model.owners)
 
     def complete(self, fqn: str) -> None:
+        """Also give the columns of the table and of its data model their qualified names."""
         super().complete(fqn)
         name_parts(self.columns, fqn)
         if self.data_model is not None:

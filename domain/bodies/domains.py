@@ -14,7 +14,7 @@ from domain.bodies.components import (
     Votes,
     refers_to,
 )
-from domain.bodies.values import DataProductType, DomainType, LifecycleStage, Visibility
+from domain.bodies.enumerations import DataProductType, DomainType, LifecycleStage, Visibility
 
 
 class Domain(EntityBody, kw_only=True):

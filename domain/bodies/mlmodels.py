@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from domain.bodies.base import Asset
-from domain.bodies.columns import Named, name_parts, part_tags
+from domain.bodies.columns import NamedPart, name_parts, part_tags
 from domain.bodies.components import (
     NestedReference,
     Part,
@@ -16,11 +16,11 @@ from domain.bodies.components import (
     as_reference,
     refers_to,
 )
-from domain.bodies.values import FeatureSourceType
+from domain.bodies.enumerations import FeatureSourceType
 from domain.names import child
 
 
-class FeatureSource(Named, kw_only=True):
+class FeatureSource(NamedPart, kw_only=True):
     """Data that a feature is made of; `dataSource` may be written as a table's qualified name."""
 
     noun = "source"
@@ -33,7 +33,7 @@ class FeatureSource(Named, kw_only=True):
             self.data_source = as_reference(self.data_source, "table")
 
 
-class MlFeature(Named, kw_only=True):
+class MlFeature(NamedPart, kw_only=True):
     """What a model is given to learn from."""
 
     noun = "feature"
@@ -77,19 +77,21 @@ class Mlmodel(Asset, kw_only=True):
             yield from feature.feature_sources or ()
 
     def tag_labels(self) -> Iterator[TagLabel]:
+        """The labels of the model, of its features and of their sources."""
         yield from super().tag_labels()
         yield from part_tags(self.ml_features)
         for source in self._sources():
             yield from source.tags or ()
 
     def nested_references(self) -> Iterator[NestedReference]:
+        """Also the data that the features are made of."""
         yield from super().nested_references()
         for source in self._sources():
             if isinstance(source.data_source, Reference):
                 yield source.data_source, ()
 
     def complete(self, fqn: str) -> None:
-        """A source takes its qualified name from the data it comes from, not from the model."""
+        """Also name features below the model, and each source below the data it comes from."""
         super().complete(fqn)
         name_parts(self.ml_features, fqn)
         for source in self._sources():

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from domain.bodies.base import Domains, EntityBody, Owned
 from domain.bodies.components import Email, Part, Ref, Url, as_reference, outside, refers_to
-from domain.bodies.values import TeamType
+from domain.bodies.enumerations import TeamType
 
 
 class Images(Part, kw_only=True):

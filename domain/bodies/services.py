@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 from domain.bodies.base import Tagged, Users
 from domain.bodies.components import LifeCycle, Ref, Style, outside
-from domain.bodies.values import (
+from domain.bodies.enumerations import (
     DashboardServiceType,
     DatabaseServiceType,
     MessagingServiceType,

@@ -19,7 +19,7 @@ from domain.bodies.components import (
     as_reference,
     refers_to,
 )
-from domain.bodies.values import ConceptMappingType, Provider
+from domain.bodies.enumerations import ConceptMappingType, Provider
 
 
 class Glossary(Tagged, kw_only=True):
@@ -82,6 +82,7 @@ class GlossaryTerm(Tagged, kw_only=True):
             ]
 
     def nested_references(self) -> Iterator[NestedReference]:
+        """Also the related terms."""
         yield from super().nested_references()
         for relation in self.related_terms or ():
             if isinstance(relation, TermRelation):

@@ -1,6 +1,6 @@
-"""Checks of the log against itself: each stream folded event by event, and its claims.
+"""Checks of the log against itself: each stream is folded event by event, then its claims compared.
 
-A stream is only followed up to its first bad event: nothing that comes after has a meaning.
+A stream is only followed up to its first bad event, because later events mean nothing then.
 """
 
 import heapq
@@ -19,37 +19,40 @@ _DAY_MS = 24 * 60 * 60 * 1000
 
 
 class Problems:
-    """Counts all problems and keeps those at the lowest positions."""
+    """Counts all problems and keeps those at the lowest positions, at least one."""
 
     def __init__(self, kept: int) -> None:
         self._kept = max(kept, 1)
-        self._found: list[Problem] = []
+        self._lowest: list[Problem] = []
         self.count = 0
 
     def add(self, position: int, entity_id: str, what: str) -> None:
-        """Count a problem; forget it when there are enough at lower positions."""
+        """Count a problem, and keep it unless enough problems are at lower positions."""
         self.count += 1
-        self._found.append(Problem(position, entity_id, what))
-        if len(self._found) > 2 * self._kept:
-            self._found = heapq.nsmallest(self._kept, self._found)
+        self._lowest.append(Problem(position, entity_id, what))
+        if len(self._lowest) > 2 * self._kept:
+            self._lowest = heapq.nsmallest(self._kept, self._lowest)
 
     def lowest(self) -> list[Problem]:
         """The kept problems in order of position."""
-        return heapq.nsmallest(self._kept, self._found)
+        return heapq.nsmallest(self._kept, self._lowest)
 
 
 class Stream(msgspec.Struct):
-    """What came of an entity's events."""
+    """What the events of one entity amount to, up to the first bad one."""
 
     states: list[tuple[int, Entity]]
-    """Position of an event and the state after it, in order: those asked for, and the last."""
+    """Pairs of an event's position and the state after the event, in order.
+
+    Only states at the pins of the `StreamReader`, and the last state, are kept.
+    """
     events: int = 0
     """How many good events there are."""
     whole: bool = True
-    """Whether all of them are good."""
+    """Whether all events of the entity are good."""
 
     def at(self, position: int) -> tuple[int, Entity | None]:
-        """The last event up to a position, and the state after it."""
+        """Position of the last event up to a position, and the state after this event."""
         for at, state in reversed(self.states):
             if at <= position:
                 return at, state
@@ -57,12 +60,12 @@ class Stream(msgspec.Struct):
 
 
 class StreamReader:
-    """Folds streams, telling what is wrong with them."""
+    """Folds streams, and adds what is wrong with their events to the problems."""
 
     def __init__(self, problems: Problems, *, now: int, pins: Sequence[int] = ()) -> None:
         """`now` is in ms since the epoch.
 
-        `pins` are the positions at which states are asked for: the others are not kept, since an
+        `pins` are the positions at which states are asked for. Other states are not kept, since an
         entity may have very many.
         """
         self._pins = pins
@@ -70,7 +73,7 @@ class StreamReader:
         self._latest = now + _DAY_MS
 
     def read(self, rows: Iterable[StoredRow]) -> Stream:
-        """Fold a stream up to its first bad event."""
+        """Fold the rows of one stream up to its first bad event."""
         stream = Stream([])
         states = stream.states
         state: Entity | None = None
@@ -130,29 +133,29 @@ class ClaimChecker:
         self._next = next(claims, None)
 
     def meet(self, entity_id: str, stream: Stream) -> None:
-        """Hold an entity's claim against its last state; a broken stream is not judged."""
+        """Compare an entity's claim with its last state; after a bad event nothing is compared."""
         self._ghosts_below(entity_id)
-        found = None
+        stored = None
         if self._next is not None and self._next.id == entity_id:
-            found, self._next = self._next, next(self._claims, None)
+            stored, self._next = self._next, next(self._claims, None)
         if not stream.whole or not stream.states:
             return
         position, entity = stream.states[-1]
         due = None if entity.purged else claim_of(entity)
-        if due == found:
+        if due == stored:
             return
-        if found is None:
+        if stored is None:
             what = f"the claim on {entity.kind} {entity.fqn!r} is missing"
         elif due is None:
-            what = f"a claim on {found.kind} {found.fqn!r} is left of a purged entity"
+            what = f"a claim on {stored.kind} {stored.fqn!r} is left of a purged entity"
         else:
-            fields = [name for name in due.__struct_fields__ if _differs(due, found, name)]
-            shown = ", ".join(f"{name} {getattr(found, name)!r}" for name in fields)
+            fields = [name for name in due.__struct_fields__ if _differs(due, stored, name)]
+            shown = ", ".join(f"{name} {getattr(stored, name)!r}" for name in fields)
             what = f"the claim on {entity.kind} {entity.fqn!r} differs from the events: {shown}"
         self._problems.add(position, entity_id, what)
 
     def finish(self) -> None:
-        """Tell of the claims that come after the last entity."""
+        """Add the claims whose ids come after the last entity to the problems."""
         self._ghosts_below(None)
 
     def _ghosts_below(self, entity_id: str | None) -> None:
@@ -162,5 +165,5 @@ class ClaimChecker:
             self._problems.add(0, ghost.id, what)
 
 
-def _differs(due: Claim, found: Claim, name: str) -> bool:
-    return bool(getattr(due, name) != getattr(found, name))
+def _differs(due: Claim, stored: Claim, name: str) -> bool:
+    return bool(getattr(due, name) != getattr(stored, name))

@@ -9,12 +9,15 @@ from domain.event_store.port import Claim
 from domain.events import Event
 
 ClaimChange = tuple[str, tuple[Any, ...]]
-"""`take` with kind, qualified name, id, name and parent id; `delete`, `restore` or `release` with
-the id."""
+"""An action and its parameters.
+
+The action `take` has kind, qualified name, id, name and parent id; `delete`, `restore` and
+`release` have the id.
+"""
 
 
 def claim_changes(entity_id: str, event: Event) -> Iterator[ClaimChange]:
-    """What an event means for the entity's claim."""
+    """How an event changes the claim of its entity; most events do not change it."""
     if isinstance(event, events.EntityCreated):
         yield "take", (event.kind, event.fqn, entity_id, event.name, event.parent_id)
     elif isinstance(event, events.EntitySoftDeleted):

@@ -1,4 +1,4 @@
-"""Between events and what the library stores of them: a fixed type name and JSON bytes."""
+"""Converts events to what the library stores, a fixed type name and JSON bytes, and back."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class _Header(msgspec.Struct):
 
 
 class EventMapper(Mapper[str]):
-    """Maps RecordedEvent to StoredEvent and back; the library's own needs a `__dict__`."""
+    """Maps RecordedEvent to StoredEvent and back; the library's own mapper needs a `__dict__`."""
 
     def __init__(self, upcasters: Upcasters = UPCASTERS) -> None:
         super().__init__(transcoder=JSONTranscoder())
@@ -37,7 +37,7 @@ class EventMapper(Mapper[str]):
         return StoredEvent(recorded.entity_id, recorded.stream_version, topic, state)
 
     def to_domain_event(self, stored_event: StoredEvent) -> Any:
-        """The RecordedEvent of a stored one; its position is 0 unless it is a Notification."""
+        """The RecordedEvent of a StoredEvent; its position is 0 unless that is a Notification."""
         return RecordedEvent(
             str(stored_event.originator_id),
             stored_event.originator_version,
@@ -61,5 +61,5 @@ _mapper = EventMapper()
 
 
 def decode_event(type_name: str, payload: bytes) -> Event:
-    """The event of a stored row; raises msgspec.MsgspecError or KeyError for a damaged one."""
+    """The event of a stored row; raises msgspec.MsgspecError or KeyError for a damaged row."""
     return _mapper.decode(type_name, payload)

@@ -1,4 +1,4 @@
-"""What the log promises to its readers and to its writers, whatever database holds it."""
+"""What the log of events promises to its readers and writers, whatever database holds it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
@@ -14,7 +14,7 @@ ANSWERS_KEPT_MS = 24 * 60 * 60 * 1000
 READ_BYTES = 16_000_000
 """Payload bytes at which a batch of the log ends; its last event may go beyond them."""
 STREAM_BYTES = 1_000_000
-"""The same for one read of streams, of which the reader sees nothing but single events."""
+"""Payload bytes at which one read of streams ends; callers see single events, not reads."""
 ID_CHARACTERS = 36
 
 StoredRow = tuple[str, int, str, bytes, int]
@@ -64,10 +64,10 @@ class RememberedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     actor: str
     key: str
     digest: bytes
-    """Of the request; another request under the same key is refused."""
+    """Digest of the whole request; another request under the same key is refused."""
     entity_id: str
     stream_version: int
-    """The entity as answered is its stream up to here."""
+    """Stream version of the entity as it was answered."""
     outcome: str
     at: int
     """Milliseconds since the Unix epoch."""
@@ -79,7 +79,7 @@ class StreamSpan(msgspec.Struct, frozen=True):
     entity_id: str
     after: int = 0
     upto: int | None = None
-    """None: as far as the stream goes."""
+    """The last stream version; None for all events after `after`."""
 
 
 class LiveStreams(msgspec.Struct, frozen=True):
@@ -100,7 +100,7 @@ class LiveStreams(msgspec.Struct, frozen=True):
 
 
 class Problem(msgspec.Struct, frozen=True, order=True):
-    """Something wrong in the log; position 0 where it concerns no single event."""
+    """Something wrong in the log; the position is 0 where no single event is concerned."""
 
     position: int
     entity_id: str
@@ -170,8 +170,8 @@ class EventStore(ABC):
     ) -> list[RecordedEvent]:
         """At most `limit` events with positions in (after, upto], the first or the newest of them.
 
-        In log order, or against it with `newest_first`. None when there are none; fewer than there
-        are when their payloads exceed READ_BYTES.
+        In log order, or against it with `newest_first`. The list is empty when there are no such
+        events, and shorter than it could be when payloads reach READ_BYTES.
         """
 
     @abstractmethod
@@ -180,8 +180,8 @@ class EventStore(ABC):
     ) -> Iterator[RecordedEvent]:
         """The events of these spans, span after span in the order given, by stream version.
 
-        Those beyond position `upto` are left out. They are read as the iterator goes on, in reads
-        that end at STREAM_BYTES each, and no more than one read is held.
+        Events beyond position `upto` are left out. Events are read as the iterator goes on, in
+        reads that end at STREAM_BYTES each, and no more than one read is held in memory.
         """
 
     @abstractmethod
@@ -190,7 +190,7 @@ class EventStore(ABC):
 
     @abstractmethod
     def identity(self) -> str:
-        """Random text made with the log: what is derived from another log does not fit it."""
+        """Random text made with the log, by which a read model of another log is recognised."""
 
     @abstractmethod
     def live(self, *, by_name: bool) -> LiveStreams:
@@ -207,39 +207,40 @@ class EventStore(ABC):
         ids: Collection[str] = (),
         parents: Collection[str] = (),
     ) -> list[Claim]:
-        """The claims on these pairs of kind and qualified name, of these entities and below these.
+        """The claims on `names`, of the entities with `ids`, and of the children of `parents`.
 
-        In order of kind and qualified name, each once, all as they are at one moment.
+        A name is a pair of kind and qualified name. The claims come in order of kind and qualified
+        name, each once, all as they are at one moment.
         """
 
     @abstractmethod
     def answer(self, actor: str, key: str) -> RememberedAnswer | None:
-        """What a write under this key led to, if it is still remembered."""
+        """What a caller's write under an idempotency key led to; None when it is not remembered."""
 
     @abstractmethod
     def former_holders(self, kind: str, fqn: str) -> list[str]:
-        """Ids of the entities that were ever created under a name, in order; reads the log."""
+        """Ids of the entities ever created under a name, the oldest first; reads the whole log."""
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[LogSnapshot]:
-        """The log as it is now, until the block ends; keep that short beside writers."""
+        """The log as it is now, until the block ends; keep the block short while others write."""
 
     @abstractmethod
     def damage(self) -> list[Problem]:
         """What the database itself can prove to be wrong with what it holds.
 
-        Files that are not as they were written, events that were removed although they were
-        stored, answers that refer to no event. Nothing where the database cannot tell.
+        Problems are files that are not as they were written, stored events that were removed,
+        and answers that refer to no event. The list is empty where the database cannot know.
         """
 
     @abstractmethod
     def restore(self, rows: Iterator[StoredRow]) -> Iterator[int]:
         """Take over the events of another log, all of them or nothing; yields positions reached.
 
-        The events come in order of their positions and keep them; what is appended later comes
-        after them, and claims follow from them. Raises Conflict when this log has events,
-        InvalidInput when an event cannot be read, an event or a name comes twice, or a stream has
-        gaps or is out of order, and whatever `rows` raises.
+        The events come in order of their positions and keep their positions. Events appended
+        later come after them, and claims follow from the events. Raises Conflict when this log has
+        events, InvalidInput when an event cannot be read, an event or a name comes twice, or a
+        stream has gaps or is out of order, and whatever `rows` raises.
         """
 
     @abstractmethod
@@ -257,13 +258,13 @@ class EventStore(ABC):
         return self.streams([StreamSpan(entity_id, after, upto)])
 
     def claim(self, kind: str, fqn: str) -> Claim | None:
-        """Who holds a qualified name."""
+        """The claim on a qualified name; None when no entity holds the name."""
         return next(iter(self.claims(names=[(kind, fqn)])), None)
 
     def claim_by_id(self, entity_id: str) -> Claim | None:
-        """What name an entity holds."""
+        """The claim of an entity; None when the entity holds no name."""
         return next(iter(self.claims(ids=[entity_id])), None)
 
     def children(self, entity_id: str) -> list[Claim]:
-        """The claims whose parent it is, in order of kind and qualified name."""
+        """The claims of an entity's children, in order of kind and qualified name."""
         return self.claims(parents=[entity_id])

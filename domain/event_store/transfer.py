@@ -24,7 +24,7 @@ from domain.events import Event
 
 
 class Header(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """The first line."""
+    """The first line of an export."""
 
     format: Literal["metadata-catalog-log"]
     version: Literal[1]
@@ -32,8 +32,8 @@ class Header(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     head: int
 
 
-class Line(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, gc=False):
-    """An event in its stored form."""
+class EventLine(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, gc=False):
+    """The line of one event in its stored form."""
 
     position: int
     entity_id: str
@@ -43,7 +43,7 @@ class Line(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
 
 class Trailer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """The last line."""
+    """The last line of an export, which proves that the file is whole."""
 
     count: int
     head: int
@@ -52,12 +52,12 @@ class Trailer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields
 
 _encode = msgspec.json.Encoder().encode
 _header = msgspec.json.Decoder(Header)
-_line = msgspec.json.Decoder(Line)
+_line = msgspec.json.Decoder(EventLine)
 _trailer = msgspec.json.Decoder(Trailer)
 
 
 def export(log: EventStore, snapshot: LogSnapshot) -> Iterator[bytes]:
-    """The lines of a log; raises InvalidInput at an event that could not be read back."""
+    """The lines of an exported log; raises InvalidInput at an event that no import could read."""
     yield _encode(Header("metadata-catalog-log", 1, log.identity(), snapshot.head)) + b"\n"
     digest = _new_digest()
     count = 0
@@ -71,13 +71,14 @@ def export(log: EventStore, snapshot: LogSnapshot) -> Iterator[bytes]:
 
 
 def event_line(row: StoredRow) -> bytes:
-    """The line of an event, with its line end; the payload is copied as it is."""
+    """The line of a stored event, with its line end; the payload is copied as it is."""
     entity_id, stream_version, type_name, payload, position = row
-    return _encode(Line(position, entity_id, stream_version, type_name, Raw(payload))) + b"\n"
+    line = EventLine(position, entity_id, stream_version, type_name, Raw(payload))
+    return _encode(line) + b"\n"
 
 
 class ExportReader:
-    """Reads an exported log; whoever reads it to its end knows that it is whole."""
+    """Reads an exported log; reading to the end proves that the file is whole."""
 
     def __init__(self, lines: Iterable[bytes], name: str) -> None:
         """Reads the header; `name` stands for the file in errors."""
@@ -86,17 +87,17 @@ class ExportReader:
         self._number = 1
         self.header: Header = self._decoded(_header, next(self._lines, b""))
         self.trailer: Trailer | None = None
-        """There once all events were read."""
+        """The trailer of the file; None until all events were read."""
 
     def events(self) -> Iterator[tuple[bytes, StoredRow]]:
-        """Each event's line and its stored form; raises InvalidInput where the file is wrong."""
+        """The line and stored form of each event; raises InvalidInput for a damaged file."""
         digest = _new_digest()
         count = position = 0
         held = next(self._lines, None)
         while (following := next(self._lines, None)) is not None:
             assert held is not None
             self._number += 1
-            line: Line = self._decoded(_line, held)
+            line: EventLine = self._decoded(_line, held)
             if line.position <= position:
                 raise self._wrong(f"position {line.position} comes after {position}")
             position = line.position
@@ -117,7 +118,7 @@ class ExportReader:
         self.trailer = trailer
 
     def rows(self) -> Iterator[StoredRow]:
-        """Each event in its stored form; raises InvalidInput where the file is wrong."""
+        """Each event in its stored form; raises InvalidInput for a damaged file."""
         return (row for _, row in self.events())
 
     def _decoded(self, decoder: Any, line: bytes) -> Any:
@@ -133,24 +134,26 @@ class ExportReader:
 def compare(log: LogSnapshot, reader: ExportReader) -> str | None:
     """Where a log first departs from an exported one; None when it begins with all of it."""
     rows = log.events()
-    found = None
-    # Read on after a difference: only a whole file is evidence.
+    difference = None
+    # The file is read to its end after a difference too: only a whole file is evidence.
     for line, exported in reader.events():
-        if found is not None:
+        if difference is not None:
             continue
         position = exported[4]
         row = next(rows, None)
         if row is None:
-            found = f"position {position}: the log ends before it, the export has an event there"
+            difference = (
+                f"position {position}: the log ends before it, the export has an event there"
+            )
         elif row[4] != position:
-            found = f"position {min(row[4], position)}: there in the log or the export alone"
+            difference = f"position {min(row[4], position)}: there in the log or the export alone"
         elif event_line(row) != line:
-            found = f"position {position}: the event differs from the exported one"
-    return found
+            difference = f"position {position}: the event differs from the exported one"
+    return difference
 
 
 def readable_event(row: StoredRow) -> Event:
-    """The event of a stored row; raises InvalidInput when it could not be read back."""
+    """The event of a stored row; raises InvalidInput when an import could not read it."""
     _, _, type_name, payload, position = row
     if b"\n" in payload:
         raise InvalidInput(f"the event at position {position} is damaged: it has a line end")

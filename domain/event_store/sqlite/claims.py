@@ -10,7 +10,7 @@ from domain.event_store.claims import ClaimChange
 from domain.event_store.port import Claim, Expectations
 
 SELECT_CLAIMS = "SELECT kind, fqn, id, name, parent_id, deleted FROM claims"
-_NAMES_TOLD = 5
+_NAMES_SHOWN = 5
 
 _STATEMENTS = {
     "take": "INSERT INTO claims (kind, fqn, id, name, parent_id, deleted) VALUES (?,?,?,?,?,0)",
@@ -26,7 +26,7 @@ _UNMET = {
 
 
 def write_claims(cursor: sqlite3.Cursor, changes: Sequence[ClaimChange]) -> None:
-    """Apply the changes in order, runs of one sort at once.
+    """Apply the changes in order; neighbours with the same action share one statement.
 
     Raises AlreadyExists when a name is claimed, ConcurrentChange when an entity holds a claim.
     """
@@ -38,7 +38,7 @@ def write_claims(cursor: sqlite3.Cursor, changes: Sequence[ClaimChange]) -> None
         names = [fqn for kind, fqn, entity_id, *_ in takes if _taken(cursor, kind, fqn, entity_id)]
         if not names:
             raise ConcurrentChange("another writer was first to an id; try again") from error
-        named = ", ".join(map(repr, names[:_NAMES_TOLD]))
+        named = ", ".join(map(repr, names[:_NAMES_SHOWN]))
         raise AlreadyExists(f"a name is taken: {named}") from error
 
 
@@ -76,7 +76,7 @@ def select_claims(
     ids: Collection[str],
     parents: Collection[str],
 ) -> list[Claim]:
-    """The claims on these names, of these ids and below these parents, each once, in order."""
+    """The claims on names, of entities and of children of parents, each once, in order of name."""
     wanted = (
         ("kind = ? AND fqn = ?", names),
         ("id = ?", [(entity_id,) for entity_id in ids]),

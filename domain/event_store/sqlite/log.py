@@ -52,7 +52,7 @@ class SqliteEventStore(EventStore):
         *,
         expecting: Expectations = Expectations(),  # noqa: B008 - it is frozen
     ) -> int:
-        """See the port."""
+        """Append in one transaction of the recorder; see `EventStore.append`."""
         stored = [self._mapper.to_stored_event(event) for event in recorded]
         changes = [
             change for event in recorded for change in claim_changes(event.entity_id, event.event)
@@ -64,7 +64,7 @@ class SqliteEventStore(EventStore):
     def read(
         self, after: int, limit: int, upto: int | None = None, *, newest_first: bool = False
     ) -> list[RecordedEvent]:
-        """See the port."""
+        """Read by one statement over positions; see `EventStore.read`."""
         with _translated_errors():
             rows = self._recorder.read_log(after, upto, limit, newest_first)
         return [self._recorded(row) for row in rows]
@@ -72,13 +72,13 @@ class SqliteEventStore(EventStore):
     def streams(
         self, spans: Sequence[StreamSpan], *, upto: int | None = None
     ) -> Iterator[RecordedEvent]:
-        """See the port; no transaction is open between two reads."""
+        """Read with no transaction open between two reads; see `EventStore.streams`."""
         left = deque(spans)
         while left:
             with _translated_errors():
                 rows = self._recorder.read_spans(left, upto)
             while rows:
-                # What was taken is let go before more is read.
+                # Rows that the caller has taken are released before more are read.
                 yield self._recorded(rows.popleft())
 
     def _recorded(self, row: StoredRow) -> RecordedEvent:
@@ -87,25 +87,25 @@ class SqliteEventStore(EventStore):
         return RecordedEvent(entity_id, stream_version, event, position)
 
     def head(self) -> int:
-        """See the port."""
+        """The greatest rowid of the events; see `EventStore.head`."""
         with _translated_errors():
             return self._recorder.max_notification_id() or 0
 
     def identity(self) -> str:
-        """See the port."""
+        """The row of the table `identity`; see `EventStore.identity`."""
         with _translated_errors():
             return self._recorder.select_identity()
 
     def live(self, *, by_name: bool) -> LiveStreams:
-        """See the port."""
+        """Read the claims and count the streams in one transaction; see `EventStore.live`."""
         with _translated_errors():
             head, ids, streams = self._recorder.select_live(by_name)
-        found = LiveStreams(head, ids)
-        if len(found) != streams:
+        live = LiveStreams(head, ids)
+        if len(live) != streams:
             raise StoreUnavailable(
-                f"the log is damaged: {len(found)} names are claimed by {streams} entities"
+                f"the log is damaged: {len(live)} names are claimed by {streams} entities"
             )
-        return found
+        return live
 
     def claims(
         self,
@@ -114,17 +114,17 @@ class SqliteEventStore(EventStore):
         ids: Collection[str] = (),
         parents: Collection[str] = (),
     ) -> list[Claim]:
-        """See the port."""
+        """Read all claims in one transaction; see `EventStore.claims`."""
         with _translated_errors():
             return self._recorder.select_claims(names, ids, parents)
 
     def answer(self, actor: str, key: str) -> RememberedAnswer | None:
-        """See the port."""
+        """Read the table `answers`; see `EventStore.answer`."""
         with _translated_errors():
             return self._recorder.select_answer(actor, key)
 
     def former_holders(self, kind: str, fqn: str) -> list[str]:
-        """See the port."""
+        """Search the first events of all streams for the name; see `EventStore.former_holders`."""
         with self.snapshot() as snapshot:
             created = [
                 (entity_id, self._mapper.decode(type_name, payload))
@@ -138,23 +138,23 @@ class SqliteEventStore(EventStore):
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteSnapshot]:
-        """See the port."""
+        """A read transaction on a connection of its own; see `EventStore.snapshot`."""
         with _translated_errors():
             opened = open_snapshot(self._database)
         with closing(opened) as snapshot:
             yield snapshot
 
     def damage(self) -> list[Problem]:
-        """See the port."""
+        """Let SQLite check its file, and look for lost events; see `EventStore.damage`."""
         return find_damage(self._database)
 
     def restore(self, rows: Iterator[StoredRow]) -> Iterator[int]:
-        """See the port."""
+        """Insert everything in one transaction; see `EventStore.restore`."""
         with _translated_errors(), closing(connect(self._database)) as connection:
             yield from restore_rows(connection, rows)
 
     def size(self) -> int:
-        """See the port; the write-ahead log counts."""
+        """Bytes of the database, its write-ahead log and shared memory; see `EventStore.size`."""
         if self._address.startswith(_URI):
             with _translated_errors(), closing(connect(self._database)) as connection:
                 pages = connection.execute("PRAGMA page_count").fetchone()[0]
@@ -164,7 +164,7 @@ class SqliteEventStore(EventStore):
         return sum(sizes)
 
     def close(self) -> None:
-        """See the port."""
+        """Close all connections of the recorder."""
         self._recorder.datastore.close()
 
 

@@ -85,7 +85,7 @@ def _set_page_size(path: str) -> None:
 
 
 class Datastore(SQLiteDatastore):
-    """The library's datastore with durable connections."""
+    """The library's datastore, on connections whose commits survive power loss."""
 
     def __init__(self, db_name: str, *, writable: bool = True, **options: Any) -> None:
         super().__init__(db_name, originator_id_type="text", **options)
@@ -126,6 +126,7 @@ class Recorder(SQLiteApplicationRecorder):
         )
 
     def construct_create_table_statements(self) -> list[str]:
+        """The tables of the log, which the library makes in one transaction."""
         return [statement.format(events=self.events_table_name) for statement in _TABLES]
 
     def _create_table(self, c: SQLiteCursor) -> None:
@@ -158,9 +159,9 @@ class Recorder(SQLiteApplicationRecorder):
         """
         with self.datastore.transaction(commit=True) as c:
             plain = plain_cursor(c)
-            # A write that changes nothing takes the lock: a deferred transaction that reads
+            # This statement changes nothing and takes the lock: a deferred transaction that reads
             # before it writes fails at once with "database is locked" when another writer is
-            # active, and what is checked below must hold until the end.
+            # active, and the checks below must hold until the end.
             plain.execute("DELETE FROM identity WHERE one = 0")
             self._check_ends(plain, stored)
             positions = self._insert_events(c, stored)
@@ -188,7 +189,7 @@ class Recorder(SQLiteApplicationRecorder):
     def read_log(
         self, after: int, upto: int | None, limit: int, newest_first: bool
     ) -> list[StoredRow]:
-        """Rows in log order, or against it; payloads of READ_BYTES together end them."""
+        """Rows in log order, or against it, until their payloads reach READ_BYTES together."""
         rows: list[StoredRow] = []
         size = 0
         with self.reading() as cursor:
@@ -203,7 +204,7 @@ class Recorder(SQLiteApplicationRecorder):
         return rows
 
     def read_spans(self, spans: deque[StreamSpan], upto: int | None) -> deque[StoredRow]:
-        """Rows of the first spans until they reach STREAM_BYTES; leaves in `spans` what is left."""
+        """Rows of the first spans until they reach STREAM_BYTES; `spans` keeps all unread ones."""
         rows: deque[StoredRow] = deque()
         size = 0
         last = _MAX_INTEGER if upto is None else upto
@@ -248,12 +249,12 @@ class Recorder(SQLiteApplicationRecorder):
         ids: Collection[str],
         parents: Collection[str],
     ) -> list[Claim]:
-        """The claims on these names, of these ids and below these parents."""
+        """The claims on names, of entities and of children of parents, all from one moment."""
         with self.reading() as cursor:
             return select_claims(cursor, names, ids, parents)
 
     def select_answer(self, actor: str, key: str) -> RememberedAnswer | None:
-        """The remembered answer of a key."""
+        """The answer remembered for an actor's key; None when there is none."""
         with self.reading() as cursor:
             cursor.execute(
                 "SELECT actor, key, digest, entity_id, stream_version, outcome, at FROM answers"

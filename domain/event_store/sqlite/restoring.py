@@ -29,7 +29,7 @@ WHERE version != due OR position < previous LIMIT 1
 def restore_rows(connection: sqlite3.Connection, rows: Iterator[StoredRow]) -> Iterator[int]:
     """Insert events and the claims that follow from them; yields the positions reached.
 
-    Raises Conflict when there are events already, InvalidInput for what is no whole log.
+    Raises Conflict when the database has events already, InvalidInput for an incomplete log.
     """
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA cache_size=-65536")
@@ -54,7 +54,7 @@ def restore_rows(connection: sqlite3.Connection, rows: Iterator[StoredRow]) -> I
 
 
 def _batches(rows: Iterator[StoredRow]) -> Iterator[list[StoredRow]]:
-    """Rows in groups that end at a number of events or of bytes."""
+    """Rows in groups that end at _BATCH events, or when their payloads reach READ_BYTES."""
     batch: list[StoredRow] = []
     size = 0
     for row in rows:

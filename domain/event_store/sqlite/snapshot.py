@@ -27,7 +27,7 @@ _LOST_ANSWERS = (
 class SqliteSnapshot:
     """One read transaction of the log's database, on a connection of its own.
 
-    While it is open writers go on, but the write-ahead log keeps what they write; so close it.
+    Writers go on beside a snapshot, but the write-ahead log grows until the snapshot is closed.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -64,10 +64,10 @@ class SqliteSnapshot:
         )
 
     def lost(self) -> Iterator[Problem]:
-        """Events that were removed, and answers that refer to no event.
+        """Problems for events that were removed, and for answers that refer to no event.
 
-        AUTOINCREMENT gives positions without gaps, and an append that is refused gives none. So a
-        gap is an event that was removed, but for those that a restored log brought along.
+        AUTOINCREMENT gives positions without gaps, and a refused append takes no position. So a
+        gap is an event that was removed, except among events restored from another log.
         """
         head, count = self._one("SELECT head, count FROM restored", (0, 0))
         (kept,) = self._one("SELECT count(*) FROM stored_events WHERE rowid <= ?", (0,), head)
@@ -124,9 +124,9 @@ def find_damage(database: str) -> list[Problem]:
     """What SQLite finds wrong with a database file, and what its log has lost."""
     try:
         with closing(connect(database)) as connection:
-            found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
-        problems = [Problem(0, "", f"the file is damaged: {line}") for line in found]
+            reports = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
+        problems = [Problem(0, "", f"the file is damaged: {line}") for line in reports]
         with closing(open_snapshot(database)) as snapshot:
-            return [*(problems if found != ["ok"] else ()), *snapshot.lost()]
+            return [*(problems if reports != ["ok"] else ()), *snapshot.lost()]
     except sqlite3.DatabaseError as error:
         return [Problem(0, "", f"the file is damaged: {error}")]
