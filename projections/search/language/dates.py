@@ -24,7 +24,7 @@ _OFFSET = r"Z|z|[+-][0-9]{2}(?::?[0-9]{2})?"
 _TIME = rf"[Tt ]([0-9]{{2}})(?::([0-9]{{2}})(?::([0-9]{{2}})(?:[.,]([0-9]{{1,9}}))?)?)?({_OFFSET})?"
 _ISO = re.compile(rf"([0-9]{{4}})(?:-([0-9]{{2}})(?:-([0-9]{{2}})(?:{_TIME})?)?)?")
 _LONGEST = 40
-"""Characters, more than an ISO time has with nine digits of a second and an offset."""
+"""More characters than an ISO time has with nine digits of a second and an offset."""
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _MILLIS = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]*)?")
 _ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+\-/]{0,63}")
@@ -43,7 +43,7 @@ def is_day(text: str) -> bool:
 
 
 def span(text: str, formats: str = DEFAULT_FORMATS, zone: str = "Z") -> Span:
-    """What a text means in the first of the formats (names joined by `||`) that it is in.
+    """The span of time that a text means, in the first of the formats (joined by `||`) that fits.
 
     Raises InvalidInput for a text in none of them, an unknown format or an unknown time zone.
     """
@@ -83,8 +83,8 @@ def _iso(text: str, zone: tzinfo) -> Span | None:
     written = _ISO.fullmatch(text)
     if not written:
         return None
-    *parts, fraction, offset = written.groups()
-    given = [int(part) for part in parts if part is not None]
+    *fields, fraction, offset = written.groups()
+    given = [int(field) for field in fields if field is not None]
     if fraction:
         given.append(int(fraction[:3].ljust(3, "0")))
     try:

@@ -24,8 +24,8 @@ def is_prose(path: str) -> bool:
 def is_whole(path: str) -> bool:
     """Whether the texts of the path are only ever matched whole.
 
-    So are ids, addresses, and the qualified names of an entity's parts; those of the entity and
-    of what it refers to can be found by their words.
+    Ids, addresses, and the qualified names of an entity's parts are. The qualified names of the
+    entity and of what it refers to can be found by their words too.
     """
     return path.rpartition(".")[2] in _WHOLE or path in _names_of_parts()
 

@@ -27,7 +27,7 @@ _TAKES: dict[FieldType, str] = {
     "moment": "a date, or milliseconds since 1970",
 }
 _SHOWN = 80
-"""Characters of a field's name in a message."""
+"""How many characters of a field's name a message shows."""
 _ID = "_id"
 
 
@@ -46,7 +46,7 @@ def known_type(field: str) -> FieldType:
 
 
 def check_field(field: str) -> None:
-    """Raises UnknownField for what is neither a field of some kind nor the id of a document."""
+    """Raise UnknownField for what is neither a field of some kind nor the id of a document."""
     if field != _ID:
         known_type(field)
 
@@ -123,7 +123,7 @@ def _keyword(node: Node, whole: str) -> Node:
 
 
 def _check_prose(node: Node, field: str) -> None:
-    """Raises InvalidInput for what can only be asked of whole values: sentences have none."""
+    """Raise InvalidInput for a question about whole values, which sentences do not have."""
     if isinstance(node, tree.Range):
         raise InvalidInput(f"{field[:_SHOWN]} is prose, found by its words, and has no ranges")
     if field.endswith(".keyword"):

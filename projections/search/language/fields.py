@@ -1,4 +1,4 @@
-"""Fields that a query text is given to look in."""
+"""The fields in which a query looks for words that name no field."""
 
 import msgspec
 
@@ -16,7 +16,7 @@ class Fields(msgspec.Struct, frozen=True):
     """Whether a value that its field cannot hold matches nothing, instead of being a mistake."""
 
     def spread(self, node: Node) -> Node:
-        """The node over all of these fields, the best one counting; typed where it has a field."""
+        """The node in each of these fields, the best one counting; one with a field is typed."""
         if getattr(node, "field", "") is not None or not self.boosts:
             return node
         over = [

@@ -26,7 +26,7 @@ _BOOST = ("boost",)
 
 
 class Clauses(FilterReader):
-    """One filter being read into the tree."""
+    """Reads one filter into the tree; each method `clause_<name>` reads the clause of this name."""
 
     def __init__(self, where: str) -> None:
         super().__init__(where)
@@ -62,7 +62,7 @@ class Clauses(FilterReader):
         return made
 
     def nodes(self, value: Any, path: str) -> tuple[Node, ...]:
-        """One clause or a list of them."""
+        """The nodes of one clause, or of a list of clauses."""
         if isinstance(value, dict):
             return (self.node(value, path),)
         if not isinstance(value, list):
@@ -72,18 +72,22 @@ class Clauses(FilterReader):
     # Clauses, in the order of the documentation
 
     def clause_match_all(self, body: Any, path: str) -> Node:
+        """`match_all`: every document."""
         return self.boost(tree.MatchAll(), self.object(body, path, _BOOST), path)
 
     def clause_match_none(self, body: Any, path: str) -> Node:
+        """`match_none`: no document."""
         self.object(body, path, ())
         return tree.MatchNone()
 
     def clause_term(self, body: Any, path: str) -> Node:
+        """`term`: documents with this whole value in a field."""
         field, options, path = self.field(body, path, "value", ("case_insensitive",))
         value = self.scalar(options["value"], path)
         return self.leaf(tree.Exact(field, value), options, path)
 
     def clause_terms(self, body: Any, path: str) -> Node:
+        """`terms`: documents with any of these whole values in a field, all with one score."""
         if not isinstance(body, dict):
             raise self.error(path, "expected an object holding exactly one field")
         options = {key: value for key, value in body.items() if key == "boost"}
@@ -99,17 +103,20 @@ class Clauses(FilterReader):
         return self.boost(tree.Constant(any_value), options, path)
 
     def clause_match(self, body: Any, path: str) -> Node:
+        """`match`: documents with the words of a text in a field."""
         allowed = ("operator", "minimum_should_match", "fuzziness", "lenient")
         field, options, path = self.field(body, path, "query", allowed)
         return self.boost(self.words(field, options, path), options, path)
 
     def clause_match_phrase(self, body: Any, path: str) -> Node:
+        """`match_phrase`: documents with these words next to each other in a field."""
         field, options, path = self.field(body, path, "query", ("slop",))
         slop = self.whole(options.get("slop", 0), f"{path}.slop", text.MAX_SLOP)
         phrase = tree.Phrase(field, self.scalar(options["query"], path), slop)
         return self.leaf(phrase, options, path)
 
     def clause_multi_match(self, body: Any, path: str) -> Node:
+        """`multi_match`: a match over several fields, joined as its type says."""
         allowed = ("query", "fields", "type", "operator", "minimum_should_match", "fuzziness")
         options = self.object(body, path, (*allowed, "tie_breaker", "lenient", *_BOOST))
         if "query" not in options:
@@ -138,7 +145,7 @@ class Clauses(FilterReader):
     def _across(
         self, over: list[tuple[str | None, float]], options: Mapping[str, Any], path: str
     ) -> Node:
-        """Each word in any of the fields; the operator counts words, not fields."""
+        """The type `cross_fields`: each word may be in any field, and the operator counts words."""
         query = self.scalar(options["query"], f"{path}.query")
         operator = self.choice(options.get("operator", "or"), f"{path}.operator", OPERATORS)
         words = [
@@ -158,12 +165,14 @@ class Clauses(FilterReader):
         return tree.Bool(should=tuple(words), minimum_should_match=minimum)
 
     def clause_prefix(self, body: Any, path: str) -> Node:
+        """`prefix`: documents with a value in a field that begins with a text."""
         field, options, path = self.field(body, path, "value", ("case_insensitive",))
         pattern = tree.escape_wildcards(self.scalar(options["value"], path)) + "*"
         wildcard(pattern)
         return self.leaf(tree.Wildcard(field, pattern), options, path)
 
     def clause_wildcard(self, body: Any, path: str) -> Node:
+        """`wildcard`: documents with a value in a field that fits a pattern of `*` and `?`."""
         allowed = ("case_insensitive",)
         main = "wildcard" if _has(body, "wildcard") else "value"
         field, options, path = self.field(body, path, main, allowed)
@@ -172,12 +181,14 @@ class Clauses(FilterReader):
         return self.leaf(tree.Wildcard(field, pattern), options, path)
 
     def clause_regexp(self, body: Any, path: str) -> Node:
+        """`regexp`: documents with a value in a field that fits a regular expression."""
         field, options, path = self.field(body, path, "value", ("case_insensitive",))
         pattern = self.string(options["value"], path)
         regex(pattern)
         return self.leaf(tree.Regex(field, pattern), options, path)
 
     def clause_fuzzy(self, body: Any, path: str) -> Node:
+        """`fuzzy`: documents with a word in a field that differs by a few slips."""
         field, options, path = self.field(body, path, "value", ("fuzziness", "prefix_length"))
         word = self.scalar(options["value"], path)
         slips = self.slips(options.get("fuzziness", "AUTO"), f"{path}.fuzziness", word)
@@ -185,11 +196,13 @@ class Clauses(FilterReader):
         return self.leaf(tree.Fuzzy(field, word, slips, prefix), options, path)
 
     def clause_exists(self, body: Any, path: str) -> Node:
+        """`exists`: documents with any value in a field."""
         options = self.object(body, path, ("field", *_BOOST))
         node = tree.Exists(self.string(options.get("field"), f"{path}.field"))
         return self.leaf(node, options, path)
 
     def clause_ids(self, body: Any, path: str) -> Node:
+        """`ids`: the documents with these ids."""
         options = self.object(body, path, ("values", *_BOOST))
         values = options.get("values")
         if not isinstance(values, list) or len(values) > MAX_TERMS:
@@ -198,6 +211,7 @@ class Clauses(FilterReader):
         return self.boost(tree.Ids(tuple(ids)), options, path)
 
     def clause_range(self, body: Any, path: str) -> Node:
+        """`range`: documents with a value between bounds in a field."""
         if not isinstance(body, dict) or len(body) != 1:
             raise self.error(path, "expected an object holding exactly one field")
         ((field, value),) = body.items()
@@ -218,6 +232,7 @@ class Clauses(FilterReader):
         return self.boost(made, options, path)
 
     def clause_query_string(self, body: Any, path: str) -> Node:
+        """`query_string`: a query text in the syntax of `q`."""
         allowed = ("query", "fields", "default_field", "default_operator", "fuzziness")
         options = self.object(body, path, (*allowed, "lenient", *_BOOST))
         query = self.string(options.get("query"), f"{path}.query")
@@ -232,6 +247,7 @@ class Clauses(FilterReader):
         return self.boost(node, options, path)
 
     def clause_simple_query_string(self, body: Any, path: str) -> Node:
+        """`simple_query_string`: a query text in which nothing is an error."""
         allowed = ("query", "fields", "default_operator", "lenient")
         options = self.object(body, path, (*allowed, *_BOOST))
         query = self.string(options.get("query"), f"{path}.query")
@@ -255,10 +271,11 @@ class Clauses(FilterReader):
         return Fields(lenient=lenient)
 
     def clause_bool(self, body: Any, path: str) -> Node:
-        parts = ("must", "should", "must_not", "filter")
-        options = self.object(body, path, (*parts, "minimum_should_match", *_BOOST))
+        """`bool`: clauses that must, should or must not match, or only filter."""
+        occurrences = ("must", "should", "must_not", "filter")
+        options = self.object(body, path, (*occurrences, "minimum_should_match", *_BOOST))
         must, should, must_not, filters = (
-            self.nodes(options.get(part, []), f"{path}.{part}") for part in parts
+            self.nodes(options.get(name, []), f"{path}.{name}") for name in occurrences
         )
         node = tree.Bool(
             must=must,
@@ -270,11 +287,13 @@ class Clauses(FilterReader):
         return self.boost(node, options, path)
 
     def clause_constant_score(self, body: Any, path: str) -> Node:
+        """`constant_score`: the documents of a filter, all with one score."""
         options = self.object(body, path, ("filter", *_BOOST))
         inner = self.node(options.get("filter"), f"{path}.filter")
         return self.boost(tree.Constant(inner), options, path)
 
     def clause_dis_max(self, body: Any, path: str) -> Node:
+        """`dis_max`: documents of any clause, the best one giving the score."""
         options = self.object(body, path, ("queries", "tie_breaker", *_BOOST))
         queries = self.nodes(options.get("queries"), f"{path}.queries")
         if not queries:
@@ -283,11 +302,12 @@ class Clauses(FilterReader):
         return self.boost(tree.DisMax(queries, tie), options, path)
 
     def clause_nested(self, body: Any, path: str) -> Node:
+        """`nested`: documents of which one object at a path matches a clause."""
         options = self.object(
             body, path, ("path", "query", "score_mode", "ignore_unmapped", *_BOOST)
         )
         objects = self.string(options.get("path"), f"{path}.path")
-        # Filters do not score: any mode is carried out by finding the documents.
+        # Filters do not score, so that all modes give the same documents.
         self.choice(options.get("score_mode", "avg"), f"{path}.score_mode", _SCORE_MODES)
         unmapped = not is_object(objects)
         if unmapped and not self.flag(options, "ignore_unmapped", path):

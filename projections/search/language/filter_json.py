@@ -15,7 +15,7 @@ from projections.search.tree import Node
 
 MAX_BYTES = 64 * 1024
 MAX_NESTING = 80
-"""Brackets inside each other, enough for the clauses that may be."""
+"""The most brackets inside each other, enough for MAX_DEPTH clauses."""
 
 
 def parse(data: bytes, *, where: str = "queryFilter") -> Node:

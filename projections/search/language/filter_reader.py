@@ -29,10 +29,11 @@ class FilterReader:
         self.where = where
 
     def error(self, path: str, why: str) -> InvalidInput:
+        """The error for a mistake at a JSON path."""
         return InvalidInput(f"{self.where}: {why} at {path}")
 
     def object(self, value: Any, path: str, allowed: tuple[str, ...]) -> dict[str, Any]:
-        """An object with none but the allowed keys."""
+        """A value that must be an object with allowed keys only; raises InvalidInput."""
         if not isinstance(value, dict):
             raise self.error(path, "expected an object")
         for key in value:
@@ -56,7 +57,7 @@ class FilterReader:
         return field, options, path
 
     def scalar(self, value: Any, path: str) -> str:
-        """A text, number or boolean as the text it is indexed as."""
+        """A text, number or boolean, as the text that documents are indexed with."""
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, int):
@@ -68,28 +69,33 @@ class FilterReader:
         raise self.error(path, "expected a text, a number or a boolean")
 
     def string(self, value: Any, path: str) -> str:
+        """A value that must be a text; raises InvalidInput."""
         if not isinstance(value, str):
             raise self.error(path, "expected a text")
         return value
 
     def number(self, value: Any, path: str, low: float, high: float) -> float:
+        """A value that must be a number from `low` to `high`; raises InvalidInput."""
         right = isinstance(value, int | float) and not isinstance(value, bool)
         if not (right and low <= value <= high):
             raise self.error(path, f"expected a number from {low:g} to {high:g}")
         return float(value)
 
     def whole(self, value: Any, path: str, high: int) -> int:
+        """A value that must be a whole number from 0 to `high`; raises InvalidInput."""
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= high:
             raise self.error(path, f"expected a whole number from 0 to {high}")
         return value
 
     def choice(self, value: Any, path: str, allowed: tuple[str, ...]) -> str:
+        """A value that must be one of the allowed texts, in any case; raises InvalidInput."""
         chosen = value.lower() if isinstance(value, str) else value
         if chosen not in allowed:
             raise self.error(path, f"expected one of {', '.join(allowed)}")
         return str(chosen)
 
     def boost(self, node: Node, options: Mapping[str, Any], path: str) -> Node:
+        """The node with the boost that the options of its clause name, 1 by default."""
         value = options.get("boost", tree.DEFAULT_BOOST)
         boost = self.number(value, f"{path}.boost", 0, tree.MAX_BOOST)
         return tree.boosted(node, boost)
@@ -119,6 +125,7 @@ class FilterReader:
         return self.boost(fields.typed(node), options, path)
 
     def minimum(self, options: Mapping[str, Any], path: str, clauses: int) -> str | None:
+        """The `minimum_should_match` of a clause, checked for its number of clauses, or None."""
         value = options.get("minimum_should_match")
         if value is None:
             return None
@@ -151,7 +158,7 @@ class FilterReader:
         return Fields(tuple(boosts), lenient)
 
     def refuse_objects(self, objects: str, path: str) -> None:
-        """Raises InvalidInput for the path of a nested clause that no kind has objects at."""
+        """Raise InvalidInput for the path of a nested clause where no kind has objects."""
         try:
             kept = known_type(objects) != "not kept"
         except UnknownField as error:
@@ -160,14 +167,14 @@ class FilterReader:
             raise self.error(path, f"no kind has objects in {objects[:80]!r}")
 
     def split(self, query: str, path: str) -> list[str]:
-        """The words of a query, limited in number."""
+        """The words of a query; raises InvalidInput for more than MAX_WORDS."""
         words = query.split()
         if len(words) > MAX_WORDS:
             raise self.error(f"{path}.query", f"expected at most {MAX_WORDS} words")
         return words
 
     def words(self, field: str | None, options: Mapping[str, Any], path: str) -> Node:
-        """The words of a match: any or all of them, or enough."""
+        """The node of a match: documents with any, all or enough of the words."""
         query = self.scalar(options["query"], f"{path}.query")
         fields = Fields(lenient=self.flag(options, "lenient", path))
         operator = self.choice(options.get("operator", "or"), f"{path}.operator", OPERATORS)

@@ -1,4 +1,4 @@
-"""Clauses of a query text joined: what is required, what optional, what excluded."""
+"""Joins the clauses of a query text: some are required, some optional, some excluded."""
 
 from typing import Literal
 
@@ -11,6 +11,8 @@ Sign = Literal["", "+", "-"]
 
 
 class Clause(msgspec.Struct, frozen=True):
+    """One operand of a query text, with the sign and the NOT before it."""
+
     node: Node
     sign: Sign = ""
     negated: bool = False
@@ -19,6 +21,7 @@ class Clause(msgspec.Struct, frozen=True):
 
 
 def is_noise(node: Node) -> bool:
+    """Whether a node is a word without letters or digits, for which no field was named."""
     return (
         isinstance(node, tree.Term)
         and node.field is None

@@ -22,7 +22,7 @@ NOT_KEPT = frozenset(
         "tierSources",
         "usageCount",
         "userCount",
-        # How it came about.
+        # How an entity came about.
         "changeDescription",
         "changeSummary",
         "createdAt",
@@ -67,4 +67,4 @@ NOT_KEPT = frozenset(
         "owner",
     }
 )
-"""Each path stands for all that lies below it too."""
+"""Dotted paths; each of them means all paths below it too."""

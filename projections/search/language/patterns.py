@@ -15,14 +15,14 @@ from domain.errors import InvalidInput
 from projections.search.analysis import fold
 
 MAX_PATTERN = 256
-"""Characters of a pattern."""
+"""The most characters of a pattern."""
 TERM_END = "\n"
 ANY = r"[^\n]"
-"""Source of any one character of a term."""
+"""RE2 source of any one character of a term."""
 _MEMORY = 4 << 20
-"""Bytes that RE2 may take for a compiled expression, with the states that it remembers."""
+"""Bytes that RE2 may take for a compiled expression and its remembered states."""
 _COMPILED = 8
-"""Compiled expressions that are kept."""
+"""How many compiled expressions are kept."""
 
 
 class TermPattern(msgspec.Struct, frozen=True):

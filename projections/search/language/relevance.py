@@ -15,10 +15,10 @@ ALL_WITH_SLIPS = 2_000.0
 """Scores of the steps, far above what the words of a text can add up to."""
 
 MOST = "2<70%"
-"""Both of two words, or 70% of more."""
+"""The `minimum_should_match` of the last step: both of two words, or 70% of more words."""
 
 FORGIVEN_FROM = 5
-"""Shortest word in which a slip is forgiven."""
+"""Length of the shortest word in which a slip is forgiven."""
 
 NAMES = ("name.keyword", "fullyQualifiedName.keyword", "displayName.keyword")
 """Fields with whose whole values a plain text is compared."""
