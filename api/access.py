@@ -24,10 +24,11 @@ class AccessMiddleware(ASGIMiddleware):
         self._rate_limit = rate_limit
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
-        """Raises Unauthorized, TooManyRequests or Forbidden before anything else is parsed.
+        """Refuse a request before anything else of it is parsed, or pass it on.
 
-        What is behind it finds the caller in `user`, and what it may do in `auth`; the access log
-        finds why there is no caller in the state, under `refusal`.
+        Raises Unauthorized, TooManyRequests or Forbidden. Routes then find the caller in `user`,
+        and what the caller may do in `auth`; for the access log, `refusal` in the state says why
+        there is no caller.
         """
         handler = scope["route_handler"]
         # Litestar's own handler of OPTIONS declares nothing: any caller may ask for the methods.
@@ -47,7 +48,7 @@ class AccessMiddleware(ASGIMiddleware):
                 raise Forbidden(f"{principal.name!r} has no permission to {needed}")
             scope["auth"] = access
         if asks_methods:
-            # And it leaves out methods that were registered one by one.
+            # Litestar's own answer leaves out methods that were registered one by one.
             answer = Finished(b"", status_code=204, headers={"Allow": _methods(scope)})
             await answer(scope, receive, send)
             return
@@ -61,7 +62,7 @@ class AccessMiddleware(ASGIMiddleware):
 
 
 def _methods(scope: Any) -> str:
-    """The methods of the path that was asked for."""
+    """The methods of the path that a request asks for, separated by commas."""
     return ", ".join(
         sorted(
             method

@@ -24,7 +24,7 @@ from domain.registry import KINDS
 
 
 class Application(Litestar):
-    """Litestar's, inside the edge: its middlewares see no request that no route takes."""
+    """Litestar's application, inside the edge, which sees requests that no route takes too."""
 
     edge: Edge
 
@@ -57,7 +57,7 @@ def create_app(services: Services, verifier: TokenVerifier, writer: LogWriter) -
         middleware=[AccessMiddleware(verifier, open_policies(settings.policies), rate_limit)],
         lifespan=[verifier.refreshing],
         exception_handlers={Exception: render},
-        openapi_config=None,  # with one, Litestar serves pages of its own; see api.openapi
+        openapi_config=None,  # or Litestar would serve pages of its own; see api.openapi
         logging_config=None,
     )
     app.edge = Edge(metrics, AccessLog(writer, wanted=settings.access_log))

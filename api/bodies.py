@@ -1,4 +1,4 @@
-"""Bodies of requests, as bytes: their media type and size."""
+"""Reads the bodies of requests as bytes, and checks their media type and size."""
 
 import re
 from typing import Any
@@ -15,7 +15,7 @@ _CHARSET = re.compile(r"charset *= *\"?utf-?8\"?", re.IGNORECASE)
 
 
 def check_media_type(given: str | None, allowed: tuple[str, ...]) -> None:
-    """Raises UnsupportedMediaType unless the Content-Type is allowed; without one it is."""
+    """Raise UnsupportedMediaType for a Content-Type that is not allowed; none at all is allowed."""
     if given is None:
         return
     media_type, _, parameters = given.partition(";")
@@ -27,20 +27,20 @@ def check_media_type(given: str | None, allowed: tuple[str, ...]) -> None:
 
 
 async def read_body(request: Request[Any, Any, Any]) -> bytes:
-    """The whole body; raises TooLarge, and ClientLeft when it does not come whole."""
+    """The whole body of a request; raises TooLarge, or ClientLeft when a part of it never comes."""
     announced = request.headers.get("content-length", "0")
     if announced.isdigit() and int(announced) > MAX_BODY:
         raise TooLarge(f"a request body may have {MAX_BODY} bytes")
-    parts: list[bytes] = []
+    chunks: list[bytes] = []
     size = 0
     while True:
         message = await request.receive()
         if message["type"] != "http.request":
             raise ClientLeft("the request did not come whole")
-        part = message.get("body", b"")
-        size += len(part)
+        chunk = message.get("body", b"")
+        size += len(chunk)
         if size > MAX_BODY:
             raise TooLarge(f"a request body may have {MAX_BODY} bytes")
-        parts.append(part)
+        chunks.append(chunk)
         if not message.get("more_body", False):
-            return b"".join(parts)
+            return b"".join(chunks)

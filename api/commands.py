@@ -24,8 +24,8 @@ _data = click.option("--data", metavar="DIR", help="Data directory (CATALOG_DATA
 _heartbeat = click.option("--heartbeat", metavar="DESCRIPTOR", type=int, required=True)
 
 
-def told(command: Callable[..., None]) -> Callable[..., None]:
-    """Errors that an operator can mend as one line on standard error and exit code 2."""
+def print_errors(command: Callable[..., None]) -> Callable[..., None]:
+    """Make a command print what an operator can mend as one line, and end with exit code 2."""
 
     @wraps(command)
     def run(*args: Any, **options: Any) -> None:
@@ -50,7 +50,7 @@ def main() -> None:
 @click.option("--port", type=int, help="Port to listen on, 0 for a free one (CATALOG_PORT).")
 @click.option("--workers", type=int, help="HTTP processes (CATALOG_WORKERS).")
 @_data
-@told
+@print_errors
 def serve(host: str | None, port: int | None, workers: int | None, data: str | None) -> None:
     """Serve the HTTP API until SIGTERM or SIGINT; exit code 0 then."""
     termination = Termination()
@@ -91,7 +91,7 @@ def serve(host: str | None, port: int | None, workers: int | None, data: str | N
 @click.option("--socket", "descriptor", type=int, required=True)
 @_heartbeat
 @_data
-@told
+@print_errors
 def worker(descriptor: int, heartbeat: int, data: str | None) -> None:
     """Serve on an inherited socket; started by `serve --workers`."""
     termination = Termination()
@@ -108,7 +108,7 @@ def worker(descriptor: int, heartbeat: int, data: str | None) -> None:
 @main.command(hidden=True)
 @_heartbeat
 @_data
-@told
+@print_errors
 def project(heartbeat: int, data: str | None) -> None:
     """Keep the projections current; started by `serve --workers`."""
     termination = Termination()
@@ -136,7 +136,7 @@ def project(heartbeat: int, data: str | None) -> None:
     help="Lifetime in seconds; a day if that is allowed (CATALOG_JWT_MAX_LIFETIME).",
 )
 @_data
-@told
+@print_errors
 def token(subject: str, roles: tuple[str, ...], ttl: int | None, data: str | None) -> None:
     """Print a bearer token signed with the catalog's secret."""
     from api.policies import open_policies  # noqa: PLC0415 - start-up: import needs no tokens
@@ -177,7 +177,7 @@ def _check_catalog(directory: Path) -> None:
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 @click.option("--actor", default="import", show_default=True, help="Who stands in the events.")
 @_data
-@told
+@print_errors
 def import_files(files: tuple[str, ...], actor: str, data: str | None) -> None:
     """Load JSON lines (.gz too) into the log; bad lines are named, good ones kept.
 

@@ -1,7 +1,7 @@
 """Connections within bounds: how many, how long a request may take to come, and how large it is.
 
-Uvicorn's protocol bounds none of these. What is refused here has not reached the application; it
-is answered with the error body, told to the edge, and the connection closed.
+Uvicorn's protocol bounds none of these. A request that is refused here never reaches the
+application: it is answered with the error body and logged by the edge, then its connection closes.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32_768
 MAX_HEAD = MAX_URL + MAX_HEADER_BYTES
 MAX_UNREAD_BODY = 65_536
-"""Of a request whose method has no use for a body."""
+"""How many bytes a body may have where the method has no use for a body."""
 MAX_PIPELINED = 16
-"""Requests of one connection that wait for the answer to another."""
+"""How many requests of one connection may wait for the answer to an earlier one."""
 LEAST_RATE = 256_000
-"""Bytes a second that a client must read of an answer, once it has used up its time."""
+"""Bytes a second that a client must read of an answer after its receive timeout."""
 _WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
 _LINGER_SECONDS = 2.0
 """How long the rest of a refused request is thrown away, so that its answer can be read."""
@@ -48,11 +48,13 @@ class BoundedProtocol(HttpToolsProtocol):
     max_connections: ClassVar[int]
     receive_timeout: ClassVar[float]
     waiting: ClassVar[dict["BoundedProtocol", None]]
-    """Connections that wait for their client: for a request to come whole, or for an answer to be
-    read; the longest waiting first."""
+    """Connections that wait for their client to send a request or to read an answer.
+
+    The connection that has waited the longest comes first.
+    """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection, in the place of the one that waits the longest if there are many."""
+        """Take a new connection; beyond the most allowed, close the one that waits the longest."""
         super().connection_made(transport)
         self._refused = False
         self._answering: RequestResponseCycle | None = None
@@ -73,7 +75,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.waiting[self] = None
 
     def make_room(self) -> None:
-        """Close, for the sake of another connection."""
+        """Close this connection so that another one can be taken."""
         self.waiting.pop(self, None)
         if self._writing_timer is None:
             self.transport.close()
@@ -105,18 +107,21 @@ class BoundedProtocol(HttpToolsProtocol):
     # Callbacks of the parser
 
     def on_message_begin(self) -> None:
+        """Begin to count the bytes and headers of a new request."""
         self._heading, self._receiving = True, False
         self._head_bytes, self._header_bytes, self._body_bytes = 1, 0, 0
         self._header_count = 0
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
+        """Take a piece of the address; refuse one that is too long with status 414."""
         super().on_url(url)
         if len(self.url) > MAX_URL:
             self._refuse(414, f"an address may have {MAX_URL} bytes")
             raise _Refused
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; refuse too many, or too many bytes of them, with status 431."""
         self._header_count += 1
         self._header_bytes += len(name) + len(value)
         if self._header_count > MAX_HEADERS or self._header_bytes > MAX_HEADER_BYTES:
@@ -124,11 +129,12 @@ class BoundedProtocol(HttpToolsProtocol):
                 431, f"a request may have {MAX_HEADERS} headers of {MAX_HEADER_BYTES} bytes in all"
             )
             raise _Refused
-        # Those of a trailer come too late to count (RFC 9110, 6.5.1).
+        # Headers of a trailer come too late to have a meaning (RFC 9110, 6.5.1).
         if self._heading:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        """Begin a request whose head is whole, unless its body or the pipeline is too long."""
         self._unset_timer()
         self._heading, self._receiving = False, True
         self._head_bytes = 0
@@ -145,19 +151,21 @@ class BoundedProtocol(HttpToolsProtocol):
             raise _Refused
         super().on_headers_complete()
         if upgrade:
-            # Answered as it is; what follows on the connection is not parsed any more.
+            # The request is answered in HTTP/1.1; later bytes of the connection are not parsed.
             self.cycle.keep_alive = False
         if len(self.pipeline) > MAX_PIPELINED:
             self._refuse(400, f"{MAX_PIPELINED} requests may wait for the answer to another")
             raise _Refused
 
     def on_body(self, body: bytes) -> None:
+        """Take a piece of the body; refuse one that is too long with status 413."""
         self._body_bytes += len(body)
         if self._body_bytes > self._most:
             self._refuse_body()
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        """End the time that a request may take to come: all of it is there."""
         self._unset_timer()
         self.waiting.pop(self, None)
         self._receiving = False
@@ -165,6 +173,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._wait()
 
     def on_response_complete(self) -> None:
+        """Wait for the client again, or answer the next request of the pipeline first."""
         super().on_response_complete()
         if self.pipeline:
             self.flow.pause_reading()
@@ -175,10 +184,10 @@ class BoundedProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Nothing: anybody may ask for another protocol, and is answered in this one."""
+        """Log nothing: any client may ask for another protocol, and is answered in HTTP/1.1."""
 
     def _wait(self) -> None:
-        """Be one of those that wait, unless a request is under way."""
+        """Count this connection as waiting for its client, unless a request is under way."""
         done = not self._receiving and self.cycle.response_complete and not self.pipeline
         if done and not self.transport.is_closing():
             self.waiting[self] = None
@@ -190,7 +199,7 @@ class BoundedProtocol(HttpToolsProtocol):
     # Clients that do not read
 
     def pause_writing(self) -> None:
-        """The client does not keep up: it has a while to go on."""
+        """Start the time that a client has to read on, once it does not keep up."""
         super().pause_writing()
         if self._writing_timer is None:
             self._paused_at = self.loop.time()
@@ -199,7 +208,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.waiting[self] = None
 
     def resume_writing(self) -> None:
-        """The client reads on, and gets back as much time as it has read bytes."""
+        """Stop the time of a client that reads on, and give it more for the bytes that it read."""
         if self._writing_timer is not None:
             self._writing_timer.cancel()
             self._writing_timer = None
@@ -229,7 +238,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(408, f"a request must come within {self.receive_timeout:g} s")
 
     def send_400_response(self, msg: str) -> None:
-        """Called for whatever the parser stops at, our own refusals among it."""
+        """Refuse a request that the parser stopped at, unless it was refused already."""
         if not self._refused:
             self._refuse(400, "this is no HTTP request")
 
@@ -240,17 +249,17 @@ class BoundedProtocol(HttpToolsProtocol):
         self.waiting.pop(self, None)
         cycle = self._answering
         if cycle is not None and cycle.scope is self.scope and cycle.response_complete:
-            # Answered already, before all of its body had come.
+            # The request was answered already, before all of its body had come.
             self.transport.close()
             return
         request_id = self.edge.refused(status, why)
         if cycle is not None and not cycle.response_complete:
             if cycle.scope is not self.scope or cycle.response_started:
-                # What is under way, or was asked before, is answered; then the connection ends.
+                # Earlier requests are answered; then the connection ends.
                 cycle.keep_alive = False
                 self.pipeline.clear()
                 return
-            # Its application waits for the rest of the body, which will not come.
+            # The application waits for the rest of the body, which will not come.
             cycle.disconnected = True
             cycle.message_event.set()
         body = msgspec.json.encode(ErrorBody(status, ERROR_TYPES[status], why, request_id))
@@ -265,9 +274,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def bounded(edge: Edge, max_connections: int, receive_timeout: float) -> type[BoundedProtocol]:
-    """The protocol of one server, for uvicorn's `http`; raises InvalidInput.
+    """The protocol class of one server, for uvicorn's setting `http`.
 
-    Lets the process open enough files for the connections, as far as the system allows.
+    Lets the process open enough files for the connections; raises InvalidInput where the system
+    does not allow so many.
     """
     needed = max_connections + _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -46,7 +46,7 @@ HEADERS: Mapping[str, str] = MappingProxyType(
         "X-Content-Type-Options": "nosniff",
     }
 )
-"""Sent with the page and its files: nothing from elsewhere is loaded, nothing is sent elsewhere."""
+"""Headers of the page and its files, by which browsers load and send nothing elsewhere."""
 
 _FRESH = {"Cache-Control": "no-cache"}
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
@@ -54,14 +54,14 @@ _OPTIONS: dict[str, Any] = {"opt": {"permission": PUBLIC}, "include_in_schema": 
 
 
 class OpenAPIDocument:
-    """The encoded document, built at the first call: that takes longer than a start should."""
+    """The encoded OpenAPI document, built when first asked for: building it would delay a start."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._encoded: bytes | None = None
 
     def encoded(self, app: Litestar) -> bytes:
-        """The document as JSON; blocks while it is built."""
+        """The document of an application as JSON; the first call takes long and blocks others."""
         from api.openapi.document import document  # noqa: PLC0415 - start-up: only this page needs it
 
         with self._lock:
@@ -71,7 +71,7 @@ class OpenAPIDocument:
 
 
 def docs_routes() -> list[HTTPRouteHandler]:
-    """The page, the document and the files; all without a token."""
+    """The routes of the page, the document and the files, none of which needs a token."""
     openapi = OpenAPIDocument()
 
     @get("/docs", sync_to_thread=True, **_OPTIONS)
@@ -96,12 +96,12 @@ def docs_routes() -> list[HTTPRouteHandler]:
 
 @cache
 def read_asset(name: str) -> bytes:
-    """The content of one of ASSETS."""
+    """The content of the file that ASSETS has under a name."""
     return (_STATIC / ASSETS[name][0]).read_bytes()
 
 
 @cache
 def page() -> bytes:
-    """The page, asking for its files by what is in them: browsers may then keep them forever."""
+    """The page; its links hold a digest of its files, so that browsers may keep files forever."""
     digest = sha256(b"".join(map(read_asset, ASSETS))).hexdigest()[:16]
     return (_STATIC / "docs.html").read_bytes().replace(b"{{digest}}", digest.encode())

@@ -18,7 +18,7 @@ log = structlog.get_logger("catalog.http")
 
 
 class Unauthorized(Exception):
-    """No token, or none that is good; the body of the response does not say which."""
+    """The request has no token or a bad one; the body of the response does not say which."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.value)
@@ -38,11 +38,11 @@ class UnsupportedMediaType(Exception):
 
 
 class ClientLeft(Exception):
-    """The client closed the connection before it could be answered; nobody is."""
+    """The client closed the connection before it could be answered."""
 
 
 class TooManyRequests(Exception):
-    """The caller is over a limit of its own."""
+    """The caller has used up one of its own limits, such as requests a second."""
 
     def __init__(self, message: str, retry_after: int) -> None:
         """`retry_after` is in seconds."""
@@ -51,13 +51,13 @@ class TooManyRequests(Exception):
 
 
 class ErrorBody(msgspec.Struct):
-    """What every error looks like."""
+    """The body of every error response."""
 
     code: int
     error_type: str = msgspec.field(name="errorType")
     message: str
     request_id: str = msgspec.field(name="requestId")
-    """As in the X-Request-Id header and the log."""
+    """The request id that the X-Request-Id header and the log have too."""
 
 
 ERROR_TYPES = {
@@ -77,7 +77,7 @@ ERROR_TYPES = {
     500: "INTERNAL_ERROR",
     503: "SERVICE_UNAVAILABLE",
 }
-"""Status -> error type, for errors that have none of their own."""
+"""Status -> error type, for errors that CATALOG_ERRORS does not name."""
 
 CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
     (errors.EntityOverLimit, 413, "PAYLOAD_TOO_LARGE"),
@@ -94,11 +94,11 @@ CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
 """Errors of the catalog, the narrower before the wider, with status and error type."""
 
 _MAX_VALUES = 5
-"""Values of a repeated parameter that a message repeats."""
+"""How many values of a repeated parameter a message shows."""
 
 
 def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """The response to any exception; only the unforeseen is logged, and never shown."""
+    """The response to any exception; an unforeseen one is logged, and its text is never shown."""
     request_id: str = request.scope["state"].get("request_id", "")
 
     def respond(

@@ -10,7 +10,7 @@ INTERVAL_SECONDS = 0.1
 
 
 class Heart:
-    """The end of the pipe in the process that lives."""
+    """The writing end of the pipe, in the supervised process."""
 
     def __init__(self, descriptor: int) -> None:
         """`descriptor` is the inherited writing end."""
@@ -23,7 +23,7 @@ class Heart:
             os.write(self._descriptor, b".")
 
     def beat_by_thread(self) -> None:
-        """Give signs from a thread of their own, as long as the process can run Python at all."""
+        """Give signs of life from a thread, for as long as the process can run Python at all."""
 
         def beat() -> None:
             while True:
@@ -34,7 +34,7 @@ class Heart:
 
 
 class Pulse:
-    """The end of the pipe in the supervisor; `heart_descriptor` is the end for the child."""
+    """The reading end of the pipe, in the supervisor; `heart_descriptor` is the child's end."""
 
     def __init__(self) -> None:
         self._descriptor, self.heart_descriptor = os.pipe()

@@ -1,4 +1,4 @@
-"""Imports files of JSON lines, showing how far it is: a bar on a terminal, lines elsewhere."""
+"""Imports files of JSON lines, and shows progress: a bar on a terminal, lines elsewhere."""
 
 import gzip
 import sys
@@ -64,14 +64,14 @@ class ImportRun:
 
     @property
     def failed(self) -> int:
-        """Lines that were not imported."""
+        """How many lines were not imported."""
         return len(self._counts.bad)
 
     def load(self, file: Path) -> None:
         """Import one file.
 
-        Raises InvalidInput when it cannot be read as lines, ImportStopped, saying how far the file
-        is stored, when the log cannot be used.
+        Raises InvalidInput for a file that cannot be read as lines. Raises ImportStopped, which
+        says how far the file is stored, when the log cannot be used.
         """
         task = self._progress.add_task(file.name, total=file.stat().st_size)
         with file.open("rb") as raw, _lines(file, raw) as lines:
@@ -106,7 +106,7 @@ class ImportRun:
             click.echo(f"{file.name}: {counts.lines} lines", err=True)
 
     def summary(self) -> str:
-        """One line of counts."""
+        """How many lines were imported and what became of them, in one line."""
         counts = self._counts
         seconds = max(time.monotonic() - self._started, 1e-9)
         return (

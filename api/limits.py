@@ -1,4 +1,4 @@
-"""How much one caller may ask of this process: requests a second, and what at a time."""
+"""Limits of each caller in this process: requests a second, and places for work and streams."""
 
 import math
 import time
@@ -14,7 +14,7 @@ from api.errors import ClientLeft, TooManyRequests
 T = TypeVar("T")
 
 _REMEMBERED = 10_000
-"""Callers whose requests are counted; the least recent is forgotten, its bucket then full."""
+"""How many callers are counted; the least recent one is forgotten, which fills its bucket."""
 
 
 class RateLimit:
@@ -30,7 +30,7 @@ class RateLimit:
         self._full_at: OrderedDict[str, float] = OrderedDict()
 
     def take(self, caller: str) -> None:
-        """Take a token; raises TooManyRequests when there is none."""
+        """Take a token from a caller's bucket; raises TooManyRequests when the bucket is empty."""
         if not self._interval:
             return
         now = self._clock()
@@ -45,17 +45,17 @@ class RateLimit:
 
 
 class Places:
-    """How much of something each caller may have at a time."""
+    """Places of which each caller may hold a number at a time, such as open streams."""
 
     def __init__(self, most: int, what: str) -> None:
-        """`what` is told to a caller that has `most`."""
+        """`most` is how much a caller may have; `what` names it in TooManyRequests."""
         self._most = most
         self._what = what
         self._taken: Counter[str] = Counter()
 
     @contextmanager
     def held(self, caller: str, size: int = 1) -> Iterator[None]:
-        """Take places until the end of the block; raises TooManyRequests when too few are left."""
+        """Hold `size` places for a block; raises TooManyRequests when a caller has too few left."""
         taken = self._taken[caller]
         if taken + size > self._most:
             raise TooManyRequests(f"{taken} {self._what} of yours are under way: wait for some", 1)
@@ -69,31 +69,31 @@ class Places:
 
 
 class WorkQueue:
-    """Does work in a few threads; callers that wait take turns, so that none holds all up."""
+    """Does work in a few threads, in which waiting callers take turns."""
 
     def __init__(self, threads: int, places: Places, each: int | None = None) -> None:
-        """`places` are for work that is under way or waiting, `each` threads for one caller."""
+        """`places` bound work that is under way or waiting, `each` the threads of one caller."""
         self._places = places
         self._threads = CapacityLimiter(threads)
         self._idle = threads
         self._each = threads if each is None else each
         self._running: Counter[str] = Counter()
         self._waiting: dict[str, deque[Event]] = {}
-        """Caller -> its work that waits, in order; the callers in the order of their turns."""
+        """Caller -> its waiting work, oldest first; callers stand in the order of their turns."""
 
     async def run(
         self, caller: str, work: Callable[[], T], has_left: Callable[[], Awaitable[bool]]
     ) -> T:
         """Do a caller's work when it is its turn.
 
-        Raises TooManyRequests when too many of the caller's are waiting, and ClientLeft when the
-        client did not wait until its turn came.
+        Raises TooManyRequests when too much of the caller's work is waiting, and ClientLeft when
+        the client did not wait for its turn.
         """
         with self._places.held(caller):
             return await self._do(caller, work, has_left)
 
     async def go_on(self, caller: str, work: Callable[[], T]) -> T:
-        """Do a step of what has a place elsewhere, and is cancelled when its client leaves."""
+        """Do a step of work whose place is held already; its client's leaving cancels the step."""
         return await self._do(caller, work, None)
 
     async def _do(
@@ -111,7 +111,7 @@ class WorkQueue:
             self._end(caller)
 
     async def _turn(self, caller: str) -> bool:
-        """Whether it had to be waited for."""
+        """Wait for a caller's turn; returns whether there was anything to wait for."""
         if self._idle and self._running[caller] < self._each:
             self._begin(caller)
             return False
@@ -120,7 +120,7 @@ class WorkQueue:
         try:
             await turn.wait()
         except BaseException:
-            # The client went: its turn, if it has come, is the next one's.
+            # The client left: a turn that has come to it goes to the next caller.
             if turn.is_set():
                 self._end(caller)
             else:
@@ -135,7 +135,7 @@ class WorkQueue:
         self._running[caller] += 1
 
     def _end(self, caller: str) -> None:
-        """Free a caller's thread, for the first that waits and may have it."""
+        """Free a caller's thread for the first waiting caller that may have another one."""
         self._idle += 1
         self._running[caller] -= 1
         if not self._running[caller]:

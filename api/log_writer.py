@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import msgspec
 
 MOST_BYTES = 2 * 1024 * 1024
-"""Lines that may wait, in bytes, while as many are being written: 1 to 2 s of a busy server."""
+"""How many bytes of lines may wait while others are written: 1 to 2 s of a busy server."""
 _GATHER_SECONDS = 0.05
 """How often the writer looks for lines: waking it for each one would cost more than writing it."""
 _RETRY_SECONDS = 1.0
@@ -29,7 +29,7 @@ class LogWriter:
     """
 
     def __init__(self, descriptor: int) -> None:
-        """`descriptor` is of an open file; it may block or not."""
+        """`descriptor` belongs to an open file, which may block."""
         self._descriptor = descriptor
         # The same thread may take this lock again: garbage collection, which may log, can come in
         # the middle of `write`.
@@ -56,14 +56,14 @@ class LogWriter:
             self._waiting += line
 
     def start(self) -> None:
-        """Begin to write, in a thread of the writer."""
+        """Start the thread that writes."""
         self._thread.start()
 
     def close(self) -> None:
-        """Write what is waiting, as far as it is taken within 2 seconds, and end the thread."""
+        """Write the waiting lines, for 2 seconds at most, and end the thread."""
         self._deadline = time.monotonic() + _FLUSH_SECONDS
         self._closing.set()
-        # A write that blocks cannot be ended: the thread is left to the end of the process then.
+        # A blocked write cannot be interrupted: its thread ends with the process then.
         self._thread.join(_FLUSH_SECONDS)
 
     def _run(self) -> None:
@@ -77,7 +77,7 @@ class LogWriter:
                     return
 
     def _take(self) -> bytearray:
-        """All lines that wait; if some were dropped behind them, the next line tells of those."""
+        """Empty the buffer; returns its lines. A line on dropped ones is then the first to wait."""
         with self._lock:
             lines, self._waiting = self._waiting, bytearray()
             if self._unreported:
@@ -104,9 +104,9 @@ class LogWriter:
 
 
 def _blocks(lines: bytearray) -> Iterator[memoryview]:
-    """Whole lines, as many as a pipe takes in one piece, or one line that is longer.
+    """Blocks of whole lines that a pipe takes in one piece, or of one longer line.
 
-    So the lines of several processes do not mix.
+    This way lines of several processes do not mix.
     """
     view = memoryview(lines)
     start = 0

@@ -1,6 +1,6 @@
-"""Logs: JSON lines on standard error, our own, the libraries', and one for each request.
+"""Logs: JSON lines on standard error, of this program, of libraries, and one for each request.
 
-No line holds a header, a query or a path as it came: those may hold tokens and other secrets.
+No line holds a header, a query or a path as it came, because these may hold secrets.
 """
 
 import logging
@@ -15,7 +15,7 @@ from domain.errors import InvalidInput
 
 
 def configure(level_name: str, writer: LogWriter) -> None:
-    """Log to a writer, from a level on; raises InvalidInput for a level that there is not."""
+    """Log to a writer whatever has at least a level; raises InvalidInput for an unknown level."""
     level = logging.getLevelNamesMapping().get(level_name.upper())
     if level is None:
         raise InvalidInput("CATALOG_LOG_LEVEL must be a level such as INFO or WARNING")
@@ -33,7 +33,7 @@ def configure(level_name: str, writer: LogWriter) -> None:
 
 
 class _Logger:
-    """What structlog hands its finished lines to, by a method named after their level."""
+    """Takes finished lines from structlog, which calls a method named after their level."""
 
     def __init__(self, writer: LogWriter) -> None:
         self._writer = writer
@@ -46,7 +46,7 @@ class _Logger:
 
 
 class _Forwarding(logging.Handler):
-    """What libraries log, as lines like ours."""
+    """Writes what libraries log as JSON lines."""
 
     def emit(self, record: logging.LogRecord) -> None:
         structlog.get_logger(record.name).log(
@@ -55,7 +55,7 @@ class _Forwarding(logging.Handler):
 
 
 class AccessLine(msgspec.Struct, omit_defaults=True):
-    """One request."""
+    """What the access log says of one request."""
 
     timestamp: datetime
     request_id: str
@@ -64,15 +64,15 @@ class AccessLine(msgspec.Struct, omit_defaults=True):
     """The path's template; empty where no route has the path."""
     status: int
     ms: float
-    """Until the last byte was handed over."""
+    """Milliseconds until the last byte was handed to the connection."""
     bytes: int
-    """Of the response body."""
+    """How many bytes of the response body were sent."""
     caller: str | None = None
     roles: tuple[str, ...] = ()
     position: int | None = None
-    """In the log, that a write's answer includes."""
+    """The position in the log that the answer to a write includes."""
     reason: str = ""
-    """Why the connection refused what it got, or why the token was refused."""
+    """Why the connection refused the request, or why the token was refused."""
     event: Literal["request", ""] = ""
     level: Literal["info", ""] = ""
 
@@ -94,5 +94,5 @@ class AccessLog:
 
 
 def now() -> datetime:
-    """The time of a line."""
+    """The present time in UTC, for the timestamp of a line."""
     return datetime.now(UTC)

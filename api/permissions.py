@@ -22,7 +22,7 @@ class Action(StrEnum):
 
 
 class Permission(msgspec.Struct, frozen=True):
-    """What a route needs; `kind` is None for what concerns no kind, or several."""
+    """What a caller needs for a route; `kind` is None for a route of no kind or several."""
 
     action: Action
     kind: str | None = None
@@ -35,7 +35,7 @@ class Permission(msgspec.Struct, frozen=True):
 
 
 PUBLIC = "public"
-"""Declared by routes that need no token."""
+"""The permission that routes without a token declare."""
 
 
 class Principal(msgspec.Struct, frozen=True):
@@ -46,18 +46,18 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 class Access(msgspec.Struct, frozen=True):
-    """What the policies grant to a set of roles; what is not in it is denied."""
+    """What the policies grant to a set of roles; all else is denied."""
 
     allowed: Mapping[Action, frozenset[str]]
     """Action -> the kinds it is allowed on."""
     hidden: Mapping[Action, Mapping[str, Withheld]]
-    """Action -> kind -> fields withheld under it, where there are any."""
+    """Action -> kind -> the fields withheld, where there are any."""
 
     def may(self, permission: Permission) -> bool:
         """Whether the permission is granted.
 
-        One without a kind (search, operate) is granted by any grant of its action; a search
-        then shows the kinds for which the caller has it.
+        A permission without a kind (search, operate) is granted by any grant of its action; a
+        search then shows the kinds for which the caller has a grant.
         """
         actions = [action for action in (permission.action, permission.also) if action]
         if permission.kind is None:

@@ -1,7 +1,7 @@
 """The rules that grant permissions to roles: built in, or read from a file that may change.
 
 `docs/permissions.md` describes the file. An edit takes effect on the next request, also for cursors
-already issued; one that cannot be read is logged, and the rules before it stay in force.
+already issued. A file that cannot be read is logged, and the rules before it stay in force.
 """
 
 import os
@@ -50,7 +50,7 @@ DEFAULT_RULES: Rules = (
     Rule("editor", _WRITE),
     Rule("admin", tuple(Action)),
 )
-"""In force while no file is named."""
+"""The rules in force while no file is named."""
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -75,7 +75,7 @@ class Policies:
         return tuple(dict.fromkeys(rule.role for rule in self._rules))
 
     def access(self, roles: tuple[str, ...]) -> Access:
-        """What the roles of a caller amount to now; unknown roles grant nothing."""
+        """The access that a caller's roles have now; unknown roles grant nothing."""
         if self._path is not None:
             self._follow(self._path)
         known = self._known.get(roles)
@@ -113,7 +113,7 @@ def read_rules(path: Path) -> Rules:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise InvalidInput(f"{where}: more than {MAX_BYTES} bytes")
-        found = msgspec.convert(tomllib.loads(content.decode()), type=_File)
+        document = msgspec.convert(tomllib.loads(content.decode()), type=_File)
     except OSError as error:
         raise InvalidInput(f"{where}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -122,17 +122,17 @@ def read_rules(path: Path) -> Rules:
         place = re.search(r"\$\.rule\[(\d+)\]", str(error))
         line = f" line {_line(content, int(place[1]))}" if place else ""
         raise InvalidInput(f"{where}{line}: {error}") from None
-    for number, rule in enumerate(found.rule):
+    for number, rule in enumerate(document.rule):
         if problem := _problem(rule):
             line = f"line {_line(content, number)}"
             raise InvalidInput(f"{where} {line}: rule {number + 1} ({rule.role!r}): {problem}")
-    if not found.rule:
+    if not document.rule:
         raise InvalidInput(f"{where}: no [[rule]] in it, so that nobody may do anything")
-    return found.rule
+    return document.rule
 
 
 def _problem(rule: Rule) -> str | None:
-    """What is wrong with a rule."""
+    """What is wrong with a rule; None for a good one."""
     if not rule.role.strip():
         return "role is empty"
     if not rule.allow and not rule.withhold:
@@ -156,7 +156,7 @@ def _problem(rule: Rule) -> str | None:
 
 
 def combine(rules: Sequence[Rule], roles: Iterable[str]) -> Access:
-    """What several roles amount to: all that any of them allows.
+    """The access of several roles together: all that any of them allows.
 
     Under an action a field is withheld if each role that allows the action withholds it.
     """
@@ -182,16 +182,16 @@ def combine(rules: Sequence[Rule], roles: Iterable[str]) -> Access:
 
 
 def _line(content: bytes, number: int) -> int:
-    """The line where a rule begins."""
+    """The line of the file at which the rule with a number, from 0, begins."""
     headers = list(_HEADER.finditer(content))
     at = headers[number].start() if number < len(headers) else 0
     return content.count(b"\n", 0, at) + 1
 
 
 def _stamp(path: Path) -> tuple[int, int, int, int] | None:
-    """What changes when a file does; None when there is none."""
+    """Times, size and inode of a file, which differ after an edit; None when there is no file."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino

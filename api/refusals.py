@@ -1,17 +1,17 @@
-"""Why tokens are refused: all of it for the log, and for callers what gives nothing away.
+"""Why tokens are refused: the log gets every reason, callers get what gives nothing away.
 
-A caller is told what it could read from its own token with a clock in hand: that the token has
-expired, is not valid yet, or lives too long. These are looked at first, without regard to issuer,
-key and signature, so that a stolen, a forged and a made-up token with the same times are answered
-alike: nobody learns from the answer whether a token was ever good, which issuers, audiences and
-algorithms are trusted, or which keys exist. All else is one answer.
+The answer says what a caller could read from its own token with a clock in hand: that the token
+has expired, is not valid yet, or lives too long. The times are looked at first, without regard to
+issuer, key and signature, so that a stolen, a forged and a made-up token with the same times are
+answered alike: nobody learns from the answer whether a token was ever good, which issuers,
+audiences and algorithms are trusted, or which keys exist. All other reasons share one answer.
 """
 
 from enum import StrEnum
 
 
 class Refusal(StrEnum):
-    """Why there is no caller, as the log has it; nothing of the token itself is in it."""
+    """Why a request has no caller, as the log says it, without anything of the token itself."""
 
     NO_TOKEN = "no bearer token"
     SEVERAL = "more than one Authorization header"
@@ -32,7 +32,7 @@ class Refusal(StrEnum):
     def challenge(self) -> str:
         """The value of `WWW-Authenticate` (RFC 6750, 3).
 
-        Without a token there is no error in it: nothing that was sent was wrong.
+        A request without a token gets no error code: nothing that was sent was wrong.
         """
         if self in (Refusal.NO_TOKEN, Refusal.SEVERAL):
             return _SCHEME

@@ -1,4 +1,4 @@
-"""What every request passes first and last: its id, its access line and its measure."""
+"""Gives every request its id, and at its end a line of the access log and its metrics."""
 
 import itertools
 import secrets
@@ -21,7 +21,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 def request_id_of(headers: Headers) -> str:
-    """The caller's own id of the request if it is short and clean, else one made here."""
+    """The request id that the caller gave, if it is short and clean, or else a new one."""
     for name, value in headers:
         if name == b"x-request-id":
             clean = 0 < len(value) <= MAX_REQUEST_ID and _CLEAN.issuperset(value)
@@ -30,12 +30,12 @@ def request_id_of(headers: Headers) -> str:
 
 
 def new_request_id() -> str:
-    """Unlike that of any other request, in this process and others."""
+    """A request id unlike any other, in this process and in others."""
     return f"{_prefix}-{next(_numbers):x}"
 
 
 async def has_left(receive: Receive) -> bool:
-    """Whether the client of a request has closed its connection; what is left of a body is lost."""
+    """Whether the client of a request has closed its connection; drops the rest of its body."""
     with move_on_after(0):
         while (await receive())["type"] != "http.disconnect":
             pass
@@ -44,7 +44,7 @@ async def has_left(receive: Receive) -> bool:
 
 
 class Edge:
-    """Wraps the application; what the server refuses by itself is told to it as well."""
+    """Wraps the application, and logs and counts requests, refused ones of the server too."""
 
     def __init__(self, metrics: Metrics, access_log: AccessLog) -> None:
         self._metrics = metrics
@@ -55,7 +55,7 @@ class Edge:
         request_id = request_id_of(scope["headers"])
         scope["state"] = {**scope.get("state", {}), "request_id": request_id}
         started = time.perf_counter()
-        # 499, as others have it, where the client left before there was a status.
+        # 499, as other servers log it, where the client left before there was a status.
         status, sent, position = 499, 0, None
 
         async def watch(message: Message) -> None:
@@ -95,7 +95,7 @@ class Edge:
                 )
 
     def refused(self, status: int, reason: str) -> str:
-        """Note a request that the connection refused before it was one; its new id."""
+        """Log and count a request that its connection refused; returns a new request id."""
         request_id = new_request_id()
         self._metrics.observe("", "", status, 0.0)
         if self._access_log.wanted:
@@ -109,7 +109,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 def _known(method: str) -> str:
-    """The method, so that callers can make no labels of their own."""
+    """A method of HTTP as it is, any other as `other`, so that callers cannot make up labels."""
     return method if method in _METHODS else "other"
 
 

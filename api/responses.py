@@ -1,4 +1,4 @@
-"""Responses whose bodies are finished bytes, as almost all of ours are, whole or in chunks.
+"""Responses whose bodies are finished bytes, whole or in chunks, as almost all of this API are.
 
 The event loop serves all callers, so what it does for one answer is bounded: nothing above
 `LOOP_BYTES` is encoded, cut or handed to the socket by one step of it.
@@ -33,8 +33,8 @@ LOOP_BYTES = 256 * 1024
 class Finished(ASGIResponse):
     """Sends a body as it is, a large one in pieces.
 
-    The framework's own response prepares cookies, encodings and background work that these
-    never have; that preparation costs as much as reading a page of a list.
+    The framework's own response prepares cookies, encodings and background work, which no
+    answer here has; that preparation costs as much as reading a page of a list.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Large(Finished):
 
 
 class Heavy(ASGIResponse):
-    """What takes long to make: chunk by chunk in threads, each when it is its caller's turn.
+    """Makes an answer chunk by chunk in threads, each chunk when it is its caller's turn.
 
     One chunk alone is sent whole. More are streamed, which takes one of the caller's places, as
     one chunk above `LOOP_BYTES` does. An empty chunk ends a turn, and is not sent.
@@ -116,7 +116,7 @@ class Heavy(ASGIResponse):
         headers: Mapping[str, str] | None = None,
         media_type: str = JSON,
     ) -> None:
-        """Nothing is made before the response is called."""
+        """`chunks` makes the answer; nothing of it is made before the response is called."""
         self._chunks = chunks
         self._caller = caller
         self._queue = queue
@@ -125,7 +125,10 @@ class Heavy(ASGIResponse):
         self._media_type = media_type
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Raises TooManyRequests, ClientLeft and what the first chunk raises before the head."""
+        """Make and send the answer.
+
+        Raises TooManyRequests, ClientLeft and what the first chunk raises, before the head is sent.
+        """
         try:
             made = await self._first_two(receive)
             if len(made) == 1:
@@ -169,7 +172,7 @@ class Heavy(ASGIResponse):
 
 
 def _take(chunks: Generator[bytes], most: int) -> list[bytes]:
-    """At most so many chunks, up to the first that is empty."""
+    """The next chunks, at most so many of them, up to the first empty one."""
     taken = []
     for chunk in islice(chunks, most):
         taken.append(chunk)
@@ -179,7 +182,7 @@ def _take(chunks: Generator[bytes], most: int) -> list[bytes]:
 
 
 async def _pieces(body: bytes) -> AsyncIterator[bytes]:
-    """The body in parts of at most `LOOP_BYTES`; the loop goes round before each but the first."""
+    """The body in pieces of at most `LOOP_BYTES`; other requests are served between two pieces."""
     if body:
         yield body[:LOOP_BYTES]
     for start in range(LOOP_BYTES, len(body), LOOP_BYTES):

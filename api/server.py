@@ -30,7 +30,7 @@ _SWITCH_SECONDS = 0.001
 _PARENT_SECONDS = 1.0
 _CHECK_SECONDS = 0.1
 _M_ARENA_MAX = -8
-"""Of mallopt(3), in glibc's malloc.h."""
+"""The parameter of mallopt(3) for the number of arenas, from glibc's malloc.h."""
 _ARENAS = 2
 _COLLECT_AFTER = (10_000, 20, 50)
 """New objects before a collection of the young ones, and collections before one of older ones."""
@@ -47,7 +47,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def share_memory() -> None:
-    """Let threads allocate from the same few arenas; to be called before there are any.
+    """Let threads allocate from the same few arenas; to be called before any thread starts.
 
     By default glibc gives almost every thread an arena of its own, and each keeps what its largest
     answer took: under hostile load that was 100 MB. Other C libraries have no arenas.
@@ -76,7 +76,7 @@ def _share_interpreter() -> None:
 
 
 def make_daemon(stores: Stores, settings: Settings) -> Daemon:
-    """The projectors of a data directory, searching gathering writes for a while."""
+    """The projectors of opened stores; search gathers writes for `search_refresh` seconds."""
     return Daemon(stores.supervisors, stores.directory, pauses={"search": settings.search_refresh})
 
 
@@ -109,7 +109,7 @@ def serve_worker(
     termination: Termination,
     heart: Heart,
 ) -> None:
-    """Serve, while another process projects."""
+    """Serve until SIGTERM or SIGINT, while another process projects."""
     share_memory()
     _share_interpreter()
     _stop_with_parent()
@@ -135,7 +135,7 @@ def project(settings: Settings, termination: Termination, heart: Heart) -> None:
 
 @contextmanager
 def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
-    """The stores, opened and projected by this process alone."""
+    """Open the stores and run their projectors for a block, as no other process may then."""
     make_directory(settings.directory)
     with ProjectorLock(settings.directory):
         stores = open_stores(settings.directory)
@@ -171,7 +171,7 @@ class _Server(uvicorn.Server):
         self._beat = beat
 
     async def on_tick(self, counter: int) -> bool:
-        """What the event loop does ten times a second; returns whether to end."""
+        """Give a sign of life, ten times a second; returns whether to end, as uvicorn decides."""
         self._beat()
         return await super().on_tick(counter)
 
@@ -183,7 +183,7 @@ def _serve(
     termination: Termination,
     beat: Callable[[], None],
 ) -> None:
-    """Answer requests until a signal, which uvicorn raises once more at the end."""
+    """Answer requests until a signal comes, which uvicorn raises once more at the end."""
     config = uvicorn.Config(
         app,
         lifespan="on",

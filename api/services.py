@@ -18,10 +18,13 @@ from projections.stores import Stores
 T = TypeVar("T")
 
 READ_YOUR_WRITES_SECONDS = 2.0
-"""How long a write waits for the sorted read model."""
+"""How long the answer to a write waits until lists show the write."""
 _SEARCHES, _HEAVY_READS = 2, 2
-"""Threads. More searches at once answer no more of them, as each wants the interpreter most of the
-time, and lists wait for all of them; so it is with heavy reads."""
+"""How many threads search, and how many do heavy reads.
+
+More threads answer no more requests, as each needs the interpreter most of the time, and lists
+wait for all of them.
+"""
 _WRITERS, _WRITERS_EACH = 4, 1
 """Threads that write, and how many of them one caller may have.
 
@@ -29,12 +32,14 @@ The log takes one write after the other, so a caller gains little from more, and
 without a thread because another caller sends many large writes.
 """
 _WAITING_FOR_LISTS = 16
-"""Threads in which writes wait until lists show them."""
+"""How many threads there are in which writes wait until lists show them."""
 MAX_HEAVY_READS, MAX_STREAMS = 64, 16
-"""Heavy reads of one caller that are under way or waiting; and its open streams, each of which
-keeps a snapshot of the sorted read model."""
+"""How many heavy reads one caller may have under way or waiting, and how many open streams.
+
+Each stream keeps a snapshot of the sorted read model.
+"""
 MAX_WRITES, MAX_WRITE_BYTES = 256, 64_000_000
-"""Writes of one caller that are under way or waiting, and the bytes of their bodies together."""
+"""How many writes one caller may have under way or waiting, and how many bytes of bodies."""
 
 
 class Services(msgspec.Struct, frozen=True):
@@ -44,10 +49,10 @@ class Services(msgspec.Struct, frozen=True):
     stores: Stores
     catalog: Catalog
     wake: Callable[[], None]
-    """Tells projectors in this process that something was appended."""
+    """Wakes the projectors of this process after an append."""
     writes: WorkQueue
     write_bytes: Places
-    """Bytes of the bodies of writes."""
+    """Places for the bodies of writes, in bytes."""
     waiting_for_lists: CapacityLimiter
     searches: WorkQueue
     heavy_reads: WorkQueue
@@ -70,7 +75,7 @@ class Services(msgspec.Struct, frozen=True):
         until = time.monotonic() + READ_YOUR_WRITES_SECONDS
 
         def wait() -> None:
-            # It is written: that lists cannot be read now must not make it look failed.
+            # The write is done: lists that cannot be read now must not make it look failed.
             with suppress(StoreUnavailable):
                 left = max(0.0, until - time.monotonic())
                 wait_for(self.stores.entities.checkpoint, position, left)

@@ -17,10 +17,13 @@ from projections.stores import make_directory, open_stores
 
 _POLL_SECONDS = 0.2
 _MOST_COUNTED_SECONDS = 2 * _POLL_SECONDS
-"""Of the time between two looks, what counts as silence. More of it means that the supervisor
-itself did not run: the machine was suspended, or is too busy to judge others."""
+"""How much of the time between two looks counts as silence, at most.
+
+A longer time means that the supervisor itself did not run: the machine was suspended, or is too
+busy to judge others.
+"""
 _START_SECONDS = 120.0
-"""How long a process may take to its first sign of life, if that is more than the timeout."""
+"""How long a process may take to its first sign of life, or the timeout if that is longer."""
 _RESTART_SECONDS = 1.0
 _STOP_SECONDS = 15.0
 
@@ -80,7 +83,7 @@ class _Child:
         self._pulse.release_heart()
 
     def look(self, passed: float) -> None:
-        """Kill the process if it has been silent for too long; `passed` seconds are added."""
+        """Kill the process if it is silent for too long, the `passed` seconds included."""
         if self._pulse.was_felt():
             self._silence, self._most_silence = 0.0, self._timeout
             return
@@ -96,7 +99,7 @@ class _Child:
             self.process.kill()
 
     def has_ended(self) -> bool:
-        """Whether the process is gone; says so in the log."""
+        """Whether the process has ended, which is logged."""
         if self.process.poll() is None:
             return False
         log.error("process ended", role=self._role, exit_code=self.process.returncode)
@@ -104,7 +107,7 @@ class _Child:
         return True
 
     def wait(self, seconds: float) -> None:
-        """Wait for the end of a process that was told to stop; kill it after so many seconds."""
+        """Wait until a process that was asked to stop has ended; kill it after so many seconds."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:

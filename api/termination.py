@@ -5,14 +5,14 @@ import signal
 from types import FrameType
 
 LATEST_SECONDS = 8.0
-"""How long a process may take to close what is open; less than the supervisor waits for it."""
+"""How long a process may take to close what is open; the supervisor waits for longer."""
 
 
 class Termination:
     """Remembers that SIGTERM or SIGINT came; the process ends at its next `check`.
 
-    Nothing is interrupted half way. A process that has not ended 8 s after the signal ends where it
-    is, as a crash would end it, still with exit code 0: the next start goes on from there.
+    No work is interrupted half way. A process that has not ended 8 s after the signal ends at once,
+    as by a crash but with exit code 0: the next start goes on from there.
     """
 
     def __init__(self) -> None:

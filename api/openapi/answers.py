@@ -46,7 +46,7 @@ def shown(kind: EntityKind, given: Schema) -> Schema:
 
 
 def _resolved(schema: Schema) -> Schema:
-    """The recorded form of a key: not null, and an object where a text may stand for one."""
+    """The schema of a key as it is recorded: never null, and an object where a text is allowed."""
     if schema == ref(REFERENCE):
         return ref("EntityReference")
     if "items" in schema:
@@ -62,12 +62,12 @@ def _resolved(schema: Schema) -> Schema:
 
 
 def listed(name: str) -> Schema:
-    """A page of entities, by the component name of one."""
+    """The schema of a page of entities, whose component has this name."""
     return closed_object({"data": {"type": "array", "items": ref(name)}, "paging": ref("Paging")})
 
 
 def shared_answers(reference: Schema) -> dict[str, Schema]:
-    """Answers that no Struct describes."""
+    """Schemas of the answers that no Struct describes, by component name."""
     known = {key: _resolved(value) for key, value in reference["properties"].items()}
     cursor = {"type": "string", "description": "Opaque; there only when there is such a page."}
     return {
@@ -98,7 +98,7 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
 
 
 def _search() -> dict[str, Schema]:
-    """The search response."""
+    """Schemas of the search response, by component name."""
     sort_value = {"type": ["string", "number", "null"]}
     array: Schema = {"type": "array", "items": {"type": "object"}}
     column = {key: TEXT for key in ("name", "dataType", "fullyQualifiedName")}

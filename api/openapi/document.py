@@ -1,4 +1,4 @@
-"""The document, put together from the routes and the rows."""
+"""The OpenAPI document, put together from the routes and their documented operations."""
 
 import inspect
 import re
@@ -40,19 +40,19 @@ _TAGS = {
 def document(app: Litestar) -> dict[str, Any]:
     """The document of an application; takes long enough to be built in a thread, once.
 
-    Raises LookupError for a route that has no row here.
+    Raises LookupError for a route that `operations.py` does not document.
     """
     schemas = component_schemas()
-    found = _skeleton(app)
+    skeleton = _skeleton(app)
     permissions = dict(_permissions(app))
     paths: dict[str, dict[str, Any]] = {}
-    for path, item in found["paths"].items():
+    for path, item in skeleton["paths"].items():
         paths[path] = {
             method: _operation(method, path, generated, permissions[method, path])
             for method in _METHODS
             if (generated := item.get(method)) is not None
         }
-    schemas |= found["components"].get("schemas", {})
+    schemas |= skeleton["components"].get("schemas", {})
     return {
         "openapi": "3.1.0",
         "info": {
@@ -92,7 +92,7 @@ def document(app: Litestar) -> dict[str, Any]:
 
 
 def _skeleton(app: Litestar) -> dict[str, Any]:
-    """Paths and parameters as Litestar sees them.
+    """The document that Litestar makes: paths and parameters, as far as it knows them.
 
     The application itself has no OpenAPI configuration, because with one Litestar serves pages
     of its own. Its OpenAPI plugin collects the routes all the same and takes the configuration
@@ -106,7 +106,7 @@ def _skeleton(app: Litestar) -> dict[str, Any]:
 
 
 def _permissions(app: Litestar) -> Iterator[tuple[tuple[str, str], Permission | str]]:
-    """(method, path) -> what the route demands."""
+    """Pairs of (method, path) and the permission that the route demands."""
     for route in app.routes:
         if isinstance(route, HTTPRoute):
             for method, (handler, _) in route.route_handler_map.items():
@@ -118,38 +118,40 @@ def _permissions(app: Litestar) -> Iterator[tuple[tuple[str, str], Permission | 
 def _operation(
     method: str, path: str, generated: Schema, permission: Permission | str
 ) -> dict[str, Any]:
-    """One operation of the document."""
-    kind, tag, row = _find(method, path)
+    """The operation of one method and path, as the document shows it."""
+    kind, tag, operation = _find(method, path)
     words = _words(kind) if kind else {}
     public = permission == PUBLIC
-    errors = row.errors if public else tuple(sorted({*GUARD_ERRORS, *row.errors}))
+    errors = operation.errors
+    if not public:
+        errors = tuple(sorted({*GUARD_ERRORS, *errors}))
     granted = "" if public else f"Needs the permission to {permission} ({_roles(permission)})."
-    about = "\n\n".join(filter(None, (row.about, granted)))
+    about = "\n\n".join(filter(None, (operation.about, granted)))
     shown = {
-        "operationId": row.id.format(**words),
-        "summary": row.summary.format(**words),
+        "operationId": operation.id.format(**words),
+        "summary": operation.summary.format(**words),
         **({"description": about} if about else {}),
         "tags": [tag],
         "security": [] if public else [{"bearer": []}],
-        "parameters": [*parameters(path, kind, generated), *map(shared, row.takes)],
-        "responses": responses(row, words, errors),
+        "parameters": [*parameters(path, kind, generated), *map(shared, operation.takes)],
+        "responses": responses(operation, words, errors),
     }
-    if row.body is not None:
-        schema = {"schema": ref(row.body.format(**words))}
-        content = dict.fromkeys(row.body_types, schema)
+    if operation.body is not None:
+        schema = {"schema": ref(operation.body.format(**words))}
+        content = dict.fromkeys(operation.body_types, schema)
         shown["requestBody"] = {"required": True, "content": content}
     return shown
 
 
 def _find(method: str, path: str) -> tuple[EntityKind | None, str, Operation]:
-    """The kind, if any, the tag and the row of a route."""
+    """The kind (None for a route of no kind), the tag and the operation of a route."""
     if (method, path) in OTHER_OPERATIONS:
         return (None, *OTHER_OPERATIONS[method, path])
     for kind in KINDS.values():
         prefix = f"/v1/{kind.collection}"
-        row = ENTITY_OPERATIONS.get((method, path.removeprefix(prefix)))
-        if path.startswith(prefix) and row is not None:
-            return kind, _tag(kind), row
+        operation = ENTITY_OPERATIONS.get((method, path.removeprefix(prefix)))
+        if path.startswith(prefix) and operation is not None:
+            return kind, _tag(kind), operation
     raise LookupError(f"{method.upper()} {path} is not documented in api/openapi/operations.py")
 
 
@@ -162,7 +164,7 @@ def _about(kind: EntityKind) -> str:
 
 
 def _words(kind: EntityKind) -> dict[str, str]:
-    """What operation ids and summaries call a kind."""
+    """The names of a kind that are filled into operation ids and summaries."""
     plural = _tag(kind)
     return {
         "Kind": body_name(kind),
@@ -178,7 +180,7 @@ def _spaced(name: str) -> str:
 
 
 def _roles(permission: Permission | str) -> str:
-    """The roles that grant a permission while no file of policies is named."""
+    """The roles that have a permission by the built-in policies."""
     assert isinstance(permission, Permission)
     granting = [
         rule.role for rule in DEFAULT_RULES if combine(DEFAULT_RULES, (rule.role,)).may(permission)

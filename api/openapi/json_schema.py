@@ -1,4 +1,4 @@
-"""The JSON schemas that the others are made of."""
+"""Small JSON schemas of which the other schemas of the document are made."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,14 +26,14 @@ def ref(name: str) -> Schema:
 
 
 def closed(schema: Schema) -> Schema:
-    """An answer that has these keys and no others."""
+    """The schema of an object, closed: keys other than those of the schema are wrong."""
     return {**schema, "additionalProperties": False}
 
 
 def closed_object(
     properties: Mapping[str, Schema], *optional: str, description: str = ""
 ) -> Schema:
-    """An answer with these keys, all there but the `optional` ones."""
+    """The schema of an object with these keys alone, all required but the `optional` ones."""
     schema: Schema = {
         "type": "object",
         "properties": dict(properties),

@@ -1,6 +1,6 @@
-"""What Litestar cannot see, because handlers read raw bodies and answer finished bytes.
+"""What each operation takes and answers, which Litestar cannot see: handlers work on bytes.
 
-A row for each operation; a route without one is an error.
+Every route needs an `Operation` here; the document cannot be built without it.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ READ_ERRORS = (400, 503)
 _ONE_ERRORS = (400, 404, 503)
 WRITE_ERRORS = (400, 404, 408, 409, 412, 413, 415, 503)
 GUARD_ERRORS = (401, 403, 429)
-"""Of every route that needs a token."""
+"""Statuses that every route with a token may answer."""
 _ENTITY_HEADERS = ("ETag", "X-Catalog-Position")
 _WRITE_HEADERS = (*_ENTITY_HEADERS, "X-OpenMetadata-Change")
 _LARGE_ABOUT = "Large fields are there without being asked for."
@@ -31,23 +31,23 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     about: str = ""
     answers: Mapping[int, str]
-    """Status -> component schema."""
+    """Status -> name of the component schema."""
     errors: tuple[int, ...] = ()
-    """Statuses with the error body, beside those of GUARD_ERRORS."""
+    """Statuses with the error body, beside GUARD_ERRORS."""
     body: str | None = None
-    """Component schema of the request body."""
+    """Name of the component schema of the request body."""
     body_types: tuple[str, ...] = (JSON,)
     takes: tuple[str, ...] = ()
-    """Headers of the request, as in REQUEST_HEADERS."""
+    """Names, in REQUEST_HEADERS, of the headers that the request may have."""
     headers: tuple[str, ...] = ()
-    """Headers of every answer, as in RESPONSE_HEADERS."""
+    """Names, in RESPONSE_HEADERS, of the headers that every answer has."""
     media_type: str = JSON
     lines: str | None = None
-    """Component schema of a line, where the answer may be had as NDJSON."""
+    """Name of the component schema of a line, where the answer may be had as NDJSON."""
 
 
 def _one(id: str, summary: str) -> Operation:
-    """Reads one entity."""
+    """An operation that reads one entity."""
     return Operation(
         id=id,
         summary=summary,
@@ -69,7 +69,7 @@ def _write(
     body: str | None = None,
     statuses: tuple[int, ...] = (200,),
 ) -> Operation:
-    """Changes one entity."""
+    """An operation that changes one entity."""
     return Operation(
         id=id,
         summary=summary,
@@ -140,7 +140,7 @@ ENTITY_OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(
         ),
     }
 )
-"""(method, path below the collection) -> operation, the same for every kind."""
+"""(method, path below the collection) -> operation of every kind."""
 OTHER_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = MappingProxyType(
     {
         ("get", "/v1/search/query"): (
@@ -211,4 +211,4 @@ OTHER_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = MappingProxy
         ),
     }
 )
-"""(method, path) -> tag and operation of what concerns no kind."""
+"""(method, path) -> tag and operation of a route that concerns no kind."""

@@ -84,11 +84,11 @@ _QUERY_SCHEMAS: Mapping[str, Mapping[str, Schema]] = MappingProxyType(
         },
     }
 )
-"""Path -> query parameter -> what its route checks by itself, and Litestar does not know."""
+"""Path -> query parameter -> schema of what the route itself checks, unknown to Litestar."""
 
 
 def _list_schemas(kind: EntityKind) -> Mapping[str, Schema]:
-    """What the routes of a kind check by themselves of their query parameters."""
+    """Query parameter -> schema of what a kind's list itself checks."""
     field = f"({'|'.join(map(re.escape, ('*', *kind.optional, *kind.field_aliases)))})"
     cursor = {"type": "string", "format": "page-cursor"}
     return {
@@ -99,7 +99,7 @@ def _list_schemas(kind: EntityKind) -> Mapping[str, Schema]:
 
 
 def parameters(path: str, kind: EntityKind | None, generated: Schema) -> Iterator[Schema]:
-    """The path and query parameters."""
+    """The path and query parameters of an operation that Litestar generated."""
     searching = {name: default for name, _, default, _ in search.PARAMETERS}
     own = _QUERY_SCHEMAS.get(path) or (_list_schemas(kind) if kind else {})
     for parameter in generated.get("parameters", ()):
@@ -123,7 +123,7 @@ def parameters(path: str, kind: EntityKind | None, generated: Schema) -> Iterato
 
 
 def _given(schema: Schema) -> Schema:
-    """The schema of a query parameter that is there: an address has no null."""
+    """The schema of a query parameter that is given: an address has no null."""
     rest = {key: value for key, value in schema.items() if key not in ("oneOf", "description")}
     options = [option for option in schema.get("oneOf", ()) if option.get("type") != "null"]
     if len(options) == 1:
@@ -142,5 +142,5 @@ def _given(schema: Schema) -> Schema:
 
 
 def shared(name: str) -> Schema:
-    """A path parameter or header that many operations take; the document has it once."""
+    """A reference to the path parameter or header that many operations share."""
     return {"$ref": f"#/components/parameters/{name}"}

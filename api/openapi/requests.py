@@ -19,7 +19,7 @@ _POINTER: Schema = {
 
 
 def request(kind: EntityKind, given: Schema) -> Schema:
-    """The body of POST and PUT."""
+    """The schema of the body of POST and PUT of a kind."""
     properties = {**given["properties"], "name": NAME}
     for attribute, kinds in kind.references.items():
         key = kind.key_of[attribute]
@@ -48,12 +48,12 @@ def request(kind: EntityKind, given: Schema) -> Schema:
 
 
 def shared_requests(reference: Schema) -> dict[str, Schema]:
-    """References as they may be written, and bodies that all kinds share."""
+    """Schemas of references as callers may write them, and of bodies that all kinds share."""
     properties = {**reference["properties"], "id": {"anyOf": [UUID, NULL]}}
     reference = {**reference, "properties": properties}
     return {
         REFERENCE: {**reference, "anyOf": [_having(id=TEXT), _having(fullyQualifiedName=TEXT)]},
-        # Of what is not kept here, the name is taken from the qualified name if it is not given.
+        # A reference to what is not kept here has its name from the qualified name by default.
         OUTSIDE: {
             **reference,
             "anyOf": [
@@ -72,17 +72,17 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
 
 
 def _having(**properties: Schema) -> Schema:
-    """An object with the first of the properties, and with these schemas of all."""
+    """The schema of an object with these properties, of which the first is required."""
     return {"required": [next(iter(properties))], "properties": properties}
 
 
 def _typed(name: str, kinds: tuple[str, ...]) -> Schema:
-    """A reference to one of some kinds; the kind may be left out."""
+    """The schema of a reference to one of some kinds; the kind may be left out."""
     return {**ref(name), "properties": {"type": {"enum": [*kinds, None]}}}
 
 
 def _to(kinds: tuple[str, ...]) -> Schema:
-    """A reference to one of some kinds; where it may be any, a name alone does not do."""
+    """The schema of a reference to one of some kinds; with no kinds, a name needs its type."""
     if kinds:
         return _typed(REFERENCE, kinds)
     return {**ref(REFERENCE), "anyOf": [_having(id=TEXT), _having(type=TEXT)]}
@@ -102,7 +102,7 @@ def _referring(schema: Schema, reference: Schema, text: Schema | None) -> Schema
 
 
 def _patch_operations() -> list[Schema]:
-    """Operations by the members that they need."""
+    """The schemas of JSON Patch operations, one for each set of members that they need."""
     members: list[tuple[list[str], dict[str, Schema]]] = [
         (["add", "replace", "test"], {"path": _POINTER, "value": {}}),
         (["remove"], {"path": _POINTER}),

@@ -1,4 +1,4 @@
-"""Responses: answers and errors by status, with their headers."""
+"""The responses of operations: answers and errors by status, with their headers."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -48,22 +48,26 @@ RESPONSE_HEADERS: Mapping[str, Schema] = MappingProxyType(
 _ERROR_HEADERS = {401: "WWW-Authenticate", 429: "Retry-After"}
 
 
-def responses(row: Operation, words: dict[str, str], errors: tuple[int, ...]) -> dict[str, Any]:
-    """Answers and errors by status; a status that may be either has both schemas."""
+def responses(
+    operation: Operation, words: dict[str, str], errors: tuple[int, ...]
+) -> dict[str, Any]:
+    """The answers and errors of an operation by status; a status that is both has both schemas."""
     responses: dict[str, Any] = {
         str(status): {"$ref": f"#/components/responses/{error_name(status)}"} for status in errors
     }
-    for status, name in row.answers.items():
+    for status, name in operation.answers.items():
         schema = ref(name.format(**words)) if name else {"type": "string"}
         if status in errors:
             schema = {"anyOf": [schema, error_schema(status)]}
-        headers = (*row.headers, "Location") if status == 201 else row.headers
+        headers = operation.headers
+        if status == 201:
+            headers = (*headers, "Location")
         responses[str(status)] = {
             "description": HTTPStatus(status).phrase,
             **({"headers": {header: _header(header) for header in headers}} if headers else {}),
             "content": {
-                row.media_type: {"schema": schema},
-                **({NDJSON: {"schema": ref(row.lines)}} if row.lines else {}),
+                operation.media_type: {"schema": schema},
+                **({NDJSON: {"schema": ref(operation.lines)}} if operation.lines else {}),
             },
         }
     return dict(sorted(responses.items()))
@@ -79,7 +83,7 @@ def error_response(status: int) -> dict[str, Any]:
 
 
 def error_schema(status: int) -> Schema:
-    """The error body as it is under one status."""
+    """The schema of the error body under one status, with the error types that go with it."""
     types = [ERROR_TYPES[status]] if status in ERROR_TYPES else []
     types += [error_type for _, code, error_type in CATALOG_ERRORS if code == status]
     return {
@@ -92,6 +96,7 @@ def error_schema(status: int) -> Schema:
 
 
 def error_name(status: int) -> str:
+    """Component name of the error response under a status, such as `NotFound`."""
     return HTTPStatus(status).phrase.replace(" ", "")
 
 

@@ -26,12 +26,14 @@ from domain.registry import KINDS
 
 DEFAULT_LIMIT, MAX_LIMIT, MAX_STREAMED = 100, 1_000, 1_000_000
 MAX_POSITION = 2**53 - 1
-"""Beyond what any log reaches; JSON's readers, which count in floats, know all numbers below."""
+"""The greatest position: no log reaches it, and a float, as many JSON readers use, is exact."""
 BOUND, STREAM_BOUND = 50_000, 1_000_000
-"""Events that one request looks at, at most, as JSON and as NDJSON."""
+"""The most events that one request looks at, for JSON and for NDJSON."""
 PAGE_SECONDS, PAGE_BYTES = 0.25, 1024 * 1024
-"""When a JSON page ends before its limit: so long after it began, or with so many bytes of events.
-Looking on costs as much as another request, and other callers' turns come between the two."""
+"""A JSON page ends before its limit after this time, or with this many bytes of events.
+
+Going on costs as much as another request, and lets other callers have their turns between.
+"""
 
 AUDITING = Permission(Action.AUDIT)
 Order = Literal["asc", "desc"]
@@ -58,7 +60,7 @@ class AuditPage(msgspec.Struct):
 
 
 def audit_routes(services: Services) -> list[HTTPRouteHandler]:
-    """The audit endpoint."""
+    """The route of the audit endpoint."""
     log, heavy_reads = services.stores.log, services.heavy_reads
 
     async def events(
@@ -101,7 +103,7 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
 
 
 def _span(after: int | None, before: int | None, order: Order, head: int) -> LogSpan:
-    """The part of the log that is asked for; raises InvalidInput for a place in the wrong order."""
+    """The part of the log to look at; raises InvalidInput for a position in the wrong order."""
     if order == "asc":
         if before is not None:
             raise InvalidInput("before goes with order=desc; in log order, go on with after")
@@ -119,7 +121,7 @@ def _span(after: int | None, before: int | None, order: Order, head: int) -> Log
 
 
 def _about(hint: Any, description: str, name: str | None = None) -> tuple[Any, None]:
-    """An optional query parameter."""
+    """The annotation and default of an optional query parameter."""
     return Annotated[hint | None, QueryParameter(name=name, description=description)], None
 
 
@@ -173,12 +175,12 @@ def _kinds(request: Request[Any, Any, Any], kind: str | None) -> frozenset[str]:
 
 
 def _may_audit(access: Access, kind: str) -> bool:
-    """Only whole kinds: events hold old and new values of any field."""
+    """Whether a caller may audit a kind and see all its fields, since events hold any of them."""
     return kind in access.kinds(Action.AUDIT) and access.withheld(Action.AUDIT, kind) is None
 
 
 def _time(name: str, text: str | None) -> int | None:
-    """Milliseconds since the epoch; a time without a zone is in UTC."""
+    """A time as milliseconds since the epoch; one without a zone is in UTC."""
     if text is None:
         return None
     if text.isascii() and text.isdigit() and 10 < len(text) < 16:
@@ -194,7 +196,7 @@ def _time(name: str, text: str | None) -> int | None:
 
 
 def _page(trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, limit: int) -> bytes:
-    """The JSON of a page; it ends at `PAGE_BYTES`, or with the batch in which its time is over."""
+    """The JSON of a page, which ends at `PAGE_BYTES`, or with the batch that ends its time."""
     deadline = time.monotonic() + PAGE_SECONDS
     items: list[bytes] = []
     size, reached = 0, _beginning(span)
@@ -214,7 +216,7 @@ def _page(trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, limit:
 def _lines(
     trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, limit: int
 ) -> Generator[bytes]:
-    """A line for each event, and one with the paging last, which says that nothing is missing."""
+    """A line for each event, then a line with the paging, which says that nothing is missing."""
     lines = bytearray()
     reached = _beginning(span)
     for events, position in trail.read(query, span, limit=limit, bound=STREAM_BOUND):
@@ -224,14 +226,14 @@ def _lines(
             if len(lines) >= LOOP_BYTES:
                 yield bytes(lines)
                 lines.clear()
-        # Also where nothing matched, so that other callers have their turn.
+        # An empty chunk, where nothing matched, gives other callers their turn.
         yield bytes(lines)
         lines.clear()
     yield msgspec.json.encode({"paging": _paging(span, reached, head)}) + b"\n"
 
 
 def _beginning(span: LogSpan) -> int:
-    """The position reached before anything was looked at."""
+    """The position that a request starts from, before it looks at any event."""
     return span.upto + 1 if span.newest_first else span.after
 
 

@@ -1,9 +1,9 @@
-"""Tells which known name was meant by one that differs from it by its case or by one slip."""
+"""Finds the known name that was meant by one that differs by its case or by one slip."""
 
 from collections.abc import Iterable
 
 _LEAST_LENGTH = 4
-"""Of the known name, for slips: one slip makes any letter another, and `as` of `is`."""
+"""How long a known name must be to forgive a slip in it: one slip turns `is` into `as`."""
 
 
 def meant_name(given: str, known: Iterable[str]) -> str | None:

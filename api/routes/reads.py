@@ -71,7 +71,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         chunks = page(wanted)
         whole = next(chunks)
         if whole:
-            # To use it up costs less than to close it.
+            # Using the generator up costs less than closing it.
             next(chunks, None)
             return Finished(whole)
         return heavy(request, chunks)
@@ -120,22 +120,22 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         return Finished(shown(small), headers=_headers(small))
 
     def versions(request: AnyRequest, entity_id: str) -> Heavy:
-        found = history.versions(stores.log, kind, id_in_path(entity_id))
-        return heavy(request, _history(kind, (show(request, revision) for revision in found)))
+        revisions = history.versions(stores.log, kind, id_in_path(entity_id))
+        return heavy(request, _history(kind, (show(request, each) for each in revisions)))
 
     def version(request: AnyRequest, entity_id: str, version: str) -> Heavy:
         wanted = id_in_path(entity_id)
 
-        def found() -> bytes:
+        def make() -> bytes:
             return show(request, history.version(stores.log, kind, wanted, version))
 
-        return heavy(request, _made(found))
+        return heavy(request, _single_chunk(make))
 
     def show(request: AnyRequest, revision: history.Revision) -> bytes:
         withheld: Withheld | None = request.auth.withheld(Action.VIEW, kind.name)
         if withheld is None:
             return document.encode(revision.document())
-        # Without what changed: it holds old and new values of any field.
+        # The change description is left out: it holds old and new values of any field.
         return withheld.cut(document.encode(document.fields(revision.entity)))
 
     listing, viewing = (Permission(action, kind.name) for action in (Action.LIST, Action.VIEW))
@@ -156,13 +156,13 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     ]
 
 
-def _made(make: Callable[[], bytes]) -> Generator[bytes]:
-    """What the function makes, as a single chunk, when it is asked for."""
+def _single_chunk(make: Callable[[], bytes]) -> Generator[bytes]:
+    """An answer in a single chunk, made when the chunk is asked for."""
     yield make()
 
 
 def _history(kind: EntityKind, versions: Iterable[bytes]) -> Generator[bytes]:
-    """The envelope of an entity's versions in chunks; each is JSON in a text."""
+    """The envelope of an entity's versions in chunks; each version is JSON in a text."""
     chunk = b'{"entityType":%b,"versions":[' % msgspec.json.encode(kind.name)
     comma = b""
     for version in versions:
@@ -193,7 +193,7 @@ def parse_fields(
 ) -> tuple[str, ...]:
     """The optional fields named in a comma-separated list; `*` names all that may be seen.
 
-    Raises InvalidInput naming the first that the kind does not have, and FieldWithheld.
+    Raises InvalidInput naming the first field that the kind does not have, or FieldWithheld.
     """
     if not text:
         return ()
@@ -214,7 +214,7 @@ def parse_fields(
 
 
 def list_parameters(kind: EntityKind) -> Parameters:
-    """The query parameters of a kind's list, from its row."""
+    """The query parameters of a kind's list, from the registry."""
     limit = QueryParameter(
         ge=0, le=kind.list_limit, description="The most items on the page; 0 gives only the total."
     )
@@ -247,5 +247,5 @@ def _single_parameters(kind: EntityKind) -> Parameters:
 
 
 def _query(hint: Any, description: str) -> Any:
-    """An optional query parameter."""
+    """The annotation of an optional query parameter."""
     return Annotated[hint | None, QueryParameter(description=description)]

@@ -41,7 +41,7 @@ PARAMETERS: tuple[tuple[str, Any, Any, str], ...] = (
 
 
 def search_routes(services: Services) -> list[HTTPRouteHandler]:
-    """The search endpoint."""
+    """The route of the search endpoint."""
     stores = services.stores
 
     async def query(request: Request[Any, Any, Any], **given: Any) -> Large:
@@ -69,7 +69,7 @@ def search_routes(services: Services) -> list[HTTPRouteHandler]:
 
 
 def _check_index(index: str, visible: frozenset[str]) -> None:
-    """Raises Forbidden for the index of a kind that the caller may not search."""
+    """Raise Forbidden for the index of a kind that the caller may not search."""
     kinds = index_names()
     for name in index.split(","):
         if (kind := kinds.get(name.strip())) and kind not in visible:
@@ -82,7 +82,7 @@ def snake(name: str) -> str:
 
 
 def _parameters() -> Parameters:
-    """Every parameter in both spellings; handlers cannot have an argument named `from`."""
+    """Every parameter in both spellings; an underscore is added, as `from` can be no argument."""
     parameters = dict(REQUEST)
     for name, hint, _, meaning in PARAMETERS:
         for spelling in dict.fromkeys((name, snake(name))):
@@ -92,14 +92,14 @@ def _parameters() -> Parameters:
 
 
 def _values(given: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of SearchRequest, from whichever spelling was used, or the defaults."""
+    """The arguments of SearchRequest, from either spelling of the parameters, or by default."""
     values: dict[str, Any] = {}
     for name, _, default, _ in PARAMETERS:
         spellings = dict.fromkeys((name, snake(name)))
-        found = [given[f"{s}_"] for s in spellings if given[f"{s}_"] is not None]
-        if len(found) > 1:
+        values_given = [given[f"{s}_"] for s in spellings if given[f"{s}_"] is not None]
+        if len(values_given) > 1:
             raise InvalidInput(f"{name} and {snake(name)} are one parameter; give it once")
-        value = found[0] if found else default
+        value = values_given[0] if values_given else default
         if name.endswith("SourceFields"):
             value = tuple(part for item in value or () for part in item.split(",") if part)
         if name == "searchAfter" and value is not None:

@@ -1,4 +1,4 @@
-"""Route handlers whose parameters follow from data: the registry's rows, not written out."""
+"""Makes route handlers whose parameters come from data, such as the registry of kinds."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
@@ -34,14 +34,14 @@ FQN: Parameters = {
 
 
 def id_in_path(text: str) -> str:
-    """The id in a path; a word by which OpenMetadata has a resource of its own is not found."""
+    """The id in a path; raises NotFound for a word that names a resource in OpenMetadata."""
     if text in _RESERVED:
         raise NotFound(f"there is no resource {text!r} here")
     return parse_id(text, "id")
 
 
 _RESERVED = frozenset({"deleteStale", "entity"})
-"""What OpenMetadata's client asks for where ids stand; it falls back on 404 only."""
+"""Words that OpenMetadata's client sends in place of an id; only a 404 makes it fall back."""
 
 
 def route(
@@ -86,16 +86,16 @@ def route(
 
 
 def _query_check(parameters: Parameters) -> Callable[[AnyRequest], Awaitable[None]]:
-    """Refuses what Litestar reads as if it were not there.
+    """A check that refuses query parameters which Litestar would pass over.
 
-    Of a parameter given twice it takes one, and msgspec takes `null` for nothing given. What it
-    does not know it passes over, and so do we, but for names that are nearly those of parameters.
+    Litestar takes one of a parameter that is given twice, and msgspec takes `null` for no value:
+    both are refused. Unknown parameters are ignored, except names that are nearly known ones.
     """
     names = _names(parameters)
     known = [names[name] for name, (hint, _) in parameters.items() if _is_of_query(hint)]
-    kinds = {names[name]: _kinds(hint) for name, (hint, _) in parameters.items()}
-    single = frozenset(name for name, kind in kinds.items() if list not in kind)
-    typed = frozenset(name for name in single if str not in kinds[name])
+    types = {names[name]: _types(hint) for name, (hint, _) in parameters.items()}
+    single = frozenset(name for name, allowed in types.items() if list not in allowed)
+    typed = frozenset(name for name in single if str not in types[name])
     expected = frozenset(known)
 
     async def check(request: AnyRequest) -> None:
@@ -118,12 +118,12 @@ def _is_of_query(hint: Any) -> bool:
     return any(isinstance(meta, QueryParameter) for meta in getattr(hint, "__metadata__", ()))
 
 
-def _kinds(hint: Any) -> set[Any]:
+def _types(hint: Any) -> set[Any]:
     """The types inside an annotation."""
     inner = get_args(hint)
     if not inner or get_origin(hint) is list:
         return {get_origin(hint) or hint}
-    return set().union(*map(_kinds, inner))
+    return set().union(*map(_types, inner))
 
 
 def _names(parameters: Parameters) -> dict[str, str]:
@@ -139,7 +139,7 @@ def _names(parameters: Parameters) -> dict[str, str]:
 def name_in_path(request: Request[Any, Any, Any]) -> str:
     """The qualified name after `/name/`, as the client percent-encoded it.
 
-    Taken from the raw path, because routing merges slashes that belong to the name.
+    The name is read from the raw path, because routing merges slashes that belong to the name.
     """
     scope: HTTPScope = request.scope
     raw = scope["raw_path"].partition(b"?")[0]

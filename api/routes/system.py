@@ -40,7 +40,7 @@ class Readiness(msgspec.Struct, omit_defaults=True):
 def system_routes(
     services: Services, metrics: Metrics, verifier: TokenVerifier
 ) -> list[HTTPRouteHandler]:
-    """The routes that concern the service, not entities; paths from the root."""
+    """The routes that concern the service and not entities."""
     started = time.time_ns() // 1_000_000
     settings = services.settings
 
@@ -53,7 +53,7 @@ def system_routes(
     inspecting = CapacityLimiter(1)
 
     async def inspected() -> Inspection:
-        # In a thread, because whoever first looks at a new index opens it: seconds for a large one.
+        # In a thread, because the first look at a new index opens it, which may take seconds.
         return await to_thread.run_sync(inspect, services.stores, limiter=inspecting)
 
     async def readyz() -> Finished:
@@ -78,7 +78,7 @@ def system_routes(
 
 
 def find_problems(inspection: Inspection, lag_limit: float) -> list[str]:
-    """Why the service is not ready, one sentence each."""
+    """The reasons why the service is not ready, one sentence each."""
     problems = [] if inspection.projected else ["no process runs the projectors"]
     for projection in inspection.projections:
         if projection.state != "running":
@@ -92,9 +92,9 @@ def find_problems(inspection: Inspection, lag_limit: float) -> list[str]:
 
 
 def find_key_problems(ages: Sequence[float | None]) -> tuple[list[str], list[str]]:
-    """What is wrong with the keys of the issuers, by their ages: problems, and what may become one.
+    """Problems of the issuers' keys, and what may become a problem, from the ages of the keys.
 
-    Everybody may ask for it, so issuers are counted, not named.
+    Anybody may read both, so issuers are counted, not named.
     """
     gone = sum(age is None for age in ages)
     if gone == len(ages):

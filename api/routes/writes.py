@@ -55,7 +55,7 @@ class Asked(msgspec.Struct, frozen=True):
     """Method, address and condition."""
     body: bytes
     context: WriteContext
-    """Without the digest, which takes a while to make of a large body."""
+    """The conditions of the write, without the digest, which takes long for a large body."""
     access: Access
     """What the caller may do and see."""
 
@@ -186,9 +186,9 @@ async def _answer(
     do: Callable[[Asked], Outcome],
     media_types: tuple[str, ...] = JSON_TYPES,
 ) -> Finished:
-    """Do a write in its caller's turn, and show the entity once lists have it.
+    """Do a write in its caller's turn, and answer with the entity once lists have it.
 
-    All that takes long is in the thread of the write: decoding, planning, appending, encoding.
+    All that takes long runs in the thread of the write: decode, plan, append, encode.
     """
     asked = await _read(request, media_types)
 
@@ -204,7 +204,7 @@ async def _answer(
 
 
 async def _read(request: AnyRequest, media_types: tuple[str, ...]) -> Asked:
-    """What is asked for, by whom and under which conditions; the body is not decoded yet."""
+    """Read a request for a write; its body is not decoded yet."""
     check_media_type(request.headers.get("content-type"), media_types)
     body = await read_body(request)
     key = request.headers.get("idempotency-key")
@@ -229,7 +229,7 @@ async def _read(request: AnyRequest, media_types: tuple[str, ...]) -> Asked:
 
 
 def _with_digest(asked: Asked) -> Asked:
-    """The request with what tells it from others under its idempotency key, where it has one."""
+    """The request with a digest of itself, if it has an idempotency key."""
     if asked.context.idempotency_key is None:
         return asked
     digest = sha256(asked.target + b"\0" + asked.body).digest()
@@ -237,7 +237,7 @@ def _with_digest(asked: Asked) -> Asked:
 
 
 def _expected_version(condition: str | None) -> int | None:
-    """Tenths of the version in an If-Match header; None when there is none, or `*`."""
+    """Tenths of the version in an If-Match header; None without the header, or for `*`."""
     if condition is None or condition.strip() == "*":
         return None
     match = _ETAG.match(condition.strip())
@@ -266,7 +266,8 @@ def _must_exist(condition: str | None, unless: str | None) -> bool | None:
 def _shown(kind: EntityKind, action: Action, access: Access, outcome: Outcome) -> Finished:
     """The entity as the write left it, as far as the caller may see it.
 
-    That is what both the action and `view` show; without `view`, what tells which entity it is.
+    The answer has what both the action and `view` show; a caller without `view` gets no more than
+    what identifies the entity.
     """
     entity = outcome.entity
     headers = {

@@ -13,16 +13,16 @@ from api.refusals import Refusal
 from domain.names import MAX_NAME_LENGTH
 
 _URL_SAFE = bytes.maketrans(b"-_+/=", b"+/   ")
-"""To the plain alphabet; what only that has, and padding, becomes something that is refused."""
+"""Translates base64url to base64; plain `+` and `/`, and padding, become what is refused."""
 _REFUSED = frozenset({"crit", "b64", "zip", "enc"})
-"""Header members that change how a token is read; we understand none of them."""
+"""Header members that change how a token is read; a token that has one is refused."""
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 SPACED = "scope"
-"""The claim whose value is words between spaces (RFC 9068), where others are lists."""
+"""The claim whose value is words between spaces (RFC 9068); other claims of roles are lists."""
 
 
 class Header(msgspec.Struct, frozen=True):
-    """All of a token's header that counts; the keys and addresses it may bring do not."""
+    """The members of a token's header that count; keys and addresses in the header do not."""
 
     alg: str
     kid: str | None = None
@@ -30,7 +30,7 @@ class Header(msgspec.Struct, frozen=True):
 
 
 class Claims(msgspec.Struct, frozen=True):
-    """The claims that decide whether a token is good; times are seconds since 1970."""
+    """The claims that decide whether a token is good; times are in seconds since 1970."""
 
     sub: str
     exp: float
@@ -41,7 +41,7 @@ class Claims(msgspec.Struct, frozen=True):
 
     @property
     def audiences(self) -> list[str]:
-        """Whom the token is for."""
+        """The audiences that a token names."""
         if self.aud is None:
             return []
         return [self.aud] if isinstance(self.aud, str) else self.aud
@@ -67,12 +67,12 @@ def read_token(token: bytes) -> tuple[Header, Claims, dict[str, Any]]:
 
 
 def _read_object(segment: bytes) -> dict[str, Any]:
-    """The JSON object in a segment; raises ValueError for any doubt about it."""
+    """The JSON object in a segment; raises ValueError for any doubt about the object."""
     text = _decode(segment).decode()
-    found = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse)
-    if not isinstance(found, dict):
+    members = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse)
+    if not isinstance(members, dict):
         raise ValueError("not an object")
-    return found
+    return members
 
 
 def _decode(segment: bytes) -> bytes:
@@ -81,10 +81,10 @@ def _decode(segment: bytes) -> bytes:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         raise ValueError("a key is there twice")
-    return found
+    return members
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -92,30 +92,30 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def find_claim(claims: Mapping[str, Any], path: str) -> Any:
-    """The claim of this name, or else at this dotted path; None if there is none."""
+    """The claim that has `path` as its name, or else stands at this dotted path, or None."""
     if path in claims:
         return claims[path]
-    found: Any = claims
+    value: Any = claims
     for name in path.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def find_roles(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:
-    """The roles at a path, none if the claim is absent.
+    """The roles at a path; no roles if the claim is absent.
 
     Raises Unauthorized for anything but a list of printable texts.
     """
-    found = find_claim(claims, path)
-    if found is None:
+    roles = find_claim(claims, path)
+    if roles is None:
         return ()
-    if path == SPACED and isinstance(found, str):
-        found = found.split(" ")
-    if not isinstance(found, list):
+    if path == SPACED and isinstance(roles, str):
+        roles = roles.split(" ")
+    if not isinstance(roles, list):
         raise Unauthorized(Refusal.ROLES)
-    if not all(isinstance(role, str) and role.isprintable() for role in found):
-        raise Unauthorized(Refusal.ROLES)  # they will stand in logs
-    return tuple(map(sys.intern, found))  # callers share them, and many callers are remembered
+    if not all(isinstance(role, str) and role.isprintable() for role in roles):
+        raise Unauthorized(Refusal.ROLES)  # roles stand in logs
+    return tuple(map(sys.intern, roles))  # many callers are remembered, and share texts
 
 
 def is_name(value: object) -> bool:

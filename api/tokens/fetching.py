@@ -19,23 +19,23 @@ TOTAL_SECONDS = 10.0
 
 
 class Unreachable(InvalidInput):
-    """The provider does not answer, or not with a document."""
+    """The provider does not answer, or its answer is no document."""
 
 
 def check_url(url: str) -> None:
-    """Raises InvalidInput unless keys may be fetched there: https, or http on loopback."""
+    """Raise InvalidInput unless keys may be fetched from a URL: https, or http on loopback."""
     try:
-        parts = urlsplit(url)
-        host, _ = parts.hostname, parts.port
+        address = urlsplit(url)
+        host, _ = address.hostname, address.port
     except ValueError as error:
         raise InvalidInput(f"{url!r} is no URL: {error}") from None
-    if parts.scheme not in ("http", "https") or not host:
+    if address.scheme not in ("http", "https") or not host:
         raise InvalidInput(f"{url!r} is no URL with a scheme (https) and a host")
-    if parts.username is not None or parts.password is not None:
+    if address.username is not None or address.password is not None:
         raise InvalidInput("a URL of keys must hold no user name or password")
     if any(not 0x20 < ord(character) < 0x7F for character in url):
         raise InvalidInput(f"{url!r} has characters that a URL cannot have")
-    if parts.scheme == "http" and not _is_loopback(host):
+    if address.scheme == "http" and not _is_loopback(host):
         raise InvalidInput(
             f"{url!r} must be https: whoever can change http on its way makes tokens for everyone"
         )
@@ -53,10 +53,10 @@ def fetch(url: str) -> bytes:
 
     Blocks for 10 seconds at most, once a connection stands. Raises Unreachable, saying why.
     """
-    parts = urlsplit(url)
-    connect = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-    connection = connect(parts.hostname or "", parts.port, timeout=STEP_SECONDS)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    address = urlsplit(url)
+    connect = HTTPSConnection if address.scheme == "https" else HTTPConnection
+    connection = connect(address.hostname or "", address.port, timeout=STEP_SECONDS)
+    target = (address.path or "/") + (f"?{address.query}" if address.query else "")
     try:
         connection.connect()
         with _limited(connection.sock):
@@ -85,7 +85,7 @@ def _read(response: HTTPResponse) -> bytes:
 
 @contextmanager
 def _limited(connection: socket.socket) -> Iterator[None]:
-    """Cut a connection off after the total time: its own limit is for each read, not for all."""
+    """Cut a connection off after the total time: a socket only limits each read."""
     watchdog = threading.Timer(TOTAL_SECONDS, _cut, [connection])
     watchdog.daemon = True
     watchdog.start()
@@ -97,5 +97,5 @@ def _limited(connection: socket.socket) -> Iterator[None]:
 
 def _cut(connection: socket.socket) -> None:
     with suppress(OSError):
-        # Below TLS, whose own shutdown would wait for the other side.
+        # The socket below TLS is shut down: the shutdown of TLS would wait for the other side.
         socket.socket.shutdown(connection, socket.SHUT_RDWR)

@@ -15,27 +15,27 @@ from domain.errors import InvalidInput
 
 
 class Issuer(msgspec.Struct, frozen=True, kw_only=True):
-    """An issuer, what its tokens must say, and where its keys are."""
+    """An issuer of tokens: what its tokens must say, and where its keys are."""
 
     name: str | None = None
-    """The `iss` of its tokens; None for tokens that have none."""
+    """The `iss` of the issuer's tokens; None for tokens without one."""
     audiences: frozenset[str] = frozenset()
     algorithms: tuple[str, ...] = SYMMETRIC
     roles_claim: str = "roles"
     name_claim: str = "sub"
     secret: str | None = None
     jwks: str | None = None
-    """URL or path of its key set, where it has no secret."""
+    """URL or path of the issuer's key set; None for an issuer with a secret."""
     origin: str = "CATALOG_JWT_SECRET"
     """The setting, or file and issuer, that names the keys."""
 
     @property
     def source(self) -> str:
-        """Where its keys are, as messages say it."""
+        """Where the issuer's keys are, as messages say it."""
         return f"{self.origin}: {self.jwks}" if self.jwks is not None else self.origin
 
     def loader(self) -> Load:
-        """What gets its keys; raises InvalidInput for a secret that is none."""
+        """A function that gets the issuer's keys; raises InvalidInput for an unfit secret."""
         if self.secret is not None:
             keys = secret_key_set(self.secret, self.origin)
             return lambda: (keys, [])
@@ -49,7 +49,7 @@ class Issuer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Entry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
-    """An issuer as the file has it."""
+    """An issuer as the TOML file has it."""
 
     issuer: str
     audience: str | list[str] = []
@@ -160,14 +160,14 @@ def _read_entry(entry: _Entry, directory: Path, file: str) -> Issuer:
 
 
 def _chosen(algorithms: list[str] | None, secret: str | None) -> tuple[str, ...]:
-    """The algorithms given, or all that fit the kind of key."""
+    """The algorithms that are set, or else all that fit the kind of key."""
     if algorithms is not None:
         return tuple(algorithms)
     return ASYMMETRIC if secret is None else SYMMETRIC
 
 
 def _check(issuer: Issuer, named: Callable[[str], str]) -> None:
-    """Refuse an issuer whose parts disagree; `named` says how the operator calls a part."""
+    """Refuse an issuer whose settings disagree; `named` gives the name of a setting in messages."""
     possible = ASYMMETRIC if issuer.secret is None else SYMMETRIC
     for algorithm in issuer.algorithms or ("",):
         if algorithm not in possible:
@@ -184,7 +184,7 @@ def _check(issuer: Issuer, named: Callable[[str], str]) -> None:
             raise InvalidInput(f"{named(part)} must not be empty")
     if issuer.jwks is None:
         return
-    # A provider issues tokens for many services: without these, all of them would be let in.
+    # A provider issues tokens for many services: without both, all these would be let in.
     for part, given in (("issuer", issuer.name), ("audience", issuer.audiences)):
         if not given:
             raise InvalidInput(f"{named(part)} must be given with a key set")

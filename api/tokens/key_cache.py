@@ -11,11 +11,11 @@ from api.tokens.keys import KeySet
 from domain.errors import InvalidInput
 
 REFRESH_SECONDS = 240.0
-"""Age at which keys are asked for again: one that was removed is refused within 5 minutes."""
+"""Age at which keys are asked for again: a removed key is refused within 5 minutes."""
 RETRY_SECONDS = 30.0
 """How soon a provider that failed is asked again."""
 UNKNOWN_SECONDS = 60.0
-"""Tokens with unknown key ids cause at most one request in this time."""
+"""In this time, tokens with unknown key ids cause at most one request for keys."""
 STALE_SECONDS = 86_400.0
 """How long keys are used while their provider is down."""
 OVERDUE_SECONDS = 900.0
@@ -24,13 +24,16 @@ OVERDUE_SECONDS = 900.0
 _NO_KEYS = KeySet()
 
 Load = Callable[[], tuple[KeySet, list[str]]]
-"""Gets the keys, and what is wrong with those left out; blocks; raises InvalidInput."""
+"""A function that gets the keys and the problems of keys left out.
+
+The function blocks, and raises InvalidInput for what is no key set.
+"""
 
 log = structlog.get_logger("catalog.keys")
 
 
 class CachedKeys:
-    """The keys of one source; only `start` blocks, the rest belongs to the event loop."""
+    """The keys of one source; `start` blocks, all other methods run on the event loop."""
 
     def __init__(
         self, source: str, load: Load, clock: Callable[[], float] = time.monotonic
@@ -44,7 +47,7 @@ class CachedKeys:
         self._loading = Lock()
 
     def start(self) -> None:
-        """Get the keys for the first time; raises InvalidInput for anything wrong with them."""
+        """Load the keys for the first time; raises InvalidInput for anything wrong with them."""
         try:
             keys, problems = self._load()
         except InvalidInput as error:
@@ -56,7 +59,7 @@ class CachedKeys:
         self._publish(keys)
 
     def current(self) -> KeySet:
-        """The keys that count now: the same object as before unless they changed."""
+        """The keys that count now; equal keys stay one object, so that a change can be seen."""
         return self._keys if self._clock() < self._stale_from else _NO_KEYS
 
     def age(self) -> float | None:
@@ -64,7 +67,7 @@ class CachedKeys:
         return self._clock() - self._renewed if self.current().keys else None
 
     async def reload_for_unknown(self) -> None:
-        """Look for a key that is not there, once a minute at most; joins a look under way."""
+        """Load the keys for an unknown key id, once a minute at most, or join a load under way."""
         if not self._loading.locked():
             now = self._clock()
             if now < self._unknown_from:
@@ -73,7 +76,7 @@ class CachedKeys:
         await self._reload()
 
     async def reload_if_due(self) -> None:
-        """Get the keys again when they have become old."""
+        """Load the keys again when they have become old."""
         if self._clock() >= self._due:
             await self._reload()
 
@@ -81,7 +84,7 @@ class CachedKeys:
         attempt = self._attempts
         async with self._loading:
             if self._attempts != attempt:
-                return  # whoever held the lock has just done it
+                return  # whoever held the lock has just loaded them
             try:
                 keys, problems = await to_thread.run_sync(self._load)
             except InvalidInput as error:
@@ -112,7 +115,7 @@ class CachedKeys:
 
 
 def start_all(caches: list[CachedKeys]) -> None:
-    """Start the caches; a provider that is down is tolerated while another issuer has keys."""
+    """Start all caches; a provider that is down is tolerated while another issuer has keys."""
     failures: list[Unreachable] = []
     for cache in caches:
         try:

@@ -1,4 +1,4 @@
-"""Keys that signatures are checked with, each bound to one algorithm."""
+"""The keys that signatures are checked with, each bound to one algorithm."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,7 @@ _UNUSABLE = (
     TypeError,
     ValueError,
 )
-"""What the libraries raise for members of a wrong type or value."""
+"""The errors that libraries raise for members of a wrong type or value."""
 
 
 class Key(msgspec.Struct, frozen=True):
@@ -51,7 +51,7 @@ class KeySet(msgspec.Struct, frozen=True, eq=False):
 
     keys: tuple[Key, ...] = ()
     content: frozenset[bytes] = frozenset()
-    """What the keys were made from: equal content, equal keys."""
+    """What the keys were made from: equal content means equal keys."""
 
     def find(self, key_id: str | None, algorithm: str) -> list[Key]:
         """The keys of an algorithm that have the id, or all of them for a token without one."""
@@ -95,8 +95,8 @@ class _Document(msgspec.Struct):
 def read_key_set(document: bytes, algorithms: Sequence[str]) -> tuple[KeySet, list[str]]:
     """The keys of a JSON Web Key Set that are for one of `algorithms`, and problems with others.
 
-    Keys for other purposes are passed over in silence; a weak or damaged one is a problem, told in
-    a sentence. Raises InvalidInput for what is no key set.
+    Keys for other purposes are passed over; a weak or damaged key is a problem, described by a
+    sentence. Raises InvalidInput for what is no key set.
     """
     try:
         members = msgspec.json.decode(document, type=_Document).keys
@@ -121,7 +121,7 @@ def read_key_set(document: bytes, algorithms: Sequence[str]) -> tuple[KeySet, li
 
 
 def _read_key(member: dict[str, Any], algorithms: Sequence[str]) -> Key | None:
-    """A key, or None if it is for something else than checking these signatures."""
+    """The key of a JWK, or None if the JWK is for other signatures or purposes."""
     try:
         fields = msgspec.convert(member, _Fields)
     except msgspec.ValidationError as error:
@@ -130,7 +130,7 @@ def _read_key(member: dict[str, Any], algorithms: Sequence[str]) -> Key | None:
         return None
     fitting = [name for name in algorithms if _FITTING[name] == (fields.kty, fields.crv)]
     if fields.alg is None:
-        # Bound once and for all: a key that could be used in two ways is used in the first.
+        # A key is bound to one algorithm: the first, where it could be used with two.
         if not fitting:
             return None
         algorithm = fitting[0]

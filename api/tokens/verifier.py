@@ -1,4 +1,4 @@
-"""Says whose a token is, or that it is none of ours."""
+"""Finds the caller of a token, or refuses the token."""
 
 import time
 from collections import OrderedDict
@@ -38,7 +38,7 @@ class _Trusted(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Verified(msgspec.Struct, frozen=True, eq=False):
-    """A token that was good, until its time is over or the issuer's keys change."""
+    """A token that was good, and stays so until its time is over or the issuer's keys change."""
 
     principal: Principal
     expires: float
@@ -84,7 +84,7 @@ class TokenVerifier:
         return verified.principal
 
     async def _verify(self, token: bytes) -> _Verified:
-        """What costs nothing comes first: a token that is bad anyway makes nobody ask for keys."""
+        """Check a token; its claims come before its keys, so that a bad token causes no request."""
         header, claims, everything = read_token(token)
         self._check_times(claims)
         trusted = self._trusted.get(claims.iss)
@@ -105,7 +105,7 @@ class TokenVerifier:
         return _Verified(principal, claims.exp + self._leeway, keys, trusted.cache)
 
     def _check_times(self, claims: Claims) -> None:
-        """Raises Unauthorized; depends on nothing but the token's own times and the clock."""
+        """Raise Unauthorized for wrong times; depends on the token's times and the clock alone."""
         now = self._clock()
         issued = now if claims.iat is None else min(claims.iat, now)
         if not now < claims.exp + self._leeway:
@@ -142,7 +142,7 @@ def open_verifier(settings: Settings) -> TokenVerifier:
 
 
 def _check_audience(claims: Claims, issuer: Issuer) -> None:
-    """Raises Unauthorized; without an audience configured, one named is somebody else."""
+    """Raise Unauthorized unless a token is for an audience of the issuer, or both name none."""
     if issuer.audiences:
         good = not issuer.audiences.isdisjoint(claims.audiences)
     else:
