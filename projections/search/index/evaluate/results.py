@@ -71,31 +71,38 @@ class Sparse:
         """Memory of the documents and their scores, in bytes."""
 
     def ids(self) -> DocIds:
+        """Numbers of the documents, ascending: int32, one for each."""
         return self._ids
 
     def mask(self) -> Mask:
+        """The documents as a mask: bool, one for each document of the segment."""
         mask = np.zeros(self._size, np.bool_)
         mask[self._ids] = True
         return mask
 
     def present(self, ids: DocIds) -> Mask:
+        """Which of the documents `ids` are here: bool, one for each of `ids`."""
         return among(self._ids, ids)[1]
 
     def scores_at(self, ids: DocIds) -> Scores:
+        """Scores of the documents `ids`, 0 for absent ones: float32, one for each of `ids`."""
         if ids is self._ids:
             return filled(self._scores, len(ids))
         places, present = among(self._ids, ids)
         return picked(self._scores, places, present)
 
     def dense(self) -> Scores:
+        """Scores of all documents of the segment, 0 for absent ones: float32."""
         scores = np.zeros(self._size, np.float32)
         scores[self._ids] = self._scores
         return scores
 
     def scaled(self, factor: float) -> Matches:
+        """These documents with their scores multiplied by a factor."""
         return Sparse(self._size, self._ids, times(self._scores, factor))
 
     def fixed(self, score: float) -> Matches:
+        """These documents, all with one score."""
         return Sparse(self._size, self._ids, score)
 
 
@@ -114,33 +121,41 @@ class Dense:
 
     @property
     def count(self) -> int:
+        """How many documents there are, counted when first asked for."""
         if self._count < 0:
             self._count = int(np.count_nonzero(self._mask))
         return self._count
 
     def ids(self) -> DocIds:
+        """Numbers of the documents, ascending: int32, one for each."""
         return np.flatnonzero(self._mask).astype(np.int32)
 
     def mask(self) -> Mask:
+        """The documents as a mask: bool, one for each document of the segment."""
         return self._mask
 
     def present(self, ids: DocIds) -> Mask:
+        """Which of the documents `ids` are here: bool, one for each of `ids`."""
         return self._mask.take(ids)
 
     def scores_at(self, ids: DocIds) -> Scores:
+        """Scores of the documents `ids`, 0 for absent ones: float32, one for each of `ids`."""
         if isinstance(self._scores, np.ndarray):
             return self._scores.take(ids)
         return self._mask.take(ids) * np.float32(self._scores)
 
     def dense(self) -> Scores:
+        """Scores of all documents of the segment, 0 for absent ones: float32."""
         if isinstance(self._scores, np.ndarray):
             return self._scores
         return self._mask * np.float32(self._scores)
 
     def scaled(self, factor: float) -> Matches:
+        """These documents with their scores multiplied by a factor."""
         return Dense(self._mask, times(self._scores, factor))
 
     def fixed(self, score: float) -> Matches:
+        """These documents, all with one score."""
         return Dense(self._mask, score)
 
 

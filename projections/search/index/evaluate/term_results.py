@@ -42,6 +42,7 @@ class Postings:
         self.is_dense = self.count * DENSE > view.size
 
     def ids(self) -> DocIds:
+        """Numbers of the documents, ascending: int32, one for each."""
         return self._ids
 
     def impacts(self) -> NDArray[np.uint8]:
@@ -60,6 +61,7 @@ class Postings:
         return self._view.memory.array(("impacts", *self._term), make)
 
     def mask(self) -> Mask:
+        """The documents as a mask: bool, one for each document of the segment."""
         if self.is_dense:
             return np.not_equal(self._table(), 0)
         mask = np.zeros(self._view.size, np.bool_)
@@ -67,11 +69,13 @@ class Postings:
         return mask
 
     def present(self, ids: DocIds) -> Mask:
+        """Which of the documents `ids` are here: bool, one for each of `ids`."""
         if self.is_dense:
             return np.not_equal(self._table().take(ids), 0)
         return among(self._ids, ids)[1]
 
     def scores_at(self, ids: DocIds) -> Scores:
+        """Scores of the documents `ids`, 0 for absent ones: float32, one for each of `ids`."""
         if ids is self._ids:
             return filled(self._scores(), len(ids))
         if self.is_dense:
@@ -82,6 +86,7 @@ class Postings:
         return self.scored(self.impacts().take(places) * present)
 
     def dense(self) -> Scores:
+        """Scores of all documents of the segment, 0 for absent ones: float32."""
         if self.is_dense:
             return self.scored(self._table())
         scores = np.zeros(self._view.size, np.float32)
@@ -110,9 +115,11 @@ class Postings:
         return scores
 
     def scaled(self, factor: float) -> Matches:
+        """These documents with their scores multiplied by a factor."""
         if self.constant is not None:
             return self.fixed(times(self.constant, factor))
         return Postings(self._view, *self._term, self._weight, factors=(*self._factors, factor))
 
     def fixed(self, score: float) -> Matches:
+        """These documents, all with one score."""
         return Postings(self._view, *self._term, 0.0, score)

@@ -71,6 +71,7 @@ class Segment(base.Segment):  # type: ignore[misc]
         self._dead = np.packbits(dead).tobytes() if self._dead_count else None
 
     def codec(self) -> "Codec":
+        """The codec that reads the segment."""
         return Codec()
 
     def doc_count(self) -> int:
@@ -85,16 +86,20 @@ class Segment(base.Segment):  # type: ignore[misc]
         raise ReadOnlyIndex
 
     def deleted_count(self) -> int:
+        """How many documents of the segment are dead."""
         return self._dead_count
 
     def deleted_docs(self) -> frozenset[int]:
+        """Numbers of the dead documents."""
         dead = self.dead
         return frozenset() if dead is None else frozenset(np.flatnonzero(dead).tolist())
 
     def is_deleted(self, docnum: int) -> bool:
+        """Whether the document with a number is dead."""
         return self._dead is not None and bool(self._dead[docnum >> 3] & (0x80 >> (docnum & 7)))
 
     def delete_document(self, docnum: int, delete: bool = True) -> None:
+        """Make the document with a number dead, or alive again."""
         dead = self.dead
         dead = np.zeros(self.size, np.bool_) if dead is None else dead
         dead[docnum] = delete
@@ -120,7 +125,9 @@ class Codec(base.Codec):  # type: ignore[misc]
     length_stats = False
 
     def terms_reader(self, storage: Any, segment: Segment) -> TermsReader:
+        """A reader of the terms and postings in the segment's file."""
         return TermsReader(map_arrays(storage, segment.file))
 
     def per_document_reader(self, storage: Any, segment: Segment) -> PerDocumentReader:
+        """A reader of the documents' values in the segment's file."""
         return PerDocumentReader(map_arrays(storage, segment.file), segment)

@@ -26,28 +26,36 @@ class PerDocumentReader(base.PerDocumentReader):  # type: ignore[misc]
         self._terms = TermsReader(arrays)
 
     def doc_count(self) -> int:
+        """How many documents are not dead."""
         return int(self._segment.doc_count())
 
     def doc_count_all(self) -> int:
+        """How many documents there are, dead ones included."""
         return int(self._segment.size)
 
     def has_deletions(self) -> bool:
+        """Whether any document is dead."""
         return bool(self._segment.has_deletions())
 
     def is_deleted(self, docnum: int) -> bool:
+        """Whether the document with a number is dead."""
         return bool(self._segment.is_deleted(docnum))
 
     def deleted_docs(self) -> frozenset[int]:
+        """Numbers of the dead documents."""
         deleted: frozenset[int] = self._segment.deleted_docs()
         return deleted
 
     def supports_columns(self) -> bool:
+        """True: the arrays hold the values to sort by."""
         return True
 
     def has_column(self, fieldname: str) -> bool:
+        """Whether documents can be sorted or grouped by a field."""
         return fieldname in SORTABLE or fieldname in _OWN
 
     def column_reader(self, fieldname: str, column: SortColumn) -> SortColumnReader:
+        """A reader of the values that documents have in a field."""
         return SortColumnReader(self._values(fieldname), self._segment.size)
 
     def _values(self, field: str) -> Callable[[int], Any]:
@@ -73,6 +81,7 @@ class PerDocumentReader(base.PerDocumentReader):  # type: ignore[misc]
         return number
 
     def has_vector(self, docnum: int, fieldname: str) -> bool:
+        """True: the terms of a document can be read off the postings."""
         return True
 
     def vector(self, docnum: int, fieldname: str, format_: Any) -> ListMatcher:
@@ -87,12 +96,15 @@ class PerDocumentReader(base.PerDocumentReader):  # type: ignore[misc]
         return 1
 
     def field_length(self, fieldname: str) -> int:
+        """Sum of the lengths of all documents, each of which counts as 1."""
         return int(self._segment.size)
 
     def min_field_length(self, fieldname: str) -> int:
+        """Always 1: impacts are made for the length already."""
         return 1
 
     def max_field_length(self, fieldname: str) -> int:
+        """Always 1: impacts are made for the length already."""
         return 1
 
     def stored_fields(self, docnum: int) -> dict[str, Any]:

@@ -66,6 +66,7 @@ class IndexSchema(fields.Schema):  # type: ignore[misc]
         return IndexSchema, ()
 
     def copy(self) -> "IndexSchema":
+        """A new schema with the same fields."""
         return IndexSchema()
 
 

@@ -44,6 +44,7 @@ class Directory(FileStorage):  # type: ignore[misc]
         self._manifest = self._fpath(MANIFEST)
 
     def rename_file(self, oldname: str, newname: str, safe: bool = False) -> None:
+        """Rename a file, in place of any file that has the new name."""
         os.replace(self._fpath(oldname), self._fpath(newname))
 
     def sync(self, names: list[str]) -> None:
@@ -93,6 +94,7 @@ class Memory(RamStorage):  # type: ignore[misc]
     """An index in memory, for tests and trials."""
 
     def temp_storage(self, name: str | None = None) -> "Memory":
+        """A new, empty storage in memory."""
         return Memory()
 
     def share_write_lock(self) -> ExitStack | None:
@@ -100,15 +102,18 @@ class Memory(RamStorage):  # type: ignore[misc]
         return ExitStack()
 
     def sync(self, names: list[str]) -> None:
-        pass
+        """Do nothing: memory survives no power loss."""
 
     def manifest_stamp(self) -> object:
+        """The bytes of the manifest; None when there is none."""
         return self.files.get(MANIFEST)
 
     def read(self, name: str) -> bytes:
+        """All bytes of a file."""
         return bytes(self.files[name])
 
     def crc(self, name: str) -> int:
+        """The CRC-32 of a file's bytes."""
         return zlib.crc32(self.files[name])
 
 

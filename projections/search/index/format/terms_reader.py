@@ -118,9 +118,11 @@ class TermsReader(base.TermsReader):  # type: ignore[misc]
             return False
 
     def cursor(self, fieldname: str, fieldobj: Any) -> "Cursor":
+        """A cursor over the terms of a field, at the first term."""
         return Cursor(self, fieldname, fieldobj)
 
     def terms(self) -> Iterator[tuple[str, bytes]]:
+        """All pairs of field and term, in order."""
         for field in sorted(self._fields):
             yield from self.terms_from(field, b"")
 
@@ -130,12 +132,14 @@ class TermsReader(base.TermsReader):  # type: ignore[misc]
         return ((fieldname, term) for term, _ in groupby(listed))
 
     def items(self) -> Iterator[tuple[tuple[str, bytes], TermInfo]]:
+        """All pairs of field and term with their figures, in order."""
         for field, term in self.terms():
             yield (field, term), self.term_info(field, term)
 
     def items_from(
         self, fieldname: str, prefix: bytes
     ) -> Iterator[tuple[tuple[str, bytes], TermInfo]]:
+        """A field's terms that are not before `prefix`, with their figures."""
         for field, term in self.terms_from(fieldname, prefix):
             yield (field, term), self.term_info(field, term)
 
@@ -144,12 +148,15 @@ class TermsReader(base.TermsReader):  # type: ignore[misc]
         return _info(self._postings(fieldname, text))
 
     def frequency(self, fieldname: str, text: bytes) -> float:
+        """Sum of the weights that a term has in its documents."""
         return float(self.term_info(fieldname, text).weight())
 
     def doc_frequency(self, fieldname: str, text: bytes) -> int:
+        """How many documents have a term; raises KeyError when none has."""
         return len(self._postings(fieldname, text).ids)
 
     def matcher(self, fieldname: str, text: bytes, format_: Any, scorer: Any = None) -> ListMatcher:
+        """The postings of a term; raises TermNotFound when no document has the term."""
         try:
             postings = self._postings(fieldname, text)
         except KeyError as error:
@@ -218,6 +225,7 @@ class TermsReader(base.TermsReader):  # type: ignore[misc]
                 yield inverted.term(number)[len(part.prefix) :].decode(), weight
 
     def indexed_field_names(self) -> list[str]:
+        """The names of the fields in the file."""
         return list(self._fields)
 
 
@@ -265,13 +273,16 @@ class Cursor(base.FieldCursor):  # type: ignore[misc]
         self.first()
 
     def first(self) -> str | None:
+        """Go to the first term; returns the term."""
         return self.find(b"")
 
     def find(self, string: str | bytes) -> str | None:
+        """Go to the first term that is not before a text; returns the term."""
         self._terms = self._reader.terms_from(self._fieldname, self._field.to_bytes(string))
         return self.next()
 
     def next(self) -> str | None:
+        """Go to the next term; returns the term, None after the last."""
         self._term = next((term for _, term in self._terms), None)
         return self.text()
 
@@ -280,4 +291,5 @@ class Cursor(base.FieldCursor):  # type: ignore[misc]
         return None if self._term is None else str(self._field.from_bytes(self._term))
 
     def is_valid(self) -> bool:
+        """Whether the cursor stands on a term."""
         return self._term is not None

@@ -36,13 +36,16 @@ class Places(formats.Positions):  # type: ignore[misc]
     """Positions as the arrays hold them, 4 bytes each."""
 
     def decode_positions(self, valuestring: bytes) -> list[int]:
+        """The positions of a term in one document."""
         positions: list[int] = np.frombuffer(valuestring, np.int32).tolist()
         return positions
 
     def decode_frequency(self, valuestring: bytes) -> int:
+        """How often a term stands in one document."""
         return len(valuestring) // 4
 
     def encode(self, poslist: list[int]) -> bytes:
+        """Positions as bytes, 4 for each."""
         return np.array(poslist, np.int32).tobytes()
 
 
@@ -91,12 +94,15 @@ class ReadyTerms(fields.FieldType):  # type: ignore[misc]
         yield qstring
 
     def to_bytes(self, value: str | bytes) -> bytes:
+        """The bytes of a term, as the index holds them."""
         return value.encode(errors="surrogateescape") if isinstance(value, str) else value
 
     def from_bytes(self, value: bytes) -> str:
+        """The text of a term from its bytes."""
         return value.decode(errors="surrogateescape")
 
     def supports(self, name: str) -> bool:
+        """Whether postings of the field hold what has this name, such as positions."""
         return bool(self.format.supports(name))
 
 
@@ -125,6 +131,7 @@ class Words(ReadyTerms):
             yield NEXT.join(analysed.parts)
 
     def to_bytes(self, value: str | bytes) -> bytes:
+        """The bytes of a term, as the index holds them."""
         if isinstance(value, str):
             value = value if NEXT in value else fold(value)
         return super().to_bytes(value)
@@ -139,10 +146,12 @@ class PathWords(Words):
         self.set_sortable(SortColumn() if sortable else None)
 
     def process_text(self, qstring: str, mode: str = "", **kwargs: Any) -> Iterator[str]:
+        """The terms that Whoosh looks for when a text is given for the field."""
         whole = () if kwargs.get("tokenize") is False else (keyword(qstring),)
         yield from dict.fromkeys((*super().process_text(qstring, mode, **kwargs), *whole))
 
     def from_column_value(self, value: SortKey) -> Any:
+        """The value of a document, from what the documents are sorted by."""
         return plain_value(value)
 
 
@@ -154,9 +163,11 @@ class WholeValues(PathWords):
         self.analyzer = self.vector = None
 
     def process_text(self, qstring: str, mode: str = "", **kwargs: Any) -> Iterator[str]:
+        """The terms that Whoosh looks for when a text is given for the field."""
         yield keyword(qstring)
 
     def to_bytes(self, value: str | bytes) -> bytes:
+        """The bytes of a term, as the index holds them."""
         return keyword(value).encode() if isinstance(value, str) else value
 
 
@@ -164,6 +175,7 @@ class Figures(PathWords):
     """The numbers of a path, moments among them: those that equal one, or lie in a range."""
 
     def self_parsing(self) -> bool:
+        """True: the field itself makes queries of texts."""
         return True
 
     def parse_query(self, fieldname: str, qstring: str, boost: float = 1.0) -> query.Query:
@@ -203,6 +215,7 @@ class Stored(fields.STORED):  # type: ignore[misc]
         self.set_sortable(SortColumn())
 
     def from_column_value(self, value: SortKey) -> Any:
+        """The value of a document, from what the documents are sorted by."""
         return plain_value(value)
 
 
@@ -232,6 +245,7 @@ class SortColumn(columns.Column):  # type: ignore[misc]
     reversible = True
 
     def default_value(self, reverse: bool = False) -> SortKey:
+        """The sort key of a document without a value, which comes last."""
         return True, ""
 
 
@@ -257,6 +271,7 @@ class SortColumnReader(columns.ColumnReader):  # type: ignore[misc]
         return map(self.__getitem__, range(self._count))
 
     def set_reverse(self) -> None:
+        """Sort in descending order from now on."""
         self._reverse = True
 
 
