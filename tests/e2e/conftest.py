@@ -13,6 +13,8 @@ from typing import IO, Any
 import httpx
 import pytest
 
+from api.settings import read_settings
+from api.tokens.minting import find_minter, mint
 from tests.waiting import until
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -42,6 +44,13 @@ def catalog(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 def replay(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `catalog-replay`."""
     return run("replay_tool.commands", *arguments)
+
+
+def admin_token(directory: Path, **environment: str) -> str:
+    """A token as `catalog token` prints it for an administrator, without a process of its own."""
+    settings = read_settings({**os.environ, **environment}, data=str(directory))
+    lifetime = min(86_400, settings.jwt_max_lifetime)
+    return mint(find_minter(settings), "me", ("admin",), lifetime)
 
 
 class Server:
@@ -114,8 +123,7 @@ def serving(
         address = re.search(r"http://\S+(?=,)", said)
         assert address is not None, said
         if token is None:
-            minting = ("token", "--subject", "me", "--role", "admin", "--data", str(directory))
-            token = catalog(*minting, **environment).stdout.strip()
+            token = admin_token(directory, **environment)
         server = Server(process, address[0], token)
         try:
             until_ready(server)

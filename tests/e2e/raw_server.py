@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.conftest import catalog
+from tests.e2e.conftest import admin_token
 from tests.waiting import until
 
 TIMEOUT = 2.0
@@ -96,8 +96,7 @@ def serving(directory: Path, **settings: str) -> Iterator[Serving]:
         assert process.stdout is not None
         found = re.search(r":(\d+),", process.stdout.readline())
         assert found is not None, log.read_text()
-        token = catalog("token", "--subject", "me", "--role", "admin", "--data", str(directory))
-        served = Serving(process, int(found[1]), token.stdout.strip(), log)
+        served = Serving(process, int(found[1]), admin_token(directory), log)
 
         def serves() -> bool:
             # Before that it does not listen yet, or the lists are still being built.
