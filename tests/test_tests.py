@@ -17,8 +17,6 @@ SLEEPS = {
     "projections/search/index/test_index_crash.py": "a writer is killed at a random moment",
 }
 """The files that may let time pass, and what the passing of time means there."""
-BOUNDS = {"projections/search/index/test_phrases.py": {"_CHUNK", "_INTERVALS"}}
-"""Private bounds that a file lowers, so that small data reaches them."""
 CLOCKS = ("time", "monotonic", "perf_counter")
 SHORTEST = 0.05
 """Seconds of wall-clock time of which a busy machine takes more, whatever a test does."""
@@ -82,12 +80,7 @@ TREES = {name: ast.parse(path.read_text()) for name, path in FILES.items()}
 
 
 def test_tests_use_no_private_names() -> None:
-    assert [
-        (name, line, used)
-        for name, tree in TREES.items()
-        for line, used in private_names(tree)
-        if used not in BOUNDS.get(name, ())
-    ] == []
+    assert [(name, *use) for name, tree in TREES.items() for use in private_names(tree)] == []
 
 
 def test_tests_sleep_only_where_the_passing_of_time_is_meant() -> None:
@@ -102,7 +95,7 @@ def test_tests_hold_no_short_wall_clock_times() -> None:
     ("source", "names"),
     [
         ("engine._merger.wait()", ["_merger"]),
-        ("monkeypatch.setattr(phrases, '_CHUNK', 1)", ["_CHUNK"]),
+        ("monkeypatch.setattr(phrases, '_STEP', 1)", ["_STEP"]),
         ("monkeypatch.setattr('domain.history._kept', 1)", ["_kept"]),
         ("getattr(engine, '_current')", ["_current"]),
         ("from domain.history import _kept", ["_kept"]),

@@ -10,10 +10,10 @@ from projections.search.index.evaluate.segments import DocIds, SegmentView
 from projections.search.index.evaluate.term_results import Postings
 from projections.search.index.format.arrays import ranges, starts
 
-_CHUNK = 20_000
-"""Documents, one for each different word of the phrase, whose positions are looked at together."""
-_INTERVALS = 1 << 16
-"""Places of the phrase that are compared with a word without a look at the clock."""
+STEP_DOCUMENTS = 20_000
+"""How many documents, times the different words of the phrase, are compared in one step."""
+STEP_PLACES = 1 << 16
+"""How many places of the phrase are compared with a word between two looks at the clock."""
 _MANY = 4
 """Documents are looked up through a mask if they are more than one in so many of the term's."""
 _BEYOND = np.int64(1 << 40)
@@ -40,7 +40,7 @@ def together(
         check()
         ids = ids.compress(other.present(ids))
     matching = [ids[:0]]
-    step = max(1, _CHUNK // len(terms))
+    step = max(1, STEP_DOCUMENTS // len(terms))
     for begin in range(0, len(ids), step):
         chunk = ids[begin : begin + step]
         lists: dict[int, _Positions] = {}
@@ -153,7 +153,7 @@ def _adjacent(words: _Words, check: Callable[[], None]) -> NDArray[np.bool_]:
     """
     (shift, part), *others = words
     matching = np.zeros(part.size, np.bool_)
-    for documents, positions in part.pieces(_INTERVALS):
+    for documents, positions in part.pieces(STEP_PLACES):
         begins = positions - np.int32(shift)
         for other_shift, other in others:
             check()
@@ -178,7 +178,7 @@ def _near(words: _Words, slop: int, check: Callable[[], None]) -> NDArray[np.boo
     (shift, part), *others = words
     matching = np.zeros(part.size, np.bool_)
     # An interval falls in two at most once for each word, and in no more than every other place.
-    for documents, positions in part.pieces(max(1, _INTERVALS // min(len(words), slop // 2 + 1))):
+    for documents, positions in part.pieces(max(1, STEP_PLACES // min(len(words), slop // 2 + 1))):
         highs = positions.astype(np.int64) - shift
         lows = highs - slop
         same = documents[1:] == documents[:-1]

@@ -49,8 +49,8 @@ def _holds(text: Sequence[str], phrase: Sequence[str], slop: int) -> bool:
 @given(texts, sought, st.integers(0, 3), st.integers(1, 12), st.integers(1, 4), st.integers(1, 5))
 def test_phrase_finds_what_plain_python_does(held, phrase, slop, size, chunk, intervals):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(phrases, "_CHUNK", chunk)
-        patch.setattr(phrases, "_INTERVALS", intervals)
+        patch.setattr(phrases, "STEP_DOCUMENTS", chunk)
+        patch.setattr(phrases, "STEP_PLACES", intervals)
         found = _found(held, " ".join(phrase), slop, size)
     assert found == {at for at, text in enumerate(held) if _holds(text, phrase, slop)}
 
