@@ -170,7 +170,10 @@ def _kinds(request: Request[Any, Any, Any], kind: str | None) -> frozenset[str]:
     asked = KINDS if kind is None else (kind,)
     allowed = frozenset(name for name in asked if _may_audit(request.auth, name))
     if not allowed:
-        raise Forbidden(f"{request.user.name!r} has no permission to audit {kind}")
+        raise Forbidden(
+            f"{request.user.name!r} has no permission to audit {kind or 'any kind'}"
+            " (of which no field may be withheld, as events hold all of them)"
+        )
     return allowed
 
 
