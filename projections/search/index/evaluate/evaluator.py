@@ -4,16 +4,19 @@ Every node comes to documents and scores by whole arrays: conjunctions begin wit
 and look the others up, disjunctions add up over the segment. Filters are kept as masks, by node.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from projections.search import tree
 from projections.search.index.evaluate.leaves import Leaves
 from projections.search.index.evaluate.nested import Nesting
 from projections.search.index.evaluate.results import (
+    Combine,
     Dense,
     Matches,
+    Scores,
     Sparse,
     everything,
     is_many,
@@ -25,6 +28,8 @@ from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 
 _LARGE = 64
 """Values in a filter that is too large to be remembered."""
+HELD_BYTES = 32_000_000
+"""Memory that the clauses of one node may take before they are joined, and known nodes together."""
 
 
 class Evaluator:
@@ -33,8 +38,10 @@ class Evaluator:
     def __init__(self, snapshot: Snapshot, view: SegmentView, nesting: Nesting) -> None:
         self._view = view
         self._nesting = nesting
-        self._leaves = Leaves(snapshot, view, nesting.deadline.check)
+        self._check = nesting.deadline.check
+        self._leaves = Leaves(snapshot, view, self._check)
         self._known: dict[tree.Node, Matches] = {}
+        self._known_bytes = 0
 
     def restricted(self, allowed: Mask | None, filters: Iterable[tree.Node]) -> Mask | None:
         """The allowed documents that match all filters; None stands for all documents."""
@@ -53,8 +60,23 @@ class Evaluator:
         """The documents that match the node, with their scores."""
         known = self._known.get(node)
         if known is None:
-            known = self._known[node] = self._evaluate(node)
+            self._check()
+            known = self._evaluate(node)
+            if self._known_bytes + known.nbytes <= HELD_BYTES:
+                self._known_bytes += known.nbytes
+                self._known[node] = known
         return known
+
+    def _held(
+        self, nodes: Iterable[tree.Node], join: Callable[[list[Matches]], Matches]
+    ) -> list[Matches]:
+        """What the nodes match, in their order; the first of them joined when they take much."""
+        held: list[Matches] = []
+        for node in nodes:
+            held.append(self.matches(node))
+            if len(held) > 1 and sum(clause.nbytes for clause in held) > HELD_BYTES:
+                held = [join(held)]
+        return held
 
     def _evaluate(self, node: tree.Node) -> Matches:
         match node:
@@ -65,52 +87,60 @@ class Evaluator:
             case tree.Constant(node=inner, score=score):
                 return self.matches(inner).fixed(score)
             case tree.DisMax(nodes=nodes, tie_breaker=tie):
-                return self._dis_max([self.matches(inner) for inner in nodes], tie)
+                return self._dis_max(nodes, tie)
             case tree.Nested():
                 return self._nesting.matches(node, self._view, self.matches)
             case _:
                 return self._leaves.matches(node)
 
-    def _dis_max(self, clauses: list[Matches], tie: float) -> Matches:
-        best = union(self._view, clauses, np.maximum)
+    def _dis_max(self, nodes: Sequence[tree.Node], tie: float) -> Matches:
+        best = self._union(self._held(nodes, self._best), np.maximum)
         if not tie:
             return best
-        total = union(self._view, clauses)
+        total = self._union(self._held(nodes, self._union))
         ids = best.ids()
         highest = best.scores_at(ids)
         rest = total.scores_at(ids) - highest
         return Sparse(self._view.size, ids, highest + np.float32(tie) * rest)
 
+    def _union(self, clauses: Sequence[Matches], combine: Combine = np.add) -> Matches:
+        return union(self._view, clauses, combine, self._check)
+
+    def _best(self, clauses: Sequence[Matches]) -> Matches:
+        return self._union(clauses, np.maximum)
+
     def _bool(self, node: tree.Bool) -> Matches:
-        must = [self.matches(inner) for inner in node.must]
-        filters = [self.matches(inner) for inner in node.filter]
-        should = [self.matches(inner) for inner in node.should]
-        excluded = [clause for inner in node.must_not if (clause := self.matches(inner)).count]
-        self._nesting.deadline.check()
-        required = node.required
-        if required > len(should):
+        required, must_nodes, should_nodes = node.required, node.must, node.should
+        if should_nodes and required == len(should_nodes):
+            must_nodes, should_nodes, required = (*must_nodes, *should_nodes), (), 0
+        must = self._held(must_nodes, lambda held: self._summed(self._intersection(held, []), held))
+        filters = self._held(node.filter, self._all)
+        excluded = [clause for clause in self._held(node.must_not, self._union) if clause.count]
+        if required > len(should_nodes):
             return nothing(self._view)
-        if should and required == len(should):
-            must, should, required = [*must, *should], [], 0
-        if len(must) == 1 and not filters and not should and not excluded:
+        if len(must) == 1 and not filters and not should_nodes and not excluded:
             return must[0]
         if must or filters:
             ids = self._intersection([*must, *filters], excluded)
-            if not should:
+            if not should_nodes:
                 return self._summed(ids, must)
-            return self._with_should(ids, must, should, required)
-        if should and required:
-            return self._any_of(should, excluded, required)
-        every = everything(self._view, 0.0 if should else 1.0)
+            return self._with_should(ids, must, map(self.matches, should_nodes), required)
+        if should_nodes and required:
+            return self._any_of(should_nodes, excluded, required)
+        every = everything(self._view, 0.0 if should_nodes else 1.0)
         if excluded:
             mask = every.mask()
             for clause in excluded:
+                self._check()
                 mask = mask & ~clause.mask()
-            every = of_mask(mask, 0.0 if should else 1.0)
-        if not should:
+            every = of_mask(mask, 0.0 if should_nodes else 1.0)
+        if not should_nodes:
             return every
-        optional = union(self._view, should)
+        optional = self._union(self._held(should_nodes, self._union))
         return Dense(every.mask(), optional.dense() * every.mask())
+
+    def _all(self, clauses: list[Matches]) -> Matches:
+        return Sparse(self._view.size, self._intersection(clauses, []), 0.0)
 
     def _intersection(self, clauses: list[Matches], excluded: list[Matches]) -> DocIds:
         """The documents of all clauses and none of the excluded."""
@@ -118,61 +148,100 @@ class Evaluator:
         if first.count * 4 > self._view.size and not isinstance(first, Sparse):
             mask = first.mask()
             for clause in others:
+                self._check()
                 mask = mask & clause.mask()
             for clause in excluded:
+                self._check()
                 mask = mask & ~clause.mask()
             return np.flatnonzero(mask).astype(np.int32)
         ids = first.ids()
         for clause in others:
+            self._check()
             ids = ids.compress(clause.present(ids))
         for clause in excluded:
+            self._check()
             ids = ids.compress(~clause.present(ids))
         return ids
 
-    def _summed(self, ids: DocIds, must: list[Matches], should: Sequence[Matches] = ()) -> Matches:
+    def _summed(self, ids: DocIds, must: list[Matches]) -> Matches:
         """Documents that match all of `must`, with the sum of the clauses' scores."""
-        clauses = [*must, *should]
-        if not clauses:
+        if not must:
             return Sparse(self._view.size, ids, 0.0)
         constants = [clause.constant for clause in must if clause.constant is not None]
-        if len(constants) == len(clauses):
+        if len(constants) == len(must):
             total = np.cumsum(np.array(constants, np.float32))[-1]
             return Sparse(self._view.size, ids, float(total))
+        return Sparse(self._view.size, ids, self._sum(ids, must))
+
+    def _sum(self, ids: DocIds, clauses: Sequence[Matches]) -> Scores:
         scores = clauses[0].scores_at(ids)
         for clause in clauses[1:]:
+            self._check()
             scores = scores + clause.scores_at(ids)
-        return Sparse(self._view.size, ids, scores)
+        return scores
 
     def _with_should(
-        self, ids: DocIds, must: list[Matches], should: list[Matches], required: int
+        self, ids: DocIds, must: list[Matches], should: Iterable[Matches], required: int
     ) -> Matches:
-        if required > 0:
-            counts = np.zeros(len(ids), np.uint16)
-            for clause in should:
+        """Those of the documents with enough of `should`, which is gone through once."""
+        scores = self._sum(ids, must) if must else np.zeros(len(ids), np.float32)
+        counts = np.zeros(len(ids), np.uint16)
+        for clause in should:
+            self._check()
+            scores = scores + clause.scores_at(ids)
+            if required:
                 counts += clause.present(ids)
-            ids = ids.compress(counts >= required)
-        return self._summed(ids, must, should)
+        if required:
+            enough = counts >= required
+            ids, scores = ids.compress(enough), scores.compress(enough)
+        return Sparse(self._view.size, ids, scores)
 
-    def _any_of(self, should: list[Matches], excluded: list[Matches], required: int) -> Matches:
-        """The documents with enough of the clauses and none of the excluded."""
-        either = union(self._view, should)
+    def _any_of(
+        self, nodes: Sequence[tree.Node], excluded: list[Matches], required: int
+    ) -> Matches:
+        """The documents with enough of the nodes and none of the excluded."""
+        counts: NDArray[np.uint16] | None = None
+        """(documents,): how many of the nodes that were joined each document matches."""
+
+        def join(clauses: list[Matches]) -> Matches:
+            nonlocal counts
+            counts = self._counted(clauses, counts)
+            return self._union(clauses)
+
+        should = self._held(nodes, join)
+        either = self._union(should)
         if required == 1 and not excluded:
             return either
-        if not is_many(self._view, should):
+        if counts is None and not is_many(self._view, should):
             ids = either.ids()
             for clause in excluded:
+                self._check()
                 ids = ids.compress(~clause.present(ids))
             return self._with_should(ids, [], should, required)
         mask = either.mask()
         if required > 1:
-            counts = np.zeros(self._view.size, np.uint16)
-            for clause in should:
-                if clause.count:
-                    counts += clause.mask()
-            mask = counts >= required
+            mask = self._counted(should, counts) >= required
         for clause in excluded:
+            self._check()
             mask = mask & ~clause.mask()
         return Dense(mask, either.dense() * mask)
+
+    def _counted(
+        self, clauses: Sequence[Matches], counts: NDArray[np.uint16] | None
+    ) -> NDArray[np.uint16]:
+        """(documents,): how many clauses each document matches.
+
+        `counts` has them for the first clause, which was joined of others; None where it was not.
+        """
+        if counts is None:
+            counts = np.zeros(self._view.size, np.uint16)
+        else:
+            clauses = clauses[1:]
+        for clause in clauses:
+            self._check()
+            if clause.count:
+                counts += clause.mask()
+        return counts
 
 
 def evaluate(snapshot: Snapshot, view: SegmentView, nesting: Nesting, node: tree.Node) -> Matches:

@@ -15,10 +15,12 @@ from projections.search.analysis import fold
 from projections.search.index.evaluate.lexicons import TermNumbers, spans
 from projections.search.index.evaluate.results import DENSE, Dense, Matches, Sparse, nothing
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
-from projections.search.index.format.arrays import ranges
+from projections.search.index.format.arrays import ranges, starts
 
 _LEAST_NEARNESS = 0.1
 _BYTES_PER_TERM = 200
+_POSTINGS = 1 << 18
+"""Postings that are scored without a look at the clock, beside those of one term."""
 
 
 class _Near(msgspec.Struct, frozen=True):
@@ -28,6 +30,11 @@ class _Near(msgspec.Struct, frozen=True):
     numbers: TermNumbers
     terms: list[bytes]
     slips: list[int]
+
+    def postings(self, view: SegmentView) -> int:
+        """How many postings the terms have."""
+        begins = view.fields[self.field].starts
+        return int((begins.take(self.numbers + 1) - begins.take(self.numbers)).sum())
 
 
 class Fuzzy:
@@ -49,21 +56,21 @@ class Fuzzy:
         weights = self._snapshot.memory.get(
             self._node, self._weigh, lambda weights: _BYTES_PER_TERM * len(weights)
         )
-        ids: list[NDArray[np.int32]] = []
-        scores: list[NDArray[np.float32]] = []
+        best = _Best(view, sum(part.postings(view) for part in self._near(view)))
         for near in self._near(view):
-            self._check()
             inverted = view.fields[near.field]
+            of_term = np.array([weights[near.field, term] for term in near.terms], np.float32)
             begins = inverted.starts.take(near.numbers)
             sizes = inverted.starts.take(near.numbers + 1) - begins
-            where = ranges(begins, sizes)
-            of_term = [weights[near.field, term] for term in near.terms]
-            score = np.repeat(np.array(of_term, np.float32), sizes)
-            if inverted.impacts is not None:
-                score *= inverted.impacts.take(where)
-            ids.append(inverted.ids.take(where))
-            scores.append(score)
-        return _best(view, ids, scores)
+            group = starts(sizes)[:-1] // _POSTINGS
+            for part in np.split(np.arange(len(group)), np.flatnonzero(np.diff(group)) + 1):
+                self._check()
+                where = ranges(begins.take(part), sizes.take(part))
+                score = np.repeat(of_term.take(part), sizes.take(part))
+                if inverted.impacts is not None:
+                    score *= inverted.impacts.take(where)
+                best.add(inverted.ids.take(where), score)
+        return best.matches()
 
     def _near(self, view: SegmentView) -> list[_Near]:
         key = ("near", self._node)
@@ -90,6 +97,7 @@ class Fuzzy:
         slips: dict[tuple[str, bytes], int] = {}
         for view in self._snapshot.views:
             for near in self._near(view):
+                self._check()
                 counts = view.frequencies(near.field, near.numbers).tolist()
                 for term, slip, count in zip(near.terms, near.slips, counts, strict=True):
                     key = (near.field, term)
@@ -103,18 +111,34 @@ class Fuzzy:
         }
 
 
-def _best(
-    view: SegmentView, ids: list[NDArray[np.int32]], scores: list[NDArray[np.float32]]
-) -> Sparse | Dense:
+class _Best:
     """The highest score of each document."""
-    if not ids:
-        return nothing(view)
-    every, score = np.concatenate(ids), np.concatenate(scores)
-    if len(every) * DENSE > view.size:
-        best = np.zeros(view.size, np.float32)
-        np.maximum.at(best, every.astype(np.intp), score)
-        return Dense(best > 0, best)
-    order = np.argsort(every, kind="stable")
-    every, score = every.take(order), score.take(order)
-    first = np.flatnonzero(np.concatenate(([True], every[1:] != every[:-1])))
-    return Sparse(view.size, every.take(first), np.maximum.reduceat(score, first))
+
+    def __init__(self, view: SegmentView, count: int) -> None:
+        """`count` is how many scores will be added at most."""
+        self._view = view
+        self._ids: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
+        self._scores: list[NDArray[np.float32]] = [np.empty(0, np.float32)]
+        self._dense: NDArray[np.float32] | None = None
+        if count * DENSE > view.size:
+            self._dense = np.zeros(view.size, np.float32)
+
+    def add(self, ids: NDArray[np.int32], scores: NDArray[np.float32]) -> None:
+        """Add a score of each of the documents."""
+        if self._dense is not None:
+            np.maximum.at(self._dense, ids.astype(np.intp), scores)
+        else:
+            self._ids.append(ids)
+            self._scores.append(scores)
+
+    def matches(self) -> Sparse | Dense:
+        """All documents that a score was added of."""
+        if self._dense is not None:
+            return Dense(self._dense > 0, self._dense)
+        ids, scores = np.concatenate(self._ids), np.concatenate(self._scores)
+        if not len(ids):
+            return nothing(self._view)
+        order = np.argsort(ids, kind="stable")
+        ids, scores = ids.take(order), scores.take(order)
+        first = np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))
+        return Sparse(self._view.size, ids.take(first), np.maximum.reduceat(scores, first))

@@ -46,6 +46,8 @@ _FREQUENT = 500
 """Postings of a term from which on they are taken by themselves."""
 _GATHERED = 4_096
 """Rare terms whose postings are gathered at once, 2 million at most."""
+_POSTINGS = _GATHERED * _FREQUENT
+"""Postings of successive terms that are taken at once."""
 
 Space = tuple[str, str]
 """A field of the index and what the terms begin with."""
@@ -154,12 +156,15 @@ class Leaves:
         return Postings(self._view, field, number, weight)
 
     def _best(self, clauses: Sequence[Matches]) -> Matches:
-        return union(self._view, clauses, np.maximum)
+        return union(self._view, clauses, np.maximum, self._check)
 
     def _ids(self, values: Sequence[str]) -> Matches:
         if len(values) == 1:
-            return union(self._view, [f.fixed(1.0) for f in self._exact("id", values[0])])
-        lists = [f.ids() for value in dict.fromkeys(values) for f in self._exact("id", value)]
+            return self._best([f.fixed(1.0) for f in self._exact("id", values[0])])
+        lists: list[DocIds] = []
+        for value in dict.fromkeys(values):
+            self._check()
+            lists += (f.ids() for f in self._exact("id", value))
         return gathered(self._view, lists, sum(map(len, lists)), 1.0, self._check)
 
     # Phrases
@@ -197,6 +202,7 @@ class Leaves:
         first, *others = scored.values()
         scores = first.scores_at(ids)
         for other in others:
+            self._check()
             scores = scores + other.scores_at(ids)
         return Sparse(view.size, ids, scores)
 
@@ -226,7 +232,9 @@ class Leaves:
         inverted = self._view.fields[name]
         first, last = int(terms[0]), int(terms[-1])
         if last - first + 1 == len(terms):
-            yield inverted.ids[inverted.starts[first] : inverted.starts[last + 1]]
+            begin, end = int(inverted.starts[first]), int(inverted.starts[last + 1])
+            for low in range(begin, end, _POSTINGS):
+                yield inverted.ids[low : min(low + _POSTINGS, end)]
             return
         begins = inverted.starts.take(terms)
         sizes = inverted.starts.take(terms + 1) - begins

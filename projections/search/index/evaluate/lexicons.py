@@ -1,6 +1,6 @@
 """Terms of a lexicon by pattern or nearness: all of them at once, as arrays of their bytes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 
 import numpy as np
@@ -24,6 +24,8 @@ _UTF8_BYTES = 4
 """Bytes of the longest character."""
 _TERMS_PER_CHECK = 1 << 16
 """Terms that are compared with a word without a look at the clock."""
+_BYTES_PER_CHECK = 1 << 20
+"""Bytes of terms that are searched for a text, or compared with a word, without such a look."""
 
 
 class Span:
@@ -45,6 +47,20 @@ class Span:
     def all(self) -> TermNumbers:
         """Every term."""
         return np.arange(self.low, self.high)
+
+    def parts(self, check: Check) -> Iterator["Span"]:
+        """The terms in order, a bounded number of bytes and terms at a time, one at least.
+
+        `check` is called before each part.
+        """
+        offsets, low = self._inverted.offsets, self.low
+        while low < self.high:
+            check()
+            upto = int(offsets.searchsorted(offsets[low] + _BYTES_PER_CHECK, "right")) - 1
+            part = copy(self)
+            part.low, part.high = low, min(self.high, max(upto, low + 1), low + _TERMS_PER_CHECK)
+            yield part
+            low = part.high
 
     def ending(self, suffix: bytes, shortest: int = 0) -> TermNumbers:
         """The terms with the suffix that have at least so many bytes."""
@@ -89,9 +105,13 @@ class Span:
         match pattern.pieces:
             case (start, end):
                 begun = self._going_on_with(start)
-                return begun.ending(end.encode(), len((start + end).encode()))
+                if not end:
+                    return begun.all()
+                suffix, shortest = end.encode(), len((start + end).encode())
+                return _joined(part.ending(suffix, shortest) for part in begun.parts(check))
             case ("", inner, ""):
-                return self.containing(inner.encode())
+                text = inner.encode()
+                return _joined(part.containing(text) for part in self.parts(check))
         low, high = self._bounds(pattern)
         return terms_matching(self._inverted, self._skip, low, high, pattern.runs(), memory, check)
 
@@ -115,36 +135,44 @@ class Span:
     def near(self, word: str, limit: int, check: Check) -> tuple[TermNumbers, NDArray[np.int8]]:
         """The terms at most `limit` slips from the word, with their slips."""
         numbers, counts = [np.empty(0, np.int64)], [np.empty(0, np.int8)]
+        # As many terms are compared with a long word as with a short one of as many bytes.
+        step = max(1, min(_TERMS_PER_CHECK, _BYTES_PER_CHECK // (len(word) + 1)))
         for low in range(self.low, self.high, _TERMS_PER_CHECK):
             check()
-            high = min(low + _TERMS_PER_CHECK, self.high)
-            for terms, slip in self._slips(low, high, word, limit):
-                close = slip <= limit
-                numbers.append(terms.compress(close))
-                counts.append(slip.compress(close))
+            terms = self._possible(low, min(low + _TERMS_PER_CHECK, self.high), word, limit)
+            for begin in range(0, len(terms), step):
+                for compared, slip in self._slips(terms[begin : begin + step], word, limit, check):
+                    close = slip <= limit
+                    numbers.append(compared.compress(close))
+                    counts.append(slip.compress(close))
         every = np.concatenate(numbers)
         order = np.argsort(every)
         return every.take(order), np.concatenate(counts).take(order)
 
+    def _possible(self, low: int, high: int, word: str, limit: int) -> TermNumbers:
+        """The terms from `low` up to `high` whose size in bytes lets them be near the word."""
+        sizes = np.diff(self._inverted.offsets[low : high + 1]) - self._skip
+        longest = _UTF8_BYTES * (len(word) + limit)
+        return np.flatnonzero((sizes >= len(word) - limit) & (sizes <= longest)) + low
+
     def _slips(
-        self, low: int, high: int, word: str, limit: int
+        self, terms: TermNumbers, word: str, limit: int, check: Check
     ) -> list[tuple[TermNumbers, NDArray[np.int8]]]:
-        """The slips of terms from `low` up to `high`, of those at least that are near."""
+        """The slips of terms that are `_possible`, of those at least that are near."""
         inverted = self._inverted
-        sizes = np.diff(inverted.offsets[low : high + 1]) - self._skip
-        longest = len(word) + limit
-        possible = (sizes >= len(word) - limit) & (sizes <= _UTF8_BYTES * longest)
-        terms = np.flatnonzero(possible) + low
+        sizes = inverted.offsets.take(terms + 1) - inverted.offsets.take(terms) - self._skip
         beyond = self._beyond_ascii(terms)
-        plain = terms.compress(~beyond & (sizes.take(terms - low) <= longest))
-        begins, lengths = inverted.offsets.take(plain) + self._skip, sizes.take(plain - low)
-        compared = [(plain, slips(inverted.lexicon, begins, lengths, word, limit))]
+        ascii_ = ~beyond & (sizes <= len(word) + limit)
+        plain, lengths = terms.compress(ascii_), sizes.compress(ascii_)
+        begins = inverted.offsets.take(plain) + self._skip
+        compared = [(plain, slips(inverted.lexicon, begins, lengths, word, limit, check))]
         others = terms.compress(beyond)
         if len(others):
-            begins, lengths = inverted.offsets.take(others) + self._skip, sizes.take(others - low)
+            begins, lengths = inverted.offsets.take(others) + self._skip, sizes.compress(beyond)
             codes, begins, lengths = characters(inverted.lexicon, begins, lengths)
             close = np.abs(lengths - len(word)) <= limit
-            counts = slips(codes, begins.compress(close), lengths.compress(close), word, limit)
+            begins, lengths = begins.compress(close), lengths.compress(close)
+            counts = slips(codes, begins, lengths, word, limit, check)
             compared.append((others.compress(close), counts))
         return compared
 
@@ -161,6 +189,10 @@ class Span:
         return high.searchsorted(offsets.take(terms) + self._skip) < high.searchsorted(
             offsets.take(terms + 1)
         )
+
+
+def _joined(parts: Iterable[TermNumbers]) -> TermNumbers:
+    return np.concatenate((np.empty(0, np.int64), *parts))
 
 
 Spans = list[tuple[str, Span]]

@@ -1,5 +1,7 @@
 """How many slips terms are away from a word: a letter more, less, other, or two swapped."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,13 +31,17 @@ def slips(
     lengths: NDArray[np.int64],
     word: str,
     limit: int,
+    check: Callable[[], None],
 ) -> NDArray[np.int8]:
     """(terms,) the slips between the word and each term; `limit + 1` stands for any number above.
 
     A term is `codes[begin : begin + length]`, code points none of which is 0. Only the band of the
     table of distances counts that is `limit` wide on both sides of the diagonal: its lines are the
-    word's characters, its columns those of all terms at once.
+    word's characters, its columns those of all terms at once. `check` is called before each line,
+    and raises when the time is up.
     """
+    if not len(begins):
+        return np.empty(0, np.int8)
     far = np.int8(limit + 1)
     width = len(word) + limit
     columns = np.zeros((width + 1, len(begins)), codes.dtype)
@@ -49,6 +55,7 @@ def slips(
     }
     before: dict[int, NDArray[np.int8]] = {}
     for i, character in enumerate(map(ord, word), 1):
+        check()
         two_before, before, line = before, line, {}
         if i <= limit:
             line[0] = np.full(len(begins), i, np.int8)

@@ -34,6 +34,10 @@ class Matches(Protocol):
     def is_dense(self) -> bool:
         """Whether masks are the cheaper form."""
 
+    @property
+    def nbytes(self) -> int:
+        """Memory that the documents and scores take beside the segment's own, in bytes."""
+
     def ids(self) -> DocIds:
         """The documents in order."""
 
@@ -205,8 +209,13 @@ def gathered(
 Combine = Callable[..., Scores]
 
 
-def union(view: SegmentView, clauses: Sequence[Matches], combine: Combine = np.add) -> Matches:
-    """The documents of any clause; their scores combined in the order of the clauses."""
+def union(
+    view: SegmentView, clauses: Sequence[Matches], combine: Combine, check: Callable[[], None]
+) -> Matches:
+    """The documents of any clause; their scores combined in the order of the clauses.
+
+    `check` raises when the time is up.
+    """
     clauses = [clause for clause in clauses if clause.count]
     if not clauses:
         return nothing(view)
@@ -216,12 +225,14 @@ def union(view: SegmentView, clauses: Sequence[Matches], combine: Combine = np.a
         mask = clauses[0].mask() | clauses[1].mask()
         scores = combine(clauses[0].dense(), clauses[1].dense())
         for clause in clauses[2:]:
+            check()
             mask |= clause.mask()
             combine(scores, clause.dense(), out=scores)
         return Dense(mask, scores)
     ids = np.unique(np.concatenate([clause.ids() for clause in clauses]))
     scores = clauses[0].scores_at(ids)
     for clause in clauses[1:]:
+        check()
         scores = combine(scores, clause.scores_at(ids))
     return Sparse(view.size, ids, scores)
 

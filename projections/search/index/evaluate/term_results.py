@@ -19,6 +19,8 @@ from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 class Postings:
     """The documents of one term, scored by its impacts; nothing is copied before it is needed."""
 
+    nbytes = 0
+
     def __init__(
         self,
         view: SegmentView,
