@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.crash import Harness
 
-ROUNDS = 25
+ROUNDS = 12
 """In each of the two tests, which may run beside each other."""
 
 
@@ -15,7 +15,7 @@ ROUNDS = 25
 def test_nothing_acknowledged_is_lost_when_servers_are_killed(tmp_path: Path, half: int) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    figures = Harness(tmp_path, seed).run(ROUNDS, verify_every=5)
+    figures = Harness(tmp_path, seed).run(ROUNDS, verify_every=4)
     assert figures.kills == ROUNDS
     assert figures.acknowledged > ROUNDS
     assert (figures.lost, figures.doubled, figures.halved) == (0, 0, 0)
