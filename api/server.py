@@ -31,7 +31,12 @@ _PARENT_SECONDS = 1.0
 _CHECK_SECONDS = 0.1
 _M_ARENA_MAX = -8
 """The parameter of mallopt(3) for the number of arenas, from glibc's malloc.h."""
+_M_MMAP_THRESHOLD, _M_TRIM_THRESHOLD = -3, -1
+"""Those for the bytes from which memory is mapped alone, and of free memory that is kept."""
 _ARENAS = 2
+_MAPPED_ALONE = 4 * 1024 * 1024
+"""More than the numbers of a search over a million entities take, which are allocated often."""
+_KEPT_FREE = 32 * 1024 * 1024
 _COLLECT_AFTER = (10_000, 20, 50)
 """New objects before a collection of the young ones, and collections before one of older ones."""
 
@@ -50,11 +55,15 @@ def share_memory() -> None:
     """Let threads allocate from the same few arenas; to be called before any thread starts.
 
     By default glibc gives almost every thread an arena of its own, and each keeps what its largest
-    answer took: under hostile load that was 100 MB. Other C libraries have no arenas.
+    answer took: under hostile load that was 100 MB. And once some megabytes were freed, it takes
+    such memory from an arena, where what lies behind keeps the system from having it back; the
+    texts of large entities are mapped alone instead. Other C libraries have no arenas.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, _ARENAS)
+        mallopt(_M_MMAP_THRESHOLD, _MAPPED_ALONE)
+        mallopt(_M_TRIM_THRESHOLD, _KEPT_FREE)
 
 
 def collect_rarely() -> None:

@@ -48,9 +48,9 @@ def list_page(model: SortedReadModel, request: ListRequest) -> Generator[bytes]:
         yield b""
         chunk, ends = b'{"data":[', None
         for part in filter(None, _parts(request, reader, head)):
-            comma = b"," if ends else b""
-            yield b"%b%b%b" % (chunk, comma, b",".join(_items(request, part)))
-            chunk, ends = b"", _ends(ends, part)
+            opening = chunk + b"," if ends else chunk
+            ends, chunk = _ends(ends, part), b""
+            yield opening + _taken(request, part)
         ahead = head.ahead
         if not ahead and ends:
             ahead = reader.goes_on(ends[0] if request.backward else ends[1])
@@ -67,13 +67,30 @@ def _place(request: ListRequest) -> Place | None:
 
 def _parts(
     request: ListRequest, reader: ListReader, head: ListHead
-) -> Iterator[Sequence[ListedEntity]]:
-    """All entities of a page whose head was cut off, in the order of the list."""
+) -> Iterator[list[ListedEntity]]:
+    """All entities of a page whose head was cut off, in the order of the list.
+
+    Whoever takes a part may clear it.
+    """
+    ends = _ends(None, head.entities)
+    nearest = None if ends is None else ends[0] if request.backward else ends[1]
+    rest = reader.rest(len(head.entities), nearest, CHUNK_BYTES)
     if not request.backward:
         yield head.entities
-    yield from reader.rest(head, CHUNK_BYTES)
+    yield from rest
     if request.backward:
         yield head.entities
+
+
+def _taken(request: ListRequest, part: list[ListedEntity]) -> bytes:
+    """The JSON of a part's entities, which is cleared.
+
+    A client that does not read keeps its page waiting; rows that wait with it would only take
+    memory.
+    """
+    items = b",".join(_items(request, part))
+    part.clear()
+    return items
 
 
 def _ends(

@@ -78,7 +78,7 @@ class ListHead(msgspec.Struct, frozen=True):
 
     total: int
     """How many entities the whole list has."""
-    entities: Sequence[ListedEntity]
+    entities: list[ListedEntity]
     """In the order of the list: by name in code-point order, then by id."""
     cut_off: bool
     """Whether a bound in bytes ended the reading, so that `rest` may have more of the page."""
@@ -103,9 +103,15 @@ class ListReader(Protocol):
         more than that alone, before it is read.
         """
 
-    def rest(self, head: ListHead, part_bytes: int) -> Iterator[Sequence[ListedEntity]]:
-        """The entities of a page whose head was cut off that are not in it, in the order of the
-        list, in parts of about `part_bytes`."""
+    def rest(
+        self, count: int, nearest: Place | None, part_bytes: int
+    ) -> Iterator[list[ListedEntity]]:
+        """The entities of a page that are not in its head, which was cut off.
+
+        The head has `count` entities, and `nearest` is the place of the one that was read last;
+        None when there is none. The others come in the order of the list, in parts of about
+        `part_bytes`, of which the reader keeps nothing.
+        """
 
     def goes_on(self, place: Place) -> bool:
         """Whether the list goes on beyond a place, in the direction that the page is read in."""

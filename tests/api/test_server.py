@@ -72,3 +72,35 @@ def collections(how: str) -> list[int]:
 def test_wide_texts_cause_no_collection_of_everything() -> None:
     assert collections("default")[2] > 0
     assert collections("rarely")[2] == 0
+
+
+FREE = """
+import sys
+from pathlib import Path
+from api.server import share_memory
+
+if sys.argv[1] == "shared":
+    share_memory()
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+before = resident()
+texts, between = [bytes(b"x" * 8_000_000)], []
+texts.clear()  # from now on glibc takes such memory from its heap by default
+for _ in range(20):
+    texts.append(b"x" * 8_000_000)
+    between.append(bytes(200_000))
+texts.clear()
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has arenas")
+def test_memory_of_large_texts_is_given_back() -> None:
+    def kept(how: str) -> int:
+        command = [sys.executable, "-c", FREE, how]
+        return int(subprocess.run(command, capture_output=True, check=True, timeout=60).stdout)
+
+    assert kept("default") > 100_000_000
+    assert kept("shared") < 20_000_000

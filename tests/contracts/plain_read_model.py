@@ -85,9 +85,11 @@ class PlainReader:
             taken.reverse()
         return ListHead(len(self.all), [*map(self.listed, taken)], cut_off, ahead, behind)
 
-    def rest(self, head: ListHead, part_bytes: int) -> Iterator[Sequence[ListedEntity]]:
+    def rest(
+        self, count: int, nearest: Place | None, part_bytes: int
+    ) -> Iterator[list[ListedEntity]]:
         page = self.beyond(self.place, backward=self.request.backward)[: self.request.limit]
-        left = page[len(head.entities) :]
+        left = page[count:]
         if self.request.backward:
             left.reverse()
         for one in left:

@@ -1,7 +1,7 @@
 """Pages of lists, read from SQLite in one transaction each."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import TracebackType
 
 from projections.entities.cursors import Place
@@ -90,17 +90,16 @@ class SqliteListReader:
             entities.reverse()
         return ListHead(total, entities, cut_off, ahead, behind)
 
-    def rest(self, head: ListHead, part_bytes: int) -> Iterator[Sequence[ListedEntity]]:
+    def rest(
+        self, count: int, nearest: Place | None, part_bytes: int
+    ) -> Iterator[list[ListedEntity]]:
         """The entities of the page that are not in its head, in the order of the list.
 
         They are read forward, also where the page lies before its cursor: backward, all of them
         would have to be held before the first could be shown.
         """
-        left = self._request.limit - len(head.entities)
-        start = self._place
-        if head.entities:
-            nearest = head.entities[0 if self._request.backward else -1]
-            start = Place(nearest[0], nearest[1])
+        left = self._request.limit - count
+        start = self._place if nearest is None else nearest
         if self._request.backward:
             beginning = list_sql.beginning(self._connection, self._selection, start, left)
             start, left = beginning or (start, 0)
@@ -108,8 +107,8 @@ class SqliteListReader:
             part, _ = self._read(start, left, part_bytes, backward=False)
             if not part:
                 break
-            yield part
             start, left = Place(part[-1][0], part[-1][1]), left - len(part)
+            yield part
 
     def goes_on(self, place: Place) -> bool:
         """Whether the list goes on beyond a place, in the direction that the page is read in."""

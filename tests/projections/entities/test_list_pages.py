@@ -1,6 +1,7 @@
 """Pages of the sorted read model: order, filters, totals, fields and cursors."""
 
 import json
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,6 +17,7 @@ from projections.entities.single_entities import read_one
 from tests.projections.conftest import Fixture
 from tests.projections.read_models import ME
 
+WIDE = {"name": "c", "dataType": "INT", "description": "y" * 100_000}
 TABLE = {"databaseSchema": "service.database.schema", "columns": []}
 
 
@@ -373,3 +375,26 @@ def test_documents_leave_out_what_is_not_there(tables: Fixture) -> None:
 
     assert list(found) == [claim.id]
     assert json.loads(found[claim.id])["columns"][0]["name"] == "id"
+
+
+@pytest.mark.parametrize("fields", [(), ("columns",)])
+def test_page_that_waits_for_its_client_holds_no_rows(
+    catalog: Fixture, fields: tuple[str, ...]
+) -> None:
+    catalog.schema()
+    for name in "abcd":
+        catalog.table(name, description="x" * 1_200_000, columns=[WIDE])
+    catalog.project()
+    request = ListRequest(kind=KINDS["table"], limit=10, fields=fields)
+    chunks = list_page(catalog.entities, request)
+    assert next(chunks) == b""
+    tracemalloc.start()
+    try:
+        held = []
+        for chunk in chunks:
+            size = len(chunk)
+            del chunk
+            held.append((size > 1_000_000, tracemalloc.get_traced_memory()[0] < 300_000))
+    finally:
+        tracemalloc.stop()
+    assert held == [(True, True)] * 4 + [(False, True)]
