@@ -68,8 +68,12 @@ class WhooshEngine:
         if writable:
             if path is not None:
                 _make_directory(path)
-            engine._writer.keep_whoosh_out()
-            engine._open_or_create()
+            try:
+                engine._writer.keep_whoosh_out()
+                engine._open_or_create()
+            except BaseException:
+                engine.close()
+                raise
         return engine
 
     def _open_or_create(self) -> None:
