@@ -34,7 +34,7 @@ test: install $(PROVIDER)/node_modules
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 bench: install
 	$(BIN)/python -m benchmarks

@@ -6,7 +6,7 @@ from projections.search.analysis import tokens
 
 
 def test_tokens_of_long_texts_are_remembered_for_few():
-    texts = [" ".join(f"w{number}x{place}" for place in range(1_000)) for number in range(120)]
+    texts = [" ".join(f"w{number}x{place}" for place in range(1_000)) for number in range(60)]
     tracemalloc.start()
     try:
         for text in texts:
