@@ -7,7 +7,7 @@ import pytest
 
 from tests.e2e.crash import Harness
 
-ROUNDS = 12
+ROUNDS = 25
 """In each of the two tests, which may run beside each other."""
 
 
@@ -15,7 +15,7 @@ ROUNDS = 12
 def test_nothing_acknowledged_is_lost_when_servers_are_killed(tmp_path: Path, half: int) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}")
-    figures = Harness(tmp_path, seed).run(ROUNDS, verify_every=4)
+    figures = Harness(tmp_path, seed).run(ROUNDS, verify_every=5)
     assert figures.kills == ROUNDS
     assert figures.acknowledged > ROUNDS
     assert (figures.lost, figures.doubled, figures.halved) == (0, 0, 0)
