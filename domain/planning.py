@@ -186,7 +186,7 @@ def _step(
     **fields: Any,
 ) -> Step:
     """What a command means for one entity; `checked` holds it to the conditions of the write."""
-    if checked and context.must_exist is False:
+    if checked and context.must_not_exist:
         raise StaleVersion(f"{state.kind} {state.fqn!r} exists already")
     command = command_type(
         actor=context.actor,

@@ -12,8 +12,10 @@ class WriteContext(msgspec.Struct, frozen=True, kw_only=True):
     """Id of the request, which the events record."""
     expected_version: int | None = None
     """Tenths of the version at which the entity must be; None for any version."""
-    must_exist: bool | None = None
-    """Whether the entity must exist, or (False) must not; None for either."""
+    must_exist: bool = False
+    """Whether the write is refused where there is no such entity yet."""
+    must_not_exist: bool = False
+    """Whether the write is refused where there is such an entity."""
     idempotency_key: str | None = None
     """Under this key of the actor a repetition of the request is answered as the first time."""
     digest: bytes = b""

@@ -222,7 +222,8 @@ async def _read(request: AnyRequest, media_types: tuple[str, ...]) -> Asked:
         actor=request.user.name,
         request_id=request.scope["state"]["request_id"],
         expected_version=_expected_version(condition),
-        must_exist=_must_exist(condition, unless),
+        must_exist=condition is not None,
+        must_not_exist=_must_not_exist(unless),
         idempotency_key=key,
     )
     return Asked(target, body, context, request.auth)
@@ -248,19 +249,14 @@ def _expected_version(condition: str | None) -> int | None:
     return int(match[1]) * 10 + int(match[2])
 
 
-def _must_exist(condition: str | None, unless: str | None) -> bool | None:
-    """What `If-Match` and `If-None-Match: *` say of the entity's existence; None for nothing.
+def _must_not_exist(unless: str | None) -> bool:
+    """Whether an If-None-Match header says that there must be no such entity yet.
 
-    Raises InvalidInput for both headers together, and for an If-None-Match that is not `*`: a write
-    that depends on its not being at some version is not offered.
+    Raises InvalidInput unless it is `*`: no write may depend on an entity not being at a version.
     """
-    if unless is None:
-        return None if condition is None else True
-    if unless.strip() != "*":
+    if unless is not None and unless.strip() != "*":
         raise InvalidInput(f"If-None-Match must be *, got {unless[:64]!r}")
-    if condition is not None:
-        raise InvalidInput("only one of If-Match and If-None-Match may be given")
-    return False
+    return unless is not None
 
 
 def _shown(kind: EntityKind, action: Action, access: Access, outcome: Outcome) -> Finished:

@@ -115,8 +115,14 @@ def test_patch_minds_if_match(client: Client) -> None:
     fresh = client.request("PATCH", path, json=patch, headers={"If-Match": 'W/"0.1"'})
     stale = client.ask("PATCH", path, json=patch, headers={"If-Match": 'W/"0.1"'})
     wrong = client.ask("PATCH", path, json=patch, headers={"If-Match": "yesterday"})
+    absent = client.ask("PATCH", path, json=patch, headers={"If-None-Match": "*"})
+    older = client.ask("PATCH", path, json=patch, headers={"If-None-Match": 'W/"0.1"'})
+    both = {"If-Match": "*", "If-None-Match": "*"}
+    never = client.ask("PATCH", path, json=patch, headers=both)
 
     assert (fresh.status_code, fresh.headers["ETag"]) == (200, 'W/"0.2"')
+    assert error(absent) == error(never) == (412, "PRECONDITION_FAILED")
+    assert error(older) == (400, "BAD_REQUEST")
     assert error(stale) == (412, "PRECONDITION_FAILED")
     assert error(wrong) == (400, "BAD_REQUEST")
 

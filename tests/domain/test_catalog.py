@@ -288,7 +288,7 @@ def test_stale_version_is_refused(world: Any, service: Any) -> None:
 
 
 def test_write_is_refused_unless_existence_is_as_required(world: Any, service: Any) -> None:
-    existing, absent = world.context(must_exist=True), world.context(must_exist=False)
+    existing, absent = world.context(must_exist=True), world.context(must_not_exist=True)
     none = "databaseService 'n' does not exist, so has no version"
     some = "databaseService 's' exists already"
     new = {"serviceType": "Mysql"}
