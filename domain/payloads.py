@@ -15,7 +15,7 @@ from domain.event_store.port import Claim
 from domain.events import Body
 from domain.kinds import EntityKind
 from domain.openmetadata.request_aliases import REQUEST_ALIASES, unalias
-from domain.payload_bounds import check_bounds, check_entity_bytes
+from domain.payload_bounds import MAX_ENTITY_BYTES, check_bounds, check_entity_bytes
 from domain.references import (
     AskedOnce,
     Claims,
@@ -106,10 +106,9 @@ def read(
         known_references[parent.id] = reference_to(parent)
         if kind.inherits:
             known_references |= _inherit(kind, struct, parent_bodies(parent.id))
-    resolve(asked, kind, struct, known_references)
+    check_entity_bytes(resolve(asked, kind, struct, known_references))
     check_tags(asked, struct.tag_labels(), known_tags)
     struct.complete(fqn)
-    check_entity_bytes(_size_of_references(struct))
     body: Body = {}
     size = 0
     for attribute, key in kind.key_of.items():
@@ -119,7 +118,8 @@ def read(
             if len(encoded) > _LONGEST_EMPTY or encoded not in _EMPTY:
                 body[key] = Raw(encoded)
                 size += len(encoded)
-                check_entity_bytes(size)
+                if size > MAX_ENTITY_BYTES:
+                    check_entity_bytes(size)
     emptied = values.keys() - body.keys() - {"name"}
     return Payload(
         name=struct.name,
@@ -143,17 +143,6 @@ def _convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
             f"{STATUS} must be one of {', '.join(kind.statuses)}, got {str(status)[:64]!r}"
         )
     return struct
-
-
-def _size_of_references(struct: EntityBody) -> int:
-    """Characters of the names that references below the top level have got by being resolved.
-
-    A caller may write the same id 100,000 times, and each is recorded with its names.
-    """
-    return sum(
-        len(reference.name or "") + len(reference.fully_qualified_name or "")
-        for reference, _ in struct.nested_references()
-    )
 
 
 def _parent(kind: EntityKind, struct: EntityBody, claims: AskedOnce) -> Claim | None:

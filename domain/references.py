@@ -44,12 +44,15 @@ class AskedOnce:
 
     def claim(self, kind: str, fqn: str) -> Claim | None:
         """The claim on a qualified name; None when no entity holds the name."""
-        self.ask([(kind, fqn)], ())
-        return self._known[kind, fqn]
+        key = kind, fqn
+        if key not in self._known:
+            self.ask([key], ())
+        return self._known[key]
 
     def claim_by_id(self, entity_id: str) -> Claim | None:
         """The claim of an entity; None when the entity holds no name."""
-        self.ask((), [entity_id])
+        if entity_id not in self._known:
+            self.ask((), [entity_id])
         return self._known[entity_id]
 
 
@@ -123,21 +126,27 @@ def look_up_all(claims: AskedOnce, kind: EntityKind, body: EntityBody) -> None:
     names = {(_TAG_KINDS[label.source], label.tag_fqn) for label in body.tag_labels()}
     ids: set[str] = set()
     for ref, kinds in references:
-        with suppress(InvalidInput):
-            sought = _sought(ref, kinds, "")
-            names.update(sought.names)
-            if sought.id is not None:
-                ids.add(sought.id)
+        if isinstance(ref, str):
+            names.update([(kind, ref) for kind in kinds])
+        elif ref.id is not None:
+            with suppress(InvalidInput):
+                ids.add(parse_id(ref.id, ""))
+        elif ref.fully_qualified_name is not None:
+            candidates = kinds if ref.type is None else (ref.type,)
+            names.update([(kind, ref.fully_qualified_name) for kind in candidates])
     claims.ask(names, ids)
 
 
 def resolve(
     claims: AskedOnce, kind: EntityKind, body: EntityBody, known: Mapping[str, Reference]
-) -> None:
+) -> int:
     """Replace every reference of `body`, in place, by the full reference to its entity.
 
     `known` holds, by id, the references that the entity has already: these stay as they are,
     even when their entities are gone. Raises NotFound or InvalidInput naming the key.
+
+    Returns how many characters the names have that references below the top level are given: a
+    caller may write the same id 100,000 times, and each is recorded with its names.
     """
     for attribute, kinds in kind.references.items():
         value = getattr(body, attribute)
@@ -152,10 +161,13 @@ def resolve(
             setattr(body, attribute, list({ref.id: ref for ref in resolved}.values()))
         else:
             setattr(body, attribute, _resolve_one(claims, value, kinds, where, known))
+    characters = 0
     for nested, kinds in body.nested_references():
         target = _resolve_one(claims, nested, kinds, "a reference inside the body", known)
         nested.type, nested.id, nested.name = target.type, target.id, target.name
         nested.fully_qualified_name = target.fully_qualified_name
+        characters += len(nested.name or "") + len(nested.fully_qualified_name or "")
+    return characters
 
 
 def _resolve_one(
