@@ -74,7 +74,6 @@ def collect_rarely() -> None:
     collector, but by default their number alone causes collections of everything: a change of one
     column of a wide table made other requests wait for 100 to 200 ms.
     """
-    gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
 
