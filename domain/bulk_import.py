@@ -128,8 +128,8 @@ class BulkImport:
             except InvalidInput as error:
                 batch.bad.append(BadLine(number, error.message))
         named = [(kind.name, fqn) for _, (kind, _, fqn, _) in entities if fqn is not None]
-        self._names.foresee(named, (made for _, (_, made, _, _) in entities if made is not None))
-        held = self._names.claims(names=named)
+        ids = [made for _, (_, made, _, _) in entities if made is not None]
+        held = self._names.foresee(named, ids)
         ahead = StatesAhead(self._store, (claim.id for claim in held))
         for number, entity in entities:
             try:
@@ -198,7 +198,7 @@ class BulkImport:
     def _state(
         self, kind: str, fqn: str, touched: dict[str, Entity], ahead: StatesAhead
     ) -> Entity | None:
-        claim = self._names.holder(kind, fqn)
+        claim = self._names.claim(kind, fqn)
         if claim is None:
             return None
         state = touched.get(claim.id) or ahead.get(claim.id)

@@ -3,10 +3,12 @@
 from collections.abc import Collection, Iterable
 
 from domain import history
+from domain.bodies.base import EntityBody
 from domain.entity import Entity
 from domain.event_store.claims import claim_of
 from domain.event_store.port import Claim, EventStore, StreamSpan
 from domain.events import Body
+from domain.kinds import EntityKind
 from domain.registry import KINDS
 
 MAX_REMEMBERED = 100_000
@@ -30,10 +32,11 @@ class ImportNames:
         self._bodies: dict[str, Body] = {}
         self._free: set[tuple[str, str] | str] = set()
 
-    def foresee(self, names: Iterable[tuple[str, str]], ids: Iterable[str]) -> None:
+    def foresee(self, names: Collection[tuple[str, str]], ids: Iterable[str]) -> list[Claim]:
         """Look names (pairs of kind and qualified name) and ids up together.
 
-        Those that nobody has count as free until the next call. Raises StoreUnavailable.
+        Returns the claims on those names that are held. Names and ids that nobody has count as
+        free until the next call. Raises StoreUnavailable.
         """
         self._free.clear()
         new_names = {key for key in names if key not in self._by_name}
@@ -44,6 +47,7 @@ class ImportNames:
         self._free.update(key for key in new_names if key not in self._by_name)
         self._free.update(free_ids)
         self._free.difference_update(recorded.entity_id for recorded in purged)
+        return [self._by_name[key] for key in names if key in self._by_name]
 
     def is_used(self, entity_id: str) -> bool:
         """Whether some entity has this id, had it until it was purged, or is about to have it."""
@@ -51,20 +55,28 @@ class ImportNames:
             return True
         return entity_id not in self._free and any(self._store.stream(entity_id, upto=1))
 
-    def claims(
-        self, *, names: Collection[tuple[str, str]] = (), ids: Collection[str] = ()
-    ) -> list[Claim]:
-        """Who holds these qualified names, or is about to, and what names these entities hold."""
-        new_names = [key for key in names if key not in self._by_name and key not in self._free]
-        new_ids = [key for key in ids if key not in self._by_id and key not in self._free]
-        if new_names or new_ids:
-            self._keep(self._store.claims(names=new_names, ids=new_ids))
-        held = [self._by_name[key] for key in names if key in self._by_name]
-        return held + [self._by_id[key] for key in ids if key in self._by_id]
+    def look_ahead(self, kind: EntityKind, body: EntityBody) -> None:
+        """Nothing: what the lines refer to is mostly remembered, and `foresee` reads the rest."""
 
-    def holder(self, kind: str, fqn: str) -> Claim | None:
-        """Who holds a qualified name, or is about to."""
-        return next(iter(self.claims(names=[(kind, fqn)])), None)
+    def claim(self, kind: str, fqn: str) -> Claim | None:
+        """The claim on a qualified name, stored or about to be; None when no entity has it."""
+        key = kind, fqn
+        claim = self._by_name.get(key)
+        if claim is None and key not in self._free:
+            self._keep(self._store.claims(names=[key]))
+            claim = self._by_name.get(key)
+            if claim is None:
+                self._free.add(key)
+        return claim
+
+    def claim_by_id(self, entity_id: str) -> Claim | None:
+        """The claim of an entity, stored or about to be; None when the entity holds no name."""
+        claim = self._by_id.get(entity_id)
+        if claim is None and entity_id not in self._free:
+            # Not free when it has no claim: it may be the id of a purged entity.
+            self._keep(self._store.claims(ids=[entity_id]))
+            claim = self._by_id.get(entity_id)
+        return claim
 
     def _keep(self, claims: Iterable[Claim]) -> None:
         for claim in claims:

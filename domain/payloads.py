@@ -15,21 +15,13 @@ from domain.event_store.port import Claim
 from domain.events import Body
 from domain.kinds import EntityKind
 from domain.openmetadata.request_aliases import REQUEST_ALIASES, unalias
-from domain.payload_bounds import MAX_ENTITY_BYTES, check_bounds, check_entity_bytes
-from domain.references import (
-    AskedOnce,
-    Claims,
-    check_tags,
-    find,
-    look_up_all,
-    reference_to,
-    resolve,
-)
+from domain.payload_bounds import check_bounds, check_entity_bytes
+from domain.references import ClaimLookup, check_tags, find, reference_to, resolve
 from domain.write_context import WriteContext
 
 _EMPTY = frozenset((b"null", b"[]", b"{}"))
 _LONGEST_EMPTY = 4
-_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 ParentBodies = Callable[[str], Body]
@@ -74,7 +66,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
 def read(
     kind: EntityKind,
     values: Mapping[str, Any],
-    claims: Claims,
+    claims: ClaimLookup,
     parent_bodies: ParentBodies,
     holder: Holder,
     changed: Collection[str] | None = None,
@@ -93,9 +85,8 @@ def read(
         values = {key: value for key, value in values.items() if key in wanted}
     struct = _convert(kind, values)
     names.check_name(struct.name)
-    asked = AskedOnce(claims)
-    look_up_all(asked, kind, struct)
-    parent = _parent(kind, struct, asked)
+    claims.look_ahead(kind, struct)
+    parent = _parent(kind, struct, claims)
     fqn = names.child(parent.fqn if parent else None, kind.name_prefix + struct.name)
     state = holder(fqn)
     known_references: dict[str, Reference] = {}
@@ -106,20 +97,10 @@ def read(
         known_references[parent.id] = reference_to(parent)
         if kind.inherits:
             known_references |= _inherit(kind, struct, parent_bodies(parent.id))
-    check_entity_bytes(resolve(asked, kind, struct, known_references))
-    check_tags(asked, struct.tag_labels(), known_tags)
+    check_entity_bytes(resolve(claims, kind, struct, known_references))
+    check_tags(claims, struct.tag_labels(), known_tags)
     struct.complete(fqn)
-    body: Body = {}
-    size = 0
-    for attribute, key in kind.key_of.items():
-        value = getattr(struct, attribute)
-        if value is not None and attribute != "name":
-            encoded = _encode(value)
-            if len(encoded) > _LONGEST_EMPTY or encoded not in _EMPTY:
-                body[key] = Raw(encoded)
-                size += len(encoded)
-                if size > MAX_ENTITY_BYTES:
-                    check_entity_bytes(size)
+    body = _recorded(struct)
     emptied = values.keys() - body.keys() - {"name"}
     return Payload(
         name=struct.name,
@@ -129,6 +110,20 @@ def read(
         emptied=frozenset(emptied),
         state=state,
     )
+
+
+def _recorded(struct: EntityBody) -> Body:
+    """The keys of a payload that hold something, as an event records them.
+
+    Raises EntityOverLimit.
+    """
+    body = {
+        key: value
+        for key, value in _decode(msgspec.json.encode(struct)).items()
+        if key != "name" and (len(value) > _LONGEST_EMPTY or bytes(value) not in _EMPTY)
+    }
+    check_entity_bytes(sum(map(len, body.values())))
+    return body
 
 
 def _convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
@@ -145,7 +140,7 @@ def _convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
     return struct
 
 
-def _parent(kind: EntityKind, struct: EntityBody, claims: AskedOnce) -> Claim | None:
+def _parent(kind: EntityKind, struct: EntityBody, claims: ClaimLookup) -> Claim | None:
     """The entity under whose name this one stands; of several in a list, the first.
 
     A parent given alone is resolved in place on the way.

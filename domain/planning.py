@@ -14,6 +14,7 @@ from domain.event_store.port import EventStore, RecordedEvent
 from domain.events import Body, Event
 from domain.kinds import EntityKind
 from domain.openmetadata import document
+from domain.references import StoredClaims
 from domain.write_context import WriteContext
 
 
@@ -67,7 +68,9 @@ class Planner:
 
     def create(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Plan:
         """Create an entity; raises AlreadyExists when its name is taken, even by a deleted one."""
-        payload = payloads.read(kind, values, self._store, self._entities.body, lambda _: None)
+        payload = payloads.read(
+            kind, values, StoredClaims(self._store), self._entities.body, lambda _: None
+        )
         taken = self._store.claim(kind.name, payload.fqn)
         if taken is not None:
             state = "a soft-deleted" if taken.deleted else "a"
@@ -80,7 +83,9 @@ class Planner:
         def holder(fqn: str) -> Entity | None:
             return self._entities.holder(kind, fqn)
 
-        payload = payloads.read(kind, values, self._store, self._entities.body, holder)
+        payload = payloads.read(
+            kind, values, StoredClaims(self._store), self._entities.body, holder
+        )
         if payload.state is None:
             return self._creation(kind, payload, context)
         return self._change(payload.state, payload.onto(payload.state), context)
@@ -99,7 +104,12 @@ class Planner:
         values = document.patched(state, patch)
         changed = json_patch.changed_keys(patch, values.keys() | state.body.keys())
         payload = payloads.read(
-            kind, values, self._store, self._entities.body, lambda _: state, changed
+            kind,
+            values,
+            StoredClaims(self._store),
+            self._entities.body,
+            lambda _: state,
+            changed,
         )
         kept = {key: raw for key, raw in state.body.items() if key not in changed}
         body = {**kept, **payload.body}

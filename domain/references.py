@@ -1,59 +1,65 @@
 """Resolves what a payload refers to, by name or id, to the entities that hold those names."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Protocol
-
-import msgspec
 
 from domain.bodies.base import EntityBody
 from domain.bodies.components import Ref, Reference, TagLabel
 from domain.errors import InvalidInput, NotFound, shown
-from domain.event_store.port import Claim
+from domain.event_store.port import Claim, EventStore
 from domain.ids import parse_id
 from domain.kinds import EntityKind
 
 _TAG_KINDS = {"Classification": "tag", "Glossary": "glossaryTerm"}
 
 
-class Claims(Protocol):
-    """Where names are looked up: the event store, or a batch on its way into it."""
+class ClaimLookup(Protocol):
+    """Where the names and ids of one payload's references are looked up, each once."""
 
-    def claims(
-        self, *, names: Collection[tuple[str, str]] = (), ids: Collection[str] = ()
-    ) -> list[Claim]:
-        """The claims on names (pairs of kind and qualified name) and of entities by their ids."""
+    def look_ahead(self, kind: EntityKind, body: EntityBody) -> None:
+        """Look up together what a body refers to, where that is cheaper than one by one."""
+
+    def claim(self, kind: str, fqn: str) -> Claim | None:
+        """The claim on a qualified name; None when no entity holds the name."""
+
+    def claim_by_id(self, entity_id: str) -> Claim | None:
+        """The claim of an entity; None when the entity holds no name."""
 
 
-class AskedOnce:
-    """Remembers every claim from its first look-up: a payload may name one thing 100,000 times."""
+class StoredClaims:
+    """Claims in the event store, each remembered: a payload may name one thing 100,000 times."""
 
-    def __init__(self, claims: Claims) -> None:
-        self._claims = claims
+    def __init__(self, store: EventStore) -> None:
+        self._store = store
         self._known: dict[tuple[str, str] | str, Claim | None] = {}
 
-    def ask(self, names: Iterable[tuple[str, str]], ids: Iterable[str]) -> None:
-        """Look up, in one call of the store, those names and ids that are not remembered yet."""
-        new_names = {key for key in names if key not in self._known}
-        new_ids = {key for key in ids if key not in self._known}
-        if not new_names and not new_ids:
-            return
-        self._known.update(dict.fromkeys((*new_names, *new_ids)))
-        for claim in self._claims.claims(names=new_names, ids=new_ids):
-            self._known[claim.kind, claim.fqn] = self._known[claim.id] = claim
+    def look_ahead(self, kind: EntityKind, body: EntityBody) -> None:
+        """Look up, in one call of the store, all that a body refers to, its tags included."""
+        names, ids = _referred(kind, body)
+        self._look_up(
+            {key for key in names if key not in self._known},
+            {key for key in ids if key not in self._known},
+        )
 
     def claim(self, kind: str, fqn: str) -> Claim | None:
         """The claim on a qualified name; None when no entity holds the name."""
         key = kind, fqn
         if key not in self._known:
-            self.ask([key], ())
+            self._look_up({key}, ())
         return self._known[key]
 
     def claim_by_id(self, entity_id: str) -> Claim | None:
         """The claim of an entity; None when the entity holds no name."""
         if entity_id not in self._known:
-            self.ask((), [entity_id])
+            self._look_up((), {entity_id})
         return self._known[entity_id]
+
+    def _look_up(self, names: Collection[tuple[str, str]], ids: Collection[str]) -> None:
+        if names or ids:
+            self._known.update(dict.fromkeys((*names, *ids)))
+            for claim in self._store.claims(names=names, ids=ids):
+                self._known[claim.kind, claim.fqn] = self._known[claim.id] = claim
 
 
 def reference_to(claim: Claim) -> Reference:
@@ -61,60 +67,44 @@ def reference_to(claim: Claim) -> Reference:
     return Reference(type=claim.kind, id=claim.id, name=claim.name, fully_qualified_name=claim.fqn)
 
 
-class _Sought(msgspec.Struct, frozen=True):
-    """What a reference may mean: an entity by id, or the holder of one of several names."""
-
-    shown: str
-    names: tuple[tuple[str, str], ...] = ()
-    """Pairs of kind and qualified name."""
-    id: str | None = None
-    kind: str | None = None
-    """The kind that the entity with the id must have, None for any."""
-
-
-def find(claims: AskedOnce, ref: Ref, kinds: tuple[str, ...], where: str) -> Claim:
+def find(claims: ClaimLookup, ref: Ref, kinds: tuple[str, ...], where: str) -> Claim:
     """The live entity that `ref`, at key `where`, refers to; no `kinds` means any kind.
 
     Raises InvalidInput for a malformed reference, NotFound when no live entity has its name or
     id.
     """
-    sought = _sought(ref, kinds, where)
-    if sought.id is not None:
-        candidates = [claims.claim_by_id(sought.id)]
-    else:
-        candidates = [claims.claim(kind, fqn) for kind, fqn in sought.names]
-    for claim in candidates:
+    for claim in _candidates(claims, ref, kinds, where):
         # A name may be held once in each kind: a deleted holder does not hide a live one.
-        if (
-            claim is not None
-            and not claim.deleted
-            and (not kinds or claim.kind in kinds)
-            and sought.kind in (None, claim.kind)
-        ):
+        if claim is not None and not claim.deleted and (not kinds or claim.kind in kinds):
             return claim
-    kind_names = " or ".join(kinds) or "entity"
-    raise NotFound(f"{where}: {kind_names} instance for {sought.shown} not found")
+    sought = shown(ref) if isinstance(ref, str) else ref.id or shown(ref.fully_qualified_name)
+    raise NotFound(f"{where}: {' or '.join(kinds) or 'entity'} instance for {sought} not found")
 
 
-def _sought(ref: Ref, kinds: tuple[str, ...], where: str) -> _Sought:
-    """The id or the names that a reference asks for; raises InvalidInput for a malformed one."""
+def _candidates(
+    claims: ClaimLookup, ref: Ref, kinds: tuple[str, ...], where: str
+) -> Iterator[Claim | None]:
+    """The claims that a reference may mean; raises InvalidInput for a malformed reference."""
     if isinstance(ref, str):
         ref = Reference(fully_qualified_name=ref)
     if ref.type is not None and kinds and ref.type not in kinds:
         raise InvalidInput(f"{where}.type must be {' or '.join(kinds)}, got {shown(ref.type)}")
     if ref.id is not None:
-        return _Sought(ref.id, id=parse_id(ref.id, f"{where}.id"), kind=ref.type)
+        claim = claims.claim_by_id(parse_id(ref.id, f"{where}.id"))
+        if claim is not None and ref.type in (None, claim.kind):
+            yield claim
+        return
     if ref.fully_qualified_name is None:
         raise InvalidInput(f"{where}: a reference needs `id` or `fullyQualifiedName`")
     candidates = (ref.type,) if ref.type is not None else kinds
     if not candidates:
         raise InvalidInput(f"{where}: a reference by name needs its `type` here")
-    fqn = ref.fully_qualified_name
-    return _Sought(shown(fqn), names=tuple((kind, fqn) for kind in candidates))
+    for kind in candidates:
+        yield claims.claim(kind, ref.fully_qualified_name)
 
 
-def look_up_all(claims: AskedOnce, kind: EntityKind, body: EntityBody) -> None:
-    """Look up, in one call of the store, all that a body refers to, its tags included.
+def _referred(kind: EntityKind, body: EntityBody) -> tuple[set[tuple[str, str]], set[str]]:
+    """The names, as pairs of kind and qualified name, and the ids that a body refers to.
 
     A malformed reference is passed over here: `resolve` refuses it.
     """
@@ -134,11 +124,11 @@ def look_up_all(claims: AskedOnce, kind: EntityKind, body: EntityBody) -> None:
         elif ref.fully_qualified_name is not None:
             candidates = kinds if ref.type is None else (ref.type,)
             names.update([(kind, ref.fully_qualified_name) for kind in candidates])
-    claims.ask(names, ids)
+    return names, ids
 
 
 def resolve(
-    claims: AskedOnce, kind: EntityKind, body: EntityBody, known: Mapping[str, Reference]
+    claims: ClaimLookup, kind: EntityKind, body: EntityBody, known: Mapping[str, Reference]
 ) -> int:
     """Replace every reference of `body`, in place, by the full reference to its entity.
 
@@ -171,14 +161,18 @@ def resolve(
 
 
 def _resolve_one(
-    claims: AskedOnce, ref: Ref, kinds: tuple[str, ...], where: str, known: Mapping[str, Reference]
+    claims: ClaimLookup,
+    ref: Ref,
+    kinds: tuple[str, ...],
+    where: str,
+    known: Mapping[str, Reference],
 ) -> Reference:
     if isinstance(ref, Reference) and ref.id is not None and ref.id in known:
         return known[ref.id]
     return reference_to(find(claims, ref, kinds, where))
 
 
-def check_tags(claims: AskedOnce, labels: Iterable[TagLabel], known: frozenset[str]) -> None:
+def check_tags(claims: ClaimLookup, labels: Iterable[TagLabel], known: frozenset[str]) -> None:
     """Raise NotFound unless each label names a live tag or term, or one in `known`."""
     for label in labels:
         if label.tag_fqn not in known:

@@ -85,7 +85,7 @@ def test_import_cannot_make_an_entity_large(world: Any) -> None:
     batch = BulkImport(world.log, world.context(), now=world.now).load(encoded)
     assert (batch.created, [(bad.number, bad.reason) for bad in batch.bad]) == (
         2,
-        [(2, "an entity may take 10000000 bytes, and this one would take 10000002 or more")],
+        [(2, "an entity may take 10000000 bytes, and this one would take 10000009 or more")],
     )
 
 
