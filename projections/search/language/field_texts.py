@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any
 
-import msgspec
 from msgspec import inspect
 
 from domain.bodies.components import Reference
-from domain.registry import KINDS
+from projections.search.language.payload_types import payload_fields
 
 _PROSE = "description"
 _WHOLE = frozenset({"id", "href"})
@@ -34,9 +33,9 @@ def is_whole(path: str) -> bool:
 def _names_of_parts() -> frozenset[str]:
     """The paths of the qualified names of columns, tasks and whatever else consists in its kind."""
     paths: set[str] = set()
-    for kind in KINDS.values():
-        for field in msgspec.structs.fields(kind.body):
-            paths.update(_names_below(inspect.type_info(field.type), field.encode_name, ()))
+    for fields in payload_fields().values():
+        for field in fields:
+            paths.update(_names_below(field.type, field.encode_name, ()))
     return frozenset(paths)
 
 

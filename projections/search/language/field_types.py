@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Literal
 
-import msgspec
 from msgspec import inspect
 
 from domain.bodies.components import Reference
@@ -18,6 +17,7 @@ from domain.entity import STATUS
 from domain.kinds import EntityKind
 from domain.registry import KINDS
 from projections.search.language.openmetadata_fields import NOT_KEPT
+from projections.search.language.payload_types import payload_fields
 from projections.visibility.field_paths import indexed_path
 
 FieldType = Literal[
@@ -152,14 +152,16 @@ def _payload_types() -> Iterator[tuple[str, FieldType]]:
             yield path, _type_of(path, declared)
 
 
-def _declared() -> Iterator[tuple[EntityKind, str, inspect.Type]]:
+@cache
+def _declared() -> tuple[tuple[EntityKind, str, inspect.Type], ...]:
     """Each path of each kind's payload, as far as it is recorded, as it is declared there."""
-    for row in KINDS.values():
-        for field in msgspec.structs.fields(row.body):
-            key = field.encode_name
-            if key in row.keys:
-                for path, declared in _walk(inspect.type_info(field.type), key, frozenset()):
-                    yield row, path, declared
+    return tuple(
+        (row, path, declared)
+        for row in KINDS.values()
+        for field in payload_fields()[row.name]
+        if field.encode_name in row.keys
+        for path, declared in _walk(field.type, field.encode_name, frozenset())
+    )
 
 
 def _type_of(path: str, declared: inspect.Type) -> FieldType:
