@@ -24,11 +24,9 @@ T = TypeVar("T")
 N = TypeVar("N", int, float)
 
 MAX_REMEMBERED_BYTES = 64_000_000
-"""Memory that each segment may use for remembered results, in bytes."""
+"""Memory that each segment, and a snapshot, may use for remembered results, in bytes."""
 REMEMBERED_PER_DOCUMENT, LEAST_REMEMBERED = 640, 1_000_000
-"""The same for small segments, in bytes for each document and in all."""
-SNAPSHOT_BYTES = 16_000_000
-"""Memory that a snapshot may use for remembered results, in bytes."""
+"""The same for small ones, in bytes for each document and in all."""
 MAX_FIGURES = 10_000
 """Terms of which a segment, or a snapshot, remembers one figure, such as the number."""
 MAX_FIGURE_TERM = 256
@@ -90,6 +88,11 @@ class Memory:
         return self.get(key, make, _bytes)
 
 
+def _memory_of(documents: int) -> Memory:
+    """A memory for results over so many documents."""
+    return Memory(min(MAX_REMEMBERED_BYTES, LEAST_REMEMBERED + REMEMBERED_PER_DOCUMENT * documents))
+
+
 def _bytes(array: NDArray[Any]) -> int:
     return array.nbytes
 
@@ -104,8 +107,7 @@ class SegmentView:
         self.arrays = arrays
         self.size = len(arrays["kind"])
         self.fields = {field: Inverted.of(arrays, field) for field in (WHOLE, EXACT, TEXT, WORDS)}
-        remembered = LEAST_REMEMBERED + REMEMBERED_PER_DOCUMENT * self.size
-        self.memory = Memory(min(MAX_REMEMBERED_BYTES, remembered))
+        self.memory = _memory_of(self.size)
         """What does not depend on the dead."""
         self._numbers: Figures[int] = Figures()
         self._bury(dead)
@@ -222,7 +224,7 @@ class Snapshot:
         self.generation = generation
         self.documents = sum(view.count for view in self.views)
         """Living documents, soft-deleted ones included."""
-        self.memory = Memory(SNAPSHOT_BYTES)
+        self.memory = _memory_of(sum(view.size for view in self.views))
         """What depends on all segments."""
         self._weights: Figures[float] = Figures()
 

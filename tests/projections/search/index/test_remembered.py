@@ -12,8 +12,9 @@ from projections.search.documents import SearchDocument
 from projections.search.engine import EngineQuery
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.evaluate.results import Dense, Sparse
-from projections.search.index.evaluate.segments import Memory
+from projections.search.index.evaluate.segments import Memory, Snapshot
 from projections.search.tree import Node
+from tests.projections.search.index.test_evaluate import found_document, view_of
 
 
 @pytest.fixture
@@ -58,6 +59,27 @@ def test_long_bounds_count_with_what_they_come_to(engine):
         return tree.Range("name", gte=f"{number}" + "x" * 15_000)
 
     assert held_after(engine, make, 300) < 2_500_000
+
+
+def test_what_depends_on_all_segments_takes_as_little_as_they_are_small(engine):
+    def make(number):
+        return tree.Fuzzy(None, f"{number}" + "x" * 100, 1)
+
+    assert held_after(engine, make, 6_000) < 4_000_000
+
+
+def test_what_depends_on_all_segments_may_take_as_much_as_a_segment():
+    view = view_of("one", [found_document(number, ["the", "row"]) for number in range(3_000)])
+    snapshot = Snapshot([view], 1)
+    made: list[str] = []
+
+    def array(key: str) -> None:
+        for memory in (view.memory, snapshot.memory):
+            memory.array(key, lambda: made.append(key) or np.zeros(600_000, np.bool_))
+
+    for key in "abcd" * 2:
+        array(key)
+    assert "".join(made) == "aabbccdd"
 
 
 def test_memory_counts_its_keys():
