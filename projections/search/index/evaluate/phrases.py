@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.index.evaluate.segments import DocIds, SegmentView
+from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 from projections.search.index.evaluate.term_results import Postings
-from projections.search.index.format.arrays import ranges, starts
+from projections.search.index.format.arrays import Inverted, ranges, starts
 
-STEP_DOCUMENTS = 20_000
+STEP_DOCUMENTS = 48_000
 """How many documents, times the different words of the phrase, are compared in one step."""
-STEP_PLACES = 1 << 16
+STEP_PLACES = 1 << 15
 """How many places of the phrase are compared with a word between two looks at the clock."""
 _MANY = 4
 """Documents are looked up through a mask if they are more than one in so many of the term's."""
@@ -39,6 +39,8 @@ def together(
     for other in others:
         check()
         ids = ids.compress(other.present(ids))
+    with_all = np.zeros(view.size, np.bool_)
+    with_all[ids] = True
     matching = [ids[:0]]
     step = max(1, STEP_DOCUMENTS // len(terms))
     for begin in range(0, len(ids), step):
@@ -46,7 +48,7 @@ def together(
         lists: dict[int, _Positions] = {}
         for number in terms:
             check()
-            lists[number] = _Positions(view, field, number, chunk)
+            lists[number] = _Positions(view.fields[field], number, chunk, with_all)
         words = _in_order([lists[number] for number in numbers])
         holds = _near(words, slop, check) if slop else _adjacent(words, check)
         matching.append(chunk.compress(holds))
@@ -56,20 +58,20 @@ def together(
 class _Positions:
     """The positions of a term in documents that all have it."""
 
-    def __init__(self, view: SegmentView, field: str, number: int, ids: DocIds) -> None:
-        inverted = view.fields[field]
+    def __init__(self, inverted: Inverted, number: int, ids: DocIds, wanted: Mask) -> None:
+        """`wanted` marks the documents `ids`, and maybe others before or after all of these."""
         assert inverted.position_starts is not None
         assert inverted.positions is not None
         self._positions = inverted.positions
         where = inverted.postings(number)
-        postings = inverted.ids[where]
+        # Only what the term has between the first and the last of the documents is gone through.
+        first, last = (where.start + inverted.ids[where].searchsorted(ids[[0, -1]])).tolist()
+        postings = inverted.ids[first : last + 1]
         if len(ids) * _MANY >= len(postings):
-            wanted = np.zeros(view.size, np.bool_)
-            wanted[ids] = True
             places = np.flatnonzero(wanted.take(postings))
         else:
             places = postings.searchsorted(ids)
-        begins = inverted.position_starts[where.start : where.stop + 1]
+        begins = inverted.position_starts[first : last + 2]
         self._begins = begins.take(places)
         self._ends = begins.take(places + 1)
         self._sizes = self._ends - self._begins
@@ -80,6 +82,10 @@ class _Positions:
 
     def pieces(self, size: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.int32]]]:
         """All positions in order, so many at a time, each with the number of its document."""
+        if self.count <= size:
+            documents = np.repeat(np.arange(self.size), self._sizes)
+            yield documents, self._positions.take(ranges(self._begins, self._sizes))
+            return
         in_order = starts(self._sizes)
         for low in range(0, self.count, size):
             high = min(low + size, self.count)
