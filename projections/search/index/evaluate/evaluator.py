@@ -72,10 +72,13 @@ class Evaluator:
     ) -> list[Matches]:
         """What the nodes match, in their order; the first of them joined when they take much."""
         held: list[Matches] = []
+        held_bytes = 0
         for node in nodes:
             held.append(self.matches(node))
-            if len(held) > 1 and sum(clause.nbytes for clause in held) > HELD_BYTES:
+            held_bytes += held[-1].nbytes
+            if len(held) > 1 and held_bytes > HELD_BYTES:
                 held = [join(held)]
+                held_bytes = held[0].nbytes
         return held
 
     def _evaluate(self, node: tree.Node) -> Matches:

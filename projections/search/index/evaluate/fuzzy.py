@@ -5,6 +5,7 @@ is that over all segments.
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -56,17 +57,19 @@ class Fuzzy:
         weights = self._snapshot.memory.get(
             self._node, self._weigh, lambda weights: _BYTES_PER_TERM * len(weights)
         )
-        best = _Best(view, sum(part.postings(view) for part in self._near(view)))
-        for near in self._near(view):
+        nearby = self._near(view)
+        best = _Best(view, sum(near.postings(view) for near in nearby))
+        for near in nearby:
             inverted = view.fields[near.field]
             of_term = np.array([weights[near.field, term] for term in near.terms], np.float32)
             begins = inverted.starts.take(near.numbers)
             sizes = inverted.starts.take(near.numbers + 1) - begins
             group = starts(sizes)[:-1] // _POSTINGS
-            for part in np.split(np.arange(len(group)), np.flatnonzero(np.diff(group)) + 1):
+            changes = np.flatnonzero(group[1:] != group[:-1]) + 1
+            for low, high in pairwise((0, *changes.tolist(), len(group))):
                 self._check()
-                where = ranges(begins.take(part), sizes.take(part))
-                score = np.repeat(of_term.take(part), sizes.take(part))
+                where = ranges(begins[low:high], sizes[low:high])
+                score = np.repeat(of_term[low:high], sizes[low:high])
                 if inverted.impacts is not None:
                     score *= inverted.impacts.take(where)
                 best.add(inverted.ids.take(where), score)

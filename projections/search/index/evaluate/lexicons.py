@@ -139,9 +139,10 @@ class Span:
         step = max(1, min(_TERMS_PER_CHECK, _BYTES_PER_CHECK // (len(word) + 1)))
         for low in range(self.low, self.high, _TERMS_PER_CHECK):
             check()
-            terms = self._possible(low, min(low + _TERMS_PER_CHECK, self.high), word, limit)
+            terms, sizes = self._possible(low, min(low + _TERMS_PER_CHECK, self.high), word, limit)
             for begin in range(0, len(terms), step):
-                for compared, slip in self._slips(terms[begin : begin + step], word, limit, check):
+                part = slice(begin, begin + step)
+                for compared, slip in self._slips(terms[part], sizes[part], word, limit, check):
                     close = slip <= limit
                     numbers.append(compared.compress(close))
                     counts.append(slip.compress(close))
@@ -149,18 +150,20 @@ class Span:
         order = np.argsort(every)
         return every.take(order), np.concatenate(counts).take(order)
 
-    def _possible(self, low: int, high: int, word: str, limit: int) -> TermNumbers:
-        """The terms from `low` up to `high` whose size in bytes lets them be near the word."""
+    def _possible(
+        self, low: int, high: int, word: str, limit: int
+    ) -> tuple[TermNumbers, NDArray[np.int64]]:
+        """The terms from `low` up to `high` that may be near the word, and their sizes in bytes."""
         sizes = np.diff(self._inverted.offsets[low : high + 1]) - self._skip
         longest = _UTF8_BYTES * (len(word) + limit)
-        return np.flatnonzero((sizes >= len(word) - limit) & (sizes <= longest)) + low
+        places = np.flatnonzero((sizes >= len(word) - limit) & (sizes <= longest))
+        return places + low, sizes.take(places)
 
     def _slips(
-        self, terms: TermNumbers, word: str, limit: int, check: Check
+        self, terms: TermNumbers, sizes: NDArray[np.int64], word: str, limit: int, check: Check
     ) -> list[tuple[TermNumbers, NDArray[np.int8]]]:
         """The slips of terms that are `_possible`, of those at least that are near."""
         inverted = self._inverted
-        sizes = inverted.offsets.take(terms + 1) - inverted.offsets.take(terms) - self._skip
         beyond = self._beyond_ascii(terms)
         ascii_ = ~beyond & (sizes <= len(word) + limit)
         plain, lengths = terms.compress(ascii_), sizes.compress(ascii_)
