@@ -167,6 +167,12 @@ def children(node: Node) -> tuple[Node, ...]:
     return tuple(_nodes_in(getattr(node, name) for name in node.__struct_fields__))
 
 
+def leaf_count(node: Node) -> int:
+    """How many leaves the tree has."""
+    inside = children(node)
+    return sum(map(leaf_count, inside)) if inside else 1
+
+
 def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
     """The node with each node directly inside it changed; the node itself when nothing changes."""
     changes: dict[str, Any] = {}

@@ -244,6 +244,7 @@ class Clauses(FilterReader):
             fields=self._over(options, path),
             slips=self.slips(slips, f"{path}.fuzziness", "medium"),
         )
+        self.add_field_words(tree.leaf_count(node), path)
         return self.boost(node, options, path)
 
     def clause_simple_query_string(self, body: Any, path: str) -> Node:
@@ -254,6 +255,7 @@ class Clauses(FilterReader):
         node = parse_simple(
             query, either=self._either(options, path), fields=self._over(options, path)
         )
+        self.add_field_words(tree.leaf_count(node), path)
         return self.boost(node, options, path)
 
     def _either(self, options: Mapping[str, Any], path: str) -> bool:

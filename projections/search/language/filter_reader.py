@@ -20,6 +20,11 @@ from projections.search.tree import Node
 _BOOST = ("boost",)
 OPERATORS = ("and", "or")
 MAX_WORDS = 1_024
+MAX_FIELD_WORDS = 4_096
+"""Words of all clauses of a filter, each counted once for every field that it is looked for in.
+
+Any one query text has room: its 64 clauses over 64 fields come to as many.
+"""
 
 
 class FilterReader:
@@ -27,6 +32,8 @@ class FilterReader:
 
     def __init__(self, where: str) -> None:
         self.where = where
+        self.field_words = 0
+        """Words read so far, as MAX_FIELD_WORDS counts them."""
 
     def error(self, path: str, why: str) -> InvalidInput:
         """The error for a mistake at a JSON path."""
@@ -173,13 +180,25 @@ class FilterReader:
             raise self.error(f"{path}.query", f"expected at most {MAX_WORDS} words")
         return words
 
+    def add_field_words(self, count: int, path: str) -> None:
+        """Count words, once for each field; raises InvalidInput when there are too many in all."""
+        self.field_words += count
+        if self.field_words > MAX_FIELD_WORDS:
+            raise self.error(
+                path,
+                f"more than {MAX_FIELD_WORDS:,} words in all, each counted once for every field"
+                " that it is looked for in",
+            )
+
     def words(self, field: str | None, options: Mapping[str, Any], path: str) -> Node:
         """The node of a match: documents with any, all or enough of the words."""
         query = self.scalar(options["query"], f"{path}.query")
         fields = Fields(lenient=self.flag(options, "lenient", path))
         operator = self.choice(options.get("operator", "or"), f"{path}.operator", OPERATORS)
         nodes: list[Node] = []
-        for word in [query] if is_matched_whole(field) else self.split(query, path):
+        words = [query] if is_matched_whole(field) else self.split(query, path)
+        self.add_field_words(len(words), path)
+        for word in words:
             slips = 0
             if "fuzziness" in options:
                 slips = self.slips(options["fuzziness"], f"{path}.fuzziness", word)

@@ -90,6 +90,19 @@ def test_children_are_the_nodes_of_every_composite_in_order():
     assert tree.children(a) == tree.children(Bool()) == ()
 
 
+@pytest.mark.parametrize(
+    ("node", "leaves"),
+    [
+        (MatchAll(), 1),
+        (tree.DisMax((MatchAll(), MatchAll())), 2),
+        (Bool((MatchAll(),), (Around(tree.Boosted(MatchAll(), 2.0)),)), 2),
+        (Weighted(((MatchAll(), 1.0), (Around(MatchAll()), 2.0))), 2),
+    ],
+)
+def test_leaves_are_counted_at_any_depth(node, leaves):
+    assert tree.leaf_count(node) == leaves
+
+
 def test_map_children_changes_every_node_inside_and_nothing_else():
     a, b = Term("name", "a"), Term("name", "b")
 

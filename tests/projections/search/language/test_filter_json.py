@@ -3,6 +3,7 @@
 import contextlib
 import json
 import time
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -331,6 +332,56 @@ def _constant(clause, times):
     for _ in range(times):
         clause = {"constant_score": {"filter": clause}}
     return clause
+
+
+FIELDS = [f"extension.f{number}" for number in range(64)]
+
+
+def _over_fields(kind, words, fields=64):
+    """A clause that looks for so many words in each of so many fields."""
+    name, _, multi_type = kind.partition(" ")
+    body = {"query": "a " * words, "fields": FIELDS[:fields]}
+    return {name: body | ({"type": multi_type} if multi_type else {})}
+
+
+OVER_FIELDS = (
+    "multi_match best_fields",
+    "multi_match most_fields",
+    "multi_match cross_fields",
+    "query_string",
+    "simple_query_string",
+)
+
+
+@pytest.mark.parametrize("kind", OVER_FIELDS)
+def test_parse_bounds_words_times_fields_over_all_clauses(kind):
+    assert read(_over_fields(kind, 64))
+    assert read({"bool": {"must": [_over_fields(kind, 32), _over_fields(kind, 32)]}})
+    with pytest.raises(InvalidInput) as raised:
+        read({"bool": {"must": [_over_fields(kind, 64), _over_fields(kind, 1, 1)]}})
+    assert raised.value.message == (
+        "queryFilter: more than 4,096 words in all, each counted once for every field that it is"
+        f" looked for in at $.bool.must[1].{kind.partition(' ')[0]}"
+    )
+
+
+@pytest.mark.parametrize("kind", OVER_FIELDS[:3])
+def test_parse_refuses_many_words_in_many_fields_before_it_makes_them(kind):
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidInput, match="more than 4,096 words in all"):
+            read(_over_fields(kind, 1_024))
+        assert tracemalloc.get_traced_memory()[1] < 3_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_parse_counts_the_words_of_a_match_but_no_terms():
+    words = {"match": {F: "a " * 1_024}}
+    terms = {"terms": {F: ["a"] * 1_024}}
+    assert read({"bool": {"should": [*[words] * 4, *[terms] * 4]}})
+    with pytest.raises(InvalidInput, match=r"4,096 words in all.*at \$.bool.should\[4\].match"):
+        read({"bool": {"should": [*[words] * 4, {"match": {F: "a"}}]}})
 
 
 _KEYS = (
