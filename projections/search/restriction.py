@@ -5,12 +5,15 @@ from typing import get_args
 
 import msgspec
 
+from domain.errors import InvalidInput
 from domain.registry import KINDS
 from projections.search import tree
 from projections.search.language.relevance import NAMES
 from projections.search.tree import Node
 from projections.visibility.withholding import Withheld
 
+MAX_PLAIN_WORDS = 1_024
+"""Different words without a field, and the like, that are looked for field by field."""
 _KNOWN = get_args(Node)
 
 
@@ -37,43 +40,77 @@ class Hidden(msgspec.Struct, frozen=True):
         Words without a field are looked for in each field of the kinds that nobody withholds,
         one by one, if the default fields hold anything withheld.
         """
-        return self._restricted(node, parameter) if self.withheld else node
+        return _Restriction(self, parameter).restricted(node) if self.withheld else node
 
-    def _restricted(self, node: Node, parameter: str) -> Node:
-        if isinstance(node, tree.Exact) and parameter == "q" and node.field in NAMES:
-            # Not named by the caller, whose `displayName.keyword:` makes a Term.
-            hidden = any(each.touches_indexed(node.field) for each in self.withheld)
-            return tree.MatchNone() if hidden else node
-        if not isinstance(node, _KNOWN) and not tree.children(node):
-            raise TypeError(f"nobody knows which fields a {type(node).__name__} names")
-        for field in tree.named_fields(node):
-            if field is not None:
-                self.refuse(field, parameter)
-            elif self._default_fields_hide:
-                return self._spread(node)
-        return tree.map_children(node, lambda inner: self._restricted(inner, parameter))
+    def hides(self, path: str) -> bool:
+        """Whether anything withheld is in the indexed path."""
+        return any(each.touches_indexed(path) for each in self.withheld)
 
-    @property
-    def _default_fields_hide(self) -> bool:
+    def hides_default_fields(self) -> bool:
+        """Whether words without a field would look at anything withheld."""
         return any(
             each.touches_indexed(field.path)
             for each in self.withheld
             for field in KINDS[each.kind].search
         )
 
-    def _spread(self, node: Node) -> Node:
-        """The node over the default fields of the kinds, one by one, the best counting."""
-        weights: dict[str, float] = {}
+    def shown_default_fields(self) -> dict[str, float]:
+        """The default fields of the kinds that nobody withholds -> their boosts."""
+        boosts: dict[str, float] = {}
         for kind in sorted(self.kinds):
             for field in KINDS[kind].search:
-                if not any(each.touches_indexed(field.path) for each in self.withheld):
-                    weights[field.path] = max(weights.get(field.path, 0.0), field.boost)
-        return tree.DisMax(
-            tuple(
-                tree.boosted(msgspec.structs.replace(node, field=path), weight)
-                for path, weight in weights.items()
+                if not self.hides(field.path):
+                    boosts[field.path] = max(boosts.get(field.path, 0.0), field.boost)
+        return boosts
+
+
+class _Restriction:
+    """Restricts one tree; each field is looked up, and each leaf without one spread, once."""
+
+    def __init__(self, hidden: Hidden, parameter: str) -> None:
+        self._hidden = hidden
+        self._parameter = parameter
+        spreads = hidden.hides_default_fields()
+        self._boosts = hidden.shown_default_fields() if spreads else None
+        """The fields that leaves without one are spread over; None where they may stay."""
+        self._spread_leaves: dict[Node, Node] = {}
+        self._shown: set[str] = set()
+        """Named fields that are not refused."""
+
+    def restricted(self, node: Node) -> Node:
+        if isinstance(node, tree.Exact) and self._parameter == "q" and node.field in NAMES:
+            # Not named by the caller, whose `displayName.keyword:` makes a Term.
+            return tree.MatchNone() if self._hidden.hides(node.field) else node
+        if not isinstance(node, _KNOWN) and not tree.children(node):
+            raise TypeError(f"nobody knows which fields a {type(node).__name__} names")
+        for field in tree.named_fields(node):
+            if field is not None:
+                self._refuse(field)
+            elif self._boosts is not None:
+                return self._spread(node, self._boosts)
+        return tree.map_children(node, self.restricted)
+
+    def _refuse(self, field: str) -> None:
+        if field not in self._shown:
+            self._hidden.refuse(field, self._parameter)
+            self._shown.add(field)
+
+    def _spread(self, leaf: Node, boosts: Mapping[str, float]) -> Node:
+        """The leaf in each of the fields by itself, the best one counting."""
+        known = self._spread_leaves.get(leaf)
+        if known is None:
+            if len(self._spread_leaves) == MAX_PLAIN_WORDS:
+                raise InvalidInput(
+                    f"{self._parameter}: more than {MAX_PLAIN_WORDS:,} different words without a"
+                    " field, of which each is looked for in every field that is not withheld from"
+                    " your roles: name the fields"
+                )
+            over = (
+                tree.boosted(msgspec.structs.replace(leaf, field=path), boost)
+                for path, boost in boosts.items()
             )
-        )
+            known = self._spread_leaves[leaf] = tree.DisMax(tuple(over))
+        return known
 
 
 class Visibility(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from domain.errors import InvalidInput
+from domain.registry import KINDS
 from projections.search import tree
 from projections.search.index.evaluate.evaluator import remembered_values
 from projections.search.minimum_should_match import required_matches
@@ -65,6 +66,29 @@ def test_words_without_a_field_inside_a_made_up_composite_avoid_what_is_withheld
     assert isinstance(plain, tree.DisMax)
     assert hidden.restrict(Around(Term(None, "ann")), "q") == Around(plain)
     assert hidden.restrict(Weighted(((Term(None, "ann"), 2.0),)), "q") == Weighted(((plain, 2.0),))
+
+
+def test_word_that_comes_again_is_looked_for_in_each_field_once():
+    hidden = Hidden((Withheld("table", frozenset({"owners"})),), frozenset({"table"}))
+    once, again, other = hidden.restrict(
+        tree.DisMax((Term(None, "ann"), Term(None, "ann"), Term(None, "bob"))), "q"
+    ).nodes
+    assert once is again
+    assert (once, other) == tuple(hidden.restrict(Term(None, text), "q") for text in ("ann", "bob"))
+
+
+def test_words_without_a_field_are_bounded_where_each_field_is_looked_at_by_itself():
+    hidden = Hidden((Withheld("table", frozenset({"owners"})),), frozenset(KINDS))
+    words = tuple(Term(None, f"w{number}") for number in range(1_025))
+    assert tree.leaf_count(hidden.restrict(tree.DisMax((*words[1:], *words[1:])), "q")) > 20_000
+    with pytest.raises(InvalidInput) as raised:
+        hidden.restrict(tree.DisMax(words), "queryFilter")
+    assert raised.value.message == (
+        "queryFilter: more than 1,024 different words without a field, of which each is looked for"
+        " in every field that is not withheld from your roles: name the fields"
+    )
+    plain = Hidden((), frozenset(KINDS))
+    assert plain.restrict(tree.DisMax(words), "queryFilter") == tree.DisMax(words)
 
 
 def test_leaf_that_the_withholding_does_not_know_is_no_search():
