@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from api.server import share_memory
 from benchmarks import search_stock, search_tantivy
 from benchmarks.figures import Figure, seconds
 from benchmarks.generate import lines
@@ -71,7 +72,8 @@ class Timings(msgspec.Struct, frozen=True):
 
 
 def measure(workspace: Workspace, large: bool) -> list[Figure]:
-    """Build and query figures at 100,000 entities, and at a million."""
+    """Build and query figures at 100,000 entities, and at a million, allocating as servers do."""
+    share_memory()
     figures = figures_of(workspace, 100_000)
     return figures + (figures_of(workspace, 1_000_000) if large else [])
 
