@@ -11,18 +11,16 @@ from typing import BinaryIO, cast
 
 import click
 
-from domain.errors import Conflict, InvalidInput
+from domain.errors import InvalidInput
 from domain.event_store.transfer import ExportReader, export
-from projections.feeding.daemon import ProjectorLock
-from projections.stores import make_directory, open_log
+from projections.stores import open_log
 from replay_tool import options
 from replay_tool.export_target import STANDARD, open_target
+from replay_tool.import_target import open_import
 from replay_tool.progress import Meter
 
 _REPORTED_EVERY = 5_000
 """How many events are written between two reports of progress."""
-_DERIVED = ("entities*", "search*")
-"""Patterns of the names that read models have in a data directory."""
 
 _file = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 
@@ -61,23 +59,17 @@ def export_log(file: str, data: Path) -> None:
 def import_log(file: str, data: Path) -> None:
     """Make a catalog of the log in FILE (- is standard input), in a directory that holds none.
 
-    All of the log or nothing: a file that was cut off or changed is refused. The next start of a
-    server, or `catch-up`, builds the read models. Idempotency keys do not travel.
+    All of the log or nothing: a file that was cut off or changed is refused, and leaves nothing
+    behind. The next start of a server, or `catch-up`, builds the read models. Idempotency keys do
+    not travel.
     """
     began = time.monotonic()
-    make_directory(data)
-    with ProjectorLock(data):
-        derived = sorted(path.name for pattern in _DERIVED for path in data.glob(pattern))
-        if derived:
-            raise Conflict(f"{data} holds read models of another log: {', '.join(derived)}")
-        log = open_log(data)
-        try:
-            with _lines(file) as lines, Meter("import") as meter:
-                reader = ExportReader(lines, file)
-                for position in log.restore(reader.rows()):
-                    meter.report(position, reader.header.head)
-        finally:
-            log.close()
+    # A file that does not even begin like an export is refused before anything is made.
+    with _lines(file) as lines:
+        reader = ExportReader(lines, file)
+        with open_import(data) as log, Meter("import") as meter:
+            for position in log.restore(reader.rows()):
+                meter.report(position, reader.header.head)
     assert reader.trailer is not None  # `restore` has read to the end
     count, head = reader.trailer.count, reader.trailer.head
     click.echo(_summary("imported", count, head, began), err=True)

@@ -54,13 +54,13 @@ class ProjectorLock:
     """Held by the one process that projects a data directory; a process that dies loses it."""
 
     def __init__(self, directory: Path) -> None:
-        self._path = directory / "projectors.lock"
+        self.path = directory / "projectors.lock"
         self._file: IO[str] | None = None
 
     def __enter__(self) -> "ProjectorLock":
         """Takes the lock; raises StoreUnavailable when another process holds it."""
         try:
-            file = self._path.open("w")
+            file = self.path.open("w")
         except OSError as error:
             raise StoreUnavailable(f"the projectors' lock cannot be made: {error}") from None
         # More than one try: `is_projected` holds the lock for an instant to look at it.
@@ -74,8 +74,7 @@ class ProjectorLock:
                 return self
         file.close()
         raise StoreUnavailable(
-            f"another process keeps the projections in {self._path.parent} up to date;"
-            " stop it first"
+            f"another process keeps the projections in {self.path.parent} up to date; stop it first"
         )
 
     def __exit__(self, *_: object) -> None:

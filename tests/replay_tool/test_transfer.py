@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from projections.entities.sqlite.model import open_read_model
+from projections.stores import open_log
 from tests.e2e.conftest import replay
 
 
@@ -80,6 +82,74 @@ def test_cut_file_leaves_nothing_behind(built: Path, tmp_path: Path) -> None:
     assert refused.returncode == 2
     assert "the trailer is missing: the file was cut off" in refused.stderr
     assert (accepted.returncode, accepted.stderr[:17]) == (0, "imported 8 events")
+
+
+@pytest.mark.parametrize(
+    ("damage", "exists"),
+    [
+        ("no file", False),
+        ("of another format", False),
+        ("cut off", False),
+        ("changed", False),
+        ("changed", True),
+    ],
+)
+def test_refused_import_leaves_nothing_behind(
+    built: Path, tmp_path: Path, damage: str, exists: bool
+) -> None:
+    file, other = tmp_path / "log.ndjson", tmp_path / "new" / "other"
+    if exists:
+        other.mkdir(parents=True)
+        (other / "secret").write_text("kept")
+    assert replay("export", str(file), "--data", str(built)).returncode == 0
+    whole = file.read_bytes()
+    if damage == "no file":
+        file.unlink()
+    else:
+        damaged = {
+            "of another format": b'{"format":"another"}\n',
+            "cut off": whole[:-10],
+            "changed": whole.replace(b"sales", b"sates"),
+        }
+        file.write_bytes(damaged[damage])
+
+    refused = replay("import", str(file), "--data", str(other))
+    left = sorted(path.name for path in (tmp_path / "new").rglob("*"))
+    file.write_bytes(whole)
+    accepted = replay("import", str(file), "--data", str(other))
+
+    assert refused.returncode == 2
+    assert left == (["other", "secret"] if exists else [])
+    assert (accepted.returncode, accepted.stderr[:17]) == (0, "imported 8 events")
+
+
+def test_import_begins_anew_where_one_was_killed(built: Path, tmp_path: Path) -> None:
+    file, other = tmp_path / "log.ndjson", tmp_path / "other"
+    assert replay("export", str(file), "--data", str(built)).returncode == 0
+    shutil.copytree(built, other / "import.new")
+    before = replay("inspect", "--data", str(other))
+
+    accepted = replay("import", str(file), "--data", str(other))
+
+    assert before.stderr == f"error: {other} holds no catalog: it has no log\n"
+    assert (accepted.returncode, accepted.stderr[:17]) == (0, "imported 8 events")
+    assert sorted(path.name for path in other.iterdir()) == ["events.db", "projectors.lock"]
+
+
+def test_empty_log_takes_an_import_after_a_refused_one(built: Path, tmp_path: Path) -> None:
+    file, other = tmp_path / "log.ndjson", tmp_path / "other"
+    assert replay("export", str(file), "--data", str(built)).returncode == 0
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-10])
+    open_log(other).close()
+
+    refused = replay("import", str(file), "--data", str(other))
+    file.write_bytes(whole)
+    accepted = replay("import", str(file), "--data", str(other))
+    again = replay("import", str(file), "--data", str(other))
+
+    assert [refused.returncode, accepted.returncode, again.returncode] == [2, 0, 2]
+    assert again.stderr == "error: only an empty log can be imported into: this one has events\n"
 
 
 def test_cut_compressed_file_is_refused(built: Path, tmp_path: Path) -> None:

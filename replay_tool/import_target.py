@@ -1,0 +1,68 @@
+"""Where a log is imported to: beside its place until it is whole, so that it is there or is not."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from domain.errors import Conflict
+from domain.event_store.opening import holds_log, move_log
+from domain.event_store.port import EventStore
+from projections.feeding.daemon import ProjectorLock
+from projections.stores import make_directory, open_log
+
+_UNFINISHED = "import.new"
+"""The directory, inside the data directory, of a log that is not whole yet."""
+_DERIVED = ("entities*", "search*")
+"""Patterns of the names that read models have in a data directory."""
+
+
+@contextmanager
+def open_import(data: Path) -> Iterator[EventStore]:
+    """An empty log to fill, which is the log of a data directory once the block has ended.
+
+    Nothing that this makes stays when the block raises; what a killed import left is thrown away.
+    An empty log that is there already is filled in its place. Raises Conflict for a directory with
+    read models, and StoreUnavailable when a process projects it.
+    """
+    lock = ProjectorLock(data)
+    absent = [path for path in (lock.path, data, *data.parents) if not path.exists()]
+    make_directory(data)
+    try:
+        with lock:
+            derived = sorted(path.name for pattern in _DERIVED for path in data.glob(pattern))
+            if derived:
+                raise Conflict(f"{data} holds read models of another log: {', '.join(derived)}")
+            if holds_log(data):
+                with _opened(data) as log:
+                    yield log
+            else:
+                with _unfinished(data / _UNFINISHED) as directory:
+                    with _opened(directory) as log:
+                        yield log
+                    move_log(directory, data)
+    except BaseException:
+        for path in absent:
+            # A directory stays that others have put something into.
+            with suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink()
+        raise
+
+
+@contextmanager
+def _opened(directory: Path) -> Iterator[EventStore]:
+    log = open_log(directory)
+    try:
+        yield log
+    finally:
+        log.close()
+
+
+@contextmanager
+def _unfinished(directory: Path) -> Iterator[Path]:
+    """An empty directory for the length of a block."""
+    shutil.rmtree(directory, ignore_errors=True)
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
