@@ -63,15 +63,16 @@ def serve(host: str | None, port: int | None, workers: int | None, data: str | N
     settings = read_settings(host=host, port=port, workers=workers, data=data)
     with open_log_writer() as writer:
         logs.configure(settings.log_level, writer)
-        verifier = open_verifier(settings)
-        if settings.makes_secret:
-            warn_of_readers(settings.directory)
-        open_policies(settings.policies)  # before anything is opened, what is wrong with them
+        # What is refused is refused before the verifier makes a directory and a secret in it.
+        open_policies(settings.policies)
         try:
             listener = server.bind(settings.host, settings.port)
         except OSError as error:
             address = f"{settings.host}:{settings.port}"
             raise InvalidInput(f"cannot listen on {address}: {error}") from None
+        verifier = open_verifier(settings)
+        if settings.makes_secret:
+            warn_of_readers(settings.directory)
 
         def announce() -> None:
             termination.check()

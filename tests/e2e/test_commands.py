@@ -4,9 +4,11 @@ import gzip
 import json
 import os
 import re
+import socket
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,7 @@ def test_token_for_a_directory_without_a_catalog_is_refused(tmp_path: Path, made
         (("serve",), {"CATALOG_COLOUR": "red"}, "CATALOG_COLOUR is no setting"),
         (("serve", "--workers", "0"), {}, "CATALOG_WORKERS"),
         (("serve", "--host", "256.0.0.1"), {}, "cannot listen on 256.0.0.1"),
+        (("serve",), {"CATALOG_POLICIES": "/nowhere.json"}, "CATALOG_POLICIES"),
     ],
 )
 def test_wrong_setting_is_named_and_refused(
@@ -72,6 +75,17 @@ def test_wrong_setting_is_named_and_refused(
 
     assert done.returncode == 2
     assert said in done.stderr
+    assert not (tmp_path / "d").exists()
+
+
+def test_server_on_a_port_in_use_leaves_nothing_behind(tmp_path: Path) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as other:
+        port = str(other.getsockname()[1])
+        done = catalog("serve", "--port", port, "--data", str(tmp_path / "d"))
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: cannot listen on 127.0.0.1:{port}: ")
+    assert not (tmp_path / "d").exists()
 
 
 def test_import_keeps_good_lines_and_names_bad_ones(tmp_path: Path) -> None:
