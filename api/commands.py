@@ -32,10 +32,23 @@ def print_errors(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*args, **options)
         except (CatalogError, OSError) as error:
-            click.echo(f"error: {error}", err=True)
+            _print(f"error: {error}", err=True)
             sys.exit(EXIT_USAGE)
 
     return run
+
+
+def _print(line: str, *, err: bool = False) -> None:
+    """Print a line if it can be written: what a command does, or ends with, must not depend on it.
+
+    A disk may be full, and whoever read a pipe may have left.
+    """
+    try:
+        click.echo(line, err=err)
+    except OSError:
+        if not err:
+            # The interpreter tries once more when it ends, and would end with another exit code.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 @click.group()
@@ -77,10 +90,10 @@ def serve(host: str | None, port: int | None, workers: int | None, data: str | N
         def announce() -> None:
             termination.check()
             host, port, *_ = listener.getsockname()
-            click.echo(f"catalog listens on http://{host}:{port}, data in {settings.data}")
+            _print(f"catalog listens on http://{host}:{port}, data in {settings.data}")
             if settings.makes_secret:
                 command = f"catalog token --subject NAME --role reader --data {settings.data}"
-                click.echo(f"tokens: {command}", err=True)
+                _print(f"tokens: {command}", err=True)
 
         if settings.workers == 1:
             server.serve_alone(settings, listener, verifier, writer, termination, announce)

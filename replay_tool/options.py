@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,8 @@ def print_errors(command: Callable[..., None]) -> Callable[..., None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             sys.exit(EXIT_UNREAD)
         except (CatalogError, OSError) as error:
-            click.echo(f"error: {error}", err=True)
+            with suppress(OSError):  # of a full disk, say: the exit code tells that it failed
+                click.echo(f"error: {error}", err=True)
             sys.exit(EXIT_FAILED)
 
     return run

@@ -2,12 +2,18 @@
 
 import json
 import os
+import socket
+import subprocess
+import sys
 import threading
+from contextlib import closing, suppress
 from pathlib import Path
 
+import httpx
 import pytest
 
-from tests.e2e.conftest import serving
+from tests.e2e.conftest import Server, serving
+from tests.waiting import until
 
 
 @pytest.mark.parametrize("blocking", [True, False])
@@ -58,3 +64,34 @@ def test_server_whose_log_nobody_can_read_any_more_answers_and_stops(tmp_path: P
         for _ in range(10):
             server.get("/v1/system/version")
         assert server.stop() == 0
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_server_whose_log_has_no_space_answers_and_stops(tmp_path: Path, workers: str) -> None:
+    with (
+        open("/dev/full", "w") as log,
+        serving(tmp_path, "--workers", workers, log=log) as server,
+    ):
+        server.get("/v1/glossaries")
+        assert server.stop() == 0
+
+
+def is_alive(server: Server) -> bool:
+    with suppress(httpx.TransportError):
+        return server.http.get("/healthz").status_code == 200
+    return False
+
+
+def test_server_that_can_tell_nobody_where_it_listens_serves(tmp_path: Path) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+    command = [sys.executable, "-m", "api.commands", "serve", f"--port={port}"]
+    with open("/dev/full", "w") as full:
+        process = subprocess.Popen([*command, f"--data={tmp_path}"], stdout=full, stderr=full)
+    server = Server(process, f"http://127.0.0.1:{port}", token="none")
+    try:
+        until(lambda: is_alive(server), seconds=60)
+        assert server.stop() == 0
+    finally:
+        process.kill()
+        process.wait(30)

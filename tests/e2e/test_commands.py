@@ -88,6 +88,23 @@ def test_server_on_a_port_in_use_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not (tmp_path / "d").exists()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("api.commands", "token", "--subject", "ann", "--role", "king"),
+        ("replay_tool.commands", "verify"),
+    ],
+)
+def test_error_that_cannot_be_printed_has_its_exit_code(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    with open("/dev/full", "w") as full:
+        arguments = ["-m", *command, "--data", str(tmp_path)]
+        done = subprocess.run([sys.executable, *arguments], stderr=full, check=False)
+
+    assert done.returncode == 2
+
+
 def test_import_keeps_good_lines_and_names_bad_ones(tmp_path: Path) -> None:
     file = tmp_path / "lines.jsonl.gz"
     lines = [SERVICE, "{broken", "", '{"entityType":"ghost","name":"x"}', SERVICE[:-1] + ',"x":1}']
