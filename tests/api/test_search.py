@@ -148,6 +148,8 @@ def test_search_gives_hits_their_ancestors(shop: Client) -> None:
         ("q=updatedAt:[a+TO+b]", "column 11"),
         ("q=version:%3Eabc", "version is a number"),
         ("q=a&searchAfter=x", "search_after"),
+        ("q=a&sortField=tableType&searchAfter=None&searchAfter=a&searchAfter=b", "null"),
+        ("q=a&sortField=tableType&searchAfter=&searchAfter=a&searchAfter=b", "null"),
         ("q=a&includeSourceFields=a..b", "includeSourceFields"),
         ("q=a&excludeSourceFields=.", "excludeSourceFields"),
         ("q=a&deleted=maybe", "deleted"),

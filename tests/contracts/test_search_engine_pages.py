@@ -135,6 +135,23 @@ def test_values_of_no_hit_are_refused(tables: SearchEngine, after: tuple[str | i
         tables.search(EngineQuery(tree=MatchAll(), sort=Sort("version"), search_after=after))
 
 
+@pytest.mark.parametrize("value", ["None", "", "NULL", "Draft", 1, 1.5, True])
+def test_value_of_no_text_field_is_refused(tables: SearchEngine, value: str | float | None) -> None:
+    for field in ("entityStatus", "name"):
+        query = EngineQuery(tree=MatchAll(), sort=Sort(field), search_after=(value, "e", "e"))
+        with pytest.raises(InvalidInput, match=f"search_after .* {field}"):
+            tables.search(query)
+
+
+@pytest.mark.parametrize("value", ["None", "", "NULL", "nan", True])
+def test_value_of_no_number_field_is_refused(
+    tables: SearchEngine, value: str | float | None
+) -> None:
+    query = EngineQuery(tree=MatchAll(), sort=Sort("version"), search_after=(value, "e", "e"))
+    with pytest.raises(InvalidInput, match=r"search_after .* version"):
+        tables.search(query)
+
+
 def test_page_goes_on_after_values_that_are_texts(tables: SearchEngine) -> None:
     sort = Sort("version", descending=True)
     first, *rest = tables.search(EngineQuery(tree=MatchAll(), sort=sort)).hits

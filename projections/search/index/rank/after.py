@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.errors import InvalidInput
+from domain.errors import InvalidInput, shown
 from projections.search.documents import SORTABLE, SortValue
 from projections.search.engine import SCORE, Sort
 from projections.search.index.evaluate.results import Matches, Sparse
@@ -40,7 +40,7 @@ def comparable(value: SortValue, sort: Sort) -> Key:
 
 
 class After:
-    """The hit after which a page begins; InvalidInput when the values are not a hit's."""
+    """The hit after which a page begins; InvalidInput when no hit can have such sort values."""
 
     def __init__(self, values: tuple[SortValue, ...], sort: Sort) -> None:
         if len(values) == 2:
@@ -53,11 +53,9 @@ class After:
             value = None
         if not isinstance(name, str) or not isinstance(entity_id, str):
             raise InvalidInput("search_after needs the sort values of a hit: value, name and id")
-        number = sort.field == SCORE or SORTABLE[sort.field] is float
-        if isinstance(value, str) and number:
-            value = _as_number(value, sort.field)
-        if isinstance(value, int | float) and not number:
-            value = str(value)
+        if name != name.lower():
+            raise InvalidInput(f"search_after has the name as hits do, got {name[:40]!r}")
+        value = _as_sorted(value, sort.field)
         if sort.field == SCORE and value is None:
             raise InvalidInput("search_after begins with the score")
         self._value = value
@@ -114,11 +112,35 @@ class After:
         return self._beyond(ranks, ids, place, rank if known else rank - 0.5)
 
 
-def _as_number(text: str, field: str) -> float:
+def _as_sorted(value: SortValue, field: str) -> SortValue:
+    """The value as hits have it for the field, a number from its text; None for a missing one.
+
+    Raises InvalidInput for what no hit has: after such a value, a page would not go on but repeat
+    others.
+    """
+    if value is None:
+        return None
+    if field == SCORE or SORTABLE[field] is float:
+        wanted = "a number"
+        number = _as_number(value)
+        if number is not None:
+            return number
+    else:
+        wanted = "a text in lower case"
+        if isinstance(value, str) and value and value == value.lower():
+            return value
+    raise InvalidInput(
+        f"search_after begins with {wanted} for {field}, or null where a hit has none, got"
+        f" {shown(value)}"
+    )
+
+
+def _as_number(value: SortValue) -> float | None:
+    """The finite number that a value is, or is the text of; None when there is none."""
+    if isinstance(value, bool) or value is None:
+        return None
     try:
-        number = float(text)
+        number = float(value)
     except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise InvalidInput(f"search_after begins with a number for {field}, got {text[:40]!r}")
-    return number
+        return None
+    return number if math.isfinite(number) else None
