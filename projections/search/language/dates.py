@@ -8,7 +8,9 @@ import re
 from calendar import monthrange
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from fractions import Fraction
 from functools import lru_cache
+from math import ceil, floor
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -26,12 +28,17 @@ _ISO = re.compile(rf"([0-9]{{4}})(?:-([0-9]{{2}})(?:-([0-9]{{2}})(?:{_TIME})?)?)
 _LONGEST = 40
 """More characters than an ISO time has with nine digits of a second and an offset."""
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_MILLIS = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]*)?")
+_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{0,20})?")
 _ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+\-/]{0,63}")
 
 
 class Span(msgspec.Struct, frozen=True):
-    """The first and the last millisecond since 1970 that a text stands for."""
+    """The first and the last millisecond since 1970 that a text stands for.
+
+    A text for a time between two milliseconds stands for none: its `last` is the one before that
+    time, its `first` the one after. So whatever is at or after a time is at or after `first`, and
+    whatever is after it is after `last`.
+    """
 
     first: int
     last: int
@@ -66,9 +73,9 @@ def span(text: str, formats: str = DEFAULT_FORMATS, zone: str = "Z") -> Span:
 
 
 def moment(text: str) -> int | None:
-    """The first millisecond since 1970 of an ISO date or time; None for a text that is neither.
+    """The millisecond since 1970 in which an ISO date or time begins.
 
-    Without an offset of its own the text is read in UTC.
+    Without an offset of its own the text is read in UTC. None for a text that is neither.
     """
     return _moment(text) if len(text) <= _LONGEST else None
 
@@ -76,7 +83,7 @@ def moment(text: str) -> int | None:
 @lru_cache(4_096)
 def _moment(text: str) -> int | None:
     read = _iso(text, UTC)
-    return read.first if read else None
+    return min(read.first, read.last) if read else None
 
 
 def _iso(text: str, zone: tzinfo) -> Span | None:
@@ -93,7 +100,8 @@ def _iso(text: str, zone: tzinfo) -> Span | None:
         last = (*given, *_LAST[len(given) :])
         if len(given) < 3:
             last = (*last[:2], monthrange(*last[:2])[1], *last[3:])
-        return Span(_since_1970(first, within), _since_1970(last, within))
+        beyond = bool(fraction and fraction[3:].strip("0"))
+        return Span(_since_1970(first, within) + beyond, _since_1970(last, within))
     except (ValueError, OverflowError, InvalidInput):
         return None
 
@@ -109,12 +117,19 @@ def _day(text: str, zone: tzinfo) -> Span | None:
 
 
 def _millis(text: str, zone: tzinfo) -> Span | None:
-    return Span(int(float(text)), int(float(text))) if _MILLIS.fullmatch(text) else None
+    return _around(Fraction(text)) if _NUMBER.fullmatch(text) else None
 
 
 def _seconds(text: str, zone: tzinfo) -> Span | None:
-    read = _millis(text, zone)
-    return Span(read.first * 1000, read.first * 1000 + 999) if read else None
+    if not _NUMBER.fullmatch(text):
+        return None
+    if "." in text:
+        return _around(Fraction(text) * 1000)
+    return Span(int(text) * 1000, int(text) * 1000 + 999)
+
+
+def _around(milliseconds: Fraction) -> Span:
+    return Span(ceil(milliseconds), floor(milliseconds))
 
 
 _FORMATS: Mapping[str, Callable[[str, tzinfo], Span | None]] = {

@@ -149,8 +149,8 @@ def _value(node: Node, field: str, known: FieldType, value: str) -> Node:
     match known:
         case "moment":
             span = dates.span(value)
-            if span.first == span.last:
-                return tree.Exact(field, str(span.first))
+            if span.first >= span.last:
+                return tree.Exact(field, str(span.last))
             return tree.Range(field, gte=str(span.first), lte=str(span.last))
         case "number":
             return tree.Exact(field, _number(field, value))

@@ -309,6 +309,18 @@ def test_dates_are_compared_as_moments_whatever_their_offsets(contracts, form):
     assert contracts.found(f"NOT _exists_:{name}") == {"never"}
 
 
+@pytest.mark.parametrize("form", ["2024-01-01T00:00:00.0005Z", "1704067200000.5"])
+def test_time_between_two_milliseconds_is_after_the_first_of_them(contracts, form):
+    upto, name = {*MIDNIGHTS, "before"}, "effectiveFrom"
+    found = {
+        side: contracts.found(query_filter=json.dumps({"range": {name: {side: form}}}).encode())
+        for side in ("gt", "gte", "lt", "lte")
+    }
+    assert found == {"gt": {"after"}, "gte": {"after"}, "lt": upto, "lte": upto}
+    assert contracts.found(f'{name}:["{form}" TO "{form}"]') == set()
+    assert contracts.found(f'{name}:"{form}"') == set(MIDNIGHTS)
+
+
 def test_dates_are_sorted_by_as_moments(contracts):
     order = contracts.names(sort_field="effectiveFrom")
     assert order == ["before", *sorted(MIDNIGHTS), "after", "never"]
