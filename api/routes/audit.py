@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Generator
-from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -23,6 +22,7 @@ from domain.audit import AuditEvent, AuditQuery, AuditTrail, LogSpan
 from domain.errors import InvalidInput
 from domain.events import EVENT_TYPES
 from domain.registry import KINDS
+from projections.search.language import dates
 
 DEFAULT_LIMIT, MAX_LIMIT, MAX_STREAMED = 100, 1_000, 1_000_000
 MAX_POSITION = 2**53 - 1
@@ -183,19 +183,16 @@ def _may_audit(access: Access, kind: str) -> bool:
 
 
 def _time(name: str, text: str | None) -> int | None:
-    """A time as milliseconds since the epoch; one without a zone is in UTC."""
+    """The first millisecond since 1970 of a time, which is written as in a search."""
     if text is None:
         return None
-    if text.isascii() and text.isdigit() and 10 < len(text) < 16:
-        return int(text)
     try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
+        return dates.span(text).first
+    except InvalidInput:
         raise InvalidInput(
             f"{name} must be an ISO 8601 date or time such as 2026-01-31 or 2026-01-31T12:00:00Z,"
             f" or milliseconds since 1970, got {text[:64]!r}"
         ) from None
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def _page(trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, limit: int) -> bytes:

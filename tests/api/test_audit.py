@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -103,6 +104,18 @@ def test_filters_select(filled: Client) -> None:
     assert positions(filled, since=times[0], until=times[-1] + 1) == list(range(1, 10))
     assert positions(filled, until="2020-01-31") == []
     assert positions(filled, since="2020-01-31T12:00:00+02:00") == list(range(1, 10))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2020", "2020-02", "2020-01-31 10:30", "2020-01-31T10:30:00,000001+01", "-1", "1577836800000"],
+)
+def test_audit_reads_times_as_searches_do(filled: Client, text: str) -> None:
+    search = f"/v1/search/query?q=updatedAt:>%22{quote(text)}%22"
+    assert filled.ask("GET", search)[0] == 200
+
+    assert positions(filled, since=text) == list(range(1, 10))
+    assert positions(filled, until=text) == []
 
 
 def walk(client: Client, **params: Any) -> list[list[int]]:
@@ -226,6 +239,8 @@ def test_ndjson_has_the_same_events_and_says_where_it_ends(filled: Client) -> No
         ({"limit": 1001}, "limit must be 1 to 1000, got '1001'"),
         ({"limit": 1_000_001}, "limit: "),
         ({"since": "yesterday"}, "since must be an ISO 8601 date or time"),
+        ({"since": "2026-W05"}, "since must be an ISO 8601 date or time"),
+        ({"since": ""}, "since must be an ISO 8601 date or time"),
         ({"until": "2026-13-01"}, "until must be an ISO 8601 date or time"),
         ({"order": "newest"}, "order: "),
         ({"before": 0, "order": "desc"}, "before: "),
