@@ -105,6 +105,7 @@ def _exists(field: str) -> Node:
         return tree.MatchAll()
     path = field.removesuffix(".*")
     known_type(path)
+    _check_no_whole_prose(path)
     return tree.Exists(path)
 
 
@@ -126,8 +127,13 @@ def _check_prose(node: Node, field: str) -> None:
     """Raise InvalidInput for a question about whole values, which sentences do not have."""
     if isinstance(node, tree.Range):
         raise InvalidInput(f"{field[:_SHOWN]} is prose, found by its words, and has no ranges")
-    if field.endswith(".keyword"):
-        path = indexed_path(field)
+    _check_no_whole_prose(field)
+
+
+def _check_no_whole_prose(field: str) -> None:
+    """Raise InvalidInput for the `.keyword` of prose, which keeps no whole values."""
+    path = indexed_path(field)
+    if field.endswith(".keyword") and is_prose(path):
         raise InvalidInput(f"{path[:_SHOWN]} is prose, found by its words, and has no .keyword")
 
 

@@ -236,7 +236,7 @@ class _Parser(Scanner):
         if wild:
             self.plain = False
             if not pattern.strip("*"):
-                return tree.Exists(field) if field else tree.MatchAll()
+                return self.leaf(tree.Exists(field), start) if field else tree.MatchAll()
             if _FUZZY.match(self.text, self.at):
                 raise self.error("a word with wildcards cannot be fuzzy")
             wildcard(pattern)

@@ -208,6 +208,11 @@ def test_parse_of_an_operator(text, expected):
             "q: no kind has a field 'ownrs'; near it: owners, owners.id, owners.type at column 10",
         ),
         (
+            "ownrs:*",
+            "q: no kind has a field 'ownrs'; near it: owners, owners.id, owners.type"
+            " (a ':' that is meant literally is written '\\:', or in quotes) at column 1",
+        ),
+        (
             "owners:ann",
             "q: owners holds objects: name a field of theirs, such as owners.deleted,"
             " owners.description, owners.displayName at column 8",
@@ -220,6 +225,14 @@ def test_parse_of_an_operator(text, expected):
         (
             "columns.description.keyword:a",
             "q: columns.description is prose, found by its words, and has no .keyword at column 29",
+        ),
+        *(
+            (text, f"q: description is prose, found by its words, and has no .keyword {place}")
+            for text, place in (
+                ("_exists_:description.keyword", "at column 10"),
+                ("description.keyword:*", "at column 21"),
+                ("description.keyword:[* TO *]", "at column 21"),
+            )
         ),
         ("a\\", "q: nothing after the backslash at column 2"),
         ("f.*:a", "q: a field's name cannot have wildcards at column 1"),
