@@ -50,6 +50,15 @@ class TooManyRequests(Exception):
         self.retry_after = retry_after
 
 
+class Overloaded(Exception):
+    """All callers together have used up what this process can give them now."""
+
+    def __init__(self, message: str, retry_after: int) -> None:
+        """`retry_after` is in seconds."""
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class ErrorBody(msgspec.Struct):
     """The body of every error response."""
 
@@ -120,9 +129,10 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         return respond(401, ERROR_TYPES[401], "a valid bearer token is needed", headers)
     if isinstance(error, Forbidden):
         return respond(403, "FORBIDDEN", str(error))
-    if isinstance(error, TooManyRequests):
+    if isinstance(error, TooManyRequests | Overloaded):
+        status = 429 if isinstance(error, TooManyRequests) else 503
         headers = {"Retry-After": str(error.retry_after)}
-        return respond(429, ERROR_TYPES[429], str(error), headers)
+        return respond(status, ERROR_TYPES[status], str(error), headers)
     if isinstance(error, TooLarge):
         return respond(413, ERROR_TYPES[413], str(error))
     if isinstance(error, UnsupportedMediaType):

@@ -1,4 +1,4 @@
-"""Limits of each caller in this process: requests a second, and places for work and streams."""
+"""Limits of each caller in this process: requests a second, places for work, large answers."""
 
 import math
 import time
@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from anyio import CapacityLimiter, Event, to_thread
 
-from api.errors import ClientLeft, TooManyRequests
+from api.errors import ClientLeft, Overloaded, TooManyRequests
 
 T = TypeVar("T")
 
@@ -66,6 +66,90 @@ class Places:
             self._taken[caller] -= size
             if not self._taken[caller]:
                 del self._taken[caller]
+
+
+class Streams:
+    """Large answers being sent: how many, and how many bytes of them are made and not sent.
+
+    A client that does not read keeps in memory what was made for it. Each caller may have so many
+    streams and bytes, and all callers together so many bytes.
+    """
+
+    def __init__(self, each: int, bytes_each: int, most_bytes: int) -> None:
+        """`bytes_each` bounds a caller's bytes, `most_bytes` those of all callers together.
+
+        One answer alone may have more than `bytes_each`, but never more than `most_bytes`.
+        """
+        self._places = Places(each, "streams")
+        self._bytes_each = bytes_each
+        self._most_bytes = most_bytes
+        self._held: Counter[str] = Counter()
+        self._held_by_all = 0
+        self._waiting: list[Event] = []
+
+    @contextmanager
+    def opened(self, caller: str, size: int) -> Iterator["Stream"]:
+        """A stream for the length of a block, of which `size` bytes are made.
+
+        Raises TooManyRequests when the caller has too many streams or too many bytes of them, and
+        Overloaded when all callers together have too many bytes.
+        """
+        with self._places.held(caller):
+            held = self._held[caller]
+            if held and held + size > self._bytes_each:
+                raise TooManyRequests(f"{held} bytes of your answers are unread: read some", 1)
+            if self._held_by_all + size > self._most_bytes:
+                raise Overloaded("too much of the answers to all callers is unread: try again", 1)
+            stream = Stream(self, caller)
+            stream.hold(size)
+            try:
+                yield stream
+            finally:
+                stream.hold(0)
+
+    def has_room(self, caller: str) -> bool:
+        """Whether more may be made for a caller's streams; any thread may ask."""
+        return self._held[caller] < self._bytes_each and self._held_by_all < self._most_bytes
+
+    async def wait_for_room(self, caller: str) -> None:
+        """Wait until more may be made for a caller's streams."""
+        while not self.has_room(caller):
+            freed = Event()
+            self._waiting.append(freed)
+            await freed.wait()
+
+    def add(self, caller: str, size: int) -> None:
+        """Count more bytes of a caller's, or fewer, where `size` is below zero."""
+        self._held_by_all += size
+        self._held[caller] += size
+        if not self._held[caller]:
+            del self._held[caller]
+        if size < 0:
+            waiting, self._waiting = self._waiting, []
+            for freed in waiting:
+                freed.set()
+
+
+class Stream:
+    """One of the large answers being sent; `Streams.opened` makes it."""
+
+    def __init__(self, streams: Streams, caller: str) -> None:
+        self._streams = streams
+        self._caller = caller
+        self._size = 0
+
+    def hold(self, size: int) -> None:
+        """Say how many bytes of the answer are made and not sent."""
+        self._streams.add(self._caller, size - self._size)
+        self._size = size
+
+    def has_room(self) -> bool:
+        """Whether more of the answer may be made."""
+        return self._streams.has_room(self._caller)
+
+    async def wait_for_room(self) -> None:
+        """Wait until more of the answer may be made."""
+        await self._streams.wait_for_room(self._caller)
 
 
 class WorkQueue:

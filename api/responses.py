@@ -10,6 +10,8 @@ The event loop serves all callers, so what it does for one answer is bounded: no
 - Where one caller could have many large ones sent at once to clients that do not read, answer
   `Large`, which takes one of the caller's streams while it sends.
 - What is made chunk by chunk, so that it is never whole in memory, is `Heavy`.
+
+`Streams` bounds what both hold for clients that do not read.
 """
 
 from collections.abc import AsyncIterator, Generator, Mapping
@@ -21,7 +23,7 @@ from litestar.response.base import ASGIResponse
 from litestar.response.streaming import ASGIStreamingResponse
 from litestar.types import Receive, Scope, Send
 
-from api.limits import Places, WorkQueue
+from api.limits import Stream, Streams, WorkQueue
 from api.request_log import has_left
 
 JSON = "application/json"
@@ -75,14 +77,14 @@ class Large(Finished):
     """A finished body that may be large: one above `LOOP_BYTES` is a stream of its caller.
 
     A client that does not read keeps the body in memory, and a caller may have many clients; so
-    each large body takes one of the caller's places while it is sent.
+    each large body is one of the caller's streams while it is sent.
     """
 
     def __init__(
         self,
         body: bytes,
         caller: str,
-        streams: Places,
+        streams: Streams,
         *,
         media_type: str = JSON,
         headers: Mapping[str, str] | None = None,
@@ -92,19 +94,20 @@ class Large(Finished):
         self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the head and the body; raises TooManyRequests before the head."""
+        """Send the head and the body; raises TooManyRequests and Overloaded before the head."""
         if len(self.body) <= LOOP_BYTES:
             await super().__call__(scope, receive, send)
             return
-        with self._streams.held(self._caller):
+        with self._streams.opened(self._caller, len(self.body)):
             await super().__call__(scope, receive, send)
 
 
 class Heavy(ASGIResponse):
     """Makes an answer chunk by chunk in threads, each chunk when it is its caller's turn.
 
-    One chunk alone is sent whole. More are streamed, which takes one of the caller's places, as
-    one chunk above `LOOP_BYTES` does. An empty chunk ends a turn, and is not sent.
+    One chunk alone is sent whole. More are one of the caller's streams, as one chunk above
+    `LOOP_BYTES` is. An empty chunk ends a turn, and is not sent. While too much is unread, no
+    chunk is made.
     """
 
     def __init__(
@@ -112,7 +115,7 @@ class Heavy(ASGIResponse):
         chunks: Generator[bytes],
         caller: str,
         queue: WorkQueue,
-        streams: Places,
+        streams: Streams,
         headers: Mapping[str, str] | None = None,
         media_type: str = JSON,
     ) -> None:
@@ -127,7 +130,8 @@ class Heavy(ASGIResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Make and send the answer.
 
-        Raises TooManyRequests, ClientLeft and what the first chunk raises, before the head is sent.
+        Raises TooManyRequests, Overloaded, ClientLeft and what the first chunk raises, before the
+        head is sent.
         """
         try:
             made = await self._first_two(receive)
@@ -141,9 +145,10 @@ class Heavy(ASGIResponse):
                 )
                 await whole(scope, receive, send)
                 return
-            with self._streams.held(self._caller):
+            size = sum(map(len, made))
+            with self._streams.opened(self._caller, size) as stream:
                 response = ASGIStreamingResponse(
-                    iterator=self._all(made),
+                    iterator=self._all(made, stream),
                     headers={"Content-Type": self._media_type, **self._headers},
                     is_head_response=scope.get("method") == "HEAD",
                 )
@@ -161,14 +166,28 @@ class Heavy(ASGIResponse):
             if len(made) == 2 or not taken or taken[-1]:
                 return made
 
-    async def _all(self, made: list[bytes]) -> AsyncIterator[bytes]:
+    async def _all(self, made: list[bytes], stream: Stream) -> AsyncIterator[bytes]:
         while made:
             async for piece in _pieces(made.pop(0)):
                 yield piece
-        turn = partial(next, self._chunks, None)
-        while (chunk := await self._queue.go_on(self._caller, turn)) is not None:
+        while (chunk := await self._next(stream)) is not None:
             async for piece in _pieces(chunk):
                 yield piece
+
+    async def _next(self, stream: Stream) -> bytes | None:
+        """The next chunk, None at the end; what was made before it is sent."""
+        stream.hold(0)
+
+        def turn() -> bytes | None:
+            # Only when the turn has come: meanwhile others have made theirs.
+            return next(self._chunks, None) if stream.has_room() else b""
+
+        while True:
+            await stream.wait_for_room()
+            chunk = await self._queue.go_on(self._caller, turn)
+            if chunk != b"":
+                stream.hold(len(chunk or b""))
+                return chunk
 
 
 def _take(chunks: Generator[bytes], most: int) -> list[bytes]:

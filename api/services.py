@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 from anyio import CapacityLimiter, to_thread
 
-from api.limits import Places, WorkQueue
+from api.limits import Places, Streams, WorkQueue
 from api.settings import Settings
 from domain.catalog import Catalog
 from domain.errors import StoreUnavailable
@@ -38,6 +38,12 @@ MAX_HEAVY_READS, MAX_STREAMS = 64, 16
 
 Each stream keeps a snapshot of the sorted read model.
 """
+UNSENT_BYTES_EACH, UNSENT_BYTES = 64_000_000, 256_000_000
+"""How many bytes of streams may be made and not sent, of one caller and of all together.
+
+Four callers that do not read can have others wait until the receive timeout, but no number of them
+can have the memory of the process.
+"""
 MAX_WRITES, MAX_WRITE_BYTES = 256, 64_000_000
 """How many writes one caller may have under way or waiting, and how many bytes of bodies."""
 
@@ -57,7 +63,7 @@ class Services(msgspec.Struct, frozen=True):
     searches: WorkQueue
     heavy_reads: WorkQueue
     """Reads that take more than some milliseconds: histories, large pages, counting."""
-    streams: Places
+    streams: Streams
 
     async def write(
         self, caller: str, size: int, work: Callable[[], T], has_left: Callable[[], Awaitable[bool]]
@@ -97,5 +103,5 @@ def make_services(
         waiting_for_lists=CapacityLimiter(_WAITING_FOR_LISTS),
         searches=WorkQueue(_SEARCHES, Places(settings.search_queue, "searches")),
         heavy_reads=WorkQueue(_HEAVY_READS, Places(MAX_HEAVY_READS, "large reads")),
-        streams=Places(MAX_STREAMS, "streams"),
+        streams=Streams(MAX_STREAMS, UNSENT_BYTES_EACH, UNSENT_BYTES),
     )

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from litestar.response.base import ASGIResponse
 
-from api.errors import TooManyRequests
-from api.limits import Places, WorkQueue
+from api.errors import Overloaded, TooManyRequests
+from api.limits import Places, Streams, WorkQueue
 from api.responses import LOOP_BYTES, Finished, Heavy, Large
 from domain.errors import NotFound
 
@@ -49,6 +49,11 @@ class Exchange:
         """Until the head is sent."""
         await self._begun.wait()
 
+    async def has_sent(self, count: int) -> None:
+        """Until so many parts of the body are sent, the last of which may be unread."""
+        while len(self.parts) < count:
+            await asyncio.sleep(0)
+
     @property
     def parts(self) -> list[int]:
         """Sizes of what was sent of the body."""
@@ -58,9 +63,10 @@ class Exchange:
 class Server:
     """Heavy answers of one process."""
 
-    def __init__(self, streams: int = 4) -> None:
+    def __init__(self, streams: int = 4, each: int = 10**9, most: int = 10**9) -> None:
+        """`each` and `most` are bytes that may be unsent, of one caller and of all."""
         self.queue = WorkQueue(1, Places(10, "large reads"))
-        self.streams = Places(streams, "streams")
+        self.streams = Streams(streams, each, most)
         self.made_in: set[int] = set()
         self.made = self.closed = 0
 
@@ -261,5 +267,73 @@ def test_large_bodies_being_sent_are_streams_of_their_caller(heavy: bool) -> Non
         assert len((await ask("bo", LOOP_BYTES + 1).answer())[1]) == LOOP_BYTES + 1
         assert len((await first.answer())[1]) == LOOP_BYTES + 1
         assert len((await ask("ann", LOOP_BYTES + 1).answer())[1]) == LOOP_BYTES + 1
+
+    asyncio.run(test())
+
+
+def sized(server: Server, caller: str, *sizes: int) -> Exchange:
+    """A streamed answer of chunks of these sizes."""
+    chunks = (b"a" * size for size in sizes)
+    return Exchange(Heavy(chunks, caller, server.queue, server.streams))
+
+
+def test_answers_that_are_not_read_have_so_many_bytes_over_all_callers() -> None:
+    async def test() -> None:
+        server = Server(each=20, most=50)
+        unread = [sized(server, caller, 10, 10, 10) for caller in ("ann", "bo")]
+        for exchange in unread:
+            await exchange.begins()
+        # A caller has its own share, whatever others leave of the whole.
+        with pytest.raises(TooManyRequests) as over:
+            await sized(server, "ann", 1, 1).answer()
+        assert str(over.value) == "20 bytes of your answers are unread: read some"
+        with pytest.raises(Overloaded) as full:
+            await sized(server, "cy", 6, 6).answer()
+        assert full.value.retry_after == 1
+        assert len((await sized(server, "cy", 5, 5).answer())[1]) == 10
+
+        for exchange in unread:
+            assert len((await exchange.answer())[1]) == 30
+        assert len((await sized(server, "cy", 25, 25).answer())[1]) == 50
+
+    asyncio.run(test())
+
+
+@pytest.mark.parametrize("caller", ["ann", "bo"])
+def test_chunk_is_made_only_when_there_is_room(caller: str) -> None:
+    async def test() -> None:
+        # What grows takes all that a caller may have, or all that there is.
+        server = Server(each=20, most=1_000 if caller == "ann" else 30)
+        waiting, growing = server.ask("ann", 9), sized(server, caller, 1, 1, 40, 1)
+        await waiting.begins()
+        await growing.begins()
+        growing.reading.set()
+        await growing.has_sent(2)
+        growing.reading.clear()
+        await growing.has_sent(3)
+
+        waiting.reading.set()
+        await waiting.has_sent(2)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert (server.made, waiting.parts) == (2, [1, 1])
+        with pytest.raises(TooManyRequests if caller == "ann" else Overloaded):
+            await sized(server, "ann", 1, 1).answer()
+
+        growing.left.set()
+        await asyncio.wait_for(growing.task, 10)
+        assert (await waiting.answer())[1] == b"012345678"
+
+    asyncio.run(test())
+
+
+def test_body_larger_than_a_callers_share_is_sent_alone() -> None:
+    async def test() -> None:
+        server = Server(each=LOOP_BYTES, most=10 * LOOP_BYTES)
+        first = Exchange(Large(b"a" * 3 * LOOP_BYTES, "ann", server.streams))
+        await first.begins()
+        with pytest.raises(TooManyRequests):
+            await Exchange(Large(b"a" * (LOOP_BYTES + 1), "ann", server.streams)).answer()
+        assert len((await first.answer())[1]) == 3 * LOOP_BYTES
 
     asyncio.run(test())

@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from api.services import MAX_STREAMS, UNSENT_BYTES
+from api.settings import read_settings
+from api.tokens.minting import find_minter, mint
 from tests.e2e.conftest import catalog
 from tests.e2e.raw_server import CONNECTIONS, TIMEOUT, Serving, answer, refusal, serving
 from tests.waiting import until
@@ -179,6 +182,47 @@ def test_hostile_26_client_that_leaves_or_does_not_read_stops_the_stream(tmp_pat
 
     assert [each["status"] for each in streams(server)] == [200] * 4
     assert [each["bytes"] > whole for each in streams(server)] == [False, False, False, True]
+
+
+def test_hostile_26_streams_of_many_callers_that_do_not_read_take_bounded_memory(
+    tmp_path: Path,
+) -> None:
+    columns = [{"name": f"c{n}", "dataType": "INT", "description": "x" * 900} for n in range(5_000)]
+    table = {"entityType": "table", "databaseSchema": "s.d.x", "columns": columns}
+    lines = [
+        '{"entityType":"databaseService","name":"s","serviceType":"Mysql"}',
+        '{"entityType":"database","name":"d","service":"s"}',
+        '{"entityType":"databaseSchema","name":"x","database":"s.d"}',
+        *(json.dumps({**table, "name": f"t{number}"}) for number in range(3)),
+    ]
+    file = tmp_path / "catalog.jsonl"
+    file.write_text("\n".join(lines))
+    assert catalog("import", str(file), "--data", str(tmp_path)).returncode == 0
+    minter = find_minter(read_settings(data=str(tmp_path)))
+
+    with serving(tmp_path, CATALOG_RECEIVE_TIMEOUT="60") as server, ExitStack() as unread:
+
+        def streamed() -> int:
+            status, _, _ = server.ask(server.head("GET", "/v1/tables/name/s.d.x.t2"))
+            return status
+
+        until(lambda: streamed() == 200)
+        before = server.memory()
+        statuses = []
+        for number in range(4 * MAX_STREAMS):
+            server.token = mint(minter, f"caller-{number % 4}", ("reader",), 600)
+            client = unread.enter_context(server.connect())
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            client.sendall(server.head("GET", "/v1/tables?fields=columns"))
+            statuses.append(int(client.recv(12).split()[1]))
+        grown = server.memory() - before
+        server.served()
+        unread.close()
+        until(lambda: streamed() == 200)
+
+    assert grown < UNSENT_BYTES + 128_000_000
+    assert statuses[0] == 200
+    assert {200, 429} <= set(statuses) <= {200, 429, 503}
 
 
 def ends(server: Serving, client: socket.socket, size: int, count: int) -> bool:

@@ -108,6 +108,8 @@ class SqliteListReader:
             if not part:
                 break
             start, left = Place(part[-1][0], part[-1][1]), left - len(part)
+            # Many lists may wait for their clients: each without the pages of the file it has read.
+            self._connection.execute("PRAGMA shrink_memory")
             yield part
 
     def goes_on(self, place: Place) -> bool:
