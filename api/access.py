@@ -1,12 +1,13 @@
 """The middleware that guards every route."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from litestar.middleware import ASGIMiddleware
 from litestar.routes import HTTPRoute
 from litestar.types import ASGIApp, Receive, Scope, Send
 
-from api.errors import Forbidden, Unauthorized
+from api.errors import Forbidden, TooManyRequests, Unauthorized
 from api.limits import RateLimit
 from api.permissions import PUBLIC, Permission, Principal
 from api.policies import Policies
@@ -15,50 +16,84 @@ from api.responses import Finished
 from api.tokens.verifier import TokenVerifier
 
 
-class AccessMiddleware(ASGIMiddleware):
-    """Lets a request through to its route only with the permission that the route declares."""
+class Guard:
+    """Lets callers in: who they are, how often they may ask, and what they may do."""
 
     def __init__(self, verifier: TokenVerifier, policies: Policies, rate_limit: RateLimit) -> None:
         self._verifier = verifier
         self._policies = policies
         self._rate_limit = rate_limit
 
+    async def admit(self, scope: Scope, needed: object, *, asks_methods: bool) -> None:
+        """Put the caller and what the caller may do into the scope, as `user` and `auth`.
+
+        Raises Unauthorized, TooManyRequests or Forbidden; `refusal` in the scope's state then says
+        why there is no caller. Any caller may ask for the methods of a path.
+        """
+        try:
+            principal = await self._verifier.verify(_authorization(scope["headers"]))
+        except Unauthorized as error:
+            scope["state"]["refusal"] = error.refusal.value
+            raise
+        scope["user"] = principal
+        self._rate_limit.take(principal.name)
+        access = self._policies.access(principal.roles)
+        if not (asks_methods or (isinstance(needed, Permission) and access.may(needed))):
+            raise Forbidden(f"{principal.name!r} has no permission to {needed}")
+        scope["auth"] = access
+
+    def admit_known(self, scope: Scope, needed: Permission) -> Principal | None:
+        """Do as `admit` does for a caller whose token was verified lately; None in all other cases.
+
+        Where nobody is admitted, the scope is as before and nothing is taken from the rate limit.
+        """
+        try:
+            principal = self._verifier.remembered(_authorization(scope["headers"]))
+            if principal is None:
+                return None
+            access = self._policies.access(principal.roles)
+            if not access.may(needed):
+                return None
+            self._rate_limit.take(principal.name)
+        except (Unauthorized, TooManyRequests):
+            return None
+        scope["user"], scope["auth"] = principal, access
+        return principal
+
+
+def _authorization(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """The only Authorization header; raises Unauthorized when there is none, or another one."""
+    values = [value for name, value in headers if name == b"authorization"]
+    if len(values) != 1:
+        raise Unauthorized(Refusal.SEVERAL if values else Refusal.NO_TOKEN)
+    return values[0]
+
+
+class AccessMiddleware(ASGIMiddleware):
+    """Lets a request through to its route only with the permission that the route declares."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
     async def handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Refuse a request before anything else of it is parsed, or pass it on.
 
         Raises Unauthorized, TooManyRequests or Forbidden. Routes then find the caller in `user`,
-        and what the caller may do in `auth`; for the access log, `refusal` in the state says why
-        there is no caller.
+        and what the caller may do in `auth`.
         """
         handler = scope["route_handler"]
         # Litestar's own handler of OPTIONS declares nothing: any caller may ask for the methods.
         asks_methods = getattr(handler, "http_methods", None) == {"OPTIONS"}
         needed = handler.opt.get("permission")
-        if needed != PUBLIC:
-            try:
-                principal = await self._authenticate(scope)
-            except Unauthorized as error:
-                scope["state"]["refusal"] = error.refusal.value
-                raise
-            scope["user"] = principal
-            self._rate_limit.take(principal.name)
-            access = self._policies.access(principal.roles)
-            may = asks_methods or (isinstance(needed, Permission) and access.may(needed))
-            if not may:
-                raise Forbidden(f"{principal.name!r} has no permission to {needed}")
-            scope["auth"] = access
+        # A direct read that left the answer to this route has admitted the caller already.
+        if needed != PUBLIC and "auth" not in scope:
+            await self._guard.admit(scope, needed, asks_methods=asks_methods)
         if asks_methods:
             # Litestar's own answer leaves out methods that were registered one by one.
             answer = Finished(b"", status_code=204, headers={"Allow": _methods(scope)})
             await answer(scope, receive, send)
             return
         await next_app(scope, receive, send)
-
-    async def _authenticate(self, scope: Scope) -> Principal:
-        headers = [value for name, value in scope["headers"] if name == b"authorization"]
-        if len(headers) != 1:
-            raise Unauthorized(Refusal.SEVERAL if headers else Refusal.NO_TOKEN)
-        return await self._verifier.verify(headers[0])
 
 
 def _methods(scope: Any) -> str:

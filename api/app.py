@@ -4,7 +4,8 @@ from typing import Any
 
 from litestar import Litestar
 
-from api.access import AccessMiddleware
+from api.access import AccessMiddleware, Guard
+from api.direct_reads import DirectReads
 from api.docs import docs_routes
 from api.errors import render
 from api.limits import RateLimit
@@ -30,16 +31,21 @@ class Application(Litestar):
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request, or run the life of the application."""
-        if scope["type"] == "http":
-            await self.edge(scope, receive, send, super().__call__)
-        else:
+        if scope["type"] != "http":
             await super().__call__(scope, receive, send)
+        elif (answered := self.edge.answer(scope)) is not None:
+            answer, request_id = answered
+            answer.raw_headers.append((b"x-request-id", request_id.encode()))
+            await answer(scope, receive, send)
+        else:
+            await self.edge(scope, receive, send, super().__call__)
 
 
 def create_app(services: Services, verifier: TokenVerifier, writer: LogWriter) -> Application:
     """The application over opened stores; it opens and closes nothing itself."""
     metrics, settings = Metrics(lambda: writer.dropped), services.settings
     rate_limit = RateLimit(settings.rate_limit, settings.rate_burst)
+    guard = Guard(verifier, open_policies(settings.policies), rate_limit)
     entities = [
         handler
         for kind in KINDS.values()
@@ -54,11 +60,12 @@ def create_app(services: Services, verifier: TokenVerifier, writer: LogWriter) -
             *system_routes(services, metrics, verifier),
             *docs_routes(),
         ],
-        middleware=[AccessMiddleware(verifier, open_policies(settings.policies), rate_limit)],
+        middleware=[AccessMiddleware(guard)],
         lifespan=[verifier.refreshing],
         exception_handlers={Exception: render},
         openapi_config=None,  # or Litestar would serve pages of its own; see api.openapi
         logging_config=None,
     )
-    app.edge = Edge(metrics, AccessLog(writer, wanted=settings.access_log))
+    reads = DirectReads(entities, guard)
+    app.edge = Edge(metrics, AccessLog(writer, wanted=settings.access_log), reads.answer)
     return app

@@ -3,7 +3,9 @@
 import re
 from typing import Any
 
+from anyio import move_on_after
 from litestar import Request
+from litestar.types import Receive
 
 from api.errors import ClientLeft, TooLarge, UnsupportedMediaType
 
@@ -44,3 +46,12 @@ async def read_body(request: Request[Any, Any, Any]) -> bytes:
         chunks.append(chunk)
         if not message.get("more_body", False):
             return b"".join(chunks)
+
+
+async def has_left(receive: Receive) -> bool:
+    """Whether the client of a request has closed its connection; drops the rest of its body."""
+    with move_on_after(0):
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        return True
+    return False

@@ -31,6 +31,7 @@ MAX_PIPELINED = 16
 """How many requests of one connection may wait for the answer to an earlier one."""
 LEAST_RATE = 256_000
 """Bytes a second that a client must read of an answer after its receive timeout."""
+_BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding", b"expect"})
 _WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
 _LINGER_SECONDS = 2.0
 """How long the rest of a refused request is thrown away, so that its answer can be read."""
@@ -39,6 +40,13 @@ _OTHER_FILES = 256
 
 class _Refused(Exception):
     """Ends the parsing of a request that has been answered."""
+
+
+class _Answered:
+    """Stands for the cycle of a request that was answered at once."""
+
+    response_complete = True
+    keep_alive = True
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -64,6 +72,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._paused_at, self._unread = 0.0, 0
         self._heading = True
         self._receiving = False
+        self._may_answer = False
         self._head_bytes = self._body_bytes = 0
         self._set_timer()
         if len(self.connections) > self.max_connections:
@@ -96,6 +105,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         if self._heading:
             self._head_bytes += len(data)
+        self._may_answer = True
         super().data_received(data)
         if self._refused:
             return
@@ -149,6 +159,8 @@ class BoundedProtocol(HttpToolsProtocol):
         ):
             self._refuse(400, "a request with a body cannot ask for another protocol")
             raise _Refused
+        if not upgrade and self._answer():
+            return
         super().on_headers_complete()
         if upgrade:
             # The request is answered in HTTP/1.1; later bytes of the connection are not parsed.
@@ -178,6 +190,48 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.pipeline:
             self.flow.pause_reading()
         self._wait()
+
+    def _answer(self) -> bool:
+        """Answer a plain read at once, without a task; returns whether the request was one.
+
+        Of the requests that come in one piece only the first is answered so: each takes the event
+        loop for up to a millisecond.
+        """
+        cycle = self.cycle
+        if (
+            not self._may_answer
+            or not self.url.startswith(b"/")
+            or any(special in self.url for special in b"%#")
+            or self.parser.get_method() != b"GET"
+            or self.parser.get_http_version() != "1.1"
+            or not self.parser.should_keep_alive()
+            or self.flow.write_paused
+            or not (cycle is None or cycle.response_complete)
+            or any(name in _BODY_HEADERS for name, _ in self.headers)
+        ):
+            return False
+        self._may_answer = False
+        path, _, query = self.url.partition(b"?")
+        scope: Any = self.scope
+        scope["method"], scope["path"] = "GET", path.decode("ascii")
+        scope["raw_path"], scope["query_string"] = path, query
+        answered = self.edge.answer(scope)
+        if answered is None:
+            return False
+        answer, request_id = answered
+        headers = [*self.server_state.default_headers, *answer.raw_headers]
+        self.transport.write(
+            b"%b%bx-request-id: %b\r\n\r\n%b"
+            % (
+                STATUS_LINE[answer.status_code],
+                b"".join([b"%b: %b\r\n" % header for header in headers]),
+                request_id.encode(),
+                answer.body,
+            )
+        )
+        self.cycle = _Answered()  # type: ignore[assignment]
+        self.on_response_complete()
+        return True
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._answering = cycle

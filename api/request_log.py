@@ -3,14 +3,14 @@
 import itertools
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-from anyio import move_on_after
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Send
 
 from api.logs import AccessLine, AccessLog, now
 from api.metrics import Metrics
 from api.permissions import Principal
+from api.responses import Finished
 
 MAX_REQUEST_ID = 128
 _CLEAN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:/+=@")
@@ -34,21 +34,29 @@ def new_request_id() -> str:
     return f"{_prefix}-{next(_numbers):x}"
 
 
-async def has_left(receive: Receive) -> bool:
-    """Whether the client of a request has closed its connection; drops the rest of its body."""
-    with move_on_after(0):
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        return True
-    return False
-
-
 class Edge:
     """Wraps the application, and logs and counts requests, refused ones of the server too."""
 
-    def __init__(self, metrics: Metrics, access_log: AccessLog) -> None:
+    def __init__(
+        self,
+        metrics: Metrics,
+        access_log: AccessLog,
+        read: Callable[[HTTPScope], Finished | None],
+    ) -> None:
+        """`read` answers what needs no route; see api.direct_reads."""
         self._metrics = metrics
         self._access_log = access_log
+        self._read = read
+
+    def answer(self, scope: HTTPScope) -> tuple[Finished, str] | None:
+        """The answer to a plain read and its request id; None when the application must answer."""
+        started = time.perf_counter()
+        answer = self._read(scope)
+        if answer is None:
+            return None
+        request_id = request_id_of(scope["headers"])
+        self._observe(scope, request_id, started, answer.status_code, len(answer.body))
+        return answer, request_id
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, app: ASGIApp) -> None:
         """Answer a request, under an id that its headers, errors, events and log lines share."""
@@ -72,27 +80,39 @@ class Edge:
         try:
             await app(scope, receive, watch)
         finally:
-            seconds = time.perf_counter() - started
-            route = scope.get("path_template") or ""
-            self._metrics.observe(_known(scope["method"]), route, status, seconds)
-            if self._access_log.wanted:
-                caller = scope.get("user")
-                known = isinstance(caller, Principal)
-                self._access_log.write(
-                    AccessLine(
-                        timestamp=now(),
-                        request_id=request_id,
-                        method=_known(scope["method"]),
-                        route=route,
-                        status=status,
-                        ms=round(seconds * 1e3, 3),
-                        bytes=sent,
-                        caller=caller.name if known else None,
-                        roles=caller.roles if known else (),
-                        position=position,
-                        reason=scope["state"].get("refusal", ""),
-                    )
+            self._observe(scope, request_id, started, status, sent, position)
+
+    def _observe(
+        self,
+        scope: HTTPScope,
+        request_id: str,
+        started: float,
+        status: int,
+        sent: int,
+        position: int | None = None,
+    ) -> None:
+        """Log and count a request that ends now."""
+        seconds = time.perf_counter() - started
+        route, method = scope.get("path_template") or "", _known(scope["method"])
+        self._metrics.observe(method, route, status, seconds)
+        if self._access_log.wanted:
+            caller = scope.get("user")
+            known = isinstance(caller, Principal)
+            self._access_log.write(
+                AccessLine(
+                    timestamp=now(),
+                    request_id=request_id,
+                    method=method,
+                    route=route,
+                    status=status,
+                    ms=round(seconds * 1e3, 3),
+                    bytes=sent,
+                    caller=caller.name if known else None,
+                    roles=caller.roles if known else (),
+                    position=position,
+                    reason=scope["state"].get("refusal", ""),
                 )
+            )
 
     def refused(self, status: int, reason: str) -> str:
         """Log and count a request that its connection refused; returns a new request id."""

@@ -23,8 +23,8 @@ from litestar.response.base import ASGIResponse
 from litestar.response.streaming import ASGIStreamingResponse
 from litestar.types import Receive, Scope, Send
 
+from api.bodies import has_left
 from api.limits import Stream, Streams, WorkQueue
-from api.request_log import has_left
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"

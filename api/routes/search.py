@@ -7,9 +7,9 @@ from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 
+from api.bodies import has_left
 from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
-from api.request_log import has_left
 from api.responses import Large
 from api.routes.signatures import REQUEST, Parameters, route
 from api.services import Services

@@ -5,13 +5,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
+import msgspec
 from litestar import HttpMethod, Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter, QueryParameter
 from litestar.response.base import ASGIResponse
 from litestar.types import HTTPScope
 
-from api.permissions import Permission
+from api.permissions import Access, Permission
+from api.responses import Finished
 from api.routes.near_names import meant_name
 from domain.errors import InvalidInput, NotFound
 from domain.ids import parse_id
@@ -33,6 +35,22 @@ FQN: Parameters = {
 }
 
 
+PlainRead = Callable[[str, Access, str, Mapping[str, Any]], Finished | None]
+"""Answers a request of a caller, given the caller's name and access, what the path names (empty for
+a list) and the query parameters by argument; None where the route must answer."""
+
+
+class DirectRead(msgspec.Struct, frozen=True):
+    """What api.direct_reads needs to know of a route to answer plain requests in its place."""
+
+    permission: Permission
+    query: type[msgspec.Struct]
+    """The query parameters by argument, each with its default."""
+    names: frozenset[str]
+    """The names of the query parameters, as callers give them."""
+    read: PlainRead
+
+
 def id_in_path(text: str) -> str:
     """The id in a path; raises NotFound for a word that names a resource in OpenMetadata."""
     if text in _RESERVED:
@@ -52,10 +70,12 @@ def route(
     parameters: Parameters,
     *,
     status: int = 200,
+    direct: PlainRead | None = None,
 ) -> HTTPRouteHandler:
     """A handler that calls `function` with the declared parameters by keyword.
 
-    `permission` is what the access middleware demands; see api.permissions.
+    `permission` is what the access middleware demands; see api.permissions. `direct` answers plain
+    requests in place of `function`; see api.direct_reads.
     """
     function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
@@ -73,12 +93,15 @@ def route(
         **{name: annotation for name, (annotation, _) in parameters.items()},
         "return": ASGIResponse,
     }
+    opt: dict[str, Any] = {"permission": permission, "names": _names(parameters)}
+    if direct is not None and isinstance(permission, Permission):
+        opt["direct"] = DirectRead(permission, *_query_struct(parameters), direct)
     return HTTPRouteHandler(
         path,
         # HEAD is answered as GET is, without the body.
         http_method=[HttpMethod.GET, HttpMethod.HEAD] if method == "GET" else HttpMethod(method),
         status_code=status,
-        opt={"permission": permission, "names": _names(parameters)},
+        opt=opt,
         before_request=_query_check(parameters),
         media_type="application/json",
         sync_to_thread=None if inspect.iscoroutinefunction(function) else False,
@@ -111,6 +134,26 @@ def _query_check(parameters: Parameters) -> Callable[[AnyRequest], Awaitable[Non
                 raise InvalidInput(f"unknown parameter {name!r}: did you mean {meant!r}?")
 
     return check
+
+
+def _query_struct(parameters: Parameters) -> tuple[type[msgspec.Struct], frozenset[str]]:
+    """A Struct of the query parameters by argument, and the names under which callers give them."""
+    names = _names(parameters)
+    fields = [
+        (argument, _constrained(hint), msgspec.field(default=default, name=names[argument]))
+        for argument, (hint, default) in parameters.items()
+        if _is_of_query(hint)
+    ]
+    struct = msgspec.defstruct("Query", fields, kw_only=True, frozen=True)
+    return struct, frozenset(names[argument] for argument, _, _ in fields)
+
+
+def _constrained(hint: Any) -> Any:
+    """The type of a query parameter with its bounds, as msgspec checks them."""
+    meta = next(meta for meta in hint.__metadata__ if isinstance(meta, QueryParameter))
+    inner = get_args(hint)[0]
+    bounds = {bound: getattr(meta, bound) for bound in ("ge", "le")}
+    return Annotated[inner, msgspec.Meta(**bounds)] if any(bounds.values()) else inner
 
 
 def _is_of_query(hint: Any) -> bool:

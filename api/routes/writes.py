@@ -12,10 +12,9 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 from msgspec.structs import replace
 
-from api.bodies import JSON_TYPES, PATCH_TYPES, check_media_type, read_body
+from api.bodies import JSON_TYPES, PATCH_TYPES, check_media_type, has_left, read_body
 from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
-from api.request_log import has_left
 from api.responses import Finished
 from api.routes.reads import etag
 from api.routes.signatures import (

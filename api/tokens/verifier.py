@@ -65,23 +65,30 @@ class TokenVerifier:
 
     async def verify(self, header: bytes) -> Principal:
         """The caller of an Authorization header; raises Unauthorized."""
-        scheme, _, token = header.partition(b" ")
-        if scheme.lower() != b"bearer" or not token:
-            raise Unauthorized(Refusal.NO_TOKEN)
-        if len(token) > MAX_TOKEN_BYTES:
-            raise Unauthorized(Refusal.MALFORMED)
-        digest = blake2b(token, digest_size=32).digest()
-        known = self._remembered.get(digest)
+        known = self.remembered(header)
         if known is not None:
-            if self._clock() < known.expires and known.keys is known.cache.current():
-                self._remembered.move_to_end(digest)
-                return known.principal
-            del self._remembered[digest]
+            return known
+        token = _token(header)
         verified = await self._verify(token)
-        self._remembered[digest] = verified
+        self._remembered[_digest(token)] = verified
         if len(self._remembered) > MOST_REMEMBERED:
             self._remembered.popitem(last=False)
         return verified.principal
+
+    def remembered(self, header: bytes) -> Principal | None:
+        """The caller of an Authorization header whose token was verified before and is still good.
+
+        None for any other token, good or bad. Raises Unauthorized for what is no token.
+        """
+        digest = _digest(_token(header))
+        known = self._remembered.get(digest)
+        if known is None:
+            return None
+        if self._clock() < known.expires and known.keys is known.cache.current():
+            self._remembered.move_to_end(digest)
+            return known.principal
+        del self._remembered[digest]
+        return None
 
     async def _verify(self, token: bytes) -> _Verified:
         """Check a token; its claims come before its keys, so that a bad token causes no request."""
@@ -128,6 +135,20 @@ class TokenVerifier:
                 tasks.start_soon(_keep_current, trusted.cache)
             yield
             tasks.cancel_scope.cancel()
+
+
+def _token(header: bytes) -> bytes:
+    """The token of an Authorization header; raises Unauthorized where there is none."""
+    scheme, _, token = header.partition(b" ")
+    if scheme.lower() != b"bearer" or not token:
+        raise Unauthorized(Refusal.NO_TOKEN)
+    if len(token) > MAX_TOKEN_BYTES:
+        raise Unauthorized(Refusal.MALFORMED)
+    return token
+
+
+def _digest(token: bytes) -> bytes:
+    return blake2b(token, digest_size=32).digest()
 
 
 def open_verifier(settings: Settings) -> TokenVerifier:

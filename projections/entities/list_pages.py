@@ -18,6 +18,8 @@ MOST_ROWS, MOST_BYTES = 2_000, 1024 * 1024
 MOST_CUT_BYTES = 256 * 1024
 """How many bytes `list_page` reads before it says that a page takes long, where something is cut
 from each item, which must be decoded for that."""
+SMALL_BYTES = 256 * 1024
+"""What `small_page` reads at most."""
 CHUNK_BYTES = 256 * 1024
 """How many bytes are read for each chunk of a page that takes long, but for the first."""
 
@@ -39,9 +41,7 @@ def list_page(model: SortedReadModel, request: ListRequest) -> Generator[bytes]:
             yield b""
         head = reader.head(MOST_BYTES if request.cut is None else MOST_CUT_BYTES)
         if not head.cut_off:
-            ends = _ends(None, head.entities)
-            items = b",".join(_items(request, head.entities))
-            yield b'{"data":[%b%b' % (items, _paging(request, place, head, ends, head.ahead))
+            yield _whole(request, place, head)
             return
         if not takes_long:
             reader.hand_over()
@@ -55,6 +55,26 @@ def list_page(model: SortedReadModel, request: ListRequest) -> Generator[bytes]:
         if not ahead and ends:
             ahead = reader.goes_on(ends[0] if request.backward else ends[1])
         yield chunk + _paging(request, place, head, ends, ahead)
+
+
+def small_page(model: SortedReadModel, request: ListRequest) -> bytes | None:
+    """The JSON envelope of one page; None, after half a millisecond of reading, for a larger one.
+
+    Raises InvalidInput for a cursor of another list.
+    """
+    place = _place(request)
+    with model.read_list(request, place) as reader:
+        if reader.passed_over() > MOST_ROWS:
+            return None
+        head = reader.head(SMALL_BYTES)
+        return None if head.cut_off else _whole(request, place, head)
+
+
+def _whole(request: ListRequest, place: Place | None, head: ListHead) -> bytes:
+    """The envelope of a page that its head is all of."""
+    ends = _ends(None, head.entities)
+    items = b",".join(_items(request, head.entities))
+    return b'{"data":[%b%b' % (items, _paging(request, place, head, ends, head.ahead))
 
 
 def _place(request: ListRequest) -> Place | None:

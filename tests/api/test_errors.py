@@ -35,6 +35,7 @@ def test_unforeseen_error_is_500_and_says_nothing(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("a secret path: /etc/shadow")
 
+    monkeypatch.setattr("api.routes.reads.small_page", fail)
     monkeypatch.setattr("api.routes.reads.list_page", fail)
     response = empty.request("GET", "/v1/tables")
 

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 import uvicorn
 
+from api.bodies import has_left
 from api.connections import bounded
 from api.log_writer import LogWriter
 from api.logs import AccessLog
 from api.metrics import Metrics
-from api.request_log import Edge, has_left, request_id_of
+from api.request_log import Edge, request_id_of
 from api.server import bind
 from tests.api.conftest import Client, running
 
@@ -147,7 +148,9 @@ def test_client_that_has_left_is_noticed() -> None:
         await left.wait()
 
     async def serve() -> None:
-        protocol = bounded(Edge(Metrics(lambda: 0), AccessLog(LogWriter(2), wanted=False)), 10, 5.0)
+        access_log = AccessLog(LogWriter(2), wanted=False)
+        edge = Edge(Metrics(lambda: 0), access_log, lambda scope: None)
+        protocol = bounded(edge, 10, 5.0)
         config = uvicorn.Config(app, http=protocol, lifespan="off", log_config=None, ws="none")
         server = uvicorn.Server(config)
         with bind("127.0.0.1", 0) as listener:

@@ -1,0 +1,115 @@
+"""Reads that go straight from the request line to the finished bytes, past Litestar's router.
+
+Lists of small pages and single small entities, asked for in the plain form in which clients ask for
+them, are most of what a catalog answers, and the way through router, middleware and signature of
+the framework takes longer than reading them. They are answered here by the function that their
+route calls as well, after the same checks.
+
+Whatever is not plain is left to the route: an unknown or malformed parameter, a token that is not
+known yet, a missing permission, an entity that does not exist, a page that takes long. So nothing
+is refused here, and one place says what was wrong with a request.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+
+from api.access import Guard
+from api.responses import Finished
+from api.routes.signatures import DirectRead
+
+_PLAIN_HOST = re.compile(rb"[0-9A-Za-z.:\[\]-]*").fullmatch
+_TYPE = re.compile(r":[a-z]+\}")
+"""The type of a parameter in a path, which the template of the path does not show."""
+MOST_CACHED, MOST_CACHED_BYTES = 1_024, 256
+"""How many query strings are remembered with what they mean, and how long each may be."""
+
+
+class _Target(msgspec.Struct, frozen=True):
+    """A route that direct reads answer for."""
+
+    template: str
+    direct: DirectRead
+
+
+class DirectReads:
+    """Answers plain requests for the routes that declare a direct read in their options."""
+
+    def __init__(self, handlers: Iterable[HTTPRouteHandler], guard: Guard) -> None:
+        self._guard = guard
+        self._lists: dict[str, _Target] = {}
+        """Path -> the list there."""
+        self._items: dict[str, _Target] = {}
+        """Path up to its last slash -> the entity that the rest of the path names."""
+        self._parsed: dict[tuple[str, bytes], Mapping[str, Any]] = {}
+        for handler in handlers:
+            if (direct := handler.opt.get("direct")) is not None:
+                self._add(next(iter(handler.paths)), direct)
+
+    def _add(self, template: str, direct: DirectRead) -> None:
+        target = _Target(_TYPE.sub("}", template), direct)
+        start, brace, _ = template.partition("{")
+        (self._items if brace else self._lists)[start.rstrip("/")] = target
+
+    def answer(self, scope: Any) -> Finished | None:
+        """The answer to a request, whose scope then has the caller in it; None where the route must
+        answer.
+
+        Takes a token of the caller's rate limit only together with putting the caller's access into
+        the scope, so that the route takes no second one.
+        """
+        # A request that has been admitted was tried before, when its head had come.
+        if scope["method"] != "GET" or "auth" in scope:
+            return None
+        path: str = scope["path"]
+        target, named = self._lists.get(path), ""
+        if target is None:
+            start, _, named = path.rpartition("/")
+            target = self._items.get(start)
+            if target is None or not named or b"%" in scope["raw_path"]:
+                return None
+        if not all(_PLAIN_HOST(value) for name, value in scope["headers"] if name == b"host"):
+            return None
+        values = self._values(target, scope["query_string"])
+        if values is None:
+            return None
+        admitted = self._guard.admit_known(scope, target.direct.permission)
+        if admitted is None:
+            return None
+        scope["path_template"] = target.template
+        try:
+            return target.direct.read(admitted.name, scope["auth"], named, values)
+        except Exception:
+            return None
+
+    def _values(self, target: _Target, query_string: bytes) -> Mapping[str, Any] | None:
+        """The parameters of a query string by argument, defaults included; None for any problem."""
+        key = target.template, query_string
+        values = self._parsed.get(key)
+        if values is None:
+            values = _parse(target, query_string)
+            if values is not None and len(query_string) <= MOST_CACHED_BYTES:
+                if len(self._parsed) >= MOST_CACHED:
+                    self._parsed.clear()
+                self._parsed[key] = values
+        return values
+
+
+def _parse(target: _Target, query_string: bytes) -> Mapping[str, Any] | None:
+    pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
+    given = dict(pairs)
+    # One of a parameter given twice would be lost, and `null` counts as no value.
+    if (
+        len(given) < len(pairs)
+        or not given.keys() <= target.direct.names
+        or b"null" in query_string
+    ):
+        return None
+    try:
+        return msgspec.structs.asdict(msgspec.convert(given, target.direct.query, strict=False))
+    except msgspec.ValidationError:
+        return None
