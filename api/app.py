@@ -34,9 +34,7 @@ class Application(Litestar):
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
         elif (answered := self.edge.answer(scope)) is not None:
-            answer, request_id = answered
-            answer.raw_headers.append((b"x-request-id", request_id.encode()))
-            await answer(scope, receive, send)
+            await answered[0].under(answered[1])(scope, receive, send)
         else:
             await self.edge(scope, receive, send, super().__call__)
 
@@ -66,6 +64,6 @@ def create_app(services: Services, verifier: TokenVerifier, writer: LogWriter) -
         openapi_config=None,  # or Litestar would serve pages of its own; see api.openapi
         logging_config=None,
     )
-    reads = DirectReads(entities, guard)
+    reads = DirectReads(entities, guard, services.answers)
     app.edge = Edge(metrics, AccessLog(writer, wanted=settings.access_log), reads.answer)
     return app

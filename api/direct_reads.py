@@ -19,6 +19,7 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from api.access import Guard
+from api.remembered_answers import RememberedAnswers
 from api.responses import Finished
 from api.routes.signatures import DirectRead
 
@@ -39,8 +40,11 @@ class _Target(msgspec.Struct, frozen=True):
 class DirectReads:
     """Answers plain requests for the routes that declare a direct read in their options."""
 
-    def __init__(self, handlers: Iterable[HTTPRouteHandler], guard: Guard) -> None:
+    def __init__(
+        self, handlers: Iterable[HTTPRouteHandler], guard: Guard, answers: RememberedAnswers
+    ) -> None:
         self._guard = guard
+        self._answers = answers
         self._lists: dict[str, _Target] = {}
         """Path -> the list there."""
         self._items: dict[str, _Target] = {}
@@ -81,10 +85,19 @@ class DirectReads:
         if admitted is None:
             return None
         scope["path_template"] = target.template
+        access = scope["auth"]
+        key = path, scope["query_string"], access
         try:
-            return target.direct.read(admitted.name, scope["auth"], named, values)
+            revision = target.direct.revision()
+            answer = self._answers.get(key, revision)
+            if answer is None:
+                answer = target.direct.read(admitted.name, access, named, values)
+                if answer is not None:
+                    self._answers.keep(key, revision, answer)
         except Exception:
+            # The route meets it as well, and answers with it.
             return None
+        return answer
 
     def _values(self, target: _Target, query_string: bytes) -> Mapping[str, Any] | None:
         """The parameters of a query string by argument, defaults included; None for any problem."""
@@ -102,12 +115,10 @@ class DirectReads:
 def _parse(target: _Target, query_string: bytes) -> Mapping[str, Any] | None:
     pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
     given = dict(pairs)
-    # One of a parameter given twice would be lost, and `null` counts as no value.
-    if (
-        len(given) < len(pairs)
-        or not given.keys() <= target.direct.names
-        or b"null" in query_string
-    ):
+    if len(given) < len(pairs) or not given.keys() <= target.direct.names:
+        return None
+    # Msgspec takes `null` for no value.
+    if b"null" in query_string.lower():
         return None
     try:
         return msgspec.structs.asdict(msgspec.convert(given, target.direct.query, strict=False))

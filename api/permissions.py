@@ -45,8 +45,11 @@ class Principal(msgspec.Struct, frozen=True):
     roles: tuple[str, ...]
 
 
-class Access(msgspec.Struct, frozen=True):
-    """What the policies grant to a set of roles; all else is denied."""
+class Access(msgspec.Struct, frozen=True, eq=False):
+    """What the policies grant to a set of roles; all else is denied.
+
+    Callers with the same roles share one object until the policies change.
+    """
 
     allowed: Mapping[Action, frozenset[str]]
     """Action -> the kinds it is allowed on."""

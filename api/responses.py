@@ -15,6 +15,7 @@ The event loop serves all callers, so what it does for one answer is bounded: no
 """
 
 from collections.abc import AsyncIterator, Generator, Mapping
+from copy import copy
 from functools import partial
 from itertools import islice
 
@@ -55,6 +56,12 @@ class Finished(ASGIResponse):
         ]
         for name, value in (headers or {}).items():
             self.raw_headers.append((name.lower().encode(), value.encode()))
+
+    def under(self, request_id: str) -> "Finished":
+        """The same answer with a request id among its headers."""
+        answer = copy(self)
+        answer.raw_headers = [*self.raw_headers, (b"x-request-id", request_id.encode())]
+        return answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the head, then the whole body; other requests are served between its pieces."""

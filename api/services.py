@@ -9,6 +9,7 @@ import msgspec
 from anyio import CapacityLimiter, to_thread
 
 from api.limits import Places, Streams, WorkQueue
+from api.remembered_answers import RememberedAnswers
 from api.settings import Settings
 from domain.catalog import Catalog
 from domain.errors import StoreUnavailable
@@ -64,6 +65,7 @@ class Services(msgspec.Struct, frozen=True):
     heavy_reads: WorkQueue
     """Reads that take more than some milliseconds: histories, large pages, counting."""
     streams: Streams
+    answers: RememberedAnswers
 
     async def write(
         self, caller: str, size: int, work: Callable[[], T], has_left: Callable[[], Awaitable[bool]]
@@ -104,4 +106,5 @@ def make_services(
         searches=WorkQueue(_SEARCHES, Places(settings.search_queue, "searches")),
         heavy_reads=WorkQueue(_HEAVY_READS, Places(MAX_HEAVY_READS, "large reads")),
         streams=Streams(MAX_STREAMS, UNSENT_BYTES_EACH, UNSENT_BYTES),
+        answers=RememberedAnswers(),
     )

@@ -149,13 +149,21 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
     listing, viewing = (Permission(action, kind.name) for action in (Action.LIST, Action.VIEW))
     single = _single_parameters(kind)
+    revision = stores.entities.revision
     listed = {**REQUEST, **list_parameters(kind)}
     one_by_id: Parameters = {**REQUEST, **ENTITY_ID}
     item, named = f"{path}/{{entity_id:str}}", f"{path}/name/{{fqn:path}}"
     return [
-        route("GET", path, listing, list_entities, listed, direct=small_list),
-        route("GET", item, viewing, by_id, {**one_by_id, **single}, direct=small_by_id),
-        route("GET", named, viewing, by_name, {**REQUEST, **FQN, **single}, direct=small_by_name),
+        route("GET", path, listing, list_entities, listed, direct=(small_list, revision)),
+        route("GET", item, viewing, by_id, {**one_by_id, **single}, direct=(small_by_id, revision)),
+        route(
+            "GET",
+            named,
+            viewing,
+            by_name,
+            {**REQUEST, **FQN, **single},
+            direct=(small_by_name, revision),
+        ),
         route("GET", f"{item}/versions", viewing, versions, {**REQUEST, **ENTITY_ID}),
         route(
             "GET",

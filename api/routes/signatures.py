@@ -1,7 +1,7 @@
 """Makes route handlers whose parameters come from data, such as the registry of kinds."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Annotated, Any, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
@@ -49,6 +49,8 @@ class DirectRead(msgspec.Struct, frozen=True):
     names: frozenset[str]
     """The names of the query parameters, as callers give them."""
     read: PlainRead
+    revision: Callable[[], Hashable]
+    """The present revision of what `read` reads; raises StoreUnavailable."""
 
 
 def id_in_path(text: str) -> str:
@@ -70,12 +72,12 @@ def route(
     parameters: Parameters,
     *,
     status: int = 200,
-    direct: PlainRead | None = None,
+    direct: tuple[PlainRead, Callable[[], Hashable]] | None = None,
 ) -> HTTPRouteHandler:
     """A handler that calls `function` with the declared parameters by keyword.
 
     `permission` is what the access middleware demands; see api.permissions. `direct` answers plain
-    requests in place of `function`; see api.direct_reads.
+    requests in place of `function`, from something with a revision; see api.direct_reads.
     """
     function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
@@ -95,7 +97,7 @@ def route(
     }
     opt: dict[str, Any] = {"permission": permission, "names": _names(parameters)}
     if direct is not None and isinstance(permission, Permission):
-        opt["direct"] = DirectRead(permission, *_query_struct(parameters), direct)
+        opt["direct"] = DirectRead(permission, *_query_struct(parameters), *direct)
     return HTTPRouteHandler(
         path,
         # HEAD is answered as GET is, without the body.

@@ -66,6 +66,14 @@ class CurrentGeneration(Generic[M]):
         with self.use() as model:
             return model.checkpoint()
 
+    def revision(self) -> Hashable:
+        """What is different after every commit and every switch; raises StoreUnavailable."""
+        opened = self._take()
+        try:
+            return opened.generation.number, opened.model.checkpoint()
+        finally:
+            self._give_back(opened)
+
     def close(self) -> None:
         """Closes the generation that is open; nothing may use the object afterwards."""
         with self._lock:

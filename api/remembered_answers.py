@@ -1,0 +1,52 @@
+"""Answers to reads, remembered for as long as what they were made from has not changed."""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+
+from api.responses import Finished
+
+MOST_BYTES, LONGEST = 16 * 1024 * 1024, 64 * 1024
+"""Bytes of bodies that are remembered together, and of the longest single one."""
+_OVERHEAD = 1_024
+"""Bytes that a remembered answer takes beside its body: key, headers and places in tables."""
+
+
+class RememberedAnswers:
+    """The answers used last, each with the revision of the read models that it was made from.
+
+    An answer of another revision is as good as none. To be used on one thread.
+    """
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[Hashable, tuple[Hashable, Finished]] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: Hashable, revision: Hashable) -> Finished | None:
+        """The answer kept under a key, if it was made from this revision."""
+        kept = self._answers.get(key)
+        if kept is None:
+            return None
+        if kept[0] != revision:
+            self._forget(key)
+            return None
+        self._answers.move_to_end(key)
+        return kept[1]
+
+    def keep(self, key: Hashable, revision: Hashable, answer: Finished) -> None:
+        """Keep an answer, unless it is too long, and forget those used longest ago for it.
+
+        The revision must have been read before the answer was made: one that is newer than the
+        answer would keep it for too long.
+        """
+        if len(answer.body) > LONGEST:
+            return
+        if key in self._answers:
+            self._forget(key)
+        self._answers[key] = revision, answer
+        self._bytes += len(answer.body) + _OVERHEAD
+        while self._bytes > MOST_BYTES:
+            self._forget(next(iter(self._answers)))
+
+    def _forget(self, key: Hashable) -> None:
+        _, answer = self._answers.pop(key)
+        self._bytes -= len(answer.body) + _OVERHEAD
