@@ -19,6 +19,7 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from api.access import Guard
+from api.compression import COMPRESSED_FROM
 from api.remembered_answers import RememberedAnswers
 from api.responses import Finished
 from api.routes.signatures import DirectRead
@@ -76,8 +77,14 @@ class DirectReads:
             target = self._items.get(start)
             if target is None or not named or b"%" in scope["raw_path"]:
                 return None
-        if not all(_PLAIN_HOST(value) for name, value in scope["headers"] if name == b"host"):
-            return None
+        condition, compressed = False, False
+        for name, value in scope["headers"]:
+            if name == b"host" and not _PLAIN_HOST(value):
+                return None
+            if name == b"if-none-match":
+                condition = True
+            elif name == b"accept-encoding":
+                compressed = True
         values = self._values(target, scope["query_string"])
         if values is None:
             return None
@@ -97,7 +104,9 @@ class DirectReads:
         except Exception:
             # The route meets it as well, and answers with it.
             return None
-        return answer
+        if answer is None or (compressed and len(answer.body) >= COMPRESSED_FROM):
+            return None
+        return answer.unless(scope["headers"]) if condition and answer.conditional else answer
 
     def _values(self, target: _Target, query_string: bytes) -> Mapping[str, Any] | None:
         """The parameters of a query string by argument, defaults included; None for any problem."""

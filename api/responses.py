@@ -14,7 +14,7 @@ The event loop serves all callers, so what it does for one answer is bounded: no
 `Streams` bounds what both hold for clients that do not read.
 """
 
-from collections.abc import AsyncIterator, Generator, Mapping
+from collections.abc import AsyncIterator, Generator, Iterable, Mapping
 from copy import copy
 from functools import partial
 from itertools import islice
@@ -25,10 +25,13 @@ from litestar.response.streaming import ASGIStreamingResponse
 from litestar.types import Receive, Scope, Send
 
 from api.bodies import has_left
+from api.compression import COMPRESSED_FROM, accepts_gzip, compress
 from api.limits import Stream, Streams, WorkQueue
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
+_OF_CONTENT = frozenset({b"content-type", b"content-length"})
+_VARY = (b"vary", b"accept-encoding")
 LOOP_BYTES = 256 * 1024
 """The largest part of an answer that one step of the event loop encodes, cuts or sends."""
 
@@ -47,8 +50,11 @@ class Finished(ASGIResponse):
         status_code: int = 200,
         media_type: str = JSON,
         headers: Mapping[str, str] | None = None,
+        conditional: bool = False,
     ) -> None:
+        """`conditional` is whether a client that has the body already, by its ETag, gets a 304."""
         self.body = body
+        self.conditional = conditional
         self.status_code = status_code
         self.raw_headers = [
             (b"content-type", media_type.encode()),
@@ -63,16 +69,35 @@ class Finished(ASGIResponse):
         answer.raw_headers = [*self.raw_headers, (b"x-request-id", request_id.encode())]
         return answer
 
+    def unless(self, headers: Iterable[tuple[bytes, bytes]]) -> "Finished":
+        """The same answer, or a 304 when an If-None-Match header says that the client has it.
+
+        Entity tags are compared weakly (RFC 9110, 13.1.2).
+        """
+        known = b",".join(value for name, value in headers if name == b"if-none-match")
+        tags = {each.strip().removeprefix(b"W/") for each in known.split(b",")}
+        tag = dict(self.raw_headers)[b"etag"].removeprefix(b"W/")
+        if tag not in tags and b"*" not in tags:
+            return self
+        answer = copy(self)
+        answer.body, answer.status_code, answer.conditional = b"", 304, False
+        answer.raw_headers = [each for each in self.raw_headers if each[0] not in _OF_CONTENT]
+        return answer
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the head, then the whole body; other requests are served between its pieces."""
+        answer = self.unless(scope["headers"]) if self.conditional else self
+        body, headers = answer.body, answer.raw_headers
+        if len(body) >= COMPRESSED_FROM and accepts_gzip(scope["headers"]):
+            body = await compress(body)
+            kept = [header for header in headers if header[0] != b"content-length"]
+            length = (b"content-length", b"%d" % len(body))
+            headers = [*kept, length, (b"content-encoding", b"gzip"), _VARY]
         await send(
-            {
-                "type": "http.response.start",
-                "status": self.status_code,
-                "headers": self.raw_headers,
-            }
+            {"type": "http.response.start", "status": answer.status_code, "headers": headers}
         )
-        body = b"" if scope.get("method") == "HEAD" else self.body
+        if scope.get("method") == "HEAD":
+            body = b""
         if len(body) > LOOP_BYTES:
             async for piece in _pieces(body):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -95,8 +120,9 @@ class Large(Finished):
         *,
         media_type: str = JSON,
         headers: Mapping[str, str] | None = None,
+        conditional: bool = False,
     ) -> None:
-        super().__init__(body, media_type=media_type, headers=headers)
+        super().__init__(body, media_type=media_type, headers=headers, conditional=conditional)
         self._caller = caller
         self._streams = streams
 

@@ -22,7 +22,13 @@ from api.openapi.operations import (
     WRITE_ERRORS,
     Operation,
 )
-from api.openapi.parameters import PATH_PARAMETERS, REQUEST_HEADERS, parameters, shared
+from api.openapi.parameters import (
+    CONDITIONS_OF_READS,
+    PATH_PARAMETERS,
+    REQUEST_HEADERS,
+    parameters,
+    shared,
+)
 from api.openapi.responses import RESPONSE_HEADERS, error_name, error_response, responses
 from api.permissions import PUBLIC, Permission
 from api.policies import DEFAULT_RULES, combine
@@ -80,7 +86,7 @@ def document(app: Litestar) -> dict[str, Any]:
                 },
                 **{
                     name: {"name": name, "in": "header", "required": False, **about}
-                    for name, about in REQUEST_HEADERS.items()
+                    for name, about in (*REQUEST_HEADERS.items(), *CONDITIONS_OF_READS.items())
                 },
             },
             "headers": dict(RESPONSE_HEADERS),

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import msgspec
 
-from api.openapi.parameters import REQUEST_HEADERS
+from api.openapi.parameters import KNOWN_VERSION, REQUEST_HEADERS
 from api.responses import JSON
 from api.routes import audit
 
@@ -32,13 +32,15 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     about: str = ""
     answers: Mapping[int, str]
     """Status -> name of the component schema."""
+    conditional: bool = False
+    """Whether a 304 without a body may take the place of the answer."""
     errors: tuple[int, ...] = ()
     """Statuses with the error body, beside GUARD_ERRORS."""
     body: str | None = None
     """Name of the component schema of the request body."""
     body_types: tuple[str, ...] = (JSON,)
     takes: tuple[str, ...] = ()
-    """Names, in REQUEST_HEADERS, of the headers that the request may have."""
+    """Names, in REQUEST_HEADERS or CONDITIONS_OF_READS, of headers that the request may have."""
     headers: tuple[str, ...] = ()
     """Names, in RESPONSE_HEADERS, of the headers that every answer has."""
     media_type: str = JSON
@@ -46,14 +48,16 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the component schema of a line, where the answer may be had as NDJSON."""
 
 
-def _one(id: str, summary: str) -> Operation:
+def _one(id: str, summary: str, *, conditional: bool = False) -> Operation:
     """An operation that reads one entity."""
     return Operation(
         id=id,
         summary=summary,
         about=_LARGE_ABOUT,
         answers={200: "{Kind}"},
+        conditional=conditional,
         errors=_ONE_ERRORS,
+        takes=(KNOWN_VERSION,) if conditional else (),
         headers=_ENTITY_HEADERS,
     )
 
@@ -114,7 +118,7 @@ ENTITY_OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(
             "With what was deleted by the same request.",
             body="RestoreEntity",
         ),
-        ("get", "/{entity_id}"): _one("get{Kind}", "Get a {kind} by id"),
+        ("get", "/{entity_id}"): _one("get{Kind}", "Get a {kind} by id", conditional=True),
         ("get", "/name/{fqn}"): _one("get{Kind}ByName", "Get a {kind} by qualified name"),
         ("patch", "/{entity_id}"): _write(
             "patch{Kind}", "Patch a {kind}", _PATCH_ABOUT, "JsonPatch"

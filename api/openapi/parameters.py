@@ -39,6 +39,18 @@ REQUEST_HEADERS: Mapping[str, Schema] = MappingProxyType(
         },
     }
 )
+KNOWN_VERSION = "Known-Version"
+"""Name of the component for If-None-Match where it is a condition of a read."""
+CONDITIONS_OF_READS: Mapping[str, Schema] = MappingProxyType(
+    {
+        KNOWN_VERSION: {
+            "name": "If-None-Match",
+            "description": "ETags of versions that the client has: one that is current is not sent"
+            " again, and the answer is a 304.",
+            "schema": {"type": "string"},
+        }
+    }
+)
 PATH_PARAMETERS: Mapping[str, Schema] = MappingProxyType(
     {
         "entity_id": {"description": "Id of the entity.", "schema": UUID},

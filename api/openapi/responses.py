@@ -70,6 +70,11 @@ def responses(
                 **({NDJSON: {"schema": ref(operation.lines)}} if operation.lines else {}),
             },
         }
+    if operation.conditional:
+        responses["304"] = {
+            "description": HTTPStatus(304).phrase,
+            "headers": {header: _header(header) for header in operation.headers},
+        }
     return dict(sorted(responses.items()))
 
 

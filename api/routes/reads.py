@@ -87,20 +87,20 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         given = {"fields": fields, "include": include}
 
         def large() -> Finished:
-            body, headers = read(request.auth, given, None, **which)
-            return Large(body, caller, services.streams, headers=headers)
+            body, more = read(request.auth, given, None, **which)
+            return Large(body, caller, services.streams, **more)
 
         try:
-            body, headers = read(request.auth, given, LOOP_BYTES, **which)
-            return Finished(body, headers=headers)
+            body, more = read(request.auth, given, LOOP_BYTES, **which)
+            return Finished(body, **more)
         except EntityTooLarge:
             left = partial(has_left, request.receive)
             return await services.heavy_reads.run(caller, large, left)
 
     def read(
         access: Access, given: Mapping[str, Any], most_bytes: int | None, **which: str
-    ) -> tuple[bytes, dict[str, str]]:
-        """The body and the headers of an answer with one entity."""
+    ) -> tuple[bytes, dict[str, Any]]:
+        """The body of an answer with one entity, and the answer's headers and condition."""
         withheld = access.withheld(Action.VIEW, kind.name)
         fields = parse_fields(kind, given["fields"], withheld)
         include = given["include"]
@@ -109,7 +109,8 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
                 entities, kind, fields=fields, include=include, most_bytes=most_bytes, **which
             )
         body = entity.body if withheld is None else withheld.cut(entity.body)
-        return body, _headers(entity)
+        # Another entity may have had the name before, at the same version.
+        return body, {"headers": _headers(entity), "conditional": "entity_id" in which}
 
     def small_by_id(
         _: str, access: Access, named: str, given: Mapping[str, Any]
@@ -123,10 +124,10 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
     def small_one(access: Access, given: Mapping[str, Any], **which: str) -> Finished | None:
         try:
-            body, headers = read(access, given, LOOP_BYTES, **which)
+            body, more = read(access, given, LOOP_BYTES, **which)
         except EntityTooLarge:
             return None
-        return Finished(body, headers=headers)
+        return Finished(body, **more)
 
     def versions(request: AnyRequest, entity_id: str) -> Heavy:
         revisions = history.versions(stores.log, kind, id_in_path(entity_id))

@@ -22,7 +22,7 @@ class Exchange:
         self.reading = asyncio.Event()
         self.left = asyncio.Event()
         self._begun = asyncio.Event()
-        scope: Any = {"type": "http", "method": method}
+        scope: Any = {"type": "http", "method": method, "headers": []}
         self.task = asyncio.create_task(response(scope, self._receive, self._send))
 
     async def _receive(self) -> Any:

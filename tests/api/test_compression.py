@@ -1,0 +1,116 @@
+"""Large bodies are compressed for clients that accept it; known entities are not sent again."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from api.compression import COMPRESSED_FROM, accepts_gzip
+from tests.api.conftest import Client, running
+
+SMALL, LARGE, VERY_LARGE = 1_000, COMPRESSED_FROM, 900_000
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    with running(tmp_path_factory.mktemp("compression")) as client:
+        client.schema()
+        for name, size in (("small", SMALL), ("large", LARGE), ("very_large", VERY_LARGE)):
+            client.table(name, description=f"{name} " * (size // len(name)))
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("header", "accepted"),
+    [
+        ("gzip", True),
+        ("x-gzip", True),
+        ("GZIP;q=0.5", True),
+        ("br, gzip ;q=1.0", True),
+        ("deflate, *", True),
+        ("*;q=0.1", True),
+        ("gzip;q=0, *", False),
+        ("gzip;q=0.000", False),
+        ("*;q=0", False),
+        ("identity", False),
+        ("br, zstd", False),
+        ("", False),
+        ("gzipped", False),
+    ],
+)
+def test_accepted_encodings(header: str, accepted: bool) -> None:
+    assert accepts_gzip([(b"host", b"x"), (b"accept-encoding", header.encode())]) is accepted
+
+
+def test_without_the_header_nothing_is_compressed() -> None:
+    assert not accepts_gzip([(b"host", b"gzip")])
+
+
+@pytest.mark.parametrize("name", ["small", "large", "very_large"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_body_is_compressed_where_it_is_large(world: Client, name: str, method: str) -> None:
+    path = f"/v1/tables/name/service.database.schema.{name}"
+    given = {
+        encoding: world.request(method, path, headers={"Accept-Encoding": encoding})
+        for encoding in ("identity", "gzip")
+    }
+    plain, small = given["identity"], given["gzip"]
+
+    assert plain.content == small.content
+    assert "Content-Encoding" not in plain.headers
+    assert (small.headers.get("Content-Encoding") == "gzip") is (name != "small")
+    if name != "small":
+        assert small.headers["Vary"] == "accept-encoding"
+        length = int(plain.headers["Content-Length"])
+        assert int(small.headers["Content-Length"]) < length / 10
+    assert small.headers["ETag"] == plain.headers["ETag"]
+
+
+def test_page_with_large_entities_is_compressed(world: Client) -> None:
+    answers = [
+        world.request("GET", "/v1/tables?limit=2", headers={"Accept-Encoding": encoding})
+        for encoding in ("identity", "gzip", "gzip")
+    ]
+
+    assert len({answer.content for answer in answers}) == 1
+    assert [a.headers.get("Content-Encoding") for a in answers] == [None, "gzip", "gzip"]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("name", ["small", "large", "very_large"])
+def test_known_version_of_an_entity_is_304(world: Client, name: str, method: str) -> None:
+    table = world.get(f"/v1/tables/name/service.database.schema.{name}")
+    path = f"/v1/tables/{table['id']}"
+    whole = world.request(method, path)
+    tag = whole.headers["ETag"]
+
+    for known in (tag, tag.removeprefix("W/"), f'"x", {tag}', "*"):
+        answer = world.request(method, path, headers={"If-None-Match": known})
+        assert (answer.status_code, answer.content) == (304, b"")
+        assert answer.headers["ETag"] == tag
+        assert "Content-Type" not in answer.headers
+    other = world.request(method, path, headers={"If-None-Match": 'W/"7.0"'})
+    assert (other.status_code, other.content) == (200, whole.content)
+
+
+def test_changed_entity_is_sent_again(client: Client) -> None:
+    client.schema()
+    path = f"/v1/tables/{client.table()['id']}"
+    tag = client.request("GET", path).headers["ETag"]
+    patch = [{"op": "add", "path": "/description", "value": "new"}]
+    client.request("PATCH", path, json=patch)
+    answer = client.request("GET", path, headers={"If-None-Match": tag})
+
+    assert (answer.status_code, answer.json()["description"]) == (200, "new")
+
+
+def test_entity_by_name_is_always_sent(client: Client) -> None:
+    """A new entity may have the name of a purged one, and the same version."""
+    path = "/v1/glossaries/name/g"
+    made = client.create("glossaries", name="g", description="old")
+    tag = client.request("GET", path).headers["ETag"]
+    client.request("DELETE", f"/v1/glossaries/{made['id']}?hardDelete=true")
+    client.create("glossaries", name="g", description="new")
+    answer = client.request("GET", path, headers={"If-None-Match": tag})
+
+    assert (answer.status_code, answer.headers["ETag"]) == (200, tag)
+    assert answer.json()["description"] == "new"
