@@ -149,4 +149,4 @@ def test_change_of_the_file_counts_at_once(tmp_path: Path) -> None:
 def test_unknown_role_is_granted_nothing() -> None:
     access = combine(DEFAULT_RULES, ("Reader", "reader ", ""))
 
-    assert access == Access({}, {})
+    assert (access.allowed, access.hidden) == ({}, {})

@@ -1,0 +1,156 @@
+"""Reads that a connection answers itself: in order, within bounds, and as through a task."""
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.raw_server import Serving, answer, serving
+
+_LENGTH = re.compile(rb"content-length: (\d+)\r\n")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    with serving(tmp_path_factory.mktemp("direct")) as started:
+        for number in range(30):
+            name = f"g{number:02}"
+            head = started.head("POST", "/v1/glossaries", Content_Length=len(body(name)))
+            assert started.ask(head + body(name))[0] == 201
+        yield started
+
+
+def body(name: str) -> bytes:
+    return b'{"name":"%b","description":"%b"}' % (name.encode(), name.encode() * 100)
+
+
+def answers(connection: socket.socket, count: int) -> list[tuple[bytes, bytes]]:
+    """Status line and body of so many answers, which come one after the other."""
+    received, taken = b"", []
+    while len(taken) < count:
+        head, separator, rest = received.partition(b"\r\n\r\n")
+        length = int(_LENGTH.search(head + b"\r\n")[1]) if separator else 0  # type: ignore[index]
+        if separator and len(rest) >= length:
+            taken.append((head.partition(b"\r\n")[0], rest[:length]))
+            received = rest[length:]
+        else:
+            part = connection.recv(65_536)
+            assert part, received
+            received += part
+    assert received == b""
+    return taken
+
+
+def test_requests_that_come_together_are_answered_in_order(server: Serving) -> None:
+    paths = [f"/v1/glossaries/name/g{number:02}" for number in range(12)]
+    requests = [server.head("GET", path) for path in paths]
+    requests[3:3] = [server.head("GET", "/v1/glossaries?limit=500")]
+    requests[7:7] = [server.head("GET", "/v1/nothing")]
+    apart = [server.ask(request)[2] for request in requests]
+    with server.connect() as connection:
+        connection.sendall(b"".join(requests))
+        together = answers(connection, len(requests))
+
+    assert [status[9:12] for status, _ in together].count(b"404") == 1
+    for (_, got), alone in zip(together, apart, strict=True):
+        if b"requestId" not in got:
+            assert json.loads(got) == alone
+
+
+def test_kept_connection_is_answered_again_and_again(server: Serving) -> None:
+    request = server.head("GET", "/v1/glossaries?limit=3")
+    with server.connect() as connection:
+        texts = set()
+        for _ in range(200):
+            connection.sendall(request)
+            texts.add(answers(connection, 1)[0])
+
+    assert len(texts) == 1
+
+
+def test_request_may_come_byte_by_byte(server: Serving) -> None:
+    request = server.head("GET", "/v1/glossaries?limit=1")
+    with server.connect() as connection:
+        for place in range(len(request)):
+            connection.sendall(request[place : place + 1])
+        status, _, page = answer(connection)
+
+    assert (status, len(page["data"])) == (200, 1)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        {"Connection": "close"},
+        {"Content_Length": "0"},
+        {"Transfer_Encoding": "chunked"},
+        {"Expect": "100-continue"},
+        {"Upgrade": "websocket", "Connection": "upgrade"},
+    ],
+)
+def test_request_of_another_form_is_answered_too(server: Serving, head: dict[str, str]) -> None:
+    request = server.head("GET", "/v1/glossaries?limit=1", **head)
+    if "Transfer_Encoding" in head:
+        request += b"0\r\n\r\n"
+    plain = server.ask(server.head("GET", "/v1/glossaries?limit=1"))
+    status, _, page = server.ask(request)
+
+    assert (status, page) == (200, plain[2])
+
+
+def test_old_version_of_http_ends_the_connection(server: Serving) -> None:
+    request = server.head("GET", "/v1/glossaries?limit=1").replace(b"HTTP/1.1", b"HTTP/1.0")
+    with server.connect() as connection:
+        connection.sendall(request)
+        status, headers, page = answer(connection)
+        assert connection.recv(1) == b""
+
+    assert (status, headers["connection"], len(page["data"])) == (200, "close", 1)
+
+
+def test_head_and_headers_are_those_of_a_task(server: Serving) -> None:
+    path = "/v1/glossaries/name/g00"
+    _, direct, _ = server.ask(server.head("GET", path))
+    _, tasked, _ = server.ask(server.head("GET", path, Content_Length=0))
+
+    assert direct.keys() == tasked.keys()
+    different = {"date", "x-request-id"}
+    assert {k: v for k, v in direct.items() if k not in different} == {
+        k: v for k, v in tasked.items() if k not in different
+    }
+
+
+def test_client_that_does_not_read_is_not_answered_without_end(server: Serving) -> None:
+    """What waits for a client is bounded: later requests are not read until it reads on."""
+    request = server.head("GET", "/v1/glossaries?limit=30")
+    before = server.memory()
+    sent = 0
+    with server.connect() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        connection.settimeout(0.5)
+        try:
+            while sent < 64_000_000:
+                sent += connection.send(request * 100)
+        except (TimeoutError, ConnectionResetError, BrokenPipeError):
+            pass
+        grown = server.memory() - before
+
+    assert sent < 64_000_000
+    assert grown < 32_000_000
+    assert server.served() < 5
+
+
+def test_access_log_has_a_line_for_each_direct_read(tmp_path: Path) -> None:
+    with serving(tmp_path, CATALOG_ACCESS_LOG="true") as started:
+        for _ in range(5):
+            assert started.ask(started.head("GET", "/v1/users?limit=7"))[0] == 200
+        started.process.terminate()
+        started.process.wait(20)
+        lines = [line for line in started.lines() if line.get("route") == "/v1/users"]
+
+    assert [line["status"] for line in lines] == [200] * 5
+    assert len({line["request_id"] for line in lines}) == 5
+    assert all(line["caller"] and line["bytes"] > 0 for line in lines)
