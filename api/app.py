@@ -49,11 +49,12 @@ def create_app(services: Services, verifier: TokenVerifier, writer: LogWriter) -
         for kind in KINDS.values()
         for handler in (*read_routes(kind, services), *write_routes(kind, services))
     ]
+    searches = search_routes(services)
     app = Application(
         # Whole paths, no Router: it would copy every handler, a fifth of the time to start.
         route_handlers=[
             *entities,
-            *search_routes(services),
+            *searches,
             *audit_routes(services),
             *system_routes(services, metrics, verifier),
             *docs_routes(),
@@ -64,6 +65,6 @@ def create_app(services: Services, verifier: TokenVerifier, writer: LogWriter) -
         openapi_config=None,  # or Litestar would serve pages of its own; see api.openapi
         logging_config=None,
     )
-    reads = DirectReads(entities, guard, services.answers)
+    reads = DirectReads([*entities, *searches], guard, services.answers)
     app.edge = Edge(metrics, AccessLog(writer, wanted=settings.access_log), reads.answer)
     return app

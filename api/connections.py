@@ -201,7 +201,6 @@ class BoundedProtocol(HttpToolsProtocol):
         if (
             not self._may_answer
             or not self.url.startswith(b"/")
-            or any(special in self.url for special in b"%#")
             or self.parser.get_method() != b"GET"
             or self.parser.get_http_version() != "1.1"
             or not self.parser.should_keep_alive()
@@ -210,8 +209,10 @@ class BoundedProtocol(HttpToolsProtocol):
             or any(name in _BODY_HEADERS for name, _ in self.headers)
         ):
             return False
-        self._may_answer = False
         path, _, query = self.url.partition(b"?")
+        if b"%" in path or b"#" in self.url:
+            return False
+        self._may_answer = False
         scope: Any = self.scope
         scope["method"], scope["path"] = "GET", path.decode("ascii")
         scope["raw_path"], scope["query_string"] = path, query

@@ -20,7 +20,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from api.access import Guard
 from api.compression import COMPRESSED_FROM
-from api.remembered_answers import RememberedAnswers
+from api.remembered_answers import RememberedAnswers, key_of
 from api.responses import Finished
 from api.routes.signatures import DirectRead
 
@@ -93,7 +93,7 @@ class DirectReads:
             return None
         scope["path_template"] = target.template
         access = scope["auth"]
-        key = path, scope["query_string"], access
+        key = key_of(scope)
         try:
             revision = target.direct.revision()
             answer = self._answers.get(key, revision)

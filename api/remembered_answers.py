@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Hashable
+from typing import Any
 
 from api.responses import Finished
 
@@ -9,6 +10,11 @@ MOST_BYTES, LONGEST = 16 * 1024 * 1024, 64 * 1024
 """Bytes of bodies that are remembered together, and of the longest single one."""
 _OVERHEAD = 1_024
 """Bytes that a remembered answer takes beside its body: key, headers and places in tables."""
+
+
+def key_of(scope: Any) -> Hashable:
+    """What an answer to a GET depends on, beside the read models; the caller is in the scope."""
+    return scope["path"], scope["query_string"], scope["auth"]
 
 
 class RememberedAnswers:

@@ -116,7 +116,7 @@ def sources(stores: Stores) -> ReadSources:
 
 def _found(engine: SearchEngine, read_sources: ReadSources, text: str) -> tuple[Key, ...]:
     answer: Any = msgspec.json.decode(
-        search(SearchRequest(q=text, size=DEPTH), engine, read_sources)
+        search(SearchRequest(q=text, size=DEPTH), engine, read_sources).body
     )
     shown = [hit["_source"] for hit in answer["hits"]["hits"]]
     return tuple((source["entityType"], source["fullyQualifiedName"]) for source in shown)

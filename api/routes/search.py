@@ -1,5 +1,6 @@
 """Full-text search over the kinds that the caller may search."""
 
+from collections.abc import Hashable
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -10,13 +11,14 @@ from litestar.params import QueryParameter
 from api.bodies import has_left
 from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
-from api.responses import Large
+from api.remembered_answers import key_of
+from api.responses import Finished, Large
 from api.routes.signatures import REQUEST, Parameters, route
 from api.services import Services
 from domain.errors import InvalidInput
 from domain.registry import KINDS
 from projections.search.documents import SORTABLE
-from projections.search.queries import SearchRequest, index_names, search
+from projections.search.queries import SearchAnswer, SearchRequest, index_names, search
 
 _INDEXES = ", ".join(sorted(kind.index for kind in KINDS.values()))
 
@@ -51,7 +53,7 @@ def search_routes(services: Services) -> list[HTTPRouteHandler]:
         _check_index(values["index"], visible)
         sought = SearchRequest(**values)
 
-        def work() -> bytes:
+        def work() -> SearchAnswer:
             with stores.engine.use() as engine, stores.entities.use() as entities:
                 return search(
                     sought,
@@ -63,9 +65,30 @@ def search_routes(services: Services) -> list[HTTPRouteHandler]:
 
         caller: str = request.user.name
         left = partial(has_left, request.receive)
-        return Large(await services.searches.run(caller, work, left), caller, services.streams)
+        # Read before the search: a commit meanwhile makes the answer newer, never older.
+        present = revision()
+        answer = await services.searches.run(caller, work, left)
+        if answer.complete:
+            services.answers.keep(key_of(request.scope), present, Finished(answer.body))
+        return Large(answer.body, caller, services.streams)
 
-    return [route("GET", "/v1/search/query", Permission(Action.SEARCH), query, _parameters())]
+    def revision() -> Hashable:
+        return stores.engine.revision(), stores.entities.revision()
+
+    def remembered_only(*_: object) -> None:
+        """A search is no work for the event loop: its route does it in a thread."""
+
+    direct = remembered_only, revision
+    return [
+        route(
+            "GET",
+            "/v1/search/query",
+            Permission(Action.SEARCH),
+            query,
+            _parameters(),
+            direct=direct,
+        )
+    ]
 
 
 def _check_index(index: str, visible: frozenset[str]) -> None:

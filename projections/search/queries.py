@@ -62,6 +62,16 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     search_after: tuple[SortValue, ...] | None = None
 
 
+class SearchAnswer(msgspec.Struct, frozen=True):
+    """The response of a search."""
+
+    body: bytes
+    """JSON."""
+    complete: bool
+    """Whether the search had the time that it took: only then does the same search find the same
+    again, for as long as nothing is committed."""
+
+
 def search(
     request: SearchRequest,
     engine: SearchEngine,
@@ -69,7 +79,7 @@ def search(
     visible_kinds: Iterable[str] | None = None,
     withheld: Mapping[str, Withheld] = MappingProxyType({}),
     clock: Callable[[], float] = time.perf_counter,
-) -> bytes:
+) -> SearchAnswer:
     """The response of the specification; a hit whose entity is gone meanwhile is left out.
 
     `visible_kinds` are the kinds that the caller may see, None for all; `withheld` has the fields
@@ -90,7 +100,7 @@ def search(
             "hits": hits,
         },
     }
-    return msgspec.json.encode(response)
+    return SearchAnswer(msgspec.json.encode(response), complete=not page.timed_out)
 
 
 def index_names() -> dict[str, str]:

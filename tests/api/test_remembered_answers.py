@@ -4,8 +4,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
+
 from api.remembered_answers import LONGEST, MOST_BYTES, RememberedAnswers
 from api.responses import Finished
+from projections.search.queries import SearchAnswer
 from tests.api.conftest import Client, running, token
 
 POLICIES = """
@@ -128,3 +131,44 @@ def test_callers_with_other_rights_do_not_share_answers(tmp_path: Path) -> None:
         texts = [get(client, "/v1/tables", role).text for role in ("admin", "reader") * 3]
 
     assert ["secret" in text for text in texts] == [True, False] * 3
+
+
+def test_search_is_remembered_until_something_is_written(client: Client) -> None:
+    client.schema()
+    client.table("orders")
+    client.search_until(lambda answer: answer["hits"]["total"]["value"] == 1, q="orders")
+    path = "/v1/search/query?q=orders"
+    get(client, path)
+    app: Any = client.http.app
+    headers = [(b"host", b"x"), (b"authorization", f"Bearer {TOKENS['admin']}".encode())]
+
+    def direct() -> Any:
+        scope = {
+            "method": "GET",
+            "path": "/v1/search/query",
+            "raw_path": b"/v1/search/query",
+            "query_string": b"q=orders",
+            "headers": headers,
+            "state": {},
+        }
+        return app.edge.answer(scope)
+
+    assert direct()[0].body == get(client, path).content
+    client.table("orders_2")
+    client.search_until(lambda answer: answer["hits"]["total"]["value"] == 2, q="orders*")
+    assert direct() is None
+    assert get(client, path).json()["hits"]["total"]["value"] == 2
+
+
+def test_search_that_ran_out_of_time_is_not_remembered(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.schema()
+    client.table("orders")
+    client.search_until(lambda answer: answer["hits"]["total"]["value"] == 1, q="orders")
+    cut = SearchAnswer(b'{"timed_out":true}', complete=False)
+    with monkeypatch.context() as patched:
+        patched.setattr("api.routes.search.search", lambda *_: cut)
+        assert get(client, "/v1/search/query?q=orders*").json() == {"timed_out": True}
+
+    assert get(client, "/v1/search/query?q=orders*").json()["timed_out"] is False

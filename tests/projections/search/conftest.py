@@ -72,7 +72,7 @@ class Catalog:
     def respond(self, q: str = "", **parameters: Any) -> Any:
         """The decoded response of a search."""
         request = SearchRequest(q=q, **parameters)
-        return json.loads(search(request, self.engine, self.read_sources))
+        return json.loads(search(request, self.engine, self.read_sources).body)
 
     def names(self, q: str = "", **parameters: Any) -> list[str]:
         """The names of the hits, in order."""

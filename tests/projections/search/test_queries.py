@@ -58,7 +58,7 @@ def test_visible_kinds_limit_what_is_found(shop):
     request = SearchRequest(q="")
 
     def total(kinds):
-        found = json.loads(search(request, shop.engine, shop.read_sources, kinds))
+        found = json.loads(search(request, shop.engine, shop.read_sources, kinds).body)
         return found["hits"]["total"]["value"]
 
     assert total({"topic"}) == 1
@@ -148,7 +148,7 @@ def test_get_hierarchy_hides_kinds_that_the_caller_may_not_see(small_catalog, en
     small_catalog.add(service, database, schema, entity("t", databaseSchema=_ref(schema)))
     request = SearchRequest(q="name:t", get_hierarchy=True)
     visible = {"table", "databaseService", "databaseSchema"}
-    found = search(request, small_catalog.engine, small_catalog.read_sources, visible)
+    found = search(request, small_catalog.engine, small_catalog.read_sources, visible).body
     (hit,) = json.loads(found)["hits"]["hits"]
     assert [step["type"] for step in hit["hierarchy"]] == ["databaseService", "databaseSchema"]
 
@@ -417,6 +417,6 @@ def test_documents_of_an_answer_are_bounded(shop):
 
     with pytest.raises(InvalidInput, match="5 hits have more than 64 MB: ask for fewer with size"):
         search(SearchRequest(q=""), shop.engine, read_large)
-    body = search(SearchRequest(q="", fetch_source=False), shop.engine, read_large)
+    body = search(SearchRequest(q="", fetch_source=False), shop.engine, read_large).body
     assert len(json.loads(body)["hits"]["hits"]) == 5
     assert held["documents"] == 4  # the fourth is the one that goes beyond
