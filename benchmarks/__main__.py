@@ -17,6 +17,7 @@ from benchmarks import (
     replay,
     search,
     search_live,
+    single_reads,
     stream,
     verify,
 )
@@ -25,6 +26,7 @@ from benchmarks.workspace import Workspace
 
 BENCHMARKS: Mapping[str, Callable[[Workspace, bool], list[Figure]]] = {
     "list": list_pages.measure,
+    "reads": single_reads.measure,
     "hostile": hostile.measure,
     "access": access.measure,
     "stream": stream.measure,

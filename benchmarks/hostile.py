@@ -47,7 +47,7 @@ def figures_of(workspace: Workspace, duration: int, count: int) -> list[Figure]:
     stores.close()
     command = [sys.executable, "-m", "api.commands", "serve", "--port=0", f"--data={directory}"]
     with running(directory, command, role="admin") as server:
-        quiet = load(server, _LIST, _QUIET_SECONDS)
+        quiet = load(server, [_LIST], _QUIET_SECONDS)
         answers: Counter[int] = Counter()
         taken: list[float] = []
         memory: list[float] = []

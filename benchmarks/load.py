@@ -6,8 +6,10 @@ import math
 import re
 import shutil
 import subprocess
+import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 
@@ -28,18 +30,36 @@ class Load(msgspec.Struct, frozen=True):
     p99: float
 
 
-def load(server: Server, path: str, duration: int) -> Load:
-    """Ask for a path for some seconds; every answer must be a 200."""
+def load(server: Server, paths: Sequence[str], duration: int) -> Load:
+    """Ask for the paths, one after the other and again, for some seconds; all must be a 200."""
     if shutil.which("wrk"):
-        return _wrk(server, path, duration)
-    return asyncio.run(_own(server, path, duration))
+        return _wrk(server, paths, duration)
+    return asyncio.run(_own(server, paths, duration))
 
 
-def _wrk(server: Server, path: str, duration: int) -> Load:
+_SCRIPT = """
+local paths, place = {}, 0
+for line in io.lines("%s") do paths[#paths + 1] = line end
+request = function()
+  place = place %% #paths + 1
+  return wrk.format("GET", paths[place])
+end
+"""
+
+
+def _wrk(server: Server, paths: Sequence[str], duration: int) -> Load:
     command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{duration}s", "--latency"]
     command += ["-H", f"Authorization: Bearer {server.token}"]
-    command.append(f"http://{server.host}:{server.port}{path}")
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    address = f"http://{server.host}:{server.port}"
+    with tempfile.TemporaryDirectory() as directory:
+        if len(paths) > 1:
+            listed, script = Path(directory) / "paths", Path(directory) / "paths.lua"
+            listed.write_text("\n".join(paths))
+            script.write_text(_SCRIPT % listed)
+            command += ["-s", str(script), address]
+        else:
+            command.append(address + paths[0])
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "Non-2xx" not in said, said
     assert "Socket errors" not in said, said
     rate = re.search(r"Requests/sec: +([\d.]+)", said)
@@ -53,10 +73,10 @@ def _percentile(said: str, percent: int) -> float:
     return float(found[1]) * _UNITS[found[2]]
 
 
-async def _own(server: Server, path: str, duration: int) -> Load:
+async def _own(server: Server, paths: Sequence[str], duration: int) -> Load:
     until = time.perf_counter() + duration
-    paths = itertools.repeat(path)
-    clients = [client(server, paths, until) for _ in range(CONNECTIONS)]
+    endless = itertools.cycle(paths)
+    clients = [client(server, endless, until) for _ in range(CONNECTIONS)]
     taken = sorted(each for client in await asyncio.gather(*clients) for each in client)
     at = [math.ceil(share * len(taken)) - 1 for share in (0.5, 0.99)]
     return Load(len(taken) / duration, *(taken[place] * 1e3 for place in at))

@@ -17,8 +17,6 @@ import msgspec
 from api.tokens.issuers import Issuer
 from api.tokens.minting import mint
 
-CONSTANT = "/benchmark/constant"
-"""Path of the constant that the benchmarks' server has beside the product's routes."""
 _ADDRESS = re.compile(rb"http://([\d.]+):(\d+)")
 _PATIENCE = 60.0
 

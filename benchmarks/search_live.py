@@ -53,9 +53,9 @@ def figures_of(workspace: Workspace, count: int, writes: int, duration: int) -> 
         while not answers(f"http://{server.host}:{server.port}/readyz"):
             assert time.monotonic() < deadline, "the server does not become ready"
             time.sleep(0.05)
-        quiet = load(server, _LIST, duration)
+        quiet = load(server, [_LIST], duration)
         with _slow_searches(server):
-            beside = load(server, _LIST, duration)
+            beside = load(server, [_LIST], duration)
         with _writing(server) as written:
             times = asyncio.run(_clients(server, paths, duration))
     return [

@@ -1,42 +1,18 @@
-"""The product's server with one route more: an authenticated constant, as large as a page.
+"""The product's server, whose log is projected into the sorted read model only.
 
-Its log is projected into the sorted read model only, as the figures are not about search.
+The figures that it is for are not about search.
 """
 
 import sys
 from pathlib import Path
 
-from litestar.response.base import ASGIResponse
-
-from api import app, server
-from api.log_writer import LogWriter, open_log_writer
-from api.permissions import Action, Permission
-from api.responses import JSON
-from api.routes.signatures import route
-from api.services import Services
+from api import server
+from api.log_writer import open_log_writer
 from api.settings import Settings, read_settings
 from api.termination import Termination
-from api.tokens.verifier import TokenVerifier, open_verifier
-from benchmarks.running import CONSTANT
-from domain.registry import KINDS
-from projections.entities.list_pages import list_page
-from projections.entities.port import ListRequest
+from api.tokens.verifier import open_verifier
 from projections.feeding.daemon import Daemon
 from projections.stores import Stores
-
-
-def create_app(services: Services, verifier: TokenVerifier, writer: LogWriter) -> app.Application:
-    """The application with the constant: the bytes of the first page of contracts."""
-    kind = KINDS["dataContract"]
-    with services.stores.entities.use() as entities:
-        body = b"".join(list_page(entities, ListRequest(kind=kind, limit=10)))
-
-    def constant() -> ASGIResponse:
-        return ASGIResponse(body=body, media_type=JSON)
-
-    made = app.create_app(services, verifier, writer)
-    made.register(route("GET", CONSTANT, Permission(Action.LIST, kind.name), constant, {}))
-    return made
 
 
 def make_daemon(stores: Stores, settings: Settings) -> Daemon:
@@ -47,7 +23,6 @@ def make_daemon(stores: Stores, settings: Settings) -> Daemon:
 
 def main(directory: Path) -> None:
     """Serve until stopped; the address is the last word of the first line of output."""
-    server.create_app = create_app  # type: ignore[attr-defined]
     server.make_daemon = make_daemon
     settings = read_settings(port=0, data=str(directory))
     listener = server.bind(settings.host, settings.port)
