@@ -3,7 +3,6 @@
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import blake2b
-from uuid import UUID
 
 import msgspec
 
@@ -45,8 +44,9 @@ def decode(text: str, listing: str, *, backward: bool) -> Place:
     try:
         if len(text) > _MAX_CHARACTERS:
             raise ValueError("too long")
-        raw = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
-        if urlsafe_b64encode(raw).decode().rstrip("=") != text.rstrip("="):
+        given = text.encode("ascii").rstrip(b"=")
+        raw = urlsafe_b64decode(given + b"=" * (-len(given) % 4))
+        if urlsafe_b64encode(raw).rstrip(b"=") != given:
             raise ValueError("not canonical")
         digest, body = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
         if len(raw) < _HEAD_BYTES or digest != _digest(body, listing):
@@ -61,8 +61,9 @@ def decode(text: str, listing: str, *, backward: bool) -> Place:
     if bool(flags & _BACKWARD) != backward:
         given_as = "before" if flags & _BACKWARD else "after"
         raise InvalidInput(f"{parameter} holds a cursor that goes into {given_as}")
-    place_id = str(UUID(bytes=body[1 : 1 + _ID_BYTES]))
-    return Place(name, place_id, bool(flags & _INCLUSIVE))
+    digits = body[1 : 1 + _ID_BYTES].hex()
+    parts = digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]
+    return Place(name, "-".join(parts), bool(flags & _INCLUSIVE))
 
 
 def _digest(body: bytes, listing: str) -> bytes:
