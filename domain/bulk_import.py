@@ -5,12 +5,12 @@ A line is one entity, parents before children:
 PUT. An `id` is kept when the entity is new. What the log has already stores no event.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 
 import msgspec
 
-from domain import json_input, payloads
+from domain import payloads
 from domain.commands import ChangeEntity
 from domain.entity import Entity, decide
 from domain.errors import (
@@ -19,14 +19,13 @@ from domain.errors import (
     ConcurrentChange,
     InvalidInput,
     StoreUnavailable,
-    shown,
 )
 from domain.event_store.port import EventStore, RecordedEvent
 from domain.events import EntityCreated, EntityRestored, Event
 from domain.hierarchy import expectations
-from domain.ids import new_id, parse_id
+from domain.ids import new_id
+from domain.import_lines import ImportLine, ReadAhead, read_line
 from domain.import_lookups import ImportNames, StatesAhead
-from domain.kinds import EntityKind
 from domain.planning import record
 from domain.registry import KINDS
 from domain.write_context import WriteContext
@@ -95,13 +94,14 @@ class BulkImport:
         self._make_id = make_id
         self._names = ImportNames(store)
 
-    def load(self, lines: list[NumberedLine]) -> Batch:
+    def load(self, lines: list[NumberedLine], ahead: Sequence[ReadAhead] = ()) -> Batch:
         """Import the lines in one transaction; when another writer interferes, one by one.
 
-        Raises ImportStopped when the log cannot be read or written now.
+        `ahead` has the lines as they were read elsewhere, if they were. Raises ImportStopped when
+        the log cannot be read or written now.
         """
         try:
-            return self._load(lines)
+            return self._load(lines, ahead)
         except StoreUnavailable as error:
             raise ImportStopped(error.message, Batch(), lines[0][0] - 1) from error
         except (ConcurrentChange, AlreadyExists) as error:
@@ -116,24 +116,24 @@ class BulkImport:
                 raise ImportStopped(stopped.message, whole, stopped.upto) from stopped
         return whole
 
-    def _load(self, lines: list[NumberedLine]) -> Batch:
+    def _load(self, lines: list[NumberedLine], ahead: Sequence[ReadAhead]) -> Batch:
         batch = Batch(lines=len(lines))
         touched: dict[str, Entity] = {}
         recorded: list[RecordedEvent] = []
         changes: list[tuple[list[Event], Entity]] = []
-        entities: list[tuple[int, _ImportedEntity]] = []
-        for number, line in lines:
+        entities: list[tuple[int, ImportLine]] = []
+        for (number, line), read in zip_longest(lines, ahead):
             try:
-                entities.append((number, _read(line)))
+                entities.append((number, _good(read) if read is not None else read_line(line)))
             except InvalidInput as error:
                 batch.bad.append(BadLine(number, error.message))
-        named = [(kind.name, fqn) for _, (kind, _, fqn, _) in entities if fqn is not None]
-        ids = [made for _, (_, made, _, _) in entities if made is not None]
+        named = [(line.kind, line.draft.fqn) for _, line in entities if line.draft.fqn is not None]
+        ids = [line.id for _, line in entities if line.id is not None]
         held = self._names.foresee(named, ids)
-        ahead = StatesAhead(self._store, (claim.id for claim in held))
+        states = StatesAhead(self._store, (claim.id for claim in held))
         for number, entity in entities:
             try:
-                state, entity_id, decided = self._decide(entity, touched, ahead, batch)
+                state, entity_id, decided = self._decide(entity, touched, states, batch)
             except StoreUnavailable:
                 raise
             except CatalogError as error:
@@ -154,24 +154,20 @@ class BulkImport:
         return batch
 
     def _decide(
-        self, line: "_ImportedEntity", touched: dict[str, Entity], ahead: StatesAhead, batch: Batch
+        self, line: ImportLine, touched: dict[str, Entity], states: StatesAhead, batch: Batch
     ) -> tuple[Entity | None, str, list[Event]]:
         """The state before a line, the id of its entity, and the events; counts what it does.
 
         `touched` are the entities that this batch has changed already.
         """
-        kind, entity_id, fqn, values = line
-        payload = payloads.read(
+        kind, entity_id = KINDS[line.kind], line.id
+        payload = payloads.resolve(
             kind,
-            values,
+            line.draft,
             self._names,
             self._names.body,
-            lambda made: self._state(kind.name, made, touched, ahead),
+            lambda fqn: self._state(kind.name, fqn, touched, states),
         )
-        if fqn not in (None, payload.fqn):
-            raise InvalidInput(
-                f"fullyQualifiedName is {shown(fqn)}, but name and parent make it {payload.fqn!r}"
-            )
         state = payload.state
         if state is None:
             if entity_id is None:
@@ -196,42 +192,34 @@ class BulkImport:
         return state, entity_id, decided
 
     def _state(
-        self, kind: str, fqn: str, touched: dict[str, Entity], ahead: StatesAhead
+        self, kind: str, fqn: str, touched: dict[str, Entity], states: StatesAhead
     ) -> Entity | None:
         claim = self._names.claim(kind, fqn)
         if claim is None:
             return None
-        state = touched.get(claim.id) or ahead.get(claim.id)
+        state = touched.get(claim.id) or states.get(claim.id)
         assert state is not None
         return None if state.purged else state
 
 
-_ImportedEntity = tuple[EntityKind, str | None, str | None, dict[str, Any]]
-"""Kind, id, qualified name and body of the entity that a line describes."""
+def _good(read: ImportLine | str) -> ImportLine:
+    """A line that was read elsewhere; raises InvalidInput when it was found to be bad."""
+    if isinstance(read, str):
+        raise InvalidInput(read)
+    return read
 
 
-def _read(line: bytes) -> _ImportedEntity:
-    """Kind, id, qualified name and body of a line; raises InvalidInput."""
-    values = json_input.decode(line, dict[str, Any], "the line")
-    name = values.pop("entityType", None)
-    if not isinstance(name, str) or name not in KINDS:
-        raise InvalidInput(f"entityType must be one of {', '.join(KINDS)}, got {shown(name)}")
-    entity_id, fqn = values.pop("id", None), values.pop("fullyQualifiedName", None)
-    for key, value in (("id", entity_id), ("fullyQualifiedName", fqn)):
-        if value is not None and not isinstance(value, str):
-            raise InvalidInput(f"{key} must be a string, got {shown(value)}")
-    return KINDS[name], parse_id(entity_id, "id") if entity_id else None, fqn, values
-
-
-def batches(lines: Iterable[bytes], size: int = BATCH_LINES) -> Iterator[list[NumberedLine]]:
-    """Numbered, non-blank lines in groups that end at `size` lines or at BATCH_BYTES."""
+def batches(
+    lines: Iterable[bytes], size: int = BATCH_LINES, max_bytes: int = BATCH_BYTES
+) -> Iterator[list[NumberedLine]]:
+    """Numbered, non-blank lines in groups that end at `size` lines or at `max_bytes`."""
     group: list[NumberedLine] = []
     held = 0
     for number, line in enumerate(lines, start=1):
         if line.strip():
             group.append((number, line))
             held += len(line)
-        if len(group) == size or held >= BATCH_BYTES:
+        if len(group) == size or held >= max_bytes:
             yield group
             group, held = [], 0
     if group:

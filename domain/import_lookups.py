@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from domain import history
-from domain.bodies.base import EntityBody
+from domain.drafts import Draft
 from domain.entity import Entity
 from domain.event_store.claims import claim_of
 from domain.event_store.port import Claim, EventStore, StreamSpan
@@ -55,7 +55,7 @@ class ImportNames:
             return True
         return entity_id not in self._free and any(self._store.stream(entity_id, upto=1))
 
-    def look_ahead(self, kind: EntityKind, body: EntityBody) -> None:
+    def look_ahead(self, kind: EntityKind, draft: Draft) -> None:
         """Nothing: what the lines refer to is mostly remembered, and `foresee` reads the rest."""
 
     def claim(self, kind: str, fqn: str) -> Claim | None:

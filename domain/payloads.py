@@ -6,23 +6,24 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from domain import commands, names
-from domain.bodies.base import EntityBody
-from domain.bodies.components import Reference
-from domain.entity import STATUS, Entity
-from domain.errors import InvalidInput
+from domain import commands, drafts, names
+from domain.bodies.components import Ref, Reference
+from domain.drafts import Draft
+from domain.entity import Entity, encode
+from domain.errors import InvalidInput, shown
 from domain.event_store.port import Claim
 from domain.events import Body
 from domain.kinds import EntityKind
-from domain.openmetadata.request_aliases import REQUEST_ALIASES, unalias
-from domain.payload_bounds import check_bounds, check_entity_bytes
-from domain.references import ClaimLookup, check_tags, find, reference_to, resolve
+from domain.payload_bounds import check_entity_bytes
+from domain.references import (
+    ClaimLookup,
+    check_tags,
+    find,
+    reference_to,
+    resolve_nested,
+    resolve_references,
+)
 from domain.write_context import WriteContext
-
-_EMPTY = frozenset((b"null", b"[]", b"{}"))
-_LONGEST_EMPTY = 4
-_decode = msgspec.json.Decoder(dict[str, Raw]).decode
-
 
 ParentBodies = Callable[[str], Body]
 """The body of an entity by id."""
@@ -73,115 +74,107 @@ def read(
 ) -> Payload:
     """Check a decoded request body against its kind and resolve what it refers to.
 
-    References and tags which the entity of `holder` has already are not looked up again. Where
-    only the keys in `changed` may differ from what that entity has, the others count for the
-    bounds and are left out of the payload, but for those that the kind needs.
+    Where only the keys in `changed` may differ from what the entity of `holder` has, the others
+    count for the bounds and are left out of the payload, but for those that the kind needs.
     Raises InvalidInput or NotFound naming the key, and EntityOverLimit.
     """
-    values = unalias(dict(values))
-    check_bounds(values)
-    if changed is not None:
-        wanted = kind.needed.union(REQUEST_ALIASES.get(key, key) for key in changed)
-        values = {key: value for key, value in values.items() if key in wanted}
-    struct = _convert(kind, values)
-    names.check_name(struct.name)
-    claims.look_ahead(kind, struct)
-    parent = _parent(kind, struct, claims)
-    fqn = names.child(parent.fqn if parent else None, kind.name_prefix + struct.name)
+    return resolve(kind, drafts.draft(kind, values, changed), claims, parent_bodies, holder)
+
+
+def resolve(
+    kind: EntityKind,
+    draft: Draft,
+    claims: ClaimLookup,
+    parent_bodies: ParentBodies,
+    holder: Holder,
+) -> Payload:
+    """Resolve what a draft refers to; only this part of reading a payload needs the log.
+
+    References and tags which the entity of `holder` has already are not looked up again. Raises
+    what `read` raises.
+    """
+    claims.look_ahead(kind, draft)
+    parent = _parent(kind, draft, claims)
+    fqn = names.child(parent.fqn if parent else None, kind.name_prefix + draft.name)
+    if draft.fqn not in (None, fqn):
+        raise InvalidInput(
+            f"fullyQualifiedName is {shown(draft.fqn)}, but name and parent make it {fqn!r}"
+        )
     state = holder(fqn)
     known_references: dict[str, Reference] = {}
     known_tags: frozenset[str] = frozenset()
-    if state is not None and _refers(kind, struct):
+    if state is not None and _refers(kind, draft):
         known_references, known_tags = _known(kind, state)
+    settled: Body = {}
     if parent is not None:
         known_references[parent.id] = reference_to(parent)
-        if kind.inherits:
-            known_references |= _inherit(kind, struct, parent_bodies(parent.id))
-    check_entity_bytes(resolve(claims, kind, struct, known_references))
-    check_tags(claims, struct.tag_labels(), known_tags)
-    struct.complete(fqn)
-    body = _recorded(struct)
-    emptied = values.keys() - body.keys() - {"name"}
+        settled = _settled(kind, draft, parent, parent_bodies)
+    references = resolve_references(claims, kind, draft, settled, known_references)
+    check_entity_bytes(resolve_nested(claims, draft, known_references))
+    check_tags(claims, draft.tags, known_tags)
+    body = draft.recorded(kind, fqn)
+    for attribute, value in references.items():
+        body[kind.key_of[attribute]] = encode(value)
+    for attribute, raw in settled.items():
+        body[kind.key_of[attribute]] = raw
+    for key in kind.inherits:
+        attribute = kind.attribute_of[key]
+        if attribute not in settled and attribute not in draft.inherited:
+            del body[key]
+    check_entity_bytes(sum(map(len, body.values())))
     return Payload(
-        name=struct.name,
+        name=draft.name,
         fqn=fqn,
         parent_id=parent.id if parent else None,
         body=body,
-        emptied=frozenset(emptied),
+        emptied=frozenset(draft.given).difference(body, ("name",)),
         state=state,
     )
 
 
-def _recorded(struct: EntityBody) -> Body:
-    """The keys of a payload that hold something, as an event records them.
+def _parent(kind: EntityKind, draft: Draft, claims: ClaimLookup) -> Claim | None:
+    """The entity under whose name this one stands."""
+    if draft.parent is None:
+        return None
+    attribute, ref = draft.parent
+    return find(claims, ref, kind.references[attribute], kind.key_of[attribute])
 
-    Raises EntityOverLimit.
+
+def _settled(kind: EntityKind, draft: Draft, parent: Claim, parent_bodies: ParentBodies) -> Body:
+    """Attribute -> value as it is recorded, of those that follow from the parent.
+
+    Raises InvalidInput when the caller gave another value than the parent has.
     """
-    body = {
-        key: value
-        for key, value in _decode(msgspec.json.encode(struct)).items()
-        if key != "name" and (len(value) > _LONGEST_EMPTY or bytes(value) not in _EMPTY)
-    }
-    check_entity_bytes(sum(map(len, body.values())))
-    return body
-
-
-def _convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
-    """The Struct of a decoded body; raises InvalidInput naming the key that does not fit."""
-    try:
-        struct = msgspec.convert(values, type=kind.body)
-    except msgspec.ValidationError as error:
-        raise InvalidInput(f"{kind.name}: {error}") from None
-    status = values.get(STATUS)
-    if kind.statuses and status is not None and status not in kind.statuses:
-        raise InvalidInput(
-            f"{STATUS} must be one of {', '.join(kind.statuses)}, got {str(status)[:64]!r}"
-        )
-    return struct
-
-
-def _parent(kind: EntityKind, struct: EntityBody, claims: ClaimLookup) -> Claim | None:
-    """The entity under whose name this one stands; of several in a list, the first.
-
-    A parent given alone is resolved in place on the way.
-    """
-    for key in kind.parents:
-        attribute = kind.attribute_of[key]
-        value = getattr(struct, attribute)
-        ref = next(iter(value), None) if isinstance(value, list) else value
-        if ref is not None:
-            parent = find(claims, ref, kind.references[attribute], key)
-            if value is ref:
-                setattr(struct, attribute, reference_to(parent))
-            return parent
-    if kind.parents and not kind.root:
-        raise InvalidInput(f"{kind.name}: needs its parent in {' or '.join(kind.parents)}")
-    return None
-
-
-def _inherit(kind: EntityKind, struct: EntityBody, parent_body: Body) -> dict[str, Reference]:
-    """Set the keys that come from the parent; returns the references among them by id.
-
-    Raises InvalidInput when the caller gave another value.
-    """
-    inherited: dict[str, Reference] = {}
+    assert draft.parent is not None
+    settled: Body = {}
+    if not isinstance(draft.references.get(draft.parent[0]), list):
+        settled[draft.parent[0]] = encode(reference_to(parent))
+    if not kind.inherits:
+        return settled
+    parent_body = parent_bodies(parent.id)
     for key in kind.inherits:
-        if key not in parent_body:
+        raw = parent_body.get(key)
+        if raw is None:
             continue
         attribute = kind.attribute_of[key]
-        given = getattr(struct, attribute)
-        if attribute in kind.references:
-            value: Any = msgspec.json.decode(parent_body[key], type=Reference)
-            inherited[value.id] = value
-            agrees = given is None or _means(given, value)
-        else:
-            value = msgspec.json.decode(parent_body[key])
-            agrees = given in (None, value)
-        if not agrees:
-            shown = getattr(value, "fully_qualified_name", value)
-            raise InvalidInput(f"{key} follows from the parent and is {shown!r}; leave it out")
-        setattr(struct, attribute, value)
-    return inherited
+        given = draft.inherited.get(attribute)
+        if given is not None:
+            _check_agreement(kind, key, given, raw)
+        settled[attribute] = raw
+    return settled
+
+
+def _check_agreement(kind: EntityKind, key: str, given: Ref, raw: Raw) -> None:
+    """Raise InvalidInput unless a given value is the one that the parent has."""
+    if kind.attribute_of[key] in kind.references:
+        value: Any = msgspec.json.decode(raw, type=Reference)
+        agrees = _means(given, value)
+    else:
+        value = msgspec.json.decode(raw)
+        agrees = given == value
+    if not agrees:
+        name = getattr(value, "fully_qualified_name", value)
+        raise InvalidInput(f"{key} follows from the parent and is {name!r}; leave it out")
 
 
 def _means(given: Reference | str, value: Reference) -> bool:
@@ -193,13 +186,15 @@ def _means(given: Reference | str, value: Reference) -> bool:
     return given.fully_qualified_name == value.fully_qualified_name
 
 
-def _refers(kind: EntityKind, struct: EntityBody) -> bool:
+def _refers(kind: EntityKind, draft: Draft) -> bool:
     """Whether there is any reference or tag, beside those to parents, which never change."""
-    values = ((kind.key_of[each], getattr(struct, each)) for each in kind.references)
     return (
-        any(value and (key not in kind.fixed or isinstance(value, list)) for key, value in values)
-        or next(iter(struct.tag_labels()), None) is not None
-        or next(iter(struct.nested_references()), None) is not None
+        any(
+            kind.key_of[attribute] not in kind.fixed or isinstance(value, list)
+            for attribute, value in draft.references.items()
+        )
+        or bool(draft.tags)
+        or next(draft.nested_references(), None) is not None
     )
 
 

@@ -4,21 +4,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Protocol
 
-from domain.bodies.base import EntityBody
-from domain.bodies.components import Ref, Reference, TagLabel
+from domain.bodies.components import Ref, Reference
+from domain.drafts import Draft
 from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.port import Claim, EventStore
 from domain.ids import parse_id
 from domain.kinds import EntityKind
 
-_TAG_KINDS = {"Classification": "tag", "Glossary": "glossaryTerm"}
-
 
 class ClaimLookup(Protocol):
     """Where the names and ids of one payload's references are looked up, each once."""
 
-    def look_ahead(self, kind: EntityKind, body: EntityBody) -> None:
-        """Look up together what a body refers to, where that is cheaper than one by one."""
+    def look_ahead(self, kind: EntityKind, draft: Draft) -> None:
+        """Look up together what a draft refers to, where that is cheaper than one by one."""
 
     def claim(self, kind: str, fqn: str) -> Claim | None:
         """The claim on a qualified name; None when no entity holds the name."""
@@ -34,9 +32,9 @@ class StoredClaims:
         self._store = store
         self._known: dict[tuple[str, str] | str, Claim | None] = {}
 
-    def look_ahead(self, kind: EntityKind, body: EntityBody) -> None:
-        """Look up, in one call of the store, all that a body refers to, its tags included."""
-        names, ids = _referred(kind, body)
+    def look_ahead(self, kind: EntityKind, draft: Draft) -> None:
+        """Look up, in one call of the store, all that a draft refers to, its tags included."""
+        names, ids = _referred(kind, draft)
         self._look_up(
             {key for key in names if key not in self._known},
             {key for key in ids if key not in self._known},
@@ -103,17 +101,16 @@ def _candidates(
         yield claims.claim(kind, ref.fully_qualified_name)
 
 
-def _referred(kind: EntityKind, body: EntityBody) -> tuple[set[tuple[str, str]], set[str]]:
-    """The names, as pairs of kind and qualified name, and the ids that a body refers to.
+def _referred(kind: EntityKind, draft: Draft) -> tuple[set[tuple[str, str]], set[str]]:
+    """The names, as pairs of kind and qualified name, and the ids that a draft refers to.
 
-    A malformed reference is passed over here: `resolve` refuses it.
+    A malformed reference is passed over here, and refused when it is resolved.
     """
-    references: list[tuple[Ref, tuple[str, ...]]] = list(body.nested_references())
-    for attribute, kinds in kind.references.items():
-        value = getattr(body, attribute)
-        if value:
-            references += [(ref, kinds) for ref in (value if isinstance(value, list) else [value])]
-    names = {(_TAG_KINDS[label.source], label.tag_fqn) for label in body.tag_labels()}
+    references: list[tuple[Ref, tuple[str, ...]]] = list(draft.nested_references())
+    for attribute, value in draft.references.items():
+        kinds = kind.references[attribute]
+        references += [(ref, kinds) for ref in (value if isinstance(value, list) else [value])]
+    names = set(draft.tags)
     ids: set[str] = set()
     for ref, kinds in references:
         if isinstance(ref, str):
@@ -127,32 +124,43 @@ def _referred(kind: EntityKind, body: EntityBody) -> tuple[set[tuple[str, str]],
     return names, ids
 
 
-def resolve(
-    claims: ClaimLookup, kind: EntityKind, body: EntityBody, known: Mapping[str, Reference]
-) -> int:
-    """Replace every reference of `body`, in place, by the full reference to its entity.
+def resolve_references(
+    claims: ClaimLookup,
+    kind: EntityKind,
+    draft: Draft,
+    settled: Collection[str],
+    known: Mapping[str, Reference],
+) -> dict[str, Reference | list[Reference]]:
+    """The full references of the draft's attributes, but for those in `settled`.
 
     `known` holds, by id, the references that the entity has already: these stay as they are,
     even when their entities are gone. Raises NotFound or InvalidInput naming the key.
-
-    Returns how many characters the names have that references below the top level are given: a
-    caller may write the same id 100,000 times, and each is recorded with its names.
     """
-    for attribute, kinds in kind.references.items():
-        value = getattr(body, attribute)
-        if not value:
+    resolved: dict[str, Reference | list[Reference]] = {}
+    for attribute, value in draft.references.items():
+        if attribute in settled:
             continue
-        where = kind.key_of[attribute]
+        kinds, where = kind.references[attribute], kind.key_of[attribute]
         if isinstance(value, list):
-            resolved = [
+            found = [
                 _resolve_one(claims, ref, kinds, f"{where}[{place}]", known)
                 for place, ref in enumerate(value)
             ]
-            setattr(body, attribute, list({ref.id: ref for ref in resolved}.values()))
+            resolved[attribute] = list({ref.id: ref for ref in found}.values())
         else:
-            setattr(body, attribute, _resolve_one(claims, value, kinds, where, known))
+            resolved[attribute] = _resolve_one(claims, value, kinds, where, known)
+    return resolved
+
+
+def resolve_nested(claims: ClaimLookup, draft: Draft, known: Mapping[str, Reference]) -> int:
+    """Replace every reference below the top level, in place, by the full reference to its entity.
+
+    `known` and the errors are those of `resolve_references`. Returns how many characters the names
+    have that these references are given: a caller may write the same id 100,000 times, and each is
+    recorded with its names.
+    """
     characters = 0
-    for nested, kinds in body.nested_references():
+    for nested, kinds in draft.nested_references():
         target = _resolve_one(claims, nested, kinds, "a reference inside the body", known)
         nested.type, nested.id, nested.name = target.type, target.id, target.name
         nested.fully_qualified_name = target.fully_qualified_name
@@ -172,9 +180,10 @@ def _resolve_one(
     return reference_to(find(claims, ref, kinds, where))
 
 
-def check_tags(claims: ClaimLookup, labels: Iterable[TagLabel], known: frozenset[str]) -> None:
-    """Raise NotFound unless each label names a live tag or term, or one in `known`."""
-    for label in labels:
-        if label.tag_fqn not in known:
-            kind = _TAG_KINDS[label.source]
-            find(claims, Reference(fully_qualified_name=label.tag_fqn), (kind,), "tags")
+def check_tags(
+    claims: ClaimLookup, tags: Iterable[tuple[str, str]], known: Collection[str]
+) -> None:
+    """Raise NotFound unless each pair of kind and name is a live tag or term, or one in `known`."""
+    for kind, fqn in tags:
+        if fqn not in known:
+            find(claims, Reference(fully_qualified_name=fqn), (kind,), "tags")

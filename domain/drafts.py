@@ -1,0 +1,168 @@
+"""What a request body says by itself: checked as far as that goes without asking the log.
+
+A draft can be made where there is no log, by a process that only reads lines, and be sent to
+where it is resolved (`domain.payloads`). The rules are the same, wherever a draft is made.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from domain import names
+from domain.bodies.base import EntityBody
+from domain.bodies.components import NestedReference, Ref
+from domain.entity import STATUS
+from domain.errors import InvalidInput
+from domain.events import Body
+from domain.kinds import EntityKind
+from domain.openmetadata.request_aliases import REQUEST_ALIASES, unalias
+from domain.payload_bounds import check_bounds
+
+_TAG_KINDS = {"Classification": "tag", "Glossary": "glossaryTerm"}
+_EMPTY = frozenset((b"null", b"[]", b"{}"))
+_LONGEST_EMPTY = 4
+_decode = msgspec.json.Decoder(dict[str, Raw]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class Draft(msgspec.Struct, kw_only=True, array_like=True):
+    """A request body of a kind, with what it refers to as the caller wrote it."""
+
+    name: str
+    parent: tuple[str, Ref] | None
+    """The attribute that holds the parent, and the reference to it."""
+    references: dict[str, Ref | list[Ref]]
+    """Attribute -> references to other entities, where there are any."""
+    inherited: dict[str, Ref]
+    """Attribute -> value, of the given ones that have to agree with the parent's."""
+    tags: list[tuple[str, str]]
+    """Kind and qualified name of each tag and term on the entity and its parts, once each."""
+    given: list[str]
+    """The keys that were given; of a finished draft only those that hold nothing."""
+    fqn: str | None = None
+    """The qualified name that the caller says the entity has; of a finished draft always there."""
+    body: Body | None = None
+    """The keys that hold something, of a finished draft: see `finished`."""
+    struct: EntityBody | None = None
+    """The body itself; only in the process that made the draft, while it is not finished."""
+
+    def nested_references(self) -> Iterator[NestedReference]:
+        """The references below the top level of the body, to be resolved in place."""
+        return iter(()) if self.struct is None else self.struct.nested_references()
+
+    def recorded(self, kind: EntityKind, fqn: str) -> Body:
+        """The keys that hold something in the form that is recorded, but for top-level references.
+
+        Those stand there as they were given. A key that may come from the parent has its place
+        in any case. Raises InvalidInput, and EntityOverLimit.
+        """
+        if self.struct is None:
+            assert self.body is not None
+            return self.body
+        self.struct.complete(fqn)
+        for key in kind.inherits:
+            attribute = kind.attribute_of[key]
+            if getattr(self.struct, attribute) is None:
+                # None would be left out, and a key that is set later would come last.
+                setattr(self.struct, attribute, "")
+        return {
+            key: value
+            for key, value in _decode(_encode(self.struct)).items()
+            if (len(value) > _LONGEST_EMPTY or bytes(value) not in _EMPTY) and key != "name"
+        }
+
+
+def draft(
+    kind: EntityKind, values: Mapping[str, Any], changed: Collection[str] | None = None
+) -> Draft:
+    """The draft of a decoded request body.
+
+    Where only the keys in `changed` are of interest, the others count for the bounds and are left
+    out of the draft, but for those that the kind needs. Raises InvalidInput naming the key.
+    """
+    values = unalias(dict(values))
+    check_bounds(values)
+    if changed is not None:
+        wanted = kind.needed.union(REQUEST_ALIASES.get(key, key) for key in changed)
+        values = {key: value for key, value in values.items() if key in wanted}
+    struct = _convert(kind, values)
+    names.check_name(struct.name)
+    inherited = ((kind.attribute_of[key], key) for key in kind.inherits)
+    return Draft(
+        name=struct.name,
+        parent=_parent(kind, struct),
+        references={each: value for each in kind.references if (value := getattr(struct, each))},
+        inherited={
+            each: value for each, _ in inherited if (value := getattr(struct, each)) is not None
+        },
+        tags=list(
+            {(_TAG_KINDS[label.source], label.tag_fqn): None for label in struct.tag_labels()}
+        ),
+        given=list(values),
+        struct=struct,
+    )
+
+
+def finished(kind: EntityKind, begun: Draft) -> Draft | None:
+    """A draft that needs its Struct no more, so that it can be sent elsewhere.
+
+    None when what is recorded depends on the log: on an entity referred to from inside the body,
+    or on a parent that is not given by name. None, too, when the body cannot be recorded: the
+    reason counts only if all references lead somewhere.
+    """
+    fqn = begun.fqn if begun.fqn is not None else _expected_name(kind, begun)
+    if fqn is None or next(begun.nested_references(), None) is not None:
+        return None
+    try:
+        body = begun.recorded(kind, fqn)
+    except InvalidInput:
+        return None
+    return msgspec.structs.replace(
+        begun,
+        fqn=fqn,
+        body=body,
+        given=[key for key in begun.given if key not in body],
+        struct=None,
+    )
+
+
+def _expected_name(kind: EntityKind, begun: Draft) -> str | None:
+    """The qualified name by the name of the parent; None when the parent is not given by name."""
+    above = None
+    if begun.parent is not None:
+        ref = begun.parent[1]
+        if not isinstance(ref, str):
+            if ref.id is not None or ref.fully_qualified_name is None:
+                return None
+            ref = ref.fully_qualified_name
+        above = ref
+    return names.child(above, kind.name_prefix + begun.name)
+
+
+def _convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
+    """The Struct of a decoded body; raises InvalidInput naming the key that does not fit."""
+    try:
+        struct = msgspec.convert(values, type=kind.body)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{kind.name}: {error}") from None
+    status = values.get(STATUS)
+    if kind.statuses and status is not None and status not in kind.statuses:
+        raise InvalidInput(
+            f"{STATUS} must be one of {', '.join(kind.statuses)}, got {str(status)[:64]!r}"
+        )
+    return struct
+
+
+def _parent(kind: EntityKind, struct: EntityBody) -> tuple[str, Ref] | None:
+    """The reference to the entity under whose name this one stands; of several, the first."""
+    for key in kind.parents:
+        attribute = kind.attribute_of[key]
+        value = getattr(struct, attribute)
+        ref = next(iter(value), None) if isinstance(value, list) else value
+        if ref is not None:
+            return attribute, ref
+    if kind.parents and not kind.root:
+        raise InvalidInput(f"{kind.name}: needs its parent in {' or '.join(kind.parents)}")
+    return None
