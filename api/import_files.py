@@ -1,9 +1,12 @@
 """Imports files of JSON lines, and shows progress: a bar on a terminal, lines elsewhere."""
 
+import gc
 import gzip
 import sys
 import time
 import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, cast
@@ -20,12 +23,16 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from domain.bulk_import import Batch, BulkImport, ImportStopped, batches
-from domain.errors import InvalidInput
+from domain.bulk_import import BulkImport, ImportStopped
+from domain.errors import InvalidInput, StoreUnavailable
+from domain.import_decisions import Batch
+from domain.import_lines import Chunk, batches, transactions
+from domain.import_readers import CHUNK_BYTES, CHUNK_LINES, line_readers
 from domain.write_context import WriteContext
 from projections.stores import open_log
 
 _SECONDS_BETWEEN_LINES = 5.0
+_COLLECT_AFTER = 100_000
 
 
 class ImportRun:
@@ -47,10 +54,15 @@ class ImportRun:
         self._started = self._said = time.monotonic()
 
     def __enter__(self) -> "ImportRun":
-        self._log = open_log(self._directory)
-        context = WriteContext(actor=self._actor, request_id=str(uuid4()))
-        self._import = BulkImport(self._log, context, now=lambda: time.time_ns() // 1_000_000)
-        self._progress.start()
+        with ExitStack() as stack:
+            _collect_rarely()
+            # Before the log is opened and the bar is drawn: see `line_readers`.
+            self._readers = stack.enter_context(line_readers())
+            self._log = stack.enter_context(closing(open_log(self._directory)))
+            context = WriteContext(actor=self._actor, request_id=str(uuid4()))
+            self._import = BulkImport(self._log, context, now=lambda: time.time_ns() // 1_000_000)
+            stack.enter_context(self._progress)
+            self._opened = stack.pop_all()
         return self
 
     def __exit__(
@@ -59,8 +71,7 @@ class ImportRun:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._progress.stop()
-        self._log.close()
+        self._opened.close()
 
     @property
     def failed(self) -> int:
@@ -74,21 +85,19 @@ class ImportRun:
         says how far the file is stored, when the log cannot be used.
         """
         task = self._progress.add_task(file.name, total=file.stat().st_size)
+        upto = 0
         with file.open("rb") as raw, _lines(file, raw) as lines:
             try:
-                for group in batches(lines):
-                    batch = self._import.load(group)
+                read = self._readers.read(_chunks(raw, lines))
+                for chunk, batch in self._import.load_all(transactions(read)):
                     self._add(file, batch)
-                    self._progress.update(task, completed=raw.tell())
+                    self._progress.update(task, completed=chunk.end)
+                    upto = chunk.lines[-1][0]
             except ImportStopped as stopped:
                 self._add(file, stopped.stored)
-                raise ImportStopped(
-                    f"{stopped.message}; stopped: of {file} all good lines up to line"
-                    f" {stopped.upto} are stored, and none of the files after it. Import again"
-                    " when the log can be written: what is stored already stores no event",
-                    stopped.stored,
-                    stopped.upto,
-                ) from None
+                raise _stopped(file, stopped.message, stopped.upto) from None
+            except StoreUnavailable as error:
+                raise _stopped(file, error.message, upto) from None
             except (gzip.BadGzipFile, EOFError, zlib.error, OSError) as error:
                 raise InvalidInput(f"{file} cannot be read to its end: {error}") from None
 
@@ -119,3 +128,26 @@ class ImportRun:
 def _lines(file: Path, raw: BinaryIO) -> BinaryIO:
     """The file's lines, decompressed when its name ends in .gz."""
     return cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if file.suffix == ".gz" else raw
+
+
+def _chunks(raw: BinaryIO, lines: Iterable[bytes]) -> Iterator[Chunk]:
+    """The lines in chunks as processes read them; `raw` is the file, not decompressed."""
+    for numbered in batches(lines, CHUNK_LINES, CHUNK_BYTES):
+        yield Chunk(numbered, raw.tell())
+
+
+def _stopped(file: Path, why: str, upto: int) -> ImportStopped:
+    """The error that says how far the import of a file has come."""
+    return ImportStopped(
+        f"{why}; stopped: of {file} all good lines up to line {upto} are stored, and none of the"
+        " files after it. Import again when the log can be written: what is stored already stores"
+        " no event",
+        Batch(),
+        upto,
+    )
+
+
+def _collect_rarely() -> None:
+    """Look for garbage after many new objects only: lines leave none that holds itself."""
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER)

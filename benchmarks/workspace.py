@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.generate import contracts, plain_contracts
-from domain.bulk_import import BulkImport, batches
+from domain.bulk_import import BulkImport
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
+from domain.import_lines import batches
 from domain.write_context import WriteContext
 from projections.generations.building import build
 from projections.generations.switching import switch

@@ -16,9 +16,10 @@ from domain.bodies.components import NestedReference, Ref
 from domain.entity import STATUS
 from domain.errors import InvalidInput
 from domain.events import Body
+from domain.json_input import MAX_VALUES
 from domain.kinds import EntityKind
 from domain.openmetadata.request_aliases import REQUEST_ALIASES, unalias
-from domain.payload_bounds import check_bounds
+from domain.payload_bounds import MAX_PATHS, check_bounds
 
 _TAG_KINDS = {"Classification": "tag", "Glossary": "glossaryTerm"}
 _EMPTY = frozenset((b"null", b"[]", b"{}"))
@@ -27,26 +28,32 @@ _decode = msgspec.json.Decoder(dict[str, Raw]).decode
 _encode = msgspec.json.Encoder().encode
 
 
-class Draft(msgspec.Struct, kw_only=True, array_like=True):
-    """A request body of a kind, with what it refers to as the caller wrote it."""
+class _Said(msgspec.Struct, kw_only=True, array_like=True):
+    """What a request body says, with what it refers to as the caller wrote it."""
 
     name: str
     parent: tuple[str, Ref] | None
-    """The attribute that holds the parent, and the reference to it."""
+    """The key that holds the parent, and the reference to it."""
     references: dict[str, Ref | list[Ref]]
-    """Attribute -> references to other entities, where there are any."""
+    """Key -> references to other entities, where there are any."""
     inherited: dict[str, Ref]
-    """Attribute -> value, of the given ones that have to agree with the parent's."""
+    """Key -> value, of the given ones that have to agree with the parent's."""
     tags: list[tuple[str, str]]
     """Kind and qualified name of each tag and term on the entity and its parts, once each."""
     given: list[str]
-    """The keys that were given; of a finished draft only those that hold nothing."""
+    """The keys that were given."""
     fqn: str | None = None
-    """The qualified name that the caller says the entity has; of a finished draft always there."""
+    """The qualified name that the caller says the entity has, if any."""
+
+
+class Draft(_Said, kw_only=True, array_like=True):
+    """A request body of a kind, checked as far as that goes without the log.
+
+    It holds its body as a Struct where it was made, and as values where it was sent to.
+    """
+
     body: Body | None = None
-    """The keys that hold something, of a finished draft: see `finished`."""
     struct: EntityBody | None = None
-    """The body itself; only in the process that made the draft, while it is not finished."""
 
     def nested_references(self) -> Iterator[NestedReference]:
         """The references below the top level of the body, to be resolved in place."""
@@ -58,44 +65,52 @@ class Draft(msgspec.Struct, kw_only=True, array_like=True):
         Those stand there as they were given. A key that may come from the parent has its place
         in any case. Raises InvalidInput, and EntityOverLimit.
         """
-        if self.struct is None:
-            assert self.body is not None
-            return self.body
-        self.struct.complete(fqn)
-        for key in kind.inherits:
-            attribute = kind.attribute_of[key]
-            if getattr(self.struct, attribute) is None:
-                # None would be left out, and a key that is set later would come last.
-                setattr(self.struct, attribute, "")
+        body = self.body
+        if body is None:
+            assert self.struct is not None
+            body = _decode(_completed(kind, self.struct, fqn))
         return {
             key: value
-            for key, value in _decode(_encode(self.struct)).items()
+            for key, value in body.items()
             if (len(value) > _LONGEST_EMPTY or bytes(value) not in _EMPTY) and key != "name"
         }
 
 
 def draft(
-    kind: EntityKind, values: Mapping[str, Any], changed: Collection[str] | None = None
+    kind: EntityKind,
+    values: Mapping[str, Any],
+    changed: Collection[str] | None = None,
+    *,
+    most_values: int = MAX_VALUES,
 ) -> Draft:
     """The draft of a decoded request body.
 
     Where only the keys in `changed` are of interest, the others count for the bounds and are left
-    out of the draft, but for those that the kind needs. Raises InvalidInput naming the key.
+    out of the draft, but for those that the kind needs. `most_values` is given for a body which
+    `json_input` has decoded and which has no more values than that: small bodies are within the
+    bounds. Raises InvalidInput naming the key.
     """
-    values = unalias(dict(values))
-    check_bounds(values)
+    plain = unalias(values)
+    if most_values > MAX_PATHS or plain is not values:
+        check_bounds(plain)
+    values = plain
     if changed is not None:
         wanted = kind.needed.union(REQUEST_ALIASES.get(key, key) for key in changed)
         values = {key: value for key, value in values.items() if key in wanted}
     struct = _convert(kind, values)
     names.check_name(struct.name)
-    inherited = ((kind.attribute_of[key], key) for key in kind.inherits)
     return Draft(
         name=struct.name,
         parent=_parent(kind, struct),
-        references={each: value for each in kind.references if (value := getattr(struct, each))},
+        references={
+            kind.key_of[attribute]: value
+            for attribute in kind.references
+            if (value := getattr(struct, attribute))
+        },
         inherited={
-            each: value for each, _ in inherited if (value := getattr(struct, each)) is not None
+            key: value
+            for key in kind.inherits
+            if (value := getattr(struct, kind.attribute_of[key])) is not None
         },
         tags=list(
             {(_TAG_KINDS[label.source], label.tag_fqn): None for label in struct.tag_labels()}
@@ -105,40 +120,62 @@ def draft(
     )
 
 
-def finished(kind: EntityKind, begun: Draft) -> Draft | None:
-    """A draft that needs its Struct no more, so that it can be sent elsewhere.
+class SentDraft(_Said, kw_only=True, array_like=True):
+    """A draft on its way to another process, where it is decoded as a Draft."""
+
+    body: Raw
+    """The body in the form that is recorded, but for references and what is inherited."""
+
+
+def sent(kind: EntityKind, made: Draft) -> SentDraft | None:
+    """What is sent of a draft, whose Struct is of no use afterwards.
 
     None when what is recorded depends on the log: on an entity referred to from inside the body,
     or on a parent that is not given by name. None, too, when the body cannot be recorded: the
     reason counts only if all references lead somewhere.
     """
-    fqn = begun.fqn if begun.fqn is not None else _expected_name(kind, begun)
-    if fqn is None or next(begun.nested_references(), None) is not None:
+    fqn = made.fqn if made.fqn is not None else _expected_name(kind, made)
+    if fqn is None or next(made.nested_references(), None) is not None:
         return None
+    assert made.struct is not None
     try:
-        body = begun.recorded(kind, fqn)
+        completed = _completed(kind, made.struct, fqn)
     except InvalidInput:
         return None
-    return msgspec.structs.replace(
-        begun,
+    return SentDraft(
+        name=made.name,
+        parent=made.parent,
+        references=made.references,
+        inherited=made.inherited,
+        tags=made.tags,
+        given=made.given,
         fqn=fqn,
-        body=body,
-        given=[key for key in begun.given if key not in body],
-        struct=None,
+        body=Raw(completed),
     )
 
 
-def _expected_name(kind: EntityKind, begun: Draft) -> str | None:
+def _completed(kind: EntityKind, struct: EntityBody, fqn: str) -> bytes:
+    """The JSON of a body in the form that is recorded, but for top-level references."""
+    struct.complete(fqn)
+    for key in kind.inherits:
+        attribute = kind.attribute_of[key]
+        if getattr(struct, attribute) is None:
+            # None would be left out, and a key that is set later would come last.
+            setattr(struct, attribute, "")
+    return _encode(struct)
+
+
+def _expected_name(kind: EntityKind, made: Draft) -> str | None:
     """The qualified name by the name of the parent; None when the parent is not given by name."""
     above = None
-    if begun.parent is not None:
-        ref = begun.parent[1]
+    if made.parent is not None:
+        ref = made.parent[1]
         if not isinstance(ref, str):
             if ref.id is not None or ref.fully_qualified_name is None:
                 return None
             ref = ref.fully_qualified_name
         above = ref
-    return names.child(above, kind.name_prefix + begun.name)
+    return names.child(above, kind.name_prefix + made.name)
 
 
 def _convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
@@ -158,11 +195,10 @@ def _convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
 def _parent(kind: EntityKind, struct: EntityBody) -> tuple[str, Ref] | None:
     """The reference to the entity under whose name this one stands; of several, the first."""
     for key in kind.parents:
-        attribute = kind.attribute_of[key]
-        value = getattr(struct, attribute)
+        value = getattr(struct, kind.attribute_of[key])
         ref = next(iter(value), None) if isinstance(value, list) else value
         if ref is not None:
-            return attribute, ref
+            return key, ref
     if kind.parents and not kind.root:
         raise InvalidInput(f"{kind.name}: needs its parent in {' or '.join(kind.parents)}")
     return None

@@ -11,6 +11,13 @@ from domain.entity import Entity
 from domain.event_store.port import Expectations
 from domain.events import EntityCreated, EntityRestored, Event
 
+_MAKE_LIVE = (EntityCreated, EntityRestored)
+
+
+def makes_live(events: Iterable[Event]) -> bool:
+    """Whether an entity comes to be live by one of its events."""
+    return any(isinstance(event, _MAKE_LIVE) for event in events)
+
 
 def expectations(changes: Iterable[tuple[Sequence[Event], Entity]]) -> Expectations:
     """What must hold for an append of these events; each entity is as its events leave it."""
@@ -22,9 +29,7 @@ def expectations(changes: Iterable[tuple[Sequence[Event], Entity]]) -> Expectati
             without_children.add(entity.id)
         elif entity.deleted:
             without_live_children.add(entity.id)
-        elif entity.parent_id is not None and any(
-            isinstance(event, EntityCreated | EntityRestored) for event in events
-        ):
+        elif entity.parent_id is not None and makes_live(events):
             live.add(entity.parent_id)
     return Expectations(
         live=frozenset(live),

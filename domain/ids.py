@@ -16,7 +16,8 @@ def new_id() -> str:
     """A fresh UUIDv7 (RFC 9562, section 5.7) in canonical text form."""
     milliseconds = time.time_ns() // 1_000_000
     random = int.from_bytes(os.urandom(10), "big") & _RANDOM_MASK
-    return str(UUID(int=milliseconds << 80 | _VERSION_7 | _VARIANT | random))
+    digits = f"{milliseconds << 80 | _VERSION_7 | _VARIANT | random:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def parse_id(text: str, where: str) -> str:

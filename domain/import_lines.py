@@ -3,15 +3,24 @@
 Reading a line needs no log, so it may be done by another process than the one that appends.
 """
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from domain import drafts, json_input
-from domain.drafts import Draft
+from domain.drafts import Draft, SentDraft
 from domain.errors import InvalidInput, shown
 from domain.ids import parse_id
 from domain.registry import KINDS
+
+BATCH_LINES = 1_000
+"""The most lines in one transaction."""
+BATCH_BYTES = 16_000_000
+"""Bytes of lines at which a transaction ends, although it has fewer."""
+
+NumberedLine = tuple[int, bytes]
+"""The number of a line, from 1, and its bytes."""
 
 
 class ImportLine(msgspec.Struct, array_like=True):
@@ -30,6 +39,16 @@ That is so where more can be said of a line only beside the log.
 """
 
 
+class Chunk(msgspec.Struct):
+    """Lines of a file that follow each other."""
+
+    lines: list[NumberedLine]
+    end: int = 0
+    """How many bytes of the file had been taken when its last line was."""
+    read: list[ReadAhead] = []
+    """What was read of the lines elsewhere; empty when they are to be read where they are."""
+
+
 def read_line(line: bytes) -> ImportLine:
     """Decode and check a line as far as it goes without the log; raises InvalidInput."""
     values = json_input.decode(line, dict[str, Any], "the line")
@@ -41,16 +60,59 @@ def read_line(line: bytes) -> ImportLine:
         if value is not None and not isinstance(value, str):
             raise InvalidInput(f"{key} must be a string, got {shown(value)}")
     entity_id = parse_id(entity_id, "id") if entity_id else None
-    draft = drafts.draft(KINDS[name], values)
+    draft = drafts.draft(KINDS[name], values, most_values=json_input.most_values(line))
     draft.fqn = fqn
     return ImportLine(name, entity_id, draft)
 
 
-def read_ahead(line: bytes) -> ReadAhead:
-    """Read a line so that the result can be sent to the process that appends."""
+def read_ahead(lines: Iterable[bytes]) -> bytes:
+    """Read lines for the process that appends, which decodes the result by `decode_read`."""
+    return _encode([_sent(line) for line in lines])
+
+
+decode_read = msgspec.json.Decoder(list[ReadAhead]).decode
+"""What `read_ahead` has read of some lines."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+def _sent(line: bytes) -> tuple[str, str | None, SentDraft] | str | None:
+    """A ReadAhead, as far as JSON can tell."""
     try:
         read = read_line(line)
     except InvalidInput as error:
         return error.message
-    draft = drafts.finished(KINDS[read.kind], read.draft)
-    return None if draft is None else ImportLine(read.kind, read.id, draft)
+    draft = drafts.sent(KINDS[read.kind], read.draft)
+    return None if draft is None else (read.kind, read.id, draft)
+
+
+def batches(
+    lines: Iterable[bytes], size: int = BATCH_LINES, max_bytes: int = BATCH_BYTES
+) -> Iterator[list[NumberedLine]]:
+    """Numbered, non-blank lines in groups that end at `size` lines or at `max_bytes`."""
+    group: list[NumberedLine] = []
+    held = 0
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            group.append((number, line))
+            held += len(line)
+        if len(group) == size or held >= max_bytes:
+            yield group
+            group, held = [], 0
+    if group:
+        yield group
+
+
+def transactions(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """Chunks put together until they have BATCH_LINES or BATCH_BYTES."""
+    whole, size = Chunk([]), 0
+    for chunk in chunks:
+        whole.lines += chunk.lines
+        whole.read += chunk.read
+        whole.end = chunk.end
+        size += sum(len(line) for _, line in chunk.lines)
+        if len(whole.lines) >= BATCH_LINES or size >= BATCH_BYTES:
+            yield whole
+            whole, size = Chunk([]), 0
+    if whole.lines:
+        yield whole

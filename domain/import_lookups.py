@@ -14,12 +14,24 @@ from domain.registry import KINDS
 MAX_REMEMBERED = 100_000
 """Entities whose names are remembered between two transactions of an import."""
 
-_INHERITED = frozenset(key for kind in KINDS.values() for key in kind.inherits)
+_INHERITED = tuple({key: None for kind in KINDS.values() for key in kind.inherits})
+_PASS_ON = frozenset(
+    parent
+    for kind in KINDS.values()
+    if kind.inherits
+    for key in kind.parents
+    for parent in kind.references[kind.attribute_of[key]]
+)
+"""Kinds whose entities may have children that take something over."""
 
 
 def _inheritable(entity: Entity) -> Body:
-    """The part of a parent's body that its children may take over."""
-    return {key: raw for key, raw in entity.body.items() if key in _INHERITED}
+    """The part of a parent's body that its children may take over.
+
+    The bytes are copied: those of a body are a view on all that it was read with.
+    """
+    body = entity.body
+    return {key: body[key].copy() for key in _INHERITED if key in body}
 
 
 class ImportNames:
@@ -93,14 +105,20 @@ class ImportNames:
     def expect(self, entity: Entity) -> None:
         """Count on an entity that the next append will create or restore."""
         self._keep([claim_of(entity)])
-        self._bodies[entity.id] = _inheritable(entity)
+        if entity.kind in _PASS_ON:
+            self._bodies[entity.id] = _inheritable(entity)
+
+    @property
+    def are_many(self) -> bool:
+        """Whether more than MAX_REMEMBERED entities are remembered."""
+        return len(self._by_id) > MAX_REMEMBERED
 
     def trim(self) -> None:
-        """Forget all that is remembered when that is more than MAX_REMEMBERED entities.
+        """Forget all that is remembered when there is much of it.
 
         Only right after an append, when the store knows everything.
         """
-        if len(self._by_id) > MAX_REMEMBERED:
+        if self.are_many:
             self.forget()
 
     def forget(self) -> None:

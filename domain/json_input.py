@@ -15,6 +15,8 @@ MAX_VALUES = 600_000
 A text holds at most as many values. A value takes 100 bytes of memory, however few it has in the
 text, and each is looked at by the garbage collector: no text of this size is costly.
 """
+_SMALL = 2_000
+"""Bytes up to which a text cannot hold many values."""
 _CONTAINERS = frozenset({dict, list})
 
 T = TypeVar("T")
@@ -46,6 +48,16 @@ def decode(data: bytes, expected: type[T], what: str) -> T:
     if kept != data.strip() and kept != msgspec.json.format(data, indent=-1):
         _refuse_repeated_keys(data, what)
     return value
+
+
+def most_values(data: bytes) -> int:
+    """A number of values that a JSON text does not exceed, found at little cost.
+
+    A value takes two bytes with what stands between it and the next, a comma or a bracket.
+    """
+    if len(data) <= _SMALL:
+        return len(data) // 2 + 1
+    return 1 + data.count(b",") + data.count(b"[") + data.count(b"{")
 
 
 def is_deeper(value: Any, limit: int) -> bool:

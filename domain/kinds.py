@@ -109,6 +109,11 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return reference_fields(self.body)
 
     @cached_property
+    def refers_to(self) -> Mapping[str, tuple[str, ...]]:
+        """Key of the body -> kinds it may refer to (empty: any)."""
+        return {self.key_of[attribute]: kinds for attribute, kinds in self.references.items()}
+
+    @cached_property
     def key_of(self) -> Mapping[str, str]:
         """Attribute of the body -> its key in JSON."""
         info = msgspec.structs.fields(self.body)

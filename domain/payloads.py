@@ -107,19 +107,17 @@ def resolve(
         known_references, known_tags = _known(kind, state)
     settled: Body = {}
     if parent is not None:
-        known_references[parent.id] = reference_to(parent)
-        settled = _settled(kind, draft, parent, parent_bodies)
+        known_references[parent.id] = own = reference_to(parent)
+        settled = _settled(kind, draft, own, parent_bodies)
     references = resolve_references(claims, kind, draft, settled, known_references)
     check_entity_bytes(resolve_nested(claims, draft, known_references))
     check_tags(claims, draft.tags, known_tags)
     body = draft.recorded(kind, fqn)
-    for attribute, value in references.items():
-        body[kind.key_of[attribute]] = encode(value)
-    for attribute, raw in settled.items():
-        body[kind.key_of[attribute]] = raw
+    for key, value in references.items():
+        body[key] = encode(value)
+    body.update(settled)
     for key in kind.inherits:
-        attribute = kind.attribute_of[key]
-        if attribute not in settled and attribute not in draft.inherited:
+        if key not in settled and key not in draft.inherited:
             del body[key]
     check_entity_bytes(sum(map(len, body.values())))
     return Payload(
@@ -127,7 +125,7 @@ def resolve(
         fqn=fqn,
         parent_id=parent.id if parent else None,
         body=body,
-        emptied=frozenset(draft.given).difference(body, ("name",)),
+        emptied=frozenset(key for key in draft.given if key not in body and key != "name"),
         state=state,
     )
 
@@ -136,37 +134,39 @@ def _parent(kind: EntityKind, draft: Draft, claims: ClaimLookup) -> Claim | None
     """The entity under whose name this one stands."""
     if draft.parent is None:
         return None
-    attribute, ref = draft.parent
-    return find(claims, ref, kind.references[attribute], kind.key_of[attribute])
+    key, ref = draft.parent
+    return find(claims, ref, kind.refers_to[key], key)
 
 
-def _settled(kind: EntityKind, draft: Draft, parent: Claim, parent_bodies: ParentBodies) -> Body:
-    """Attribute -> value as it is recorded, of those that follow from the parent.
+def _settled(
+    kind: EntityKind, draft: Draft, parent: Reference, parent_bodies: ParentBodies
+) -> Body:
+    """Key -> value as it is recorded, of the keys that follow from the parent.
 
     Raises InvalidInput when the caller gave another value than the parent has.
     """
     assert draft.parent is not None
+    assert parent.id is not None
     settled: Body = {}
-    if not isinstance(draft.references.get(draft.parent[0]), list):
-        settled[draft.parent[0]] = encode(reference_to(parent))
+    parent_key = draft.parent[0]
+    if not isinstance(draft.references.get(parent_key), list):
+        settled[parent_key] = encode(parent)
     if not kind.inherits:
         return settled
     parent_body = parent_bodies(parent.id)
     for key in kind.inherits:
         raw = parent_body.get(key)
-        if raw is None:
-            continue
-        attribute = kind.attribute_of[key]
-        given = draft.inherited.get(attribute)
-        if given is not None:
-            _check_agreement(kind, key, given, raw)
-        settled[attribute] = raw
+        if raw is not None:
+            given = draft.inherited.get(key)
+            if given is not None:
+                _check_agreement(kind, key, given, raw)
+            settled[key] = raw
     return settled
 
 
 def _check_agreement(kind: EntityKind, key: str, given: Ref, raw: Raw) -> None:
     """Raise InvalidInput unless a given value is the one that the parent has."""
-    if kind.attribute_of[key] in kind.references:
+    if key in kind.refers_to:
         value: Any = msgspec.json.decode(raw, type=Reference)
         agrees = _means(given, value)
     else:
@@ -190,8 +190,8 @@ def _refers(kind: EntityKind, draft: Draft) -> bool:
     """Whether there is any reference or tag, beside those to parents, which never change."""
     return (
         any(
-            kind.key_of[attribute] not in kind.fixed or isinstance(value, list)
-            for attribute, value in draft.references.items()
+            key not in kind.fixed or isinstance(value, list)
+            for key, value in draft.references.items()
         )
         or bool(draft.tags)
         or next(draft.nested_references(), None) is not None

@@ -1,6 +1,6 @@
 """Resolves what a payload refers to, by name or id, to the entities that hold those names."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Protocol
 
@@ -71,34 +71,38 @@ def find(claims: ClaimLookup, ref: Ref, kinds: tuple[str, ...], where: str) -> C
     Raises InvalidInput for a malformed reference, NotFound when no live entity has its name or
     id.
     """
-    for claim in _candidates(claims, ref, kinds, where):
-        # A name may be held once in each kind: a deleted holder does not hide a live one.
-        if claim is not None and not claim.deleted and (not kinds or claim.kind in kinds):
-            return claim
-    sought = shown(ref) if isinstance(ref, str) else ref.id or shown(ref.fully_qualified_name)
-    raise NotFound(f"{where}: {' or '.join(kinds) or 'entity'} instance for {sought} not found")
-
-
-def _candidates(
-    claims: ClaimLookup, ref: Ref, kinds: tuple[str, ...], where: str
-) -> Iterator[Claim | None]:
-    """The claims that a reference may mean; raises InvalidInput for a malformed reference."""
     if isinstance(ref, str):
-        ref = Reference(fully_qualified_name=ref)
-    if ref.type is not None and kinds and ref.type not in kinds:
-        raise InvalidInput(f"{where}.type must be {' or '.join(kinds)}, got {shown(ref.type)}")
-    if ref.id is not None:
-        claim = claims.claim_by_id(parse_id(ref.id, f"{where}.id"))
-        if claim is not None and ref.type in (None, claim.kind):
-            yield claim
-        return
-    if ref.fully_qualified_name is None:
-        raise InvalidInput(f"{where}: a reference needs `id` or `fullyQualifiedName`")
-    candidates = (ref.type,) if ref.type is not None else kinds
+        fqn, candidates = ref, kinds
+    else:
+        if ref.type is not None and kinds and ref.type not in kinds:
+            raise InvalidInput(f"{where}.type must be {' or '.join(kinds)}, got {shown(ref.type)}")
+        if ref.id is not None:
+            return _find_by_id(claims, ref, kinds, where)
+        if ref.fully_qualified_name is None:
+            raise InvalidInput(f"{where}: a reference needs `id` or `fullyQualifiedName`")
+        fqn, candidates = ref.fully_qualified_name, kinds if ref.type is None else (ref.type,)
     if not candidates:
         raise InvalidInput(f"{where}: a reference by name needs its `type` here")
     for kind in candidates:
-        yield claims.claim(kind, ref.fully_qualified_name)
+        claim = claims.claim(kind, fqn)
+        # A name may be held once in each kind: a deleted holder does not hide a live one.
+        if claim is not None and not claim.deleted:
+            return claim
+    raise _not_found(shown(fqn), kinds, where)
+
+
+def _find_by_id(claims: ClaimLookup, ref: Reference, kinds: tuple[str, ...], where: str) -> Claim:
+    assert ref.id is not None
+    claim = claims.claim_by_id(parse_id(ref.id, f"{where}.id"))
+    if claim is None or claim.deleted or claim.kind not in (kinds or (claim.kind,)):
+        raise _not_found(ref.id, kinds, where)
+    if ref.type not in (None, claim.kind):
+        raise _not_found(ref.id, kinds, where)
+    return claim
+
+
+def _not_found(sought: str, kinds: tuple[str, ...], where: str) -> NotFound:
+    return NotFound(f"{where}: {' or '.join(kinds) or 'entity'} instance for {sought} not found")
 
 
 def _referred(kind: EntityKind, draft: Draft) -> tuple[set[tuple[str, str]], set[str]]:
@@ -107,8 +111,8 @@ def _referred(kind: EntityKind, draft: Draft) -> tuple[set[tuple[str, str]], set
     A malformed reference is passed over here, and refused when it is resolved.
     """
     references: list[tuple[Ref, tuple[str, ...]]] = list(draft.nested_references())
-    for attribute, value in draft.references.items():
-        kinds = kind.references[attribute]
+    for key, value in draft.references.items():
+        kinds = kind.refers_to[key]
         references += [(ref, kinds) for ref in (value if isinstance(value, list) else [value])]
     names = set(draft.tags)
     ids: set[str] = set()
@@ -131,24 +135,24 @@ def resolve_references(
     settled: Collection[str],
     known: Mapping[str, Reference],
 ) -> dict[str, Reference | list[Reference]]:
-    """The full references of the draft's attributes, but for those in `settled`.
+    """The full references under the draft's keys, but for those in `settled`.
 
     `known` holds, by id, the references that the entity has already: these stay as they are,
     even when their entities are gone. Raises NotFound or InvalidInput naming the key.
     """
     resolved: dict[str, Reference | list[Reference]] = {}
-    for attribute, value in draft.references.items():
-        if attribute in settled:
+    for key, value in draft.references.items():
+        if key in settled:
             continue
-        kinds, where = kind.references[attribute], kind.key_of[attribute]
+        kinds = kind.refers_to[key]
         if isinstance(value, list):
-            found = [
-                _resolve_one(claims, ref, kinds, f"{where}[{place}]", known)
+            targets = [
+                _resolve_one(claims, ref, kinds, f"{key}[{place}]", known)
                 for place, ref in enumerate(value)
             ]
-            resolved[attribute] = list({ref.id: ref for ref in found}.values())
+            resolved[key] = list({ref.id: ref for ref in targets}.values())
         else:
-            resolved[attribute] = _resolve_one(claims, value, kinds, where, known)
+            resolved[key] = _resolve_one(claims, value, kinds, key, known)
     return resolved
 
 
@@ -186,4 +190,6 @@ def check_tags(
     """Raise NotFound unless each pair of kind and name is a live tag or term, or one in `known`."""
     for kind, fqn in tags:
         if fqn not in known:
-            find(claims, Reference(fully_qualified_name=fqn), (kind,), "tags")
+            claim = claims.claim(kind, fqn)
+            if claim is None or claim.deleted:
+                raise _not_found(shown(fqn), (kind,), "tags")

@@ -13,8 +13,8 @@ from domain.bodies.enumerations import (
     WarehouseType,
 )
 from domain.errors import InvalidInput
-from domain.names import MAX_NAME_LENGTH, check_name, child
-from domain.payload_bounds import check_entity_bytes
+from domain.names import MAX_NAME_LENGTH, check_name, quote
+from domain.payload_bounds import MAX_ENTITY_BYTES, check_entity_bytes
 
 MAX_PARTS = 20_000
 """How many columns, fields or tasks an entity may have, at all levels together."""
@@ -102,28 +102,39 @@ class IndexField(NamedPart, kw_only=True):
         return self.children or ()
 
 
-def check_count(parts: Sequence[NamedPart] | None) -> None:
+def check_count(parts: Sequence[NamedPart]) -> None:
     """Raise InvalidInput for more than MAX_PARTS parts, inner parts included."""
-    level = list(parts or ())
-    noun = level[0].noun if level else ""
+    level = parts
     count = len(level)
     while level and count <= MAX_PARTS:
         level = [inner for part in level for inner in part.inner_parts()]
         count += len(level)
     if count > MAX_PARTS:
+        noun = parts[0].noun
         raise InvalidInput(f"an entity may have {MAX_PARTS} {noun}s, at all levels together")
 
 
-def check_level(parts: Sequence[NamedPart] | None, where: str) -> None:
+def check_level(parts: Sequence[NamedPart], where: str) -> None:
     """Raise InvalidInput when a part's name is unfit, or another part of `where` has it too."""
+    part_names = [part.name for part in parts]
+    if _are_fit(part_names):
+        return
     seen: set[str] = set()
-    for part in parts or ():
-        name = part.name
-        if not (1 <= len(name) <= MAX_NAME_LENGTH and name.isprintable()):
-            check_name(name, f"the name of a {part.noun} of {where}")
-        if name in seen:
-            raise InvalidInput(f"{where} has two {part.noun}s with the name {name!r}")
-        seen.add(name)
+    for part in parts:
+        check_name(part.name, f"the name of a {part.noun} of {where}")
+        if part.name in seen:
+            raise InvalidInput(f"{where} has two {part.noun}s with the name {part.name!r}")
+        seen.add(part.name)
+
+
+def _are_fit(part_names: list[str]) -> bool:
+    """Whether names are plainly fit and different, as nearly all are; else each is looked at."""
+    return (
+        len(set(part_names)) == len(part_names)
+        and "".join(part_names).isprintable()
+        and all(part_names)
+        and max(map(len, part_names), default=0) <= MAX_NAME_LENGTH
+    )
 
 
 def check_parts(parts: Sequence[NamedPart] | None, where: str) -> None:
@@ -131,13 +142,14 @@ def check_parts(parts: Sequence[NamedPart] | None, where: str) -> None:
 
     Raises InvalidInput for too many parts, and for names that are unfit or come twice.
     """
-    check_count(parts)
-    _check_levels(parts, where)
+    if parts:
+        check_count(parts)
+        _check_levels(parts, where)
 
 
-def _check_levels(parts: Sequence[NamedPart] | None, where: str) -> None:
+def _check_levels(parts: Sequence[NamedPart], where: str) -> None:
     check_level(parts, where)
-    for part in parts or ():
+    for part in parts:
         if children := part.inner_parts():
             _check_levels(children, f"{part.noun} {part.name!r} of {where}")
 
@@ -145,29 +157,37 @@ def _check_levels(parts: Sequence[NamedPart] | None, where: str) -> None:
 def name_parts(parts: Sequence[NamedPart] | None, parent_fqn: str) -> None:
     """Give each part its qualified name under `parent_fqn`, at every depth.
 
-    Raises InvalidInput for names that are unfit, and EntityOverLimit when the qualified names alone
-    would take more than an entity may.
+    Raises InvalidInput for too many parts and for names that are unfit, and EntityOverLimit when
+    the qualified names alone would take more than an entity may.
     """
+    if not parts:
+        return
     check_count(parts)
     size = 0
     levels = [(parent_fqn, parts)]
     while levels:
         above, level = levels.pop()
         check_level(level, above)
-        for part in level or ():
-            fqn = child(above, part.name)
-            if len(fqn) > MAX_PART_FQN:
-                raise InvalidInput(
-                    f"the qualified name of a {part.noun} may have {MAX_PART_FQN} characters,"
-                    f" got {len(fqn)} for {part.name[:80]!r}"
-                )
+        for part in level:
+            fqn = f"{above}.{quote(part.name)}"
             size += len(fqn)
-            check_entity_bytes(size)
+            if len(fqn) > MAX_PART_FQN or size > MAX_ENTITY_BYTES:
+                _refuse_name(part, fqn, size)
             part.fully_qualified_name = fqn
             if part.tags is None:
                 part.tags = []
             if children := part.inner_parts():
                 levels.append((fqn, children))
+
+
+def _refuse_name(part: NamedPart, fqn: str, size: int) -> None:
+    """Raise InvalidInput or EntityOverLimit: a name is too long, alone or with all others."""
+    if len(fqn) > MAX_PART_FQN:
+        raise InvalidInput(
+            f"the qualified name of a {part.noun} may have {MAX_PART_FQN} characters,"
+            f" got {len(fqn)} for {part.name[:80]!r}"
+        )
+    check_entity_bytes(size)
 
 
 def part_tags(parts: Sequence[NamedPart] | None) -> Iterator[TagLabel]:

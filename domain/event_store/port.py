@@ -1,7 +1,7 @@
 """What the log of events promises to its readers and writers, whatever database holds it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -162,6 +162,18 @@ class EventStore(ABC):
         its stream, when the claims are not as expected, or when the key of the answer is taken.
         The ConcurrentChange names the entities concerned. All this is checked against what every
         earlier append has left, and nothing is stored between the check and this append.
+        """
+
+    @abstractmethod
+    def append_unsynced(
+        self, recorded: Sequence[RecordedEvent], *, expecting: Expectations
+    ) -> Callable[[], int]:
+        """Append as `append` does, but leave the waiting for the disk to the function returned.
+
+        What `append` refuses is refused here. The function, which is to be called once and by any
+        thread, makes the events durable and returns the position of the last one; until then no
+        reader sees the events, and nobody else can append. It raises StoreUnavailable, and then
+        nothing was stored.
         """
 
     @abstractmethod

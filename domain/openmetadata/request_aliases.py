@@ -10,8 +10,8 @@ REQUEST_ALIASES: Mapping[str, str] = MappingProxyType({"domain": "domains", "own
 """Alias -> key. An alias holds the one element of what is now a list."""
 
 
-def unalias(values: dict[str, Any]) -> dict[str, Any]:
-    """A decoded payload with its aliases replaced; the argument stays as it is.
+def unalias(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A decoded payload with its aliases replaced: the argument itself when it has none.
 
     Raises InvalidInput when an alias stands beside the key it is short for.
     """

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from benchmarks.generate import STATUSES, contracts, lines
-from domain.bulk_import import BulkImport, batches
+from domain.bulk_import import BulkImport
 from domain.event_store.opening import open_event_log
+from domain.import_lines import batches
 from domain.registry import KINDS
 from domain.write_context import WriteContext
 

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
-from domain.bulk_import import BATCH_BYTES, BadLine, Batch, BulkImport, ImportStopped, batches
+from domain.bulk_import import BulkImport, ImportStopped
 from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.history import versions
+from domain.import_decisions import BadLine, Batch
+from domain.import_lines import BATCH_BYTES, batches
 from domain.registry import KINDS
 from tests.domain.counted_store import CountedStore
 from tests.domain.faulty_store import FaultyStore

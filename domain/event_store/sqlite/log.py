@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -53,13 +53,36 @@ class SqliteEventStore(EventStore):
         expecting: Expectations = Expectations(),  # noqa: B008 - it is frozen
     ) -> int:
         """Append in one transaction of the recorder; see `EventStore.append`."""
+        position, commit = self._begin(recorded, answer, expecting)
+        with _translated_errors():
+            commit()
+        return self.head() if position is None else position
+
+    def append_unsynced(
+        self, recorded: Sequence[RecordedEvent], *, expecting: Expectations
+    ) -> Callable[[], int]:
+        """Leave the commit to the function; see `EventStore.append_unsynced`."""
+        position, commit = self._begin(recorded, None, expecting)
+
+        def finish() -> int:
+            with _translated_errors():
+                commit()
+            return self.head() if position is None else position
+
+        return finish
+
+    def _begin(
+        self,
+        recorded: Sequence[RecordedEvent],
+        answer: RememberedAnswer | None,
+        expecting: Expectations,
+    ) -> tuple[int | None, Callable[[], None]]:
         stored = [self._mapper.to_stored_event(event) for event in recorded]
         changes = [
             change for event in recorded for change in claim_changes(event.entity_id, event.event)
         ]
         with _translated_errors():
-            position = self._recorder.append(stored, changes, answer, expecting)
-        return self.head() if position is None else position
+            return self._recorder.append(stored, changes, answer, expecting)
 
     def read(
         self, after: int, limit: int, upto: int | None = None, *, newest_first: bool = False

@@ -11,8 +11,8 @@ Differences from the stock recorder, each for a reason:
 
 import sqlite3
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from eventsourcing.persistence import StoredEvent
@@ -36,7 +36,7 @@ from domain.event_store.port import (
     StoredRow,
     StreamSpan,
 )
-from domain.event_store.sqlite.claims import check_claims, select_claims, write_claims
+from domain.event_store.sqlite.claims import check_claims, look_up, select_claims, write_claims
 
 _MAX_INTEGER = 2**63 - 1
 
@@ -121,8 +121,10 @@ class Recorder(SQLiteApplicationRecorder):
             f"{select} WHERE originator_id = ? AND originator_version > ?"
             " AND originator_version <= ? AND rowid <= ? ORDER BY originator_version"
         )
-        self._select_end = (
-            f"SELECT max(originator_version) FROM {events_table_name} WHERE originator_id = ?"
+        # SQLite looks only at the groups that such a HAVING names.
+        self._select_ends = (
+            f"SELECT originator_id, max(originator_version) FROM {events_table_name}"
+            " GROUP BY originator_id HAVING originator_id"
         )
 
     def construct_create_table_statements(self) -> list[str]:
@@ -152,12 +154,14 @@ class Recorder(SQLiteApplicationRecorder):
         changes: Sequence[ClaimChange],
         answer: RememberedAnswer | None,
         expecting: Expectations,
-    ) -> int | None:
+    ) -> tuple[int | None, Callable[[], None]]:
         """Insert events, claims and the answer in one transaction, checked as the port says.
 
-        Returns the position of the last event, None when there are none.
+        Returns the position of the last event, None when there are none, and what commits the
+        transaction.
         """
-        with self.datastore.transaction(commit=True) as c:
+        with ExitStack() as stack:
+            c = stack.enter_context(self.datastore.transaction(commit=True))
             plain = plain_cursor(c)
             # This statement changes nothing and takes the lock: a deferred transaction that reads
             # before it writes fails at once with "database is locked" when another writer is
@@ -169,17 +173,16 @@ class Recorder(SQLiteApplicationRecorder):
             check_claims(plain, expecting)
             if answer is not None:
                 _insert_answer(plain, answer)
-            return positions[-1] if positions else None
+            return positions[-1] if positions else None, stack.pop_all().close
 
     def _check_ends(self, plain: sqlite3.Cursor, stored: Sequence[StoredEvent]) -> None:
         """Raise ConcurrentChange unless each stream goes on where it ended."""
-        ends: dict[str, int] = {}
+        ends = dict.fromkeys((str(event.originator_id) for event in stored), 0)
+        for entity_id, stream_version in look_up(plain, self._select_ends, [*ends]):
+            ends[entity_id] = stream_version
         wrong: dict[str, None] = {}
         for event in stored:
             entity_id = str(event.originator_id)
-            if entity_id not in ends:
-                plain.execute(self._select_end, (entity_id,))
-                ends[entity_id] = plain.fetchone()[0] or 0
             if event.originator_version != ends[entity_id] + 1:
                 wrong[entity_id] = None
             ends[entity_id] = event.originator_version
