@@ -11,12 +11,12 @@ from domain.entity import Entity
 from domain.event_store.port import Expectations
 from domain.events import EntityCreated, EntityRestored, Event
 
-_MAKE_LIVE = (EntityCreated, EntityRestored)
+_MAKE_LIVE = frozenset((EntityCreated, EntityRestored))
 
 
 def makes_live(events: Iterable[Event]) -> bool:
     """Whether an entity comes to be live by one of its events."""
-    return any(isinstance(event, _MAKE_LIVE) for event in events)
+    return not _MAKE_LIVE.isdisjoint(map(type, events))
 
 
 def expectations(changes: Iterable[tuple[Sequence[Event], Entity]]) -> Expectations:

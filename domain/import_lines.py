@@ -51,7 +51,7 @@ class Chunk(msgspec.Struct):
 
 def read_line(line: bytes) -> ImportLine:
     """Decode and check a line as far as it goes without the log; raises InvalidInput."""
-    values = json_input.decode(line, dict[str, Any], "the line")
+    values, most_values = json_input.decode_counted(line, dict[str, Any], "the line")
     name = values.pop("entityType", None)
     if not isinstance(name, str) or name not in KINDS:
         raise InvalidInput(f"entityType must be one of {', '.join(KINDS)}, got {shown(name)}")
@@ -60,7 +60,7 @@ def read_line(line: bytes) -> ImportLine:
         if value is not None and not isinstance(value, str):
             raise InvalidInput(f"{key} must be a string, got {shown(value)}")
     entity_id = parse_id(entity_id, "id") if entity_id else None
-    draft = drafts.draft(KINDS[name], values, most_values=json_input.most_values(line))
+    draft = drafts.draft(KINDS[name], values, most_values=most_values)
     draft.fqn = fqn
     return ImportLine(name, entity_id, draft)
 

@@ -29,6 +29,11 @@ def decode(data: bytes, expected: type[T], what: str) -> T:
     of the type `expected`, is more than MAX_DEPTH levels deep, may hold more than MAX_VALUES
     values, or has a key twice in one object.
     """
+    return decode_counted(data, expected, what)[0]
+
+
+def decode_counted(data: bytes, expected: type[T], what: str) -> tuple[T, int]:
+    """What `decode` gives, and a number of values that the text does not exceed."""
     brackets = data.count(b"[") + data.count(b"{")
     if len(data) > MAX_VALUES and (size := data.count(b",") + brackets) > MAX_VALUES:
         raise InvalidInput(
@@ -47,17 +52,9 @@ def decode(data: bytes, expected: type[T], what: str) -> T:
     kept = msgspec.json.encode(value)
     if kept != data.strip() and kept != msgspec.json.format(data, indent=-1):
         _refuse_repeated_keys(data, what)
-    return value
-
-
-def most_values(data: bytes) -> int:
-    """A number of values that a JSON text does not exceed, found at little cost.
-
-    A value takes two bytes with what stands between it and the next, a comma or a bracket.
-    """
-    if len(data) <= _SMALL:
-        return len(data) // 2 + 1
-    return 1 + data.count(b",") + data.count(b"[") + data.count(b"{")
+    # A value takes two bytes with what stands between it and the next, a comma or a bracket.
+    few = len(data) <= _SMALL
+    return value, len(data) // 2 + 1 if few else data.count(b",") + brackets + 1
 
 
 def is_deeper(value: Any, limit: int) -> bool:

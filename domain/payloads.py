@@ -41,7 +41,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
     body: Body
     """The keys that were given and hold something."""
     emptied: frozenset[str]
-    """The keys that were given as null, [] or {}."""
+    """The keys that were given as null, [] or {}; of use for what exists already."""
     state: Entity | None
     """The entity that it is to change; None when it is to create one."""
 
@@ -120,12 +120,15 @@ def resolve(
         if key not in settled and key not in draft.inherited:
             del body[key]
     check_entity_bytes(sum(map(len, body.values())))
+    emptied: frozenset[str] = frozenset()
+    if state is not None:
+        emptied = frozenset(key for key in draft.given if key not in body and key != "name")
     return Payload(
         name=draft.name,
         fqn=fqn,
         parent_id=parent.id if parent else None,
         body=body,
-        emptied=frozenset(key for key in draft.given if key not in body and key != "name"),
+        emptied=emptied,
         state=state,
     )
 

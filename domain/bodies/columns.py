@@ -13,7 +13,7 @@ from domain.bodies.enumerations import (
     WarehouseType,
 )
 from domain.errors import InvalidInput
-from domain.names import MAX_NAME_LENGTH, check_name, quote
+from domain.names import MAX_NAME_LENGTH, check_name, child
 from domain.payload_bounds import MAX_ENTITY_BYTES, check_entity_bytes
 
 MAX_PARTS = 20_000
@@ -117,7 +117,7 @@ def check_count(parts: Sequence[NamedPart]) -> None:
 def check_level(parts: Sequence[NamedPart], where: str) -> None:
     """Raise InvalidInput when a part's name is unfit, or another part of `where` has it too."""
     part_names = [part.name for part in parts]
-    if _are_fit(part_names):
+    if _are_fit(part_names, "".join(part_names)):
         return
     seen: set[str] = set()
     for part in parts:
@@ -127,13 +127,13 @@ def check_level(parts: Sequence[NamedPart], where: str) -> None:
         seen.add(part.name)
 
 
-def _are_fit(part_names: list[str]) -> bool:
+def _are_fit(part_names: list[str], joined: str) -> bool:
     """Whether names are plainly fit and different, as nearly all are; else each is looked at."""
     return (
         len(set(part_names)) == len(part_names)
-        and "".join(part_names).isprintable()
+        and joined.isprintable()
         and all(part_names)
-        and max(map(len, part_names), default=0) <= MAX_NAME_LENGTH
+        and max(map(len, part_names)) <= MAX_NAME_LENGTH
     )
 
 
@@ -160,19 +160,16 @@ def name_parts(parts: Sequence[NamedPart] | None, parent_fqn: str) -> None:
     Raises InvalidInput for too many parts and for names that are unfit, and EntityOverLimit when
     the qualified names alone would take more than an entity may.
     """
-    if not parts:
-        return
-    check_count(parts)
-    size = 0
-    levels = [(parent_fqn, parts)]
+    count = size = 0
+    levels = [(parent_fqn, parts)] if parts else []
     while levels:
         above, level = levels.pop()
+        count += len(level)
+        if count > MAX_PARTS:
+            check_count(parts or ())
         check_level(level, above)
-        for part in level:
-            fqn = f"{above}.{quote(part.name)}"
+        for part, fqn in zip(level, _names_below(above, level, size), strict=True):
             size += len(fqn)
-            if len(fqn) > MAX_PART_FQN or size > MAX_ENTITY_BYTES:
-                _refuse_name(part, fqn, size)
             part.fully_qualified_name = fqn
             if part.tags is None:
                 part.tags = []
@@ -180,14 +177,30 @@ def name_parts(parts: Sequence[NamedPart] | None, parent_fqn: str) -> None:
                 levels.append((fqn, children))
 
 
-def _refuse_name(part: NamedPart, fqn: str, size: int) -> None:
-    """Raise InvalidInput or EntityOverLimit: a name is too long, alone or with all others."""
-    if len(fqn) > MAX_PART_FQN:
-        raise InvalidInput(
-            f"the qualified name of a {part.noun} may have {MAX_PART_FQN} characters,"
-            f" got {len(fqn)} for {part.name[:80]!r}"
-        )
-    check_entity_bytes(size)
+def _names_below(above: str, level: Sequence[NamedPart], size: int) -> list[str]:
+    """The qualified names of parts; `size` is how much the names before them take together."""
+    part_names = [part.name for part in level]
+    joined = "".join(part_names)
+    longest = len(above) + 1 + max(map(len, part_names))
+    total = size + len(joined) + len(level) * (len(above) + 1)
+    if longest > MAX_PART_FQN or total > MAX_ENTITY_BYTES or "." in joined or '"' in joined:
+        return _names_one_by_one(above, level, size)
+    return [f"{above}.{name}" for name in part_names]
+
+
+def _names_one_by_one(above: str, level: Sequence[NamedPart], size: int) -> list[str]:
+    part_names = []
+    for part in level:
+        fqn = child(above, part.name)
+        if len(fqn) > MAX_PART_FQN:
+            raise InvalidInput(
+                f"the qualified name of a {part.noun} may have {MAX_PART_FQN} characters,"
+                f" got {len(fqn)} for {part.name[:80]!r}"
+            )
+        size += len(fqn)
+        check_entity_bytes(size)
+        part_names.append(fqn)
+    return part_names
 
 
 def part_tags(parts: Sequence[NamedPart] | None) -> Iterator[TagLabel]:
