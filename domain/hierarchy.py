@@ -14,11 +14,6 @@ from domain.events import EntityCreated, EntityRestored, Event
 _MAKE_LIVE = frozenset((EntityCreated, EntityRestored))
 
 
-def makes_live(events: Iterable[Event]) -> bool:
-    """Whether an entity comes to be live by one of its events."""
-    return not _MAKE_LIVE.isdisjoint(map(type, events))
-
-
 def expectations(changes: Iterable[tuple[Sequence[Event], Entity]]) -> Expectations:
     """What must hold for an append of these events; each entity is as its events leave it."""
     live, without_children, without_live_children = set(), set(), set()
@@ -29,7 +24,7 @@ def expectations(changes: Iterable[tuple[Sequence[Event], Entity]]) -> Expectati
             without_children.add(entity.id)
         elif entity.deleted:
             without_live_children.add(entity.id)
-        elif entity.parent_id is not None and makes_live(events):
+        elif entity.parent_id is not None and not _MAKE_LIVE.isdisjoint(map(type, events)):
             live.add(entity.parent_id)
     return Expectations(
         live=frozenset(live),

@@ -11,7 +11,7 @@ from domain.entity import Entity, decide
 from domain.errors import AlreadyExists, CatalogError, InvalidInput, StoreUnavailable
 from domain.event_store.port import EventStore, Expectations, RecordedEvent
 from domain.events import Event
-from domain.hierarchy import expectations, makes_live
+from domain.hierarchy import expectations
 from domain.import_lines import ImportLine, NumberedLine, ReadAhead, read_line
 from domain.import_lookups import ImportNames, StatesAhead
 from domain.planning import record
@@ -105,8 +105,7 @@ class Decider:
                 recorded += events
                 changes.append((decided, after))
                 states.changed[entity_id] = after
-                if makes_live(decided):
-                    self._names.expect(after)
+                self._names.expect(after)
         batch.events = len(recorded)
         batch.bad.sort(key=lambda bad: bad.number)
         return Decision(batch, recorded, expectations(changes), states.changed)

@@ -103,7 +103,7 @@ class ImportNames:
         return self._bodies[entity_id]
 
     def expect(self, entity: Entity) -> None:
-        """Count on an entity that the next append will create or restore."""
+        """Count on an entity as the next append will leave it."""
         self._keep([claim_of(entity)])
         if entity.kind in _PASS_ON:
             self._bodies[entity.id] = _inheritable(entity)
