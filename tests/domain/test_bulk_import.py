@@ -3,8 +3,7 @@
 import gzip
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,56 +11,25 @@ import pytest
 
 from domain.bulk_import import BulkImport, ImportStopped
 from domain.errors import ConcurrentChange, StoreUnavailable
-from domain.event_store.opening import open_event_log
 from domain.history import versions
 from domain.import_decisions import BadLine, Batch
-from domain.import_lines import BATCH_BYTES, BATCH_LINES, Chunk, batches, transactions
+from domain.import_lines import batches
 from domain.registry import KINDS
 from tests.domain.counted_store import CountedStore
-from tests.domain.faulty_store import FaultyStore
+from tests.domain.importing import (
+    FULL,
+    ID,
+    chunks,
+    database,
+    faulty,
+    importer,
+    line,
+    load,
+    outcome,
+    service,
+)
 
-ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
-
-
-def line(entity_type: str, name: str, fqn: str | None = None, **values: Any) -> dict[str, Any]:
-    """A line; the qualified name is the name unless given."""
-    return {
-        "entityType": entity_type,
-        "name": name,
-        "fullyQualifiedName": name if fqn is None else fqn,
-        **values,
-    }
-
-
-def service(name: str = "s", **values: Any) -> dict[str, Any]:
-    return line("databaseService", name, **{"serviceType": "Mysql"} | values)
-
-
-def database(name: str = "d", parent: str = "s", **values: Any) -> dict[str, Any]:
-    parent_reference = {"type": "databaseService", "fullyQualifiedName": parent}
-    return line("database", name, f"{parent}.{name}", service=parent_reference, **values)
-
-
-def importer(world: Any) -> BulkImport:
-    return BulkImport(world.log, world.context(), now=world.now)
-
-
-def load(world: Any, *lines: dict[str, Any] | bytes) -> Batch:
-    encoded = [each if isinstance(each, bytes) else json.dumps(each).encode() for each in lines]
-    return importer(world).load(list(enumerate(encoded, start=1)))
-
-
-def outcome(batch: Batch) -> tuple[int, int, int, int, int, list[BadLine]]:
-    """(lines, events, created, changed, unchanged, bad)."""
-    return (
-        batch.lines,
-        batch.events,
-        batch.created,
-        batch.changed,
-        batch.unchanged,
-        sorted(batch.bad, key=lambda bad: bad.number),
-    )
 
 
 def test_parents_come_before_children(world: Any) -> None:
@@ -263,14 +231,6 @@ def test_two_importers_at_once(open_world: Callable[[], Any]) -> None:
     assert sorted(worlds[0].events()) == sorted(("entity.created", each["name"]) for each in lines)
 
 
-FULL = "the event log cannot be used now: disk full"
-
-
-def faulty(world: Any, **faults: list[Exception | None]) -> BulkImport:
-    """An importer whose calls of the store meet these faults."""
-    return BulkImport(FaultyStore(world.log, faults), world.context(), now=world.now)
-
-
 def test_import_stops_where_the_log_cannot_be_written(world: Any) -> None:
     lines = [service(f"s{number}") for number in range(6)]
     groups = list(batches([json.dumps(each).encode() for each in lines], 2))
@@ -309,17 +269,6 @@ def test_lines_stored_one_by_one_are_counted_when_the_log_fails(world: Any) -> N
     assert world.lives() == {"a": True, "b": True}
 
 
-def test_batches_end_at_bytes_too() -> None:
-    wide = b"x" * (BATCH_BYTES // 2)
-    assert [len(group) for group in batches([b"a", wide, wide, b"b", b"c"], 100)] == [3, 2]
-
-
-def test_batches_number_lines_and_skip_blank_ones() -> None:
-    lines = [b"a\n", b"\n", b"b\n", b"  \n", b"c\n"]
-    assert list(batches(lines, 2)) == [[(1, b"a\n"), (3, b"b\n")], [(5, b"c\n")]]
-    assert list(batches([b"\n"], 2)) == []
-
-
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared catalogs are not here")
 @pytest.mark.parametrize(("name", "count"), [("ecommerce.jsonl", 267), ("mozilla.jsonl.gz", 4_307)])
 def test_real_catalog_is_imported_whole(world: Any, name: str, count: int) -> None:
@@ -334,110 +283,3 @@ def test_real_catalog_is_imported_whole(world: Any, name: str, count: int) -> No
                 setattr(total, field, getattr(total, field) + getattr(batch, field))
         assert outcome(total) == expected
     assert world.log.head() == count
-
-
-def chunks(*lines: dict[str, Any] | bytes, size: int = 2) -> list[Chunk]:
-    encoded = [each if isinstance(each, bytes) else json.dumps(each).encode() for each in lines]
-    return [Chunk(numbered) for numbered in batches(encoded, size)]
-
-
-def test_chunks_are_given_back_when_they_are_stored(world: Any) -> None:
-    stored = []
-    for chunk, batch in importer(world).load_all(
-        chunks(service(), database(), database(description="x"), service(), database("e"))
-    ):
-        with closing(open_event_log(world.path)) as log:
-            stored.append((chunk.lines[-1][0], outcome(batch), log.head()))
-    assert stored == [
-        (2, (2, 2, 2, 0, 0, []), 2),
-        (4, (2, 1, 0, 1, 1, []), 3),
-        (5, (1, 1, 1, 0, 0, []), 4),
-    ]
-
-
-def test_chunk_is_decided_on_the_one_that_is_being_synced(world: Any) -> None:
-    lines = [service(id=ID), database(), service(description="x", id=ID), database("e", id=ID)]
-    batches_of = [batch for _, batch in importer(world).load_all(chunks(*lines))]
-    said = f"id {ID} is the id of another entity"
-    assert [outcome(batch) for batch in batches_of] == [
-        (2, 2, 2, 0, 0, []),
-        (2, 1, 0, 1, 0, [BadLine(4, said)]),
-    ]
-
-
-def test_chunks_are_loaded_line_by_line_when_another_writer_interferes(world: Any) -> None:
-    running = faulty(world, append_unsynced=[None, ConcurrentChange("another writer was first")])
-    lines = [service("a"), service("b"), service("c"), b"{", service("d")]
-    loaded = [(chunk.end, batch.created) for chunk, batch in running.load_all(chunks(*lines))]
-    assert loaded == [(0, 2), (0, 1), (0, 1)]
-    assert world.lives() == dict.fromkeys("abcd", True)
-
-
-def loaded_until_stopped(running: BulkImport, lines: Iterable[Chunk]) -> tuple[list[int], int]:
-    """The last line of each chunk that was given back, and that up to which all is stored."""
-    given: list[int] = []
-    with pytest.raises(ImportStopped, match=FULL) as caught:
-        given.extend(chunk.lines[-1][0] for chunk, _ in running.load_all(lines))
-    return given, caught.value.upto
-
-
-def test_import_of_chunks_stops_where_the_log_cannot_be_written(world: Any) -> None:
-    lines = chunks(*(service(f"s{number}") for number in range(6)))
-    running = faulty(world, append_unsynced=[None, StoreUnavailable(FULL)])
-    assert loaded_until_stopped(running, lines) == ([2], 2)
-    assert world.lives() == {"s0": True, "s1": True}
-
-
-def test_import_of_chunks_stops_where_the_log_cannot_be_read(world: Any) -> None:
-    lines = chunks(*(service(f"s{number}") for number in range(6)))
-    running = faulty(world, claims=[None, StoreUnavailable(FULL)])
-    assert loaded_until_stopped(running, lines) == ([2], 2)
-    assert world.lives() == {"s0": True, "s1": True}
-
-
-def test_import_of_chunks_stops_where_the_disk_is_full_at_the_end(world: Any) -> None:
-    class FullDisk(FaultyStore):
-        """Fails to sync the second append, which leaves nothing."""
-
-        synced = 0
-
-        def append_unsynced(self, *args: Any, **values: Any) -> Callable[[], int]:
-            self.synced += 1
-            return full if self.synced == 2 else world.log.append_unsynced(*args, **values)
-
-    def full() -> int:
-        raise StoreUnavailable(FULL)
-
-    running = BulkImport(FullDisk(world.log, {}), world.context(), now=world.now)
-    lines = chunks(*(service(f"s{number}") for number in range(6)))
-    assert loaded_until_stopped(running, lines) == ([2], 2)
-    assert world.lives() == {"s0": True, "s1": True}
-
-
-def test_what_is_stored_is_given_back_before_the_failure_of_the_lines(world: Any) -> None:
-    def torn() -> Iterator[Chunk]:
-        yield from chunks(service("a"), service("b"))
-        raise EOFError("torn")
-
-    given = []
-    with pytest.raises(EOFError, match="torn"):
-        given.extend(importer(world).load_all(torn()))
-    assert [outcome(batch) for _, batch in given] == [(2, 2, 2, 0, 0, [])]
-    assert world.lives() == {"a": True, "b": True}
-
-
-def test_names_are_forgotten_only_when_the_log_has_them(
-    world: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("domain.import_lookups.MAX_REMEMBERED", 1)
-    lines = [service(), *(database(f"d{number}") for number in range(8)), service(), database()]
-    loaded = [batch for _, batch in importer(world).load_all(chunks(*lines))]
-    assert (sum(batch.created for batch in loaded), [b.bad for b in loaded]) == (10, [[]] * 6)
-
-
-def test_transactions_end_at_lines_and_at_bytes() -> None:
-    numbered = list(batches([b"x"] * (BATCH_LINES + 150), 100))
-    whole = list(transactions(Chunk(lines, end) for end, lines in enumerate(numbered)))
-    assert [(len(chunk.lines), chunk.end) for chunk in whole] == [(BATCH_LINES, 9), (150, 11)]
-    wide = [Chunk([(number, b"x" * (BATCH_BYTES // 2))], number) for number in (1, 2, 3)]
-    assert [chunk.end for chunk in transactions(wide)] == [2, 3]

@@ -82,21 +82,3 @@ def test_process_that_ends_is_told_of() -> None:
         until(lambda: not any(process.is_alive() for process in mine))
         with pytest.raises(StoreUnavailable, match="a process that reads lines has ended"):
             list(readers.read(chunks([service("s")] * 100)))
-
-
-def test_line_is_left_to_the_appending_process_where_the_log_must_be_asked() -> None:
-    by_id = {"entityType": "database", "name": "d", "service": {"id": "x", "type": "y"}}
-    nested = {
-        "entityType": "glossaryTerm",
-        "name": "t",
-        "glossary": "g",
-        "relatedTerms": ["g.other"],
-    }
-    twice = {
-        "entityType": "table",
-        "name": "t",
-        "databaseSchema": "s.d.s",
-        "columns": [{"name": "a", "dataType": "INT"}] * 2,
-    }
-    lines = [json.dumps(each).encode() for each in (by_id, nested, twice)]
-    assert decode_read(read_ahead(lines)) == [None, None, None]

@@ -1,0 +1,84 @@
+"""An import that is stopped or killed leaves whole transactions and no process, and can go on."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from domain.errors import StoreUnavailable
+from domain.event_store.opening import address_in, holds_log, open_event_log
+from tests.e2e.conftest import catalog
+from tests.waiting import until
+
+COUNT = 20_000
+
+
+def lines() -> Iterator[bytes]:
+    """Services, each with a database, which names it by its qualified name."""
+    for number in range(COUNT // 2):
+        service = {"entityType": "databaseService", "name": f"s{number}", "serviceType": "Mysql"}
+        database = {"entityType": "database", "name": "d", "service": f"s{number}"}
+        yield json.dumps(service | {"description": "x" * 500}).encode() + b"\n"
+        yield json.dumps(database).encode() + b"\n"
+
+
+def head(directory: Path) -> int:
+    """Position of the newest event; 0 while the log is being made."""
+    if not holds_log(directory):
+        return 0
+    try:
+        with closing(open_event_log(address_in(directory), writable=False)) as log:
+            return log.head()
+    except StoreUnavailable:
+        return 0
+
+
+def is_gone(group: int) -> bool:
+    """Whether no process of a group is left."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_import_that_is_ended_by_a_signal_goes_on_when_it_is_run_again(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    file, data = tmp_path / "lines.jsonl", tmp_path / "d"
+    with file.open("wb") as opened:
+        opened.writelines(lines())
+    process = subprocess.Popen(
+        [sys.executable, "-m", "api.commands", "import", str(file), "--data", str(data)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        process_group=0,
+    )
+    until(lambda: head(data) > 0, every=0.001)
+    # Ctrl-C reaches the whole group, the other signals the one process that is meant.
+    (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+    said, errors = process.communicate(timeout=60)
+    until(lambda: is_gone(process.pid))
+    stored = head(data)
+    again = catalog("import", str(file), "--data", str(data))
+
+    assert process.returncode == (1 if number == signal.SIGINT else -number)
+    assert b"Traceback" not in errors
+    if number == signal.SIGINT:
+        created = re.search(rb"lines: (\d+) created", said)
+        assert created is not None, said
+        # What was being synced is stored and not counted.
+        assert int(created[1]) <= stored
+    # Transactions are of a thousand lines each, and every line stores one event.
+    assert stored % 1_000 == 0
+    left = f"{COUNT} lines: {COUNT - stored} created, 0 changed, {stored} unchanged, 0 bad"
+    assert again.stdout.startswith(left)
+    assert head(data) == COUNT
