@@ -53,8 +53,9 @@ class LineReaders:
     def read(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         """The chunks in their order, with what was read of their lines.
 
-        No more is taken from `chunks` than the pipes hold, or a chunk for each process. Raises
-        StoreUnavailable when a process has ended.
+        No more is taken from `chunks` than the pipes hold, or a chunk for each process. Nothing
+        else may be read before the end is reached. Raises StoreUnavailable when a process has
+        ended.
         """
         return _InTurn(self._readers).read(chunks) if self._readers else iter(chunks)
 
