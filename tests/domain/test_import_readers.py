@@ -10,7 +10,7 @@ import pytest
 
 from domain.errors import StoreUnavailable
 from domain.import_lines import Chunk, batches, decode_read, read_ahead
-from domain.import_readers import LineReaders, line_readers
+from domain.import_readers import line_readers
 from tests.waiting import until
 
 
@@ -59,8 +59,14 @@ def test_no_more_chunks_are_taken_than_processes_and_pipes_hold() -> None:
         assert len(taken) < 20 + 5 * max(1, len(multiprocessing.active_children())) + 1
 
 
-def test_without_processes_nothing_is_read_ahead() -> None:
-    (chunk,) = LineReaders([]).read([Chunk([(1, service("s"))], 7)])
+def test_on_one_core_there_are_no_processes_and_nothing_is_read_ahead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0})
+    before = multiprocessing.active_children()
+    with line_readers() as readers:
+        assert multiprocessing.active_children() == before
+        (chunk,) = readers.read([Chunk([(1, service("s"))], 7)])
     assert (chunk.lines, chunk.end, chunk.read) == ([(1, service("s"))], 7, [])
 
 
