@@ -31,7 +31,6 @@ MAX_PIPELINED = 16
 """How many requests of one connection may wait for the answer to an earlier one."""
 LEAST_RATE = 256_000
 """Bytes a second that a client must read of an answer after its receive timeout."""
-_BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding", b"expect"})
 _WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
 _LINGER_SECONDS = 2.0
 """How long the rest of a refused request is thrown away, so that its answer can be read."""
@@ -40,13 +39,6 @@ _OTHER_FILES = 256
 
 class _Refused(Exception):
     """Ends the parsing of a request that has been answered."""
-
-
-class _Answered:
-    """Stands for the cycle of a request that was answered at once."""
-
-    response_complete = True
-    keep_alive = True
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -72,7 +64,6 @@ class BoundedProtocol(HttpToolsProtocol):
         self._paused_at, self._unread = 0.0, 0
         self._heading = True
         self._receiving = False
-        self._may_answer = False
         self._head_bytes = self._body_bytes = 0
         self._set_timer()
         if len(self.connections) > self.max_connections:
@@ -105,7 +96,6 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         if self._heading:
             self._head_bytes += len(data)
-        self._may_answer = True
         super().data_received(data)
         if self._refused:
             return
@@ -159,15 +149,17 @@ class BoundedProtocol(HttpToolsProtocol):
         ):
             self._refuse(400, "a request with a body cannot ask for another protocol")
             raise _Refused
-        if not upgrade and self._answer():
-            return
-        super().on_headers_complete()
+        self.begin_request()
         if upgrade:
             # The request is answered in HTTP/1.1; later bytes of the connection are not parsed.
             self.cycle.keep_alive = False
         if len(self.pipeline) > MAX_PIPELINED:
             self._refuse(400, f"{MAX_PIPELINED} requests may wait for the answer to another")
             raise _Refused
+
+    def begin_request(self) -> None:
+        """Begin to answer the request whose head is whole and within bounds."""
+        super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body; refuse one that is too long with status 413."""
@@ -190,49 +182,6 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.pipeline:
             self.flow.pause_reading()
         self._wait()
-
-    def _answer(self) -> bool:
-        """Answer a plain read at once, without a task; returns whether the request was one.
-
-        Of the requests that come in one piece only the first is answered so: each takes the event
-        loop for up to a millisecond.
-        """
-        cycle = self.cycle
-        if (
-            not self._may_answer
-            or not self.url.startswith(b"/")
-            or self.parser.get_method() != b"GET"
-            or self.parser.get_http_version() != "1.1"
-            or not self.parser.should_keep_alive()
-            or self.flow.write_paused
-            or not (cycle is None or cycle.response_complete)
-            or any(name in _BODY_HEADERS for name, _ in self.headers)
-        ):
-            return False
-        path, _, query = self.url.partition(b"?")
-        if b"%" in path or b"#" in self.url:
-            return False
-        self._may_answer = False
-        scope: Any = self.scope
-        scope["method"], scope["path"] = "GET", path.decode("ascii")
-        scope["raw_path"], scope["query_string"] = path, query
-        answered = self.edge.answer(scope)
-        if answered is None:
-            return False
-        answer, request_id = answered
-        headers = [*self.server_state.default_headers, *answer.raw_headers]
-        self.transport.write(
-            b"%b%bx-request-id: %b\r\n\r\n%b"
-            % (
-                STATUS_LINE[answer.status_code],
-                b"".join([b"%b: %b\r\n" % header for header in headers]),
-                request_id.encode(),
-                answer.body,
-            )
-        )
-        self.cycle = _Answered()  # type: ignore[assignment]
-        self.on_response_complete()
-        return True
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._answering = cycle
@@ -328,8 +277,10 @@ class BoundedProtocol(HttpToolsProtocol):
             self.loop.call_later(_LINGER_SECONDS, self.transport.close)
 
 
-def bounded(edge: Edge, max_connections: int, receive_timeout: float) -> type[BoundedProtocol]:
-    """The protocol class of one server, for uvicorn's setting `http`.
+def bounded(
+    protocol: type[BoundedProtocol], edge: Edge, max_connections: int, receive_timeout: float
+) -> type[BoundedProtocol]:
+    """A subclass of a protocol for the connections of one server, for uvicorn's setting `http`.
 
     Lets the process open enough files for the connections; raises InvalidInput where the system
     does not allow so many.
@@ -349,4 +300,4 @@ def bounded(edge: Edge, max_connections: int, receive_timeout: float) -> type[Bo
         "receive_timeout": receive_timeout,
         "waiting": {},
     }
-    return type("ServerProtocol", (BoundedProtocol,), members)
+    return type("ServerProtocol", (protocol,), members)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from api.answering import AnsweringProtocol
 from api.app import Application, create_app
 from api.connections import bounded
 from api.heartbeat import Heart
@@ -195,7 +196,9 @@ def _serve(
     config = uvicorn.Config(
         app,
         lifespan="on",
-        http=bounded(app.edge, settings.max_connections, settings.receive_timeout),
+        http=bounded(
+            AnsweringProtocol, app.edge, settings.max_connections, settings.receive_timeout
+        ),
         log_config=None,
         access_log=False,
         server_header=False,

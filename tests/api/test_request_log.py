@@ -8,7 +8,7 @@ import pytest
 import uvicorn
 
 from api.bodies import has_left
-from api.connections import bounded
+from api.connections import BoundedProtocol, bounded
 from api.log_writer import LogWriter
 from api.logs import AccessLog
 from api.metrics import Metrics
@@ -150,7 +150,7 @@ def test_client_that_has_left_is_noticed() -> None:
     async def serve() -> None:
         access_log = AccessLog(LogWriter(2), wanted=False)
         edge = Edge(Metrics(lambda: 0), access_log, lambda scope: None)
-        protocol = bounded(edge, 10, 5.0)
+        protocol = bounded(BoundedProtocol, edge, 10, 5.0)
         config = uvicorn.Config(app, http=protocol, lifespan="off", log_config=None, ws="none")
         server = uvicorn.Server(config)
         with bind("127.0.0.1", 0) as listener:
