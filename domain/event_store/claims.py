@@ -1,19 +1,11 @@
 """What events mean for the claims on qualified names."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from domain import events
 from domain.entity import Entity
-from domain.event_store.port import Claim
+from domain.event_store.port import Claim, ClaimChange
 from domain.events import Event
-
-ClaimChange = tuple[str, tuple[Any, ...]]
-"""An action and its parameters.
-
-The action `take` has kind, qualified name, id, name and parent id; `delete`, `restore` and
-`release` have the id.
-"""
 
 
 def claim_changes(entity_id: str, event: Event) -> Iterator[ClaimChange]:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from eventsourcing.persistence import JSONTranscoder, Mapper, StoredEvent
 
-from domain.event_store.port import RecordedEvent
+from domain.event_store.port import NewRow, RecordedEvent
 from domain.events import EVENT_TYPES, TYPE_NAMES, Event
 from domain.upcasters import UPCASTERS, Upcasters, current_schema, upcast
 
@@ -28,13 +28,16 @@ class EventMapper(Mapper[str]):
         self._header = msgspec.json.Decoder(_Header)
 
     def to_stored_event(self, domain_event: Any) -> StoredEvent:
-        """The stored form of a RecordedEvent."""
-        recorded: RecordedEvent = domain_event
+        """The stored form of a RecordedEvent, as the library has it."""
+        return StoredEvent(*self.to_row(domain_event))
+
+    def to_row(self, recorded: RecordedEvent) -> NewRow:
+        """The stored form of an event that has no position yet."""
         topic = TYPE_NAMES[type(recorded.event)]
         state = self._encoder.encode(recorded.event)
         if (schema := self._schemas[topic]) > 1:
             state = b'{"schema":%d,' % schema + state[1:]
-        return StoredEvent(recorded.entity_id, recorded.stream_version, topic, state)
+        return recorded.entity_id, recorded.stream_version, topic, state
 
     def to_domain_event(self, stored_event: StoredEvent) -> Any:
         """The RecordedEvent of a StoredEvent; its position is 0 unless that is a Notification."""

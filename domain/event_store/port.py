@@ -3,10 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
+from domain.errors import AlreadyExists, ConcurrentChange
 from domain.events import Event
 
 ANSWERS_KEPT_MS = 24 * 60 * 60 * 1000
@@ -19,6 +20,19 @@ ID_CHARACTERS = 36
 
 StoredRow = tuple[str, int, str, bytes, int]
 """An event as it is stored: entity id, stream version, type name, payload, position."""
+
+
+NewRow = tuple[str, int, str, bytes]
+"""An event that is to be stored: entity id, stream version, type name, payload."""
+
+ClaimChange = tuple[str, tuple[Any, ...]]
+"""`take` with kind, qualified name, id, name and parent id, or another action with the id.
+
+The other actions on a claim are `delete`, `restore` and `release`.
+"""
+
+Refusal = ConcurrentChange | AlreadyExists
+"""Why the log does not take an append: another writer was first, to a state or to a name."""
 
 
 class RecordedEvent(msgspec.Struct, frozen=True, gc=False):
@@ -71,6 +85,16 @@ class RememberedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str
     at: int
     """Milliseconds since the Unix epoch."""
+
+
+class Append(msgspec.Struct, frozen=True, kw_only=True):
+    """What one write stores, all of it or nothing; made by `prepared`."""
+
+    rows: Sequence[NewRow]
+    changes: Sequence[ClaimChange]
+    """What the events mean for the claims, in order."""
+    answer: RememberedAnswer | None = None
+    expecting: Expectations = Expectations()
 
 
 class StreamSpan(msgspec.Struct, frozen=True):
@@ -147,6 +171,19 @@ class EventStore(ABC):
         """Text with which `open_event_log` opens the same log once more, also elsewhere."""
 
     @abstractmethod
+    def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
+        """Store independent appends, one after the other, in one transaction.
+
+        Returns, once all will survive power loss, for each the position of its last event (the head
+        when it has none) or why it is refused; what is refused leaves nothing behind, and is
+        refused alone. AlreadyExists: a name is claimed. ConcurrentChange, with the entities
+        concerned: another writer was first, so that an event's stream version is not the one after
+        the last of its stream, the claims are not as expected, or the key of the answer is taken.
+        All this is checked against what every earlier append has left, those of the group included,
+        and nothing is stored between check and append. StoreUnavailable: none is stored.
+        """
+
+    @abstractmethod
     def append(
         self,
         recorded: Sequence[RecordedEvent],
@@ -154,15 +191,7 @@ class EventStore(ABC):
         *,
         expecting: Expectations = Expectations(),  # noqa: B008 - it is frozen
     ) -> int:
-        """Store all events, the claims that follow from them and the answer, or nothing.
-
-        Returns the position of the last event (the head when there are none), once it will
-        survive power loss. Raises AlreadyExists when a name is claimed, and ConcurrentChange when
-        another writer was first: when an event's stream version is not the one after the last of
-        its stream, when the claims are not as expected, or when the key of the answer is taken.
-        The ConcurrentChange names the entities concerned. All this is checked against what every
-        earlier append has left, and nothing is stored between the check and this append.
-        """
+        """Store a group of one; returns its position or raises its refusal."""
 
     @abstractmethod
     def append_unsynced(

@@ -4,18 +4,22 @@ Each gets the address of the log, its name and how often to write, waits for a l
 input, so that all begin together, and prints how many of its appends were refused.
 """
 
+import itertools
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from domain.errors import ConcurrentChange
+from domain.event_store.appends import prepared
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore, Expectations
 from tests.contracts.recorded import changed, created, deleted, restored
 
 ROOT = Path(__file__).parents[2]
 PARENT = "p"
+GROUP = 16
+"""Appends in each of the groups of `append_groups`."""
 
 
 def append_pairs(store: EventStore, name: str, number: int) -> None:
@@ -77,10 +81,43 @@ def race(address: str, roles: list[str], count: int) -> list[int]:
     return [int(text) for text in said]
 
 
+def append_groups_until_killed(address: str, number: int) -> int:
+    """Kill a process that appends group after group, once so many groups are acknowledged.
+
+    Returns how many groups it has acknowledged.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.contracts.writers", address, "killed", "append_groups", "0"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process.stdin, process.stdout:
+        print(file=process.stdin, flush=True)
+        heard = [process.stdout.readline() for _ in range(number + 1)]
+        process.kill()
+        heard += process.stdout.readlines()
+    process.wait(60)
+    return len(heard) - 1
+
+
+def append_groups(store: EventStore) -> None:
+    """Append groups and print a line for each, for ever."""
+    for number in itertools.count():
+        group = [prepared([created(f"{number}-{member}")]) for member in range(GROUP)]
+        assert all(isinstance(result, int) for result in store.append_group(group))
+        print(number, flush=True)
+
+
 def main(address: str, name: str, role: str, count: str) -> None:
     store = open_event_log(address)
     print("ready", flush=True)
     sys.stdin.readline()
+    if role == append_groups.__name__:
+        append_groups(store)
     refused = 0
     for number in range(int(count)):
         try:

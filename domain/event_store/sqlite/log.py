@@ -11,15 +11,17 @@ from eventsourcing.persistence import IntegrityError, PersistenceError
 
 from domain import events
 from domain.errors import ConcurrentChange, StoreUnavailable
-from domain.event_store.claims import claim_changes
+from domain.event_store.appends import position_of, prepared
 from domain.event_store.mapper import EventMapper
 from domain.event_store.port import (
+    Append,
     Claim,
     EventStore,
     Expectations,
     LiveStreams,
     Problem,
     RecordedEvent,
+    Refusal,
     RememberedAnswer,
     StoredRow,
     StreamSpan,
@@ -45,6 +47,13 @@ class SqliteEventStore(EventStore):
         """The absolute path of the file, or the SQLite URI."""
         return self._address
 
+    def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
+        """Append in one transaction of the recorder; see `EventStore.append_group`."""
+        results, commit = self._begin(appends)
+        with _translated_errors():
+            commit()
+        return results
+
     def append(
         self,
         recorded: Sequence[RecordedEvent],
@@ -52,37 +61,28 @@ class SqliteEventStore(EventStore):
         *,
         expecting: Expectations = Expectations(),  # noqa: B008 - it is frozen
     ) -> int:
-        """Append in one transaction of the recorder; see `EventStore.append`."""
-        position, commit = self._begin(recorded, answer, expecting)
-        with _translated_errors():
-            commit()
-        return self.head() if position is None else position
+        """Append a group of one; see `EventStore.append`."""
+        (result,) = self.append_group([prepared(recorded, answer, expecting=expecting)])
+        return position_of(result)
 
     def append_unsynced(
         self, recorded: Sequence[RecordedEvent], *, expecting: Expectations
     ) -> Callable[[], int]:
         """Leave the commit to the function; see `EventStore.append_unsynced`."""
-        position, commit = self._begin(recorded, None, expecting)
+        (result,), commit = self._begin([prepared(recorded, expecting=expecting)])
 
         def finish() -> int:
             with _translated_errors():
                 commit()
-            return self.head() if position is None else position
+            return position_of(result)
 
+        if not isinstance(result, int):
+            finish()
         return finish
 
-    def _begin(
-        self,
-        recorded: Sequence[RecordedEvent],
-        answer: RememberedAnswer | None,
-        expecting: Expectations,
-    ) -> tuple[int | None, Callable[[], None]]:
-        stored = [self._mapper.to_stored_event(event) for event in recorded]
-        changes = [
-            change for event in recorded for change in claim_changes(event.entity_id, event.event)
-        ]
+    def _begin(self, appends: Sequence[Append]) -> tuple[list[int | Refusal], Callable[[], None]]:
         with _translated_errors():
-            return self._recorder.append(stored, changes, answer, expecting)
+            return self._recorder.begin_group(appends)
 
     def read(
         self, after: int, limit: int, upto: int | None = None, *, newest_first: bool = False

@@ -4,7 +4,8 @@ Differences from the stock recorder, each for a reason:
 - `rowid` is declared AUTOINCREMENT: an implicit rowid is reused after deletes and may be
   renumbered by VACUUM, and it is the position that projections have committed;
 - `synchronous=FULL`: what was acknowledged survives power loss;
-- a batch is one `executemany`, and claims and answers are checked and written in its transaction;
+- a batch is one `executemany`, and claims and answers are checked and written in its transaction,
+  which several independent batches may share;
 - `identity` holds an id made with the log, which exports name;
 - `restored` says what came from another log, whose positions may have gaps.
 """
@@ -17,6 +18,7 @@ from typing import Any
 
 from eventsourcing.persistence import StoredEvent
 from eventsourcing.sqlite import (
+    SQLITE3_DEFAULT_LOCK_TIMEOUT,
     SQLiteApplicationRecorder,
     SQLiteConnection,
     SQLiteConnectionPool,
@@ -24,14 +26,15 @@ from eventsourcing.sqlite import (
     SQLiteDatastore,
 )
 
-from domain.errors import ConcurrentChange
-from domain.event_store.claims import ClaimChange
+from domain.errors import AlreadyExists, ConcurrentChange
 from domain.event_store.port import (
     ANSWERS_KEPT_MS,
     READ_BYTES,
     STREAM_BYTES,
+    Append,
     Claim,
-    Expectations,
+    NewRow,
+    Refusal,
     RememberedAnswer,
     StoredRow,
     StreamSpan,
@@ -67,13 +70,25 @@ class _Pool(SQLiteConnectionPool):
     def _create_connection(self) -> SQLiteConnection:
         if self.writable and not self.is_sqlite_memory_mode and not self.is_journal_mode_wal:
             _set_page_size(self.db_name)
-        connection = super()._create_connection()
-        cursor = connection.cursor()
-        cursor.execute("PRAGMA synchronous=FULL")
-        cursor.execute("PRAGMA cache_size=-16384")
-        cursor.execute("PRAGMA mmap_size=268435456")
-        cursor.execute(f"PRAGMA query_only={'OFF' if self.writable else 'ON'}")
-        return connection
+        # The library's first connection switches the file to write-ahead logging; but its
+        # connections keep one compiled statement each, and compile all others again and again.
+        if not self.is_sqlite_memory_mode and not self.is_journal_mode_wal:
+            super()._create_connection().close()
+        connection = sqlite3.connect(
+            self.db_name,
+            timeout=self.lock_timeout or SQLITE3_DEFAULT_LOCK_TIMEOUT,
+            isolation_level=None,
+            check_same_thread=False,
+            uri=True,
+        )
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA cache_size=-16384")
+        connection.execute("PRAGMA mmap_size=268435456")
+        # What a savepoint may have to take back stays in memory, not in a file for each append.
+        connection.execute("PRAGMA temp_store=MEMORY")
+        connection.execute(f"PRAGMA query_only={'OFF' if self.writable else 'ON'}")
+        return SQLiteConnection(connection, self.max_age)
 
 
 def _set_page_size(path: str) -> None:
@@ -121,6 +136,7 @@ class Recorder(SQLiteApplicationRecorder):
             f"{select} WHERE originator_id = ? AND originator_version > ?"
             " AND originator_version <= ? AND rowid <= ? ORDER BY originator_version"
         )
+        self._select_head = f"SELECT coalesce(max(rowid), 0) FROM {events_table_name}"
         # SQLite looks only at the groups that such a HAVING names.
         self._select_ends = (
             f"SELECT originator_id, max(originator_version) FROM {events_table_name}"
@@ -148,17 +164,12 @@ class Recorder(SQLiteApplicationRecorder):
         last: int = c.fetchone()[0]
         return list(range(last - len(rows) + 1, last + 1)) if rows else []
 
-    def append(
-        self,
-        stored: Sequence[StoredEvent],
-        changes: Sequence[ClaimChange],
-        answer: RememberedAnswer | None,
-        expecting: Expectations,
-    ) -> tuple[int | None, Callable[[], None]]:
-        """Insert events, claims and the answer in one transaction, checked as the port says.
+    def begin_group(
+        self, appends: Sequence[Append]
+    ) -> tuple[list[int | Refusal], Callable[[], None]]:
+        """Store each append or refuse it, all in one transaction; see `EventStore.append_group`.
 
-        Returns the position of the last event, None when there are none, and what commits the
-        transaction.
+        Returns their results, and what commits the transaction.
         """
         with ExitStack() as stack:
             c = stack.enter_context(self.datastore.transaction(commit=True))
@@ -167,25 +178,41 @@ class Recorder(SQLiteApplicationRecorder):
             # before it writes fails at once with "database is locked" when another writer is
             # active, and the checks below must hold until the end.
             plain.execute("DELETE FROM identity WHERE one = 0")
-            self._check_ends(plain, stored)
-            positions = self._insert_events(c, stored)
-            write_claims(plain, changes)
-            check_claims(plain, expecting)
-            if answer is not None:
-                _insert_answer(plain, answer)
-            return positions[-1] if positions else None, stack.pop_all().close
+            results = [self._append_or_refuse(plain, append) for append in appends]
+            return results, stack.pop_all().close
 
-    def _check_ends(self, plain: sqlite3.Cursor, stored: Sequence[StoredEvent]) -> None:
+    def _append_or_refuse(self, plain: sqlite3.Cursor, append: Append) -> int | Refusal:
+        """Store one append, or leave the transaction as it was before it."""
+        plain.execute("SAVEPOINT append")
+        try:
+            result: int | Refusal = self._append(plain, append)
+        except (ConcurrentChange, AlreadyExists) as refusal:
+            plain.execute("ROLLBACK TO append")
+            result = refusal
+        plain.execute("RELEASE append")
+        return result
+
+    def _append(self, plain: sqlite3.Cursor, append: Append) -> int:
+        self._check_ends(plain, append.rows)
+        plain.executemany(self.insert_events_statement, append.rows)
+        select = "SELECT last_insert_rowid()" if append.rows else self._select_head
+        position: int = plain.execute(select).fetchone()[0]
+        write_claims(plain, append.changes)
+        check_claims(plain, append.expecting)
+        if append.answer is not None:
+            _insert_answer(plain, append.answer)
+        return position
+
+    def _check_ends(self, plain: sqlite3.Cursor, rows: Sequence[NewRow]) -> None:
         """Raise ConcurrentChange unless each stream goes on where it ended."""
-        ends = dict.fromkeys((str(event.originator_id) for event in stored), 0)
+        ends = dict.fromkeys((row[0] for row in rows), 0)
         for entity_id, stream_version in look_up(plain, self._select_ends, [*ends]):
             ends[entity_id] = stream_version
         wrong: dict[str, None] = {}
-        for event in stored:
-            entity_id = str(event.originator_id)
-            if event.originator_version != ends[entity_id] + 1:
+        for entity_id, stream_version, *_ in rows:
+            if stream_version != ends[entity_id] + 1:
                 wrong[entity_id] = None
-            ends[entity_id] = event.originator_version
+            ends[entity_id] = stream_version
         if wrong:
             raise ConcurrentChange("another writer was first; try again", list(wrong))
 
@@ -234,7 +261,7 @@ class Recorder(SQLiteApplicationRecorder):
         """Head, the ids of the claims in order, and the number of streams that are not purged."""
         order = "kind, deleted, name, id" if by_name else "id"
         with self.reading() as cursor:
-            cursor.execute(f"SELECT coalesce(max(rowid), 0) FROM {self.events_table_name}")
+            cursor.execute(self._select_head)
             head = cursor.fetchone()[0]
             cursor.execute(f"SELECT id FROM claims ORDER BY {order}")
             ids = bytearray()
