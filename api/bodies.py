@@ -3,7 +3,6 @@
 import re
 from typing import Any
 
-from anyio import move_on_after
 from litestar import Request
 from litestar.types import Receive
 
@@ -49,9 +48,18 @@ async def read_body(request: Request[Any, Any, Any]) -> bytes:
 
 
 async def has_left(receive: Receive) -> bool:
-    """Whether the client of a request has closed its connection; drops the rest of its body."""
-    with move_on_after(0):
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        return True
-    return False
+    """Whether the client of a request has closed its connection; drops the rest of its body.
+
+    Each message is asked for without waiting for it, which a task with a timeout would take twenty
+    times as long for.
+    """
+    while True:
+        receiving = receive().__await__()
+        try:
+            next(receiving)
+        except StopIteration as received:
+            if received.value["type"] == "http.disconnect":
+                return True
+        else:
+            receiving.close()
+            return False

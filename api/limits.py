@@ -1,13 +1,15 @@
 """Limits of each caller in this process: requests a second, places for work, large answers."""
 
+import asyncio
 import math
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TypeVar
 
-from anyio import CapacityLimiter, Event, to_thread
+from anyio import CancelScope
 
 from api.errors import ClientLeft, Overloaded, TooManyRequests
 
@@ -85,7 +87,7 @@ class Streams:
         self._most_bytes = most_bytes
         self._held: Counter[str] = Counter()
         self._held_by_all = 0
-        self._waiting: list[Event] = []
+        self._waiting: list[asyncio.Event] = []
 
     @contextmanager
     def opened(self, caller: str, size: int) -> Iterator["Stream"]:
@@ -114,7 +116,7 @@ class Streams:
     async def wait_for_room(self, caller: str) -> None:
         """Wait until more may be made for a caller's streams."""
         while not self.has_room(caller):
-            freed = Event()
+            freed = asyncio.Event()
             self._waiting.append(freed)
             await freed.wait()
 
@@ -158,11 +160,11 @@ class WorkQueue:
     def __init__(self, threads: int, places: Places, each: int | None = None) -> None:
         """`places` bound work that is under way or waiting, `each` the threads of one caller."""
         self._places = places
-        self._threads = CapacityLimiter(threads)
+        self._threads = ThreadPoolExecutor(threads)
         self._idle = threads
         self._each = threads if each is None else each
         self._running: Counter[str] = Counter()
-        self._waiting: dict[str, deque[Event]] = {}
+        self._waiting: dict[str, deque[asyncio.Event]] = {}
         """Caller -> its waiting work, oldest first; callers stand in the order of their turns."""
 
     async def run(
@@ -174,32 +176,42 @@ class WorkQueue:
         the client did not wait for its turn.
         """
         with self._places.held(caller):
-            return await self._do(caller, work, has_left)
+            return await self.go_on(caller, work, has_left)
 
-    async def go_on(self, caller: str, work: Callable[[], T]) -> T:
-        """Do a step of work whose place is held already; its client's leaving cancels the step."""
-        return await self._do(caller, work, None)
-
-    async def _do(
+    async def go_on(
         self,
         caller: str,
         work: Callable[[], T],
-        has_left: Callable[[], Awaitable[bool]] | None,
+        has_left: Callable[[], Awaitable[bool]] | None = None,
     ) -> T:
+        """Do a step of work whose place is held already, when it is its caller's turn.
+
+        Raises ClientLeft when `has_left` says so after a wait; without it, that cancels the step.
+        """
         waited = await self._turn(caller)
         try:
             if waited and has_left is not None and await has_left():
                 raise ClientLeft("the client left before its turn came")
-            return await to_thread.run_sync(work, limiter=self._threads)
+            return await self._in_thread(work)
         finally:
             self._end(caller)
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """Do work in a thread; who is cancelled meanwhile waits for its end all the same."""
+        doing = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        try:
+            return await asyncio.shield(doing)
+        except asyncio.CancelledError:
+            with CancelScope(shield=True):
+                await asyncio.wait([doing])
+            raise
 
     async def _turn(self, caller: str) -> bool:
         """Wait for a caller's turn; returns whether there was anything to wait for."""
         if self._idle and self._running[caller] < self._each:
             self._begin(caller)
             return False
-        turn = Event()
+        turn = asyncio.Event()
         self._waiting.setdefault(caller, deque()).append(turn)
         try:
             await turn.wait()

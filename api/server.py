@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import uvicorn
 
@@ -106,9 +106,10 @@ def serve_alone(
     _share_interpreter()
     with _projecting(settings) as (stores, daemon):
         announce()
-        app = create_app(make_services(settings, stores, daemon.wake), verifier, writer)
-        collect_rarely()
-        _serve(app, settings, listener, termination, lambda: None)
+        with closing(make_services(settings, stores, daemon)) as services:
+            app = create_app(services, verifier, writer)
+            collect_rarely()
+            _serve(app, settings, listener, termination, lambda: None)
 
 
 def serve_worker(
@@ -124,12 +125,10 @@ def serve_worker(
     _stop_with_parent()
     verifier = open_verifier(settings)
     stores = open_stores(settings.directory, writable=False)
-    try:
-        app = create_app(make_services(settings, stores), verifier, writer)
+    with closing(stores), closing(make_services(settings, stores)) as services:
+        app = create_app(services, verifier, writer)
         collect_rarely()
         _serve(app, settings, listener, termination, heart.beat)
-    finally:
-        stores.close()
 
 
 def project(settings: Settings, termination: Termination, heart: Heart) -> None:

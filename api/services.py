@@ -1,19 +1,20 @@
 """What the routes work with, put together once by the composition root."""
 
-import time
+import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from concurrent.futures import Future
 from typing import TypeVar
 
 import msgspec
-from anyio import CapacityLimiter, to_thread
 
 from api.limits import Places, Streams, WorkQueue
 from api.remembered_answers import RememberedAnswers
 from api.settings import Settings
-from domain.catalog import Catalog
-from domain.errors import StoreUnavailable
-from projections.feeding.daemon import wait_for
+from domain.catalog import Catalog, Proposal
+from domain.errors import AlreadyExists, ConcurrentChange
+from domain.event_store.committer import Committer
+from projections.feeding.daemon import Daemon
+from projections.feeding.passing import CheckpointWaiters
 from projections.stores import Stores
 
 T = TypeVar("T")
@@ -27,13 +28,13 @@ More threads answer no more requests, as each needs the interpreter most of the 
 wait for all of them.
 """
 _WRITERS, _WRITERS_EACH = 4, 1
-"""Threads that write, and how many of them one caller may have.
+"""Threads that propose writes, and how many of them one caller may have.
 
-The log takes one write after the other, so a caller gains little from more, and none is left
-without a thread because another caller sends many large writes.
+Proposing is work for the interpreter, so a caller gains nothing from more, and none is left without
+a thread because another caller sends many large writes.
 """
-_WAITING_FOR_LISTS = 16
-"""How many threads there are in which writes wait until lists show them."""
+_SHARED_ATTEMPTS = 4
+"""How often a write is proposed beside others before it is proposed and stored alone."""
 MAX_HEAVY_READS, MAX_STREAMS = 64, 16
 """How many heavy reads one caller may have under way or waiting, and how many open streams.
 
@@ -55,12 +56,16 @@ class Services(msgspec.Struct, frozen=True):
     settings: Settings
     stores: Stores
     catalog: Catalog
-    wake: Callable[[], None]
-    """Wakes the projectors of this process after an append."""
+    committer: Committer
+    """Stores what writes propose, and wakes the projectors of this process."""
+    listed: CheckpointWaiters
+    """Who waits until lists show a write."""
     writes: WorkQueue
+    """Proposes writes, in their callers' turns."""
+    write_places: Places
+    """Places for writes that wait for their turn, or for their append."""
     write_bytes: Places
     """Places for the bodies of writes, in bytes."""
-    waiting_for_lists: CapacityLimiter
     searches: WorkQueue
     heavy_reads: WorkQueue
     """Reads that take more than some milliseconds: histories, large pages, counting."""
@@ -68,41 +73,70 @@ class Services(msgspec.Struct, frozen=True):
     answers: RememberedAnswers
 
     async def write(
-        self, caller: str, size: int, work: Callable[[], T], has_left: Callable[[], Awaitable[bool]]
-    ) -> T:
-        """Do a write with a body of `size` bytes, when it is its caller's turn.
+        self,
+        caller: str,
+        size: int,
+        propose: Callable[[], tuple[Proposal, T]],
+        has_left: Callable[[], Awaitable[bool]],
+    ) -> tuple[int, T]:
+        """Do a write with a body of `size` bytes: proposed in its caller's turn, then stored.
 
-        Raises TooManyRequests when the caller has too much waiting, ClientLeft when the client did
-        not wait for its turn, and what `work` raises.
+        `propose` is called in a thread, again when another writer was first. Returns the position
+        that includes the write, and what came with the proposal. Raises TooManyRequests when the
+        caller has too much waiting, ClientLeft when the client did not wait for its turn, and what
+        `Catalog.until_stored` raises.
         """
-        with self.write_bytes.held(caller, size):
-            return await self.writes.run(caller, work, has_left)
+
+        def submit() -> tuple[Proposal, T, Future[int] | int]:
+            proposal, given = propose()
+            if proposal.position is not None:
+                return proposal, given, proposal.position
+            return proposal, given, self.committer.submit(proposal.append)
+
+        def alone() -> tuple[int, T]:
+            with self.committer.alone():
+                return self.catalog.until_stored(propose)
+
+        with self.write_bytes.held(caller, size), self.write_places.held(caller):
+            for _ in range(_SHARED_ATTEMPTS):
+                proposal, given, position = await self.writes.go_on(caller, submit, has_left)
+                try:
+                    if not isinstance(position, int):
+                        position = await asyncio.wrap_future(position)
+                except (ConcurrentChange, AlreadyExists) as refusal:
+                    self.catalog.refused(refusal)
+                else:
+                    self.catalog.stored(proposal)
+                    return position, given
+            return await self.writes.go_on(caller, alone, has_left)
 
     async def until_listed(self, position: int) -> None:
-        """Wait until lists show what the log has up to a position, for 2 seconds at most."""
-        until = time.monotonic() + READ_YOUR_WRITES_SECONDS
+        """Wait until lists show what the log has up to a position, for 2 seconds at most.
 
-        def wait() -> None:
-            # The write is done: lists that cannot be read now must not make it look failed.
-            with suppress(StoreUnavailable):
-                left = max(0.0, until - time.monotonic())
-                wait_for(self.stores.entities.checkpoint, position, left)
+        The write is done: lists that cannot be read now must not make it look failed.
+        """
+        await self.listed.until(position, READ_YOUR_WRITES_SECONDS)
 
-        await to_thread.run_sync(wait, limiter=self.waiting_for_lists)
+    def close(self) -> None:
+        """Wait for the last appends; to be called before the stores are closed."""
+        self.committer.close()
 
 
-def make_services(
-    settings: Settings, stores: Stores, wake: Callable[[], None] = lambda: None
-) -> Services:
-    """Services over opened stores."""
+def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = None) -> Services:
+    """Services over opened stores; `daemon` has the projectors, if they run in this process."""
+    catalog, write_places = Catalog(stores.log), Places(MAX_WRITES, "writes")
+    listed = CheckpointWaiters(stores.entities.checkpoint, announced=daemon is not None)
+    if daemon is not None:
+        daemon.listen(stores.entities.definition.name, listed.announce)
     return Services(
         settings=settings,
         stores=stores,
-        catalog=Catalog(stores.log),
-        wake=wake,
-        writes=WorkQueue(_WRITERS, Places(MAX_WRITES, "writes"), _WRITERS_EACH),
+        catalog=catalog,
+        committer=Committer(stores.log, daemon.wake if daemon is not None else lambda: None),
+        listed=listed,
+        writes=WorkQueue(_WRITERS, write_places, _WRITERS_EACH),
+        write_places=write_places,
         write_bytes=Places(MAX_WRITE_BYTES, "bytes of writes"),
-        waiting_for_lists=CapacityLimiter(_WAITING_FOR_LISTS),
         searches=WorkQueue(_SEARCHES, Places(settings.search_queue, "searches")),
         heavy_reads=WorkQueue(_HEAVY_READS, Places(MAX_HEAVY_READS, "large reads")),
         streams=Streams(MAX_STREAMS, UNSENT_BYTES_EACH, UNSENT_BYTES),

@@ -7,18 +7,21 @@ the log, which refuses what was planned on another: the loser plans again on wha
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
-from domain import history, json_patch
+from domain import history
 from domain.entity import Entity
 from domain.entity_cache import ByName, EntityCache
-from domain.errors import AlreadyExists, ConcurrentChange, KeyReused
+from domain.errors import ConcurrentChange, KeyReused
+from domain.event_store.appends import prepared
 from domain.event_store.port import (
     ANSWERS_KEPT_MS,
+    Append,
     EventStore,
     RecordedEvent,
+    Refusal,
     RememberedAnswer,
 )
 from domain.events import Event
@@ -28,8 +31,21 @@ from domain.kinds import EntityKind
 from domain.planning import Change, Plan, Planner, record
 from domain.write_context import WriteContext
 
+T = TypeVar("T")
+
 _ATTEMPTS = 20
 _PAUSE_SECONDS = 0.001
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """A write that is decided, and done once its append is stored."""
+
+    entity: Entity
+    """The entity as the write leaves it."""
+    change: Change
+    append: Append
+    position: int | None = None
+    """Position in the log that includes the write already: there is nothing to append then."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -61,18 +77,19 @@ class Catalog:
         self.store = store
         self._now = now
         self._entities = EntityCache(store)
-        self._planner = Planner(store, self._entities, now, make_id)
+        self.planner = Planner(store, self._entities, now, make_id)
+        """Makes the plans of `propose`."""
 
     def create(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Outcome:
         """Create an entity."""
-        return self._write(context, partial(self._planner.create, kind, values, context))
+        return self._write(context, partial(self.planner.create, kind, values, context))
 
     def put(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Outcome:
         """Create the entity, or change the keys given; keys given as null or empty are removed.
 
         A soft-deleted entity is restored first.
         """
-        return self._write(context, partial(self._planner.put, kind, values, context))
+        return self._write(context, partial(self.planner.put, kind, values, context))
 
     def patch(
         self,
@@ -82,8 +99,7 @@ class Catalog:
         context: WriteContext,
     ) -> Outcome:
         """Apply an RFC 6902 patch to the entity's document, with absent arrays shown as []."""
-        json_patch.check_size(patch)
-        return self._write(context, partial(self._planner.patch, kind, which, patch, context))
+        return self._write(context, partial(self.planner.patch, kind, which, patch, context))
 
     def delete(
         self,
@@ -95,40 +111,70 @@ class Catalog:
         recursive: bool,
     ) -> Outcome:
         """Soft-delete the entity, or purge it when `hard`; with its children when `recursive`."""
-        plan = partial(self._planner.delete, kind, which, context, hard=hard, recursive=recursive)
+        plan = partial(self.planner.delete, kind, which, context, hard=hard, recursive=recursive)
         return self._write(context, plan)
 
     def restore(self, kind: EntityKind, entity_id: str, context: WriteContext) -> Outcome:
         """Make a soft-deleted entity live again, with the children deleted by the same request."""
-        return self._write(context, partial(self._planner.restore, kind, entity_id, context))
+        return self._write(context, partial(self.planner.restore, kind, entity_id, context))
 
-    def _write(self, context: WriteContext, plan: Callable[[], Plan]) -> Outcome:
-        """Append a plan, made again when another writer was first."""
+    def propose(self, plan: Callable[[], Plan], context: WriteContext) -> Proposal:
+        """Decide a write on the newest state, without storing anything.
+
+        `plan` calls a method of `planner`. Raises its errors and KeyReused.
+        """
+        if context.idempotency_key is not None:
+            remembered = self.store.answer(context.actor, context.idempotency_key)
+            if remembered and self._now() - remembered.at < ANSWERS_KEPT_MS:
+                return self._repetition(remembered, context)
+        return self._proposal(plan(), context)
+
+    def until_stored(self, propose: Callable[[], tuple[Proposal, T]]) -> tuple[int, T]:
+        """Append what `propose` gives, proposed again when another writer was first.
+
+        Returns the position that includes the write, and what came with the proposal. Raises what
+        `propose` raises, StoreUnavailable, and the refusal after too many attempts.
+        """
         for attempt in range(_ATTEMPTS):
-            if context.idempotency_key is not None:
-                remembered = self.store.answer(context.actor, context.idempotency_key)
-                if remembered and self._now() - remembered.at < ANSWERS_KEPT_MS:
-                    return self._repeat(remembered, context)
-            planned = plan()
-            try:
-                return self._append(planned, context)
-            except (ConcurrentChange, AlreadyExists) as error:
-                if isinstance(error, ConcurrentChange):
-                    self._entities.forget(error.entity_ids)
-                if attempt == _ATTEMPTS - 1:
-                    raise
-                time.sleep(_PAUSE_SECONDS * attempt)
+            proposal, given = propose()
+            if proposal.position is not None:
+                return proposal.position, given
+            (result,) = self.store.append_group([proposal.append])
+            if isinstance(result, int):
+                self.stored(proposal)
+                return result, given
+            self.refused(result)
+            if attempt == _ATTEMPTS - 1:
+                raise result
+            time.sleep(_PAUSE_SECONDS * attempt)
         raise AssertionError("unreachable")
 
-    def _append(self, planned: Plan, context: WriteContext) -> Outcome:
+    def stored(self, proposal: Proposal) -> None:
+        """Remember the state that a write has left; to be called once its append is stored."""
+        self._entities.remember(proposal.entity)
+
+    def refused(self, refusal: Refusal) -> None:
+        """Forget the states on which a refused proposal may have been decided."""
+        if isinstance(refusal, ConcurrentChange):
+            self._entities.forget(refusal.entity_ids)
+
+    def _write(self, context: WriteContext, plan: Callable[[], Plan]) -> Outcome:
+        def propose() -> tuple[Proposal, Proposal]:
+            proposal = self.propose(plan, context)
+            return proposal, proposal
+
+        position, proposal = self.until_stored(propose)
+        return Outcome(proposal.entity, proposal.change, position)
+
+    def _proposal(self, plan: Plan, context: WriteContext) -> Proposal:
         recorded: list[RecordedEvent] = []
         changed: list[tuple[list[Event], Entity]] = []
-        for step in planned.steps:
+        for step in plan.steps:
             events, after = record(step.entity_id, step.before, step.events)
             assert after is not None
             recorded += events
             changed.append((step.events, after))
-        (entity,) = (after for _, after in changed if after.id == planned.entity_id)
+        (entity,) = (after for _, after in changed if after.id == plan.entity_id)
         answer = None
         if context.idempotency_key is not None:
             answer = RememberedAnswer(
@@ -137,21 +183,18 @@ class Catalog:
                 digest=context.digest,
                 entity_id=entity.id,
                 stream_version=entity.stream_version,
-                outcome=planned.change.value,
+                outcome=plan.change.value,
                 at=self._now(),
             )
-        if recorded or answer is not None:
-            position = self.store.append(recorded, answer, expecting=expectations(changed))
-        else:
-            position = self.store.head()
-        for _, after in changed:
-            self._entities.remember(after)
-        return Outcome(entity, planned.change, position)
+        append = prepared(recorded, answer, expecting=expectations(changed))
+        position = None if recorded or answer is not None else self.store.head()
+        return Proposal(entity, plan.change, append, position)
 
-    def _repeat(self, remembered: RememberedAnswer, context: WriteContext) -> Outcome:
-        """The outcome of the first write under an idempotency key."""
+    def _repetition(self, remembered: RememberedAnswer, context: WriteContext) -> Proposal:
+        """What the first write under an idempotency key came to."""
         if remembered.digest != context.digest:
             raise KeyReused("this Idempotency-Key was used before for another request")
         entity = history.state(self.store, remembered.entity_id, upto=remembered.stream_version)
         assert entity is not None
-        return Outcome(entity, Change(remembered.outcome), self.store.head())
+        head = self.store.head()
+        return Proposal(entity, Change(remembered.outcome), prepared([]), head)

@@ -98,6 +98,7 @@ class Planner:
         context: WriteContext,
     ) -> Plan:
         """Apply an RFC 6902 patch to the entity's document; raises InvalidInput when it fails."""
+        json_patch.check_size(patch)
         state = self._entities.existing(kind, which)
         if state.deleted:
             raise NotFound(f"{kind.name} instance for {state.id} not found: it is deleted")

@@ -27,7 +27,7 @@ from api.routes.signatures import (
     route,
 )
 from api.services import Services
-from domain.catalog import Catalog, Outcome
+from domain.catalog import Proposal
 from domain.entity_cache import ByName
 from domain.errors import InvalidInput
 from domain.ids import parse_id
@@ -35,7 +35,7 @@ from domain.json_input import decode
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
 from domain.openmetadata import document
-from domain.planning import Change
+from domain.planning import Change, Plan, Planner
 from domain.registry import kinds_below
 from domain.write_context import WriteContext
 
@@ -62,37 +62,37 @@ class Asked(msgspec.Struct, frozen=True):
 def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     """The POST, PUT, PATCH and DELETE routes of a kind."""
     path = f"/v1/{kind.collection}"
-    catalog = services.catalog
+    planner = services.catalog.planner
     answer = partial(_answer, services, kind)
 
     async def create(request: AnyRequest) -> Finished:
-        return await answer(request, Action.CREATE, partial(_create, catalog, kind))
+        return await answer(request, Action.CREATE, partial(_create, planner, kind))
 
     async def put(request: AnyRequest) -> Finished:
-        return await answer(request, Action.EDIT, partial(_put, catalog, kind))
+        return await answer(request, Action.EDIT, partial(_put, planner, kind))
 
     async def patch(request: AnyRequest, entity_id: str) -> Finished:
-        do = partial(_patch, catalog, kind, id_in_path(entity_id))
+        do = partial(_patch, planner, kind, id_in_path(entity_id))
         return await answer(request, Action.EDIT, do, PATCH_TYPES)
 
     async def patch_by_name(request: AnyRequest, fqn: str) -> Finished:
-        do = partial(_patch, catalog, kind, _named_in(request, kind))
+        do = partial(_patch, planner, kind, _named_in(request, kind))
         return await answer(request, Action.EDIT, do, PATCH_TYPES)
 
     async def delete(
         request: AnyRequest, entity_id: str, hard_delete: bool, recursive: bool
     ) -> Finished:
-        do = partial(_delete, catalog, kind, id_in_path(entity_id), hard_delete, recursive)
+        do = partial(_delete, planner, kind, id_in_path(entity_id), hard_delete, recursive)
         return await answer(request, Action.DELETE, do)
 
     async def delete_by_name(
         request: AnyRequest, fqn: str, hard_delete: bool, recursive: bool
     ) -> Finished:
-        do = partial(_delete, catalog, kind, _named_in(request, kind), hard_delete, recursive)
+        do = partial(_delete, planner, kind, _named_in(request, kind), hard_delete, recursive)
         return await answer(request, Action.DELETE, do)
 
     async def restore(request: AnyRequest) -> Finished:
-        return await answer(request, Action.EDIT, partial(_restore, catalog, kind))
+        return await answer(request, Action.EDIT, partial(_restore, planner, kind))
 
     creating, editing, deleting = (
         Permission(action, kind.name) for action in (Action.CREATE, Action.EDIT, Action.DELETE)
@@ -117,45 +117,47 @@ def _named_in(request: AnyRequest, kind: EntityKind) -> ByName:
     return ByName(kind.spelled(name_in_path(request)))
 
 
-def _create(catalog: Catalog, kind: EntityKind, asked: Asked) -> Outcome:
+def _create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:
     values = decode(asked.body, dict[str, Any], "the body")
     if withheld := asked.access.withheld(Action.CREATE, kind.name):
         withheld.refuse_writing(values, replacing=False)
-    return catalog.create(kind, values, asked.context)
+    return partial(planner.create, kind, values, asked.context)
 
 
-def _put(catalog: Catalog, kind: EntityKind, asked: Asked) -> Outcome:
+def _put(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:
     values = decode(asked.body, dict[str, Any], "the body")
     if withheld := asked.access.withheld(Action.EDIT, kind.name):
         withheld.refuse_writing(values, replacing=True)
-    return catalog.put(kind, values, asked.context)
+    return partial(planner.put, kind, values, asked.context)
 
 
-def _patch(catalog: Catalog, kind: EntityKind, which: str | ByName, asked: Asked) -> Outcome:
+def _patch(
+    planner: Planner, kind: EntityKind, which: str | ByName, asked: Asked
+) -> Callable[[], Plan]:
     operations = decode(asked.body, list[dict[str, Any]], "a JSON Patch")
     if withheld := asked.access.withheld(Action.EDIT, kind.name):
         withheld.refuse_patching(operations)
-    return catalog.patch(kind, which, operations, asked.context)
+    return partial(planner.patch, kind, which, operations, asked.context)
 
 
 def _delete(
-    catalog: Catalog,
+    planner: Planner,
     kind: EntityKind,
     which: str | ByName,
     hard: bool,
     recursive: bool,
     asked: Asked,
-) -> Outcome:
+) -> Callable[[], Plan]:
     if recursive:
         for below in sorted(kinds_below(kind.name)):
             if not asked.access.may(Permission(Action.DELETE, below)):
                 raise Forbidden(f"recursive: you have no permission to delete {below}")
-    return catalog.delete(kind, which, asked.context, hard=hard, recursive=recursive)
+    return partial(planner.delete, kind, which, asked.context, hard=hard, recursive=recursive)
 
 
-def _restore(catalog: Catalog, kind: EntityKind, asked: Asked) -> Outcome:
+def _restore(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:
     entity_id = parse_id(decode(asked.body, _Restore, "the body").id, "id")
-    return catalog.restore(kind, entity_id, asked.context)
+    return partial(planner.restore, kind, entity_id, asked.context)
 
 
 _DELETE: Parameters = {
@@ -182,24 +184,25 @@ async def _answer(
     kind: EntityKind,
     request: AnyRequest,
     action: Action,
-    do: Callable[[Asked], Outcome],
+    plan_of: Callable[[Asked], Callable[[], Plan]],
     media_types: tuple[str, ...] = JSON_TYPES,
 ) -> Finished:
-    """Do a write in its caller's turn, and answer with the entity once lists have it.
+    """Do a write, and answer with the entity once lists have it.
 
-    All that takes long runs in the thread of the write: decode, plan, append, encode.
+    All that takes long runs in threads: decode, plan and encode in the caller's turn, the append
+    together with those of others.
     """
     asked = await _read(request, media_types)
 
-    def work() -> tuple[Outcome, Finished]:
-        outcome = do(_with_digest(asked))
-        services.wake()
-        return outcome, _shown(kind, action, asked.access, outcome)
+    def propose() -> tuple[Proposal, Callable[[int], Finished]]:
+        whole = _with_digest(asked)
+        proposal = services.catalog.propose(plan_of(whole), whole.context)
+        return proposal, _shown(kind, action, asked.access, proposal)
 
     left = partial(has_left, request.receive)
-    outcome, shown = await services.write(request.user.name, len(asked.body), work, left)
-    await services.until_listed(outcome.position)
-    return shown
+    position, shown_at = await services.write(request.user.name, len(asked.body), propose, left)
+    await services.until_listed(position)
+    return shown_at(position)
 
 
 async def _read(request: AnyRequest, media_types: tuple[str, ...]) -> Asked:
@@ -258,19 +261,20 @@ def _must_not_exist(unless: str | None) -> bool:
     return unless is not None
 
 
-def _shown(kind: EntityKind, action: Action, access: Access, outcome: Outcome) -> Finished:
-    """The entity as the write left it, as far as the caller may see it.
+def _shown(
+    kind: EntityKind, action: Action, access: Access, proposal: Proposal
+) -> Callable[[int], Finished]:
+    """Makes the answer, once the position is known: the entity as far as the caller may see it.
 
     The answer has what both the action and `view` show; a caller without `view` gets no more than
     what identifies the entity.
     """
-    entity = outcome.entity
+    entity = proposal.entity
     headers = {
         "ETag": etag(format_version(entity.version)),
-        "X-OpenMetadata-Change": outcome.change.value,
-        "X-Catalog-Position": str(outcome.position),
+        "X-OpenMetadata-Change": proposal.change.value,
     }
-    if outcome.change is Change.CREATED:
+    if proposal.change is Change.CREATED:
         headers["Location"] = f"/v1/{kind.collection}/{entity.id}"
     fields = document.fields(entity)
     if not access.may(Permission(Action.VIEW, kind.name)):
@@ -278,8 +282,12 @@ def _shown(kind: EntityKind, action: Action, access: Access, outcome: Outcome) -
     shown = document.encode(fields)
     for withheld in (access.withheld(action, kind.name), access.withheld(Action.VIEW, kind.name)):
         shown = withheld.cut(shown) if withheld else shown
-    return Finished(
-        body=shown,
-        status_code=_STATUS.get(outcome.change, 200),
-        headers=headers,
-    )
+
+    def at(position: int) -> Finished:
+        return Finished(
+            body=shown,
+            status_code=_STATUS.get(proposal.change, 200),
+            headers={**headers, "X-Catalog-Position": str(position)},
+        )
+
+    return at

@@ -97,11 +97,16 @@ class Daemon:
         self._projectors = projectors
         self._directory = directory
         self._pauses = pauses or {}
+        self._listeners: dict[str, list[Callable[[], None]]] = {}
         self._publishing = threading.Lock()
         self._stopping = threading.Event()
         self._wake = {projector.name: threading.Event() for projector in projectors}
         self._threads: list[threading.Thread] = []
         self._states = {projector.name: ProjectorState() for projector in projectors}
+
+    def listen(self, projection: str, listener: Callable[[], None]) -> None:
+        """Have the thread of a projection call `listener` after each of its commits."""
+        self._listeners.setdefault(projection, []).append(listener)
 
     def start(self) -> None:
         """Starts the threads; the caller holds the directory's ProjectorLock until after `stop`."""
@@ -145,6 +150,9 @@ class Daemon:
             if self._states[projector.name].state is not State.RUNNING:
                 self._set_state(projector, State.RUNNING, None)
             backoff = _FIRST_BACKOFF
+            if applied:
+                for listener in self._listeners.get(projector.name, ()):
+                    listener()
             if not applied:
                 wake.wait(POLL_SECONDS)
             elif pause:
@@ -193,15 +201,3 @@ def is_projected(directory: Path) -> bool:
         except OSError:
             return True
         return False
-
-
-def wait_for(checkpoint: Callable[[], int], position: int, timeout: float) -> bool:
-    """Waits until `checkpoint()` gives a position or a later one; False after `timeout` seconds."""
-    deadline = time.monotonic() + timeout
-    pause = 0.0005
-    while checkpoint() < position:
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.01)
-    return True

@@ -112,7 +112,7 @@ def running(
         stores = open_stores(directory)
         daemon = make_daemon(stores, settings)
         app = create_app(
-            make_services(settings, stores, daemon.wake),
+            make_services(settings, stores, daemon),
             verifier or open_verifier(settings),
             LogWriter(2),
         )

@@ -1,21 +1,80 @@
-"""Writes take turns: one of each caller is done at a time, and nobody's large ones hold all up."""
+"""Writes take turns to be decided, and share the transactions in which they are stored."""
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from api.errors import TooManyRequests
 from api.services import MAX_WRITE_BYTES, MAX_WRITES, Services, make_services
 from api.settings import Settings
+from domain.catalog import Proposal
+from domain.entity import evolve
+from domain.errors import ConcurrentChange, KeyReused
+from domain.event_store.appends import prepared
+from domain.event_store.committer import Committer
+from domain.event_store.port import Append, EventStore, Refusal
+from domain.planning import Change
+from domain.registry import KINDS
+from domain.write_context import WriteContext
 from projections.stores import open_stores
 from tests.api.conftest import SECRET
+from tests.contracts.recorded import created
+
+PATIENCE = 10
+PROPOSED = Proposal(evolve(None, created("a").event, "a"), Change.NO_CHANGE, prepared([]), 7)
+"""A proposal of which nothing needs to be stored."""
 
 
 async def stays() -> bool:
     return False
+
+
+class HeldStore:
+    """A store whose appends wait until they are let go, or are refused as often as told."""
+
+    def __init__(self, store: EventStore, refusals: int = 0) -> None:
+        self.store = store
+        self.refusals = refusals
+        self.groups: list[int] = []
+        self.let_go = threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
+
+    def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
+        self.groups.append(len(appends))
+        assert self.let_go.wait(PATIENCE)
+        if self.refusals:
+            self.refusals -= 1
+            return [ConcurrentChange("another writer was first; try again")] * len(appends)
+        return self.store.append_group(appends)
+
+
+def proposing(work: Callable[[], object]) -> Callable[[], tuple[Proposal, object]]:
+    """Proposes nothing, after some work that it gives the result of."""
+    return lambda: (PROPOSED, work())
+
+
+def putting(
+    services: Services, name: str, key: str | None = None, **body: Any
+) -> Callable[[], tuple[Proposal, Proposal]]:
+    """Proposes a database service."""
+    context = WriteContext(actor="ann", request_id="r", idempotency_key=key, digest=b"d")
+    values = {"name": name, "serviceType": "Mysql", **body}
+
+    def propose() -> tuple[Proposal, Proposal]:
+        catalog = services.catalog
+        plan = partial(catalog.planner.put, KINDS["databaseService"], values, context)
+        proposal = catalog.propose(plan, context)
+        return proposal, proposal
+
+    return propose
 
 
 def test_writes_of_one_caller_leave_threads_to_others(tmp_path: Path) -> None:
@@ -29,15 +88,18 @@ def test_writes_of_one_caller_leave_threads_to_others(tmp_path: Path) -> None:
 
             return write
 
+        def write(caller: str, work: Callable[[], None]) -> Coroutine[Any, Any, Any]:
+            return services.write(caller, 1, proposing(work), stays)
+
         greedy = [
-            asyncio.create_task(services.write("greedy", 1, work(f"greedy {n}", wait), stays))
+            asyncio.create_task(write("greedy", work(f"greedy {n}", wait)))
             for n, wait in enumerate([held.wait, int, int])
         ]
         await asyncio.sleep(0)
         for name in ("ann", "bo"):
-            await asyncio.wait_for(services.write(name, 1, work(name), stays), 10)
+            await asyncio.wait_for(write(name, work(name)), PATIENCE)
         held.set()
-        await asyncio.wait_for(asyncio.gather(*greedy), 10)
+        await asyncio.wait_for(asyncio.gather(*greedy), PATIENCE)
         assert order == ["ann", "bo", "greedy 0", "greedy 1", "greedy 2"]
 
     run(test, tmp_path)
@@ -56,19 +118,98 @@ def test_writes_that_wait_are_bounded_in_number_and_bytes(
     async def test(services: Services) -> None:
         held = threading.Event()
         waiting = [
-            asyncio.create_task(services.write("greedy", size, held.wait, stays))
+            asyncio.create_task(services.write("greedy", size, proposing(held.wait), stays))
             for _ in range(number)
         ]
         await asyncio.sleep(0)
         try:
             with pytest.raises(TooManyRequests) as raised:
-                await services.write("greedy", size, int, stays)
+                await services.write("greedy", size, proposing(int), stays)
             assert str(raised.value) == f"{said} of yours are under way: wait for some"
-            assert await services.write("ann", size, int, stays) == 0
+            assert await services.write("ann", size, proposing(int), stays) == (7, 0)
         finally:
             held.set()
-        await asyncio.wait_for(asyncio.gather(*waiting), 10)
-        assert await services.write("greedy", size, int, stays) == 0
+        await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE)
+        assert await services.write("greedy", size, proposing(int), stays) == (7, 0)
+
+    run(test, tmp_path)
+
+
+def test_write_that_waits_for_its_append_keeps_its_places_and_no_turn(tmp_path: Path) -> None:
+    async def test(services: Services) -> None:
+        held = HeldStore(services.stores.log)
+        services = replace(services, committer=Committer(held))  # type: ignore[arg-type]
+        names, size = [f"s{n}" for n in range(8)], MAX_WRITE_BYTES // 8
+        waiting = [
+            asyncio.create_task(services.write("ann", size, putting(services, name), stays))
+            for name in names
+        ]
+        # All have been decided, although not even the first is stored.
+        await asyncio.wait_for(services.write("ann", 0, proposing(int), stays), PATIENCE)
+        with pytest.raises(TooManyRequests):
+            await services.write("ann", 1, proposing(int), stays)
+        assert not any(task.done() for task in waiting)
+        held.let_go.set()
+        stored = await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE)
+        assert sorted(position for position, _ in stored) == [*range(1, 9)]
+        # Those that came while the first transaction was open share the next.
+        assert held.groups == [1, 7]
+        services.close()
+
+    run(test, tmp_path)
+
+
+def test_many_changes_of_one_entity_at_once_are_all_stored(tmp_path: Path) -> None:
+    async def test(services: Services) -> None:
+        writes = [
+            services.write(f"caller {n % 5}", 1, putting(services, "s", description=f"d{n}"), stays)
+            for n in range(100)
+        ]
+        stored = await asyncio.wait_for(asyncio.gather(*writes), 6 * PATIENCE)
+        versions = sorted(proposal.entity.stream_version for _, proposal in stored)
+        assert versions == [*range(1, 101)]
+        log = services.stores.log.read(0, 1_000)
+        assert [recorded.stream_version for recorded in log] == versions
+
+    run(test, tmp_path)
+
+
+def test_repetitions_at_the_same_time_are_answered_as_the_first(tmp_path: Path) -> None:
+    async def test(services: Services) -> None:
+        writes = [
+            services.write(f"caller {n % 3}", 1, putting(services, f"s{n % 2}", "key"), stays)
+            for n in range(20)
+        ]
+        stored = await asyncio.wait_for(
+            asyncio.gather(*writes, return_exceptions=True), 6 * PATIENCE
+        )
+        (recorded,) = services.stores.log.read(0, 1_000)
+        assert not [one for one in stored if isinstance(one, KeyReused)]
+        answered = [one for one in stored if not isinstance(one, BaseException)]
+        assert {proposal.entity.id for _, proposal in answered} == {recorded.entity_id}
+        assert len(answered) == 20
+
+    run(test, tmp_path)
+
+
+@pytest.mark.parametrize(("refusals", "stored"), [(3, True), (10, True), (100, False)])
+def test_write_that_loses_again_and_again_is_tried_alone(
+    tmp_path: Path, refusals: int, stored: bool
+) -> None:
+    async def test(services: Services) -> None:
+        store = HeldStore(services.stores.log, refusals)
+        store.let_go.set()
+        services.catalog.store = store  # type: ignore[assignment]
+        services = replace(services, committer=Committer(store))  # type: ignore[arg-type]
+        writing = services.write("ann", 1, putting(services, "s"), stays)
+        if stored:
+            position, proposal = await asyncio.wait_for(writing, PATIENCE)
+            assert (position, proposal.entity.name) == (1, "s")
+        else:
+            with pytest.raises(ConcurrentChange):
+                await asyncio.wait_for(writing, PATIENCE)
+            assert services.stores.log.head() == 0
+        services.close()
 
     run(test, tmp_path)
 
@@ -79,5 +220,6 @@ def run(test: Callable[[Services], Coroutine[object, object, None]], directory: 
     try:
         services = make_services(Settings(data=str(directory), jwt_secret=SECRET), stores)
         asyncio.run(test(services))
+        services.close()
     finally:
         stores.close()

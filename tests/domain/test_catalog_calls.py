@@ -45,17 +45,17 @@ def test_patch_with_owners_and_tags_looks_them_up_together(
     assert [owner["id"] for owner in changed.value("owners")] == [one.id for one in people]
     assert [tag["tagFQN"] for tag in changed.value("tags")] == [tag.fqn for tag in tags]
     # The table, all that it refers to, the schema of which it inherits, and the append.
-    assert counted.names == ["streams", "claims", "streams", "append"]
+    assert counted.names == ["streams", "claims", "streams", "append_group"]
 
 
 def test_creation_and_put_look_up_little(world: Any, counted: CountedStore) -> None:
     schema = world.schema()
     begin(world, counted)
     world.table("t", owners=[])
-    assert counted.names == ["claims", "streams", "claims", "append"]
+    assert counted.names == ["claims", "streams", "claims", "append_group"]
     begin(world, counted)
     world.put("table", "t", databaseSchema=schema.fqn, columns=[], description="new")
-    assert counted.names == ["claims", "claims", "streams", "streams", "append"]
+    assert counted.names == ["claims", "claims", "streams", "streams", "append_group"]
 
 
 @pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
@@ -74,9 +74,9 @@ def test_recursive_delete_and_restore_read_level_by_level(
     assert len(world.events(after=head)) == TABLES + 3
     # The service; the levels below it, the last of which is empty; their states; the append.
     levels = ["claims"] * 4
-    assert counted.names == ["streams", *levels, "streams", "append"]
+    assert counted.names == ["streams", *levels, "streams", "append_group"]
     if not hard:
         begin(world, counted)
         world.restore(service)
-        assert counted.names == ["streams", *levels, "streams", "append"]
+        assert counted.names == ["streams", *levels, "streams", "append_group"]
         assert set(world.lives().values()) == {True}

@@ -29,7 +29,7 @@ from domain.event_store.port import RecordedEvent
 from tests.e2e.conftest import catalog, replay
 from tests.waiting import until
 
-WRITERS = 3
+WRITERS = 32
 SCHEMA = "crash.db.public"
 _LIFE_SECONDS = (0.05, 0.6)
 """How long a server is under load before it is killed."""
@@ -68,11 +68,19 @@ class Figures(msgspec.Struct):
 class Harness:
     """A data directory, and the servers that live and die over it."""
 
-    def __init__(self, directory: Path, seed: int, say: Callable[[str], None] = print) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        seed: int,
+        say: Callable[[str], None] = print,
+        *,
+        writers: int = WRITERS,
+    ) -> None:
         self.directory = directory
         self.figures = Figures()
         self._random = random.Random(seed)
         self._say = say
+        self._writers = writers
         self._headers: dict[str, str] = {}
         self._pending: list[Write] = []
         self._done: list[Write] = []
@@ -137,11 +145,11 @@ class Harness:
             for write in pending:
                 self.figures.repeated += 1
                 self._send(http, write)
-        seeds = [self._random.random() for _ in range(WRITERS + 1)]
+        seeds = [self._random.random() for _ in range(self._writers + 1)]
         targets = [
             *(
                 (self._write, (address, seeds[place], f"r{number}w{place}"))
-                for place in range(WRITERS)
+                for place in range(self._writers)
             ),
             (self._read, (address, seeds[-1])),
         ]
@@ -292,6 +300,7 @@ def _life(table: Any, chance: random.Random) -> list[Write]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=1_000)
+    parser.add_argument("--writers", type=int, default=WRITERS)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--lines", type=Path, help="a catalog to begin with, as JSON lines")
     parser.add_argument("--verify-every", type=int, default=1)
@@ -300,9 +309,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         if given.lines is not None:
             catalog("import", f"--data={directory}", str(given.lines))
-        figures = Harness(Path(directory), given.seed).run(
-            given.rounds, verify_every=given.verify_every
-        )
+        harness = Harness(Path(directory), given.seed, writers=given.writers)
+        figures = harness.run(given.rounds, verify_every=given.verify_every)
     print(figures)
     sys.exit(any((figures.lost, figures.doubled, figures.halved, figures.unclean)))
 

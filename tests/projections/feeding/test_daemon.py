@@ -17,7 +17,6 @@ from projections.feeding.daemon import (
     State,
     is_projected,
     read_states,
-    wait_for,
 )
 from projections.feeding.port import Damaged, Folded
 from projections.feeding.projector import Projector
@@ -148,8 +147,14 @@ def test_states_of_a_directory_without_a_daemon_are_empty(tmp_path: Path) -> Non
     assert read_states(tmp_path) == {}
 
 
-def test_wait_for_says_whether_the_position_was_passed() -> None:
-    positions = iter([1, 2, 3, 4])
+def test_daemon_tells_listeners_of_each_commit(catalog: Fixture) -> None:
+    projection, told = Recording(), []
+    daemon = Daemon([Projector(projection, catalog.log, batch_size=2)], catalog.directory)
+    daemon.listen("recording", lambda: told.append(projection.position))
+    daemon.listen("another", lambda: told.append(-1))
+    catalog.schema()
+    daemon.start()
+    projection.wait_for(lambda: projection.position == catalog.log.head())
+    daemon.stop()
 
-    assert wait_for(lambda: next(positions), 3, timeout=5)
-    assert not wait_for(lambda: 0, 1, timeout=0.01)
+    assert told == [2, 3]

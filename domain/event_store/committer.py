@@ -1,0 +1,132 @@
+"""Group commit: what threads have ready to append shares the transactions of the log.
+
+A transaction takes most of its time to be synced. Meanwhile the next writes are planned, and all
+that are ready when it ends go into the next one.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+from domain.event_store.port import Append, EventStore, Refusal
+
+GROUP_APPENDS, GROUP_BYTES = 256, 16_000_000
+"""How many appends one transaction takes at most, and how many bytes, unless one alone has more."""
+MAX_WAITING_BYTES = 64_000_000
+"""Bytes of waiting appends from which on `submit` waits before it takes another one."""
+
+
+class _Waiting:
+    """An append that waits for its transaction."""
+
+    def __init__(self, append: Append) -> None:
+        self.append = append
+        self.size = sum(len(payload) for *_, payload in append.rows)
+        self.future: Future[int] = Future()
+
+
+class Committer:
+    """Appends for many threads, in a thread of its own while there is anything to append."""
+
+    def __init__(self, store: EventStore, stored: Callable[[], None] = lambda: None) -> None:
+        """`stored` is called after each transaction, before anybody hears of its appends."""
+        self._store = store
+        self._stored = stored
+        self._executor = ThreadPoolExecutor(1, "committer")
+        self._changed = threading.Condition()
+        """Held for looking at what follows, and told of what somebody may wait for."""
+        self._waiting: deque[_Waiting] = deque()
+        self._waiting_bytes = 0
+        self._running = False
+        """Whether the thread has been asked to append what is waiting."""
+        self._appending = False
+        """Whether a transaction is open, of the thread or of a writer that is alone."""
+        self._alone = 0
+        """How many writers wait to be alone with the log."""
+
+    def submit(self, append: Append) -> Future[int]:
+        """Have an append stored with the next group.
+
+        The future has the position once the append is durable, the refusal, or StoreUnavailable. An
+        append whose future is cancelled before its group begins is not stored. While too many bytes
+        are waiting, this method waits too.
+        """
+        waiting = _Waiting(append)
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting_bytes < MAX_WAITING_BYTES)
+            self._waiting.append(waiting)
+            self._waiting_bytes += waiting.size
+            start, self._running = not self._running, True
+        if start:
+            self._executor.submit(self._append_all)
+        return waiting.future
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Begin no other append of this process until the block ends.
+
+        What a writer reads and appends in it can only lose a race against other processes.
+        """
+        with self._changed:
+            self._alone += 1
+            self._changed.wait_for(lambda: not self._appending)
+            self._alone -= 1
+            self._appending = True
+        try:
+            yield
+        finally:
+            self._end()
+            self._stored()
+
+    def close(self) -> None:
+        """Wait until everything submitted is stored; nothing may be submitted afterwards."""
+        self._executor.shutdown()
+
+    def _append_all(self) -> None:
+        """Append group after group until nothing is waiting."""
+        while group := self._begin():
+            results = self._results(group)
+            self._end()
+            self._stored()
+            for waiting, result in zip(group, results, strict=True):
+                if isinstance(result, int):
+                    waiting.future.set_result(result)
+                else:
+                    waiting.future.set_exception(result)
+
+    def _begin(self) -> list[_Waiting]:
+        """The next group, which nobody else appends beside; empty when nothing is waiting."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._appending and not self._alone)
+            group = self._take()
+            self._running = self._appending = bool(group)
+            self._changed.notify_all()
+        return group
+
+    def _take(self) -> list[_Waiting]:
+        group: list[_Waiting] = []
+        size = 0
+        while self._waiting and len(group) < GROUP_APPENDS:
+            first = self._waiting[0]
+            if group and size + first.size > GROUP_BYTES:
+                break
+            self._waiting.popleft()
+            self._waiting_bytes -= first.size
+            if first.future.set_running_or_notify_cancel():
+                group.append(first)
+                size += first.size
+        return group
+
+    def _end(self) -> None:
+        with self._changed:
+            self._appending = False
+            self._changed.notify_all()
+
+    def _results(self, group: list[_Waiting]) -> list[int | Refusal] | list[BaseException]:
+        try:
+            return self._store.append_group([waiting.append for waiting in group])
+        except BaseException as error:
+            # None of the group is stored: each of its writers must hear of it.
+            return [error] * len(group)

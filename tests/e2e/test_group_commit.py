@@ -1,0 +1,56 @@
+"""Many clients that write at once: all are acknowledged, and each reads its own writes."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from domain.event_store.opening import open_event_log
+from tests.e2e.conftest import Server, replay, serving
+from tests.e2e.test_serve import make_schema
+
+CLIENTS, WRITES = 32, 8
+
+
+def write_and_read(server: Server, client: int, failures: list[Any]) -> None:
+    """Put tables and a shared one in turn, and look for each at once, over one connection."""
+    address, headers = server.http.base_url, server.http.headers
+    with httpx.Client(base_url=address, headers=headers, timeout=60) as http:
+        for number in range(WRITES):
+            name = f"c{client:02}n{number}"
+            columns = [{"name": "id", "dataType": "INT"}]
+            body = {"name": name, "databaseSchema": "service.database.schema", "columns": columns}
+            made = http.put("/v1/tables", json=body)
+            shown = http.get("/v1/tables", params={"limit": 1_000})
+            if made.status_code != 201 or name not in [one["name"] for one in shown.json()["data"]]:
+                failures.append((made.status_code, made.text, name))
+            shared = {"name": "shared", "serviceType": "Mysql", "displayName": name}
+            put = http.put("/v1/services/databaseServices", json=shared)
+            if put.status_code not in (200, 201) or put.json()["displayName"] != name:
+                failures.append((put.status_code, put.text, name))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_clients_that_write_at_once_read_their_own_writes(tmp_path: Path, workers: int) -> None:
+    failures: list[Any] = []
+    with serving(tmp_path, "--workers", str(workers)) as server:
+        make_schema(server)
+        threads = [
+            threading.Thread(target=write_and_read, args=(server, client, failures))
+            for client in range(CLIENTS)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        total = server.get("/v1/tables", limit=0)["paging"]["total"]
+        assert total == CLIENTS * WRITES
+        assert server.stop() == 0
+    log = open_event_log(tmp_path / "events.db")
+    recorded = log.read(0, 10_000)
+    log.close()
+    assert len(recorded) == 3 + 2 * CLIENTS * WRITES
+    assert replay("verify", f"--data={tmp_path}").returncode == 0
