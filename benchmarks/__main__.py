@@ -20,6 +20,7 @@ from benchmarks import (
     single_reads,
     stream,
     verify,
+    writes,
 )
 from benchmarks.figures import Figure, show
 from benchmarks.workspace import Workspace
@@ -33,6 +34,7 @@ BENCHMARKS: Mapping[str, Callable[[Workspace, bool], list[Figure]]] = {
     "import": bulk_import.measure,
     "replay": replay.measure,
     "rebuild": rebuild.measure,
+    "writes": writes.measure,
     "verify": verify.measure,
     "process": process.measure,
     "search": search.measure,

@@ -1,0 +1,217 @@
+"""Writes over HTTP, acknowledged when they are durable, beside bare appends that are synced."""
+
+import itertools
+import math
+import os
+import selectors
+import socket
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.figures import Figure
+from benchmarks.running import Server, running
+from benchmarks.workspace import Workspace
+
+ONE_CLIENT, MANY_CLIENTS, LISTS_BESIDE = 0.5, 8.0, 3.0
+CLIENTS = 32
+_COLUMNS = 20
+_CONTRACTS = 1_000
+_ROUNDS, _SECONDS = 5, 2.0
+_RECORD = bytes(4_096)
+_SCHEMA = "written.db.public"
+_LIST = "/v1/dataContracts?limit=10"
+_PARENTS = (
+    ("/v1/services/databaseServices", {"name": "written", "serviceType": "Mysql"}),
+    ("/v1/databases", {"name": "db", "service": "written"}),
+    ("/v1/databaseSchemas", {"name": "public", "database": "written.db"}),
+)
+
+Requests = Iterator[bytes]
+
+
+class Round(msgspec.Struct):
+    """What one round came to, in operations a second and in milliseconds."""
+
+    synced: float
+    one: float
+    many: float
+    quiet_p99: float
+    beside_p99: float
+
+
+def measure(workspace: Workspace, large: bool) -> list[Figure]:
+    """Tables put by one client and by many, and lists beside them."""
+    directory = workspace.contracts(_CONTRACTS)
+    with running(directory, role="admin") as server:
+        for path, body in _PARENTS:
+            _drive(server, [iter([_put(server, path, body)])], math.inf)
+        numbers = itertools.count()
+        _drive(server, [_tables(server, numbers)], time.perf_counter() + 1)
+        rounds = [_round(server, directory, numbers) for _ in range(_ROUNDS)]
+    return [
+        _one_client(rounds),
+        _many_clients(rounds),
+        _lists(rounds),
+    ]
+
+
+def _round(server: Server, directory: Path, numbers: "itertools.count[int]") -> Round:
+    until = time.perf_counter() + _SECONDS
+    synced = _synced_appends(directory / "yardstick", until) / _SECONDS
+    one, many = (_rate(server, numbers, clients) for clients in (1, CLIENTS))
+    lists = itertools.repeat(server.request(_LIST))
+    quiet = _drive(server, [lists], time.perf_counter() + _SECONDS)
+    beside = _lists_beside_writers(server, numbers)
+    return Round(synced, one, many, _p99(quiet), _p99(beside))
+
+
+def _rate(server: Server, numbers: "itertools.count[int]", clients: int) -> float:
+    """Tables a second that so many clients put together."""
+    until = time.perf_counter() + _SECONDS
+    return len(_drive(server, [_tables(server, numbers)] * clients, until)) / _SECONDS
+
+
+def _lists_beside_writers(server: Server, numbers: "itertools.count[int]") -> list[float]:
+    """Seconds taken by lists that one client asks for while many write."""
+    writers = [_tables(server, numbers) for _ in range(CLIENTS)]
+    until = time.perf_counter() + _SECONDS
+    lists = itertools.repeat(server.request(_LIST))
+    return _drive(server, [lists, *writers], until, counted=1)
+
+
+def _synced_appends(file: Path, until: float) -> int:
+    """How many records of 4 kB are appended to a file, each synced before the next."""
+    appended = 0
+    descriptor = os.open(file, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+    try:
+        while time.perf_counter() < until:
+            os.write(descriptor, _RECORD)
+            os.fsync(descriptor)
+            appended += 1
+    finally:
+        os.close(descriptor)
+        file.unlink()
+    return appended
+
+
+def _tables(server: Server, numbers: "itertools.count[int]") -> Requests:
+    columns = [
+        {"name": f"column_{n}", "dataType": "BIGINT", "description": f"What column {n} holds."}
+        for n in range(_COLUMNS)
+    ]
+    for number in numbers:
+        body = {"name": f"table_{number}", "databaseSchema": _SCHEMA, "columns": columns}
+        yield _put(server, "/v1/tables", body)
+
+
+def _put(server: Server, path: str, body: object) -> bytes:
+    content = msgspec.json.encode(body)
+    head = (
+        f"PUT {path} HTTP/1.1\r\nHost: {server.host}:{server.port}\r\n"
+        f"Authorization: Bearer {server.token}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(content)}\r\n\r\n"
+    )
+    return head.encode() + content
+
+
+class _Client:
+    """One kept connection, on which a request follows when the answer to the last one is whole."""
+
+    def __init__(self, server: Server, requests: Requests) -> None:
+        self.requests = requests
+        self.socket = socket.create_connection((server.host, server.port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.taken: list[float] = []
+        self._began = 0.0
+        self._received = b""
+
+    def send(self) -> bool:
+        """Send the next request; False when there is none."""
+        request = next(self.requests, None)
+        if request is None:
+            return False
+        self._began = time.perf_counter()
+        self.socket.sendall(request)
+        return True
+
+    def receive(self) -> bool:
+        """Take what has come; returns whether the answer is whole now."""
+        received = self.socket.recv(1 << 18)
+        assert received, "the server closed a connection"
+        self._received += received
+        head, end, body = self._received.partition(b"\r\n\r\n")
+        if not end:
+            return False
+        length = int(head.lower().partition(b"\ncontent-length:")[2].split(b"\r", 1)[0])
+        if len(body) < length:
+            return False
+        assert head.startswith(b"HTTP/1.1 20"), self._received
+        self.taken.append(time.perf_counter() - self._began)
+        self._received = b""
+        return True
+
+
+def _drive(
+    server: Server, requests: list[Requests], until: float, counted: int | None = None
+) -> list[float]:
+    """Seconds taken by each request of the first `counted` clients (None: of all) until a time."""
+    clients = [_Client(server, each) for each in requests]
+    with selectors.DefaultSelector() as selector:
+        for client in clients:
+            selector.register(client.socket, selectors.EVENT_READ, client)
+            client.send()
+        while selector.get_map():
+            for key, _ in selector.select():
+                client = key.data
+                if client.receive() and (time.perf_counter() >= until or not client.send()):
+                    selector.unregister(client.socket)
+                    client.socket.close()
+    return [seconds for client in clients[:counted] for seconds in client.taken]
+
+
+def _p99(taken: list[float]) -> float:
+    return sorted(taken)[math.ceil(0.99 * len(taken)) - 1] * 1e3
+
+
+def _median(rounds: list[Round], value: Callable[[Round], float]) -> float:
+    return statistics.median(map(value, rounds))
+
+
+def _one_client(rounds: list[Round]) -> Figure:
+    ratio = _median(rounds, lambda each: each.one / each.synced)
+    return Figure(
+        what=f"PUT of tables with {_COLUMNS} columns, one client",
+        measured=f"{_median(rounds, lambda each: each.one):,.0f}/s",
+        yardstick=f"{_median(rounds, lambda each: each.synced):,.0f} synced appends of 4 kB/s",
+        ratio=ratio,
+        budget=f">= {ONE_CLIENT}",
+        met=ratio >= ONE_CLIENT,
+    )
+
+
+def _many_clients(rounds: list[Round]) -> Figure:
+    ratio = _median(rounds, lambda each: each.many / each.one)
+    return Figure(
+        what=f"the same, {CLIENTS} clients with one token",
+        measured=f"{_median(rounds, lambda each: each.many):,.0f}/s",
+        yardstick=f"{_median(rounds, lambda each: each.one):,.0f}/s by one client",
+        ratio=ratio,
+        budget=f">= {MANY_CLIENTS:.0f}",
+        met=ratio >= MANY_CLIENTS,
+    )
+
+
+def _lists(rounds: list[Round]) -> Figure:
+    ratio = _median(rounds, lambda each: each.beside_p99 / each.quiet_p99)
+    return Figure(
+        what=f"list of ten beside {CLIENTS} writing clients, p99",
+        measured=f"{_median(rounds, lambda each: each.beside_p99):.1f} ms",
+        yardstick=f"{_median(rounds, lambda each: each.quiet_p99):.1f} ms when quiet",
+        ratio=ratio,
+        budget=f"<= {LISTS_BESIDE:.0f}",
+        met=ratio <= LISTS_BESIDE,
+    )
