@@ -106,6 +106,15 @@ _MAX_VALUES = 5
 """How many values of a repeated parameter a message shows."""
 
 
+def status_of(error: errors.CatalogError) -> tuple[int, str]:
+    """The status and the error type that an error of the catalog is answered with."""
+    return next(
+        (status, error_type)
+        for error_class, status, error_type in CATALOG_ERRORS
+        if isinstance(error, error_class)
+    )
+
+
 def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """The response to any exception; an unforeseen one is logged, and its text is never shown."""
     request_id: str = request.scope["state"].get("request_id", "")
@@ -121,9 +130,7 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         )
 
     if isinstance(error, errors.CatalogError):
-        for error_class, status, error_type in CATALOG_ERRORS:
-            if isinstance(error, error_class):
-                return respond(status, error_type, error.message)
+        return respond(*status_of(error), error.message)
     if isinstance(error, Unauthorized):
         headers = {"WWW-Authenticate": error.refusal.challenge}
         return respond(401, ERROR_TYPES[401], "a valid bearer token is needed", headers)

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from domain import history
+from domain.bulk_put import BulkPut, Done
 from domain.entity import Entity
 from domain.entity_cache import ByName, EntityCache
-from domain.errors import ConcurrentChange, KeyReused
+from domain.errors import CatalogError, ConcurrentChange, KeyReused
 from domain.event_store.appends import prepared
 from domain.event_store.port import (
     ANSWERS_KEPT_MS,
@@ -37,15 +38,22 @@ _ATTEMPTS = 20
 _PAUSE_SECONDS = 0.001
 
 
-class Proposal(msgspec.Struct, frozen=True):
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """A write that is decided, and done once its append is stored."""
+
+    append: Append
+    position: int | None = None
+    """Position in the log that includes the write already: there is nothing to append then."""
+    states: Sequence[Entity] = ()
+    """Entities as the write leaves them, as far as they are worth remembering."""
+
+
+class EntityProposal(Proposal, frozen=True, kw_only=True):
+    """A write that concerns one entity, if need be with those below it."""
 
     entity: Entity
     """The entity as the write leaves it."""
     change: Change
-    append: Append
-    position: int | None = None
-    """Position in the log that includes the write already: there is nothing to append then."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -76,6 +84,7 @@ class Catalog:
         """`now` gives milliseconds since the epoch."""
         self.store = store
         self._now = now
+        self._make_id = make_id
         self._entities = EntityCache(store)
         self.planner = Planner(store, self._entities, now, make_id)
         """Makes the plans of `propose`."""
@@ -118,7 +127,7 @@ class Catalog:
         """Make a soft-deleted entity live again, with the children deleted by the same request."""
         return self._write(context, partial(self.planner.restore, kind, entity_id, context))
 
-    def propose(self, plan: Callable[[], Plan], context: WriteContext) -> Proposal:
+    def propose(self, plan: Callable[[], Plan], context: WriteContext) -> EntityProposal:
         """Decide a write on the newest state, without storing anything.
 
         `plan` calls a method of `planner`. Raises its errors and KeyReused.
@@ -128,6 +137,20 @@ class Catalog:
             if remembered and self._now() - remembered.at < ANSWERS_KEPT_MS:
                 return self._repetition(remembered, context)
         return self._proposal(plan(), context)
+
+    def propose_puts(
+        self,
+        kind: EntityKind,
+        requests: Sequence[Mapping[str, Any]],
+        context: WriteContext,
+        check: Callable[[Mapping[str, Any]], None],
+    ) -> tuple[Proposal, list[Done | CatalogError]]:
+        """Decide on many PUTs together; see `BulkPut.decide`. Raises StoreUnavailable."""
+        puts = BulkPut(self.store, self._now, self._make_id)
+        results = puts.decide(kind, requests, context, check)
+        append = puts.append()
+        position = None if append.rows else self.store.head()
+        return Proposal(append=append, position=position), results
 
     def until_stored(self, propose: Callable[[], tuple[Proposal, T]]) -> tuple[int, T]:
         """Append what `propose` gives, proposed again when another writer was first.
@@ -150,8 +173,9 @@ class Catalog:
         raise AssertionError("unreachable")
 
     def stored(self, proposal: Proposal) -> None:
-        """Remember the state that a write has left; to be called once its append is stored."""
-        self._entities.remember(proposal.entity)
+        """Remember the states that a write has left; to be called once its append is stored."""
+        for state in proposal.states:
+            self._entities.remember(state)
 
     def refused(self, refusal: Refusal) -> None:
         """Forget the states on which a refused proposal may have been decided."""
@@ -159,14 +183,14 @@ class Catalog:
             self._entities.forget(refusal.entity_ids)
 
     def _write(self, context: WriteContext, plan: Callable[[], Plan]) -> Outcome:
-        def propose() -> tuple[Proposal, Proposal]:
+        def propose() -> tuple[EntityProposal, EntityProposal]:
             proposal = self.propose(plan, context)
             return proposal, proposal
 
         position, proposal = self.until_stored(propose)
         return Outcome(proposal.entity, proposal.change, position)
 
-    def _proposal(self, plan: Plan, context: WriteContext) -> Proposal:
+    def _proposal(self, plan: Plan, context: WriteContext) -> EntityProposal:
         recorded: list[RecordedEvent] = []
         changed: list[tuple[list[Event], Entity]] = []
         for step in plan.steps:
@@ -188,13 +212,19 @@ class Catalog:
             )
         append = prepared(recorded, answer, expecting=expectations(changed))
         position = None if recorded or answer is not None else self.store.head()
-        return Proposal(entity, plan.change, append, position)
+        return EntityProposal(
+            append=append, position=position, states=[entity], entity=entity, change=plan.change
+        )
 
-    def _repetition(self, remembered: RememberedAnswer, context: WriteContext) -> Proposal:
+    def _repetition(self, remembered: RememberedAnswer, context: WriteContext) -> EntityProposal:
         """What the first write under an idempotency key came to."""
         if remembered.digest != context.digest:
             raise KeyReused("this Idempotency-Key was used before for another request")
         entity = history.state(self.store, remembered.entity_id, upto=remembered.stream_version)
         assert entity is not None
-        head = self.store.head()
-        return Proposal(entity, Change(remembered.outcome), prepared([]), head)
+        return EntityProposal(
+            append=prepared([]),
+            position=self.store.head(),
+            entity=entity,
+            change=Change(remembered.outcome),
+        )

@@ -8,7 +8,7 @@ import msgspec
 from domain import history
 from domain.entity import Entity
 from domain.errors import NotFound
-from domain.event_store.port import Claim, EventStore, StreamSpan
+from domain.event_store.port import Claim, EntityReads, StreamSpan
 from domain.events import Body
 from domain.kinds import EntityKind
 from domain.recent import RecentEntities
@@ -30,7 +30,7 @@ class EntityCache:
     much of a stream is read.
     """
 
-    def __init__(self, store: EventStore) -> None:
+    def __init__(self, store: EntityReads) -> None:
         self._store = store
         self._recent = RecentEntities(_REMEMBERED)
         self._lock = threading.Lock()

@@ -10,7 +10,7 @@ from domain import commands, json_patch, payloads
 from domain.entity import STATUS, Entity, decide, evolve
 from domain.entity_cache import ByName, EntityCache
 from domain.errors import AlreadyExists, Conflict, InvalidInput, NotEmpty, NotFound, StaleVersion
-from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.port import EntityReads, RecordedEvent
 from domain.events import Body, Event
 from domain.kinds import EntityKind
 from domain.openmetadata import document
@@ -56,7 +56,7 @@ class Planner:
 
     def __init__(
         self,
-        store: EventStore,
+        store: EntityReads,
         entities: EntityCache,
         now: Callable[[], int],
         make_id: Callable[[], str],

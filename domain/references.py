@@ -7,7 +7,7 @@ from typing import Protocol
 from domain.bodies.components import Ref, Reference
 from domain.drafts import Draft
 from domain.errors import InvalidInput, NotFound, shown
-from domain.event_store.port import Claim, EventStore
+from domain.event_store.port import Claim, EntityReads
 from domain.ids import parse_id
 from domain.kinds import EntityKind
 
@@ -28,7 +28,7 @@ class ClaimLookup(Protocol):
 class StoredClaims:
     """Claims in the event store, each remembered: a payload may name one thing 100,000 times."""
 
-    def __init__(self, store: EventStore) -> None:
+    def __init__(self, store: EntityReads) -> None:
         self._store = store
         self._known: dict[tuple[str, str] | str, Claim | None] = {}
 

@@ -8,8 +8,9 @@ import msgspec
 from api.errors import ErrorBody
 from api.openapi.answers import listed, shared_answers, shown
 from api.openapi.json_schema import NAME, Schema, closed
-from api.openapi.requests import REFERENCE, request, shared_requests
+from api.openapi.requests import REFERENCE, bulk_request, request, shared_requests
 from api.routes.audit import AuditPage
+from api.routes.bulk import BulkItem, BulkResult
 from api.routes.system import Readiness, Version
 from domain.bodies.columns import NamedPart
 from domain.changes import ChangeDescription
@@ -17,7 +18,7 @@ from domain.kinds import EntityKind
 from domain.registry import KINDS
 from projections.inspection import Inspection
 
-_ANSWERS = (Version, Readiness, Inspection, AuditPage)
+_ANSWERS = (Version, Readiness, Inspection, AuditPage, BulkResult, BulkItem)
 """Structs that routes answer with as they are."""
 
 
@@ -43,6 +44,7 @@ def component_schemas() -> dict[str, Schema]:
         name = body_name(kind)
         given = components.pop(name)
         schemas[f"Create{name}"] = request(kind, given)
+        schemas[f"Create{name}List"] = bulk_request(f"Create{name}")
         schemas[name] = shown(kind, given)
         schemas[f"{name}List"] = listed(name)
     for part in NamedPart.__subclasses__():

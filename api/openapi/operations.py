@@ -112,6 +112,18 @@ ENTITY_OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(
             body="Create{Kind}",
             statuses=(200, 201),
         ),
+        ("put", "/bulk"): Operation(
+            id="bulkCreateOrUpdate{Kinds}",
+            summary="Create or update many {kinds}",
+            about="Each as a PUT after those before it: one may refer to another that comes"
+            " before it. What is good is stored in one transaction; what is not is told item by"
+            " item.",
+            answers={200: "BulkResult"},
+            errors=(400, 408, 409, 413, 415, 503),
+            body="Create{Kind}List",
+            takes=("X-Request-Id",),
+            headers=("X-Catalog-Position",),
+        ),
         ("put", "/restore"): _write(
             "restore{Kind}",
             "Restore a soft-deleted {kind}",

@@ -2,6 +2,7 @@
 
 from api.openapi.json_schema import NAME, NULL, TEXT, UUID, Schema, closed_object, ref
 from domain.bodies.base import outside_fields
+from domain.bulk_put import MAX_REQUESTS
 from domain.kinds import EntityKind
 from domain.openmetadata.request_aliases import REQUEST_ALIASES
 
@@ -45,6 +46,15 @@ def request(kind: EntityKind, given: Schema) -> Schema:
         given_one: Schema = {"not": {"enum": [None, []]}}
         schema["anyOf"] = [{"required": [key], "properties": {key: given_one}} for key in spellings]
     return schema
+
+
+def bulk_request(name: str) -> Schema:
+    """The schema of the body of a bulk PUT of a kind, whose requests have a component name.
+
+    An object that does not fit is refused by itself, so that any object may stand in the list.
+    """
+    one = {"anyOf": [ref(name), {"type": "object", "description": "Refused by itself."}]}
+    return {"type": "array", "maxItems": MAX_REQUESTS, "items": one}
 
 
 def shared_requests(reference: Schema) -> dict[str, Schema]:

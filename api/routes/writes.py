@@ -16,6 +16,7 @@ from api.bodies import JSON_TYPES, PATCH_TYPES, check_media_type, has_left, read
 from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
+from api.routes.bulk import bulk_route
 from api.routes.reads import etag
 from api.routes.signatures import (
     ENTITY_ID,
@@ -27,7 +28,7 @@ from api.routes.signatures import (
     route,
 )
 from api.services import Services
-from domain.catalog import Proposal
+from domain.catalog import EntityProposal
 from domain.entity_cache import ByName
 from domain.errors import InvalidInput
 from domain.ids import parse_id
@@ -110,6 +111,7 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         route("DELETE", item, deleting, delete, {**one, **_DELETE}),
         route("DELETE", named, deleting, delete_by_name, {**name, **_DELETE}),
         route("PUT", f"{path}/restore", editing, restore, REQUEST),
+        bulk_route(kind, services),
     ]
 
 
@@ -194,7 +196,7 @@ async def _answer(
     """
     asked = await _read(request, media_types)
 
-    def propose() -> tuple[Proposal, Callable[[int], Finished]]:
+    def propose() -> tuple[EntityProposal, Callable[[int], Finished]]:
         whole = _with_digest(asked)
         proposal = services.catalog.propose(plan_of(whole), whole.context)
         return proposal, _shown(kind, action, asked.access, proposal)
@@ -262,7 +264,7 @@ def _must_not_exist(unless: str | None) -> bool:
 
 
 def _shown(
-    kind: EntityKind, action: Action, access: Access, proposal: Proposal
+    kind: EntityKind, action: Action, access: Access, proposal: EntityProposal
 ) -> Callable[[int], Finished]:
     """Makes the answer, once the position is known: the entity as far as the caller may see it.
 

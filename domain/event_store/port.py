@@ -92,7 +92,6 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
 
     rows: Sequence[NewRow]
     changes: Sequence[ClaimChange]
-    """What the events mean for the claims, in order."""
     answer: RememberedAnswer | None = None
     expecting: Expectations = Expectations()
 
@@ -155,14 +154,59 @@ class LogSnapshot(Protocol):
         """The claims of these entities (None: of all), in order of id."""
 
 
-class EventStore(ABC):
-    """An append-only log of entity streams with a claim on each qualified name.
+class EntityReads(ABC):
+    """Events and claims of entities; each method raises StoreUnavailable when it cannot tell."""
+
+    @abstractmethod
+    def streams(
+        self, spans: Sequence[StreamSpan], *, upto: int | None = None
+    ) -> Iterator[RecordedEvent]:
+        """The events of these spans, span after span in the order given, by stream version.
+
+        Events beyond position `upto` are left out. Events are read as the iterator goes on, in
+        reads that end at STREAM_BYTES each, and no more than one read is held in memory.
+        """
+
+    @abstractmethod
+    def claims(
+        self,
+        *,
+        names: Collection[tuple[str, str]] = (),
+        ids: Collection[str] = (),
+        parents: Collection[str] = (),
+    ) -> list[Claim]:
+        """The claims on `names`, of the entities with `ids`, and of the children of `parents`.
+
+        A name is a pair of kind and qualified name. The claims come in order of kind and qualified
+        name, each once, all as they are at one moment.
+        """
+
+    def stream(
+        self, entity_id: str, *, after: int = 0, upto: int | None = None
+    ) -> Iterator[RecordedEvent]:
+        """The entity's events with stream versions in (after, upto], in order; see `streams`."""
+        return self.streams([StreamSpan(entity_id, after, upto)])
+
+    def claim(self, kind: str, fqn: str) -> Claim | None:
+        """The claim on a qualified name; None when no entity holds the name."""
+        return next(iter(self.claims(names=[(kind, fqn)])), None)
+
+    def claim_by_id(self, entity_id: str) -> Claim | None:
+        """The claim of an entity; None when the entity holds no name."""
+        return next(iter(self.claims(ids=[entity_id])), None)
+
+    def children(self, entity_id: str) -> list[Claim]:
+        """The claims of an entity's children, in order of kind and qualified name."""
+        return self.claims(parents=[entity_id])
+
+
+class EventStore(EntityReads):
+    """An append-only log of entity streams with a claim on each qualified name; see `EntityReads`.
 
     It may be shared between threads, and opened by several processes at once. Appends take effect
     one after the other, in the order of their positions, whichever process makes them. A reader
     that has seen a position never later meets an event with a smaller one; there may be gaps
-    between positions anywhere. Every method raises StoreUnavailable when the database cannot be
-    used now.
+    between positions anywhere.
     """
 
     @property
@@ -216,16 +260,6 @@ class EventStore(ABC):
         """
 
     @abstractmethod
-    def streams(
-        self, spans: Sequence[StreamSpan], *, upto: int | None = None
-    ) -> Iterator[RecordedEvent]:
-        """The events of these spans, span after span in the order given, by stream version.
-
-        Events beyond position `upto` are left out. Events are read as the iterator goes on, in
-        reads that end at STREAM_BYTES each, and no more than one read is held in memory.
-        """
-
-    @abstractmethod
     def head(self) -> int:
         """Position of the newest event, 0 when there is none."""
 
@@ -238,20 +272,6 @@ class EventStore(ABC):
         """The entities that are not purged, in order of ids or of lists (`by_name`).
 
         Raises StoreUnavailable when the claims do not account for every stream.
-        """
-
-    @abstractmethod
-    def claims(
-        self,
-        *,
-        names: Collection[tuple[str, str]] = (),
-        ids: Collection[str] = (),
-        parents: Collection[str] = (),
-    ) -> list[Claim]:
-        """The claims on `names`, of the entities with `ids`, and of the children of `parents`.
-
-        A name is a pair of kind and qualified name. The claims come in order of kind and qualified
-        name, each once, all as they are at one moment.
         """
 
     @abstractmethod
@@ -291,21 +311,3 @@ class EventStore(ABC):
     @abstractmethod
     def close(self) -> None:
         """Release the database."""
-
-    def stream(
-        self, entity_id: str, *, after: int = 0, upto: int | None = None
-    ) -> Iterator[RecordedEvent]:
-        """The entity's events with stream versions in (after, upto], in order; see `streams`."""
-        return self.streams([StreamSpan(entity_id, after, upto)])
-
-    def claim(self, kind: str, fqn: str) -> Claim | None:
-        """The claim on a qualified name; None when no entity holds the name."""
-        return next(iter(self.claims(names=[(kind, fqn)])), None)
-
-    def claim_by_id(self, entity_id: str) -> Claim | None:
-        """The claim of an entity; None when the entity holds no name."""
-        return next(iter(self.claims(ids=[entity_id])), None)
-
-    def children(self, entity_id: str) -> list[Claim]:
-        """The claims of an entity's children, in order of kind and qualified name."""
-        return self.claims(parents=[entity_id])

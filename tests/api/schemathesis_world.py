@@ -91,10 +91,17 @@ class World:
             if case.method == "PUT":
                 case.headers.pop("If-Match", None)
         collection = case.path.removeprefix("/v1/").partition("/{")[0]
-        kind = _COLLECTIONS.get(collection.removesuffix("/name").removesuffix("/restore"))
+        for suffix in ("/name", "/restore", "/bulk"):
+            collection = collection.removesuffix(suffix)
+        kind = _COLLECTIONS.get(collection)
         if kind is not None:
             self._aim(case, kind)
-            if isinstance(case.body, list):
+            if case.path.endswith("/bulk"):
+                case.body = [
+                    self._body(kind, one) if isinstance(one.get("name"), str) else one
+                    for one in case.body
+                ]
+            elif isinstance(case.body, list):
                 case.body = _patch(case.body)
             elif isinstance(case.body, dict) and not case.path.endswith("/restore"):
                 case.body = self._body(kind, case.body)

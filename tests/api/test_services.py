@@ -13,21 +13,18 @@ from msgspec.structs import replace
 from api.errors import TooManyRequests
 from api.services import MAX_WRITE_BYTES, MAX_WRITES, Services, make_services
 from api.settings import Settings
-from domain.catalog import Proposal
-from domain.entity import evolve
+from domain.catalog import EntityProposal, Proposal
 from domain.errors import ConcurrentChange, KeyReused
 from domain.event_store.appends import prepared
 from domain.event_store.committer import Committer
 from domain.event_store.port import Append, EventStore, Refusal
-from domain.planning import Change
 from domain.registry import KINDS
 from domain.write_context import WriteContext
 from projections.stores import open_stores
 from tests.api.conftest import SECRET
-from tests.contracts.recorded import created
 
 PATIENCE = 10
-PROPOSED = Proposal(evolve(None, created("a").event, "a"), Change.NO_CHANGE, prepared([]), 7)
+PROPOSED = Proposal(append=prepared([]), position=7)
 """A proposal of which nothing needs to be stored."""
 
 
@@ -63,12 +60,12 @@ def proposing(work: Callable[[], object]) -> Callable[[], tuple[Proposal, object
 
 def putting(
     services: Services, name: str, key: str | None = None, **body: Any
-) -> Callable[[], tuple[Proposal, Proposal]]:
+) -> Callable[[], tuple[EntityProposal, EntityProposal]]:
     """Proposes a database service."""
     context = WriteContext(actor="ann", request_id="r", idempotency_key=key, digest=b"d")
     values = {"name": name, "serviceType": "Mysql", **body}
 
-    def propose() -> tuple[Proposal, Proposal]:
+    def propose() -> tuple[EntityProposal, EntityProposal]:
         catalog = services.catalog
         plan = partial(catalog.planner.put, KINDS["databaseService"], values, context)
         proposal = catalog.propose(plan, context)

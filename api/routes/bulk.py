@@ -1,0 +1,151 @@
+"""Create or update many entities of one kind by one request, with a result for each of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Request
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import QueryParameter
+
+from api.bodies import JSON_TYPES, check_media_type, has_left, read_body
+from api.errors import TooLarge, status_of
+from api.permissions import Access, Action, Permission
+from api.responses import Finished
+from api.routes.signatures import REQUEST, Parameters, route
+from api.services import Services
+from domain.bulk_put import MAX_REQUESTS, Done
+from domain.catalog import Proposal
+from domain.errors import CatalogError, InvalidInput
+from domain.json_input import decode
+from domain.kinds import EntityKind
+from domain.names import MAX_NAME_LENGTH
+from domain.planning import Change
+from domain.write_context import WriteContext
+
+_NOT_FOR_MANY = ("if-match", "if-none-match", "idempotency-key")
+"""Headers that mean one entity."""
+
+
+class BulkItem(msgspec.Struct, omit_defaults=True):
+    """What came of one of the requests."""
+
+    request: str
+    """Qualified name of the entity; of a request that failed, the name that it gives."""
+    status: int
+    """The status that a PUT of this request alone would be answered with."""
+    message: str
+    """What was done, as the header X-OpenMetadata-Change says it, or what was wrong."""
+
+
+class BulkResult(msgspec.Struct, rename="camel"):
+    """What came of all requests; those that are good are stored, whatever the others are."""
+
+    status: Literal["success", "partialSuccess", "failure"]
+    number_of_rows_processed: int
+    number_of_rows_passed: int
+    number_of_rows_failed: int
+    success_request: list[BulkItem]
+    failed_request: list[BulkItem]
+
+
+def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
+    """The route that puts many entities of a kind, as OpenMetadata's clients do."""
+
+    async def put_all(request: Request[Any, Any, Any], **_: bool) -> Finished:
+        body = await _read(request)
+        access: Access = request.auth
+        context = WriteContext(
+            actor=request.user.name, request_id=request.scope["state"]["request_id"]
+        )
+
+        def propose() -> tuple[Proposal, bytes]:
+            requests = _requests(body)
+            check = _check(access, kind)
+            proposal, results = services.catalog.propose_puts(kind, requests, context, check)
+            return proposal, msgspec.json.encode(_result(requests, results))
+
+        left = partial(has_left, request.receive)
+        position, shown = await services.write(context.actor, len(body), propose, left)
+        await services.until_listed(position)
+        return Finished(shown, headers={"X-Catalog-Position": str(position)})
+
+    permission = Permission(Action.EDIT, kind.name, also=Action.CREATE)
+    path = f"/v1/{kind.collection}/bulk"
+    return route("PUT", path, permission, put_all, {**REQUEST, **_PARAMETERS})
+
+
+_PARAMETERS: Parameters = {
+    "asynchronous": (
+        Annotated[
+            bool,
+            QueryParameter(
+                name="async",
+                description="Taken for the sake of OpenMetadata's clients: the answer has all"
+                " results in either case.",
+            ),
+        ],
+        False,
+    ),
+    "override": (
+        Annotated[
+            bool,
+            QueryParameter(
+                name="overrideMetadata",
+                description="Taken for the sake of OpenMetadata's clients: what is given replaces"
+                " what is there in either case, as in a PUT.",
+            ),
+        ],
+        False,
+    ),
+}
+
+
+async def _read(request: Request[Any, Any, Any]) -> bytes:
+    """The body of a request; raises InvalidInput for a header that means one entity."""
+    check_media_type(request.headers.get("content-type"), JSON_TYPES)
+    for name in _NOT_FOR_MANY:
+        if name in request.headers:
+            raise InvalidInput(f"{name} means one entity: leave it out of a bulk request")
+    return await read_body(request)
+
+
+def _requests(body: bytes) -> list[dict[str, Any]]:
+    requests = decode(body, list[dict[str, Any]], "the body")
+    if len(requests) > MAX_REQUESTS:
+        raise TooLarge(f"a bulk request may have {MAX_REQUESTS} entities, got {len(requests)}")
+    return requests
+
+
+def _check(access: Access, kind: EntityKind) -> Callable[[Mapping[str, Any]], None]:
+    """What refuses a request that gives fields which are withheld from its caller."""
+    withheld = access.withheld(Action.EDIT, kind.name)
+
+    def check(values: Mapping[str, Any]) -> None:
+        if withheld:
+            withheld.refuse_writing(values, replacing=True)
+
+    return check
+
+
+def _result(
+    requests: Sequence[Mapping[str, Any]], results: Sequence[Done | CatalogError]
+) -> BulkResult:
+    passed, failed = [], []
+    for request, result in zip(requests, results, strict=True):
+        if isinstance(result, Done):
+            status = 201 if result.change is Change.CREATED else 200
+            passed.append(BulkItem(result.entity.fqn, status, result.change.value))
+        else:
+            name = request.get("name")
+            shown = name[:MAX_NAME_LENGTH] if isinstance(name, str) else ""
+            failed.append(BulkItem(shown, status_of(result)[0], result.message))
+    return BulkResult(
+        status="partialSuccess" if passed and failed else "failure" if failed else "success",
+        number_of_rows_processed=len(results),
+        number_of_rows_passed=len(passed),
+        number_of_rows_failed=len(failed),
+        success_request=passed,
+        failed_request=failed,
+    )

@@ -1,0 +1,68 @@
+"""The log as it will be, once it has what a request has decided so far but not yet appended."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+
+from domain.entity import Entity
+from domain.event_store.claims import claim_of
+from domain.event_store.port import Claim, EntityReads, RecordedEvent, StreamSpan
+
+
+class StagedLog(EntityReads):
+    """Reads of a log with staged events at its end; for one thread, and for one request.
+
+    A claim that was read from the log is remembered: whether it still holds when the events are
+    appended is for the log to say, as it is of every claim that a writer has read.
+    """
+
+    def __init__(self, log: EntityReads) -> None:
+        self._log = log
+        self._known: dict[tuple[str, str] | str, Claim | None] = {}
+        """The claim on a name, and of an id; None for a name or an id without one."""
+        self._events: defaultdict[str, list[RecordedEvent]] = defaultdict(list)
+        self._children: defaultdict[str, dict[str, Claim]] = defaultdict(dict)
+        """Parent id -> id -> staged claim."""
+
+    def stage(self, events: Sequence[RecordedEvent], after: Entity) -> None:
+        """Add the events of one entity, which holds a name after them."""
+        self._events[after.id] += events
+        claim = claim_of(after)
+        self._known[claim.kind, claim.fqn] = self._known[claim.id] = claim
+        if claim.parent_id is not None:
+            self._children[claim.parent_id][claim.id] = claim
+
+    def claims(
+        self,
+        *,
+        names: Collection[tuple[str, str]] = (),
+        ids: Collection[str] = (),
+        parents: Collection[str] = (),
+    ) -> list[Claim]:
+        """The claims as the staged events leave them; see `EntityReads.claims`."""
+        new_names = [name for name in names if name not in self._known]
+        new_ids = [entity_id for entity_id in ids if entity_id not in self._known]
+        if new_names or new_ids:
+            self._known.update(dict.fromkeys((*new_names, *new_ids)))
+            for claim in self._log.claims(names=new_names, ids=new_ids):
+                self._known[claim.kind, claim.fqn] = self._known[claim.id] = claim
+        asked: tuple[tuple[str, str] | str, ...] = (*names, *ids)
+        known = [self._known[key] for key in asked]
+        found = {claim.id: claim for claim in known if claim is not None}
+        for claim in self._log.claims(parents=parents) if parents else ():
+            found[claim.id] = claim
+        for parent_id in parents:
+            found |= self._children[parent_id]
+        return sorted(found.values(), key=lambda claim: (claim.kind, claim.fqn))
+
+    def streams(
+        self, spans: Sequence[StreamSpan], *, upto: int | None = None
+    ) -> Iterator[RecordedEvent]:
+        """The events of these spans with those that are staged; see `EntityReads.streams`.
+
+        Staged events have no position, and none is beyond `upto`.
+        """
+        for span in spans:
+            yield from self._log.streams([span], upto=upto)
+            for event in self._events.get(span.entity_id, ()):
+                if span.after < event.stream_version <= (span.upto or event.stream_version):
+                    yield event
