@@ -16,9 +16,11 @@ from benchmarks.figures import Figure
 from benchmarks.running import Server, running
 from benchmarks.workspace import Workspace
 
-ONE_CLIENT, MANY_CLIENTS, LISTS_BESIDE = 0.5, 8.0, 3.0
+ONE_CLIENT, MANY_CLIENTS, LISTS_BESIDE, BULK = 0.5, 8.0, 3.0, 3_000
 CLIENTS = 32
 _COLUMNS = 20
+_BULK = 500
+"""Tables in one bulk request."""
 _CONTRACTS = 1_000
 _ROUNDS, _SECONDS = 5, 2.0
 _RECORD = bytes(4_096)
@@ -39,6 +41,7 @@ class Round(msgspec.Struct):
     synced: float
     one: float
     many: float
+    bulk: float
     quiet_p99: float
     beside_p99: float
 
@@ -55,6 +58,7 @@ def measure(workspace: Workspace, large: bool) -> list[Figure]:
     return [
         _one_client(rounds),
         _many_clients(rounds),
+        _bulk(rounds),
         _lists(rounds),
     ]
 
@@ -62,17 +66,19 @@ def measure(workspace: Workspace, large: bool) -> list[Figure]:
 def _round(server: Server, directory: Path, numbers: "itertools.count[int]") -> Round:
     until = time.perf_counter() + _SECONDS
     synced = _synced_appends(directory / "yardstick", until) / _SECONDS
-    one, many = (_rate(server, numbers, clients) for clients in (1, CLIENTS))
+    one, many = (_rate(server, _tables(server, numbers), clients) for clients in (1, CLIENTS))
+    bulk = _BULK * _rate(server, _bulks(server, numbers), 1)
     lists = itertools.repeat(server.request(_LIST))
     quiet = _drive(server, [lists], time.perf_counter() + _SECONDS)
     beside = _lists_beside_writers(server, numbers)
-    return Round(synced, one, many, _p99(quiet), _p99(beside))
+    return Round(synced, one, many, bulk, _p99(quiet), _p99(beside))
 
 
-def _rate(server: Server, numbers: "itertools.count[int]", clients: int) -> float:
-    """Tables a second that so many clients put together."""
-    until = time.perf_counter() + _SECONDS
-    return len(_drive(server, [_tables(server, numbers)] * clients, until)) / _SECONDS
+def _rate(server: Server, requests: Requests, clients: int) -> float:
+    """Requests a second that so many clients are answered together."""
+    began = time.perf_counter()
+    taken = _drive(server, [requests] * clients, began + _SECONDS)
+    return len(taken) / (time.perf_counter() - began)
 
 
 def _lists_beside_writers(server: Server, numbers: "itertools.count[int]") -> list[float]:
@@ -99,13 +105,22 @@ def _synced_appends(file: Path, until: float) -> int:
 
 
 def _tables(server: Server, numbers: "itertools.count[int]") -> Requests:
+    for number in numbers:
+        yield _put(server, "/v1/tables", _table(number))
+
+
+def _bulks(server: Server, numbers: "itertools.count[int]") -> Requests:
+    while True:
+        tables = [_table(number) for number in itertools.islice(numbers, _BULK)]
+        yield _put(server, "/v1/tables/bulk", tables)
+
+
+def _table(number: int) -> dict[str, object]:
     columns = [
         {"name": f"column_{n}", "dataType": "BIGINT", "description": f"What column {n} holds."}
         for n in range(_COLUMNS)
     ]
-    for number in numbers:
-        body = {"name": f"table_{number}", "databaseSchema": _SCHEMA, "columns": columns}
-        yield _put(server, "/v1/tables", body)
+    return {"name": f"table_{number}", "databaseSchema": _SCHEMA, "columns": columns}
 
 
 def _put(server: Server, path: str, body: object) -> bytes:
@@ -202,6 +217,16 @@ def _many_clients(rounds: list[Round]) -> Figure:
         ratio=ratio,
         budget=f">= {MANY_CLIENTS:.0f}",
         met=ratio >= MANY_CLIENTS,
+    )
+
+
+def _bulk(rounds: list[Round]) -> Figure:
+    rate = _median(rounds, lambda each: each.bulk)
+    return Figure(
+        what=f"bulk PUT of {_BULK} such tables, one client",
+        measured=f"{rate:,.0f} tables/s",
+        budget=f">= {BULK:,}/s",
+        met=rate >= BULK,
     )
 
 
