@@ -1,8 +1,8 @@
 """What the routes work with, put together once by the composition root."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -14,7 +14,7 @@ from domain.catalog import Catalog, Proposal
 from domain.errors import AlreadyExists, ConcurrentChange
 from domain.event_store.committer import Committer
 from projections.feeding.daemon import Daemon
-from projections.feeding.passing import CheckpointWaiters
+from projections.feeding.passing import CheckpointWaiters, Waiter
 from projections.stores import Stores
 
 T = TypeVar("T")
@@ -79,43 +79,53 @@ class Services(msgspec.Struct, frozen=True):
         propose: Callable[[], tuple[Proposal, T]],
         has_left: Callable[[], Awaitable[bool]],
     ) -> tuple[int, T]:
-        """Do a write with a body of `size` bytes: proposed in its caller's turn, then stored.
+        """Do a write with a body of `size` bytes: proposed in its caller's turn, stored and listed.
 
         `propose` is called in a thread, again when another writer was first. Returns the position
-        that includes the write, and what came with the proposal. Raises TooManyRequests when the
-        caller has too much waiting, ClientLeft when the client did not wait for its turn, and what
-        `Catalog.until_stored` raises.
+        that includes the write, and what came with the proposal, once lists show the write; the
+        write is done, so lists that take 2 seconds or cannot be read do not make it look failed.
+        Raises TooManyRequests when the caller has too much waiting, ClientLeft when the client did
+        not wait for its turn, and what `Catalog.until_stored` raises.
         """
-
-        def submit() -> tuple[Proposal, T, Future[int] | int]:
-            proposal, given = propose()
-            if proposal.position is not None:
-                return proposal, given, proposal.position
-            return proposal, given, self.committer.submit(proposal.append)
-
-        def alone() -> tuple[int, T]:
-            with self.committer.alone():
-                return self.catalog.until_stored(propose)
-
         with self.write_bytes.held(caller, size), self.write_places.held(caller):
             for _ in range(_SHARED_ATTEMPTS):
-                proposal, given, position = await self.writes.go_on(caller, submit, has_left)
-                try:
-                    if not isinstance(position, int):
-                        position = await asyncio.wrap_future(position)
-                except (ConcurrentChange, AlreadyExists) as refusal:
-                    self.catalog.refused(refusal)
-                else:
-                    self.catalog.stored(proposal)
-                    return position, given
-            return await self.writes.go_on(caller, alone, has_left)
+                with self.listed.waiter() as waiter:
+                    submit = partial(self._submit, propose, waiter)
+                    given = await self.writes.go_on(caller, submit, has_left)
+                    try:
+                        await waiter.passed
+                    except (ConcurrentChange, AlreadyExists) as refusal:
+                        self.catalog.refused(refusal)
+                    else:
+                        assert waiter.position is not None
+                        return waiter.position, given
+            position, given = await self.writes.go_on(
+                caller, partial(self._alone, propose), has_left
+            )
+            await self.listed.until(position)
+            return position, given
 
-    async def until_listed(self, position: int) -> None:
-        """Wait until lists show what the log has up to a position, for 2 seconds at most.
+    def _submit(self, propose: Callable[[], tuple[Proposal, T]], waiter: Waiter) -> T:
+        """Propose a write and hand its append to the committer; `waiter` hears of the position."""
+        proposal, given = propose()
+        if proposal.position is not None:
+            self.listed.reach(waiter, proposal.position)
+            return given
 
-        The write is done: lists that cannot be read now must not make it look failed.
-        """
-        await self.listed.until(position, READ_YOUR_WRITES_SECONDS)
+        def settle(future: Future[int]) -> None:
+            error = future.exception()
+            if error is not None:
+                self.listed.fail(waiter, error)
+                return
+            self.catalog.stored(proposal)
+            self.listed.reach(waiter, future.result())
+
+        self.committer.submit(proposal.append).add_done_callback(settle)
+        return given
+
+    def _alone(self, propose: Callable[[], tuple[Proposal, T]]) -> tuple[int, T]:
+        with self.committer.alone():
+            return self.catalog.until_stored(propose)
 
     def close(self) -> None:
         """Wait for the last appends; to be called before the stores are closed."""
@@ -125,7 +135,9 @@ class Services(msgspec.Struct, frozen=True):
 def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = None) -> Services:
     """Services over opened stores; `daemon` has the projectors, if they run in this process."""
     catalog, write_places = Catalog(stores.log), Places(MAX_WRITES, "writes")
-    listed = CheckpointWaiters(stores.entities.checkpoint, announced=daemon is not None)
+    listed = CheckpointWaiters(
+        stores.entities.checkpoint, READ_YOUR_WRITES_SECONDS, announced=daemon is not None
+    )
     if daemon is not None:
         daemon.listen(stores.entities.definition.name, listed.announce)
     return Services(

@@ -68,7 +68,6 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
 
         left = partial(has_left, request.receive)
         position, shown = await services.write(context.actor, len(body), propose, left)
-        await services.until_listed(position)
         return Finished(shown, headers={"X-Catalog-Position": str(position)})
 
     permission = Permission(Action.EDIT, kind.name, also=Action.CREATE)

@@ -203,7 +203,6 @@ async def _answer(
 
     left = partial(has_left, request.receive)
     position, shown_at = await services.write(request.user.name, len(asked.body), propose, left)
-    await services.until_listed(position)
     return shown_at(position)
 
 

@@ -31,7 +31,7 @@ class Committer:
     """Appends for many threads, in a thread of its own while there is anything to append."""
 
     def __init__(self, store: EventStore, stored: Callable[[], None] = lambda: None) -> None:
-        """`stored` is called after each transaction, before anybody hears of its appends."""
+        """`stored` is called after each transaction."""
         self._store = store
         self._stored = stored
         self._executor = ThreadPoolExecutor(1, "committer")
@@ -49,9 +49,9 @@ class Committer:
     def submit(self, append: Append) -> Future[int]:
         """Have an append stored with the next group.
 
-        The future has the position once the append is durable, the refusal, or StoreUnavailable. An
-        append whose future is cancelled before its group begins is not stored. While too many bytes
-        are waiting, this method waits too.
+        The future has the position once the append is durable, the refusal, or StoreUnavailable;
+        its callbacks run in the committer's thread. While too many bytes are waiting, this method
+        waits too.
         """
         waiting = _Waiting(append)
         with self._changed:
@@ -114,9 +114,8 @@ class Committer:
                 break
             self._waiting.popleft()
             self._waiting_bytes -= first.size
-            if first.future.set_running_or_notify_cancel():
-                group.append(first)
-                size += first.size
+            group.append(first)
+            size += first.size
         return group
 
     def _end(self) -> None:

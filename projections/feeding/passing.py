@@ -1,10 +1,10 @@
 """Waits on the event loop until a checkpoint has passed a position, without a thread for each."""
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
-
-import msgspec
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from domain.errors import StoreUnavailable
 
@@ -12,98 +12,138 @@ _FIRST_PAUSE, _LAST_PAUSE, _LONGER = 0.001, 0.01, 1.5
 """Seconds between two looks at a checkpoint that nobody announces, and how the pause grows."""
 _ANNOUNCED_PAUSE = 0.05
 """The same pause where each move of the checkpoint is announced."""
+_RELEASED_AT_ONCE = 4
+"""How many who waited go on in one step of the event loop, which then serves others."""
 
 
-class _Waiter(msgspec.Struct, frozen=True, eq=False):
-    position: int
-    until: float
-    """When the waiter gives up, on the clock of the event loop."""
-    passed: "asyncio.Future[bool]"
+class Waiter:
+    """One who waits for a position that may not be known yet."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.passed: asyncio.Future[bool] = loop.create_future()
+        """Whether the checkpoint has passed the position, or why there is none."""
+        self.position: int | None = None
+        self.until = float("inf")
+        """When to give up, as `time.monotonic` tells it."""
 
 
 class CheckpointWaiters:
     """All who wait for one checkpoint; each look at it is for everybody who waits.
 
-    Everything but `announce` is for one event loop.
+    `reach`, `fail` and `announce` are for any thread, everything else for one event loop.
     """
 
-    def __init__(self, checkpoint: Callable[[], int], *, announced: bool) -> None:
-        """`checkpoint` is cheap enough for the event loop.
+    def __init__(self, checkpoint: Callable[[], int], seconds: float, *, announced: bool) -> None:
+        """`checkpoint` is cheap enough for the event loop; nobody waits longer than `seconds`.
 
         With `announced`, whoever moves the checkpoint calls `announce`, and it is hardly looked at
         otherwise; without, it is looked at all the time while anybody waits.
         """
         self._checkpoint = checkpoint
+        self._seen = 0
+        self._seconds = seconds
         self._announced = announced
-        self._moved = True
-        """Whether the checkpoint may have moved since it was looked at."""
         self._first_pause, self._last_pause = (
             (_ANNOUNCED_PAUSE, _ANNOUNCED_PAUSE) if announced else (_FIRST_PAUSE, _LAST_PAUSE)
         )
-        self._seen = 0
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._waiters: list[_Waiter] = []
         self._pause = self._first_pause
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiters: dict[Waiter, None] = {}
+        self._released: deque[tuple[Waiter, bool]] = deque()
+        self._look_is_due = False
         self._timer: asyncio.TimerHandle | None = None
 
-    async def until(self, position: int, seconds: float) -> bool:
-        """Wait until the checkpoint is a position or a later one; False after so many seconds.
-
-        Also False as soon as the checkpoint cannot be read.
-        """
-        self._loop = loop = asyncio.get_running_loop()
-        waiter = _Waiter(position, loop.time() + seconds, loop.create_future())
-        self._waiters.append(waiter)
-        self._pause = self._first_pause
-        # Asked after the waiter is known: what moves from now on is announced to it.
-        if self._moved or not self._announced:
-            self._look()
-        elif position <= self._seen:
-            waiter.passed.set_result(True)
-        elif self._timer is None:
-            self._look_later(seconds)
+    @contextmanager
+    def waiter(self) -> Iterator[Waiter]:
+        """One who waits in this block; who knows the position calls `reach`, or `fail`."""
+        self._loop = asyncio.get_running_loop()
+        waiter = Waiter(self._loop)
+        self._waiters[waiter] = None
+        if self._timer is None:
+            self._set_timer()
         try:
-            return await waiter.passed
+            yield waiter
         finally:
-            if waiter in self._waiters:
-                self._waiters.remove(waiter)
+            self._waiters.pop(waiter, None)
+
+    async def until(self, position: int) -> bool:
+        """Wait until the checkpoint is a position or a later one.
+
+        Returns False when that took too long, or when the checkpoint cannot be read.
+        """
+        with self.waiter() as waiter:
+            self.reach(waiter, position)
+            return await waiter.passed
+
+    def reach(self, waiter: Waiter, position: int) -> None:
+        """Say which position somebody waits for."""
+        waiter.position, waiter.until = position, time.monotonic() + self._seconds
+        self._pause = self._first_pause
+        # A look sets what it has seen before it asks for positions: this one is not overlooked.
+        if position <= self._seen or not self._announced:
+            self._look_soon()
+
+    def fail(self, waiter: Waiter, error: BaseException) -> None:
+        """Say why there will be no position to wait for."""
+
+        def fail() -> None:
+            if not waiter.passed.done():
+                waiter.passed.set_exception(error)
+
+        self._call(fail)
 
     def announce(self) -> None:
-        """Say, in any thread, that the checkpoint has moved."""
-        self._moved = True
-        if self._loop is not None and self._waiters:
-            # A loop that was closed meanwhile has nobody left who waits.
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._look)
+        """Say that the checkpoint has moved."""
+        if self._waiters:
+            self._look_soon()
+
+    def _look_soon(self) -> None:
+        if not self._look_is_due:
+            self._look_is_due = True
+            self._call(self._look)
+
+    def _call(self, work: Callable[[], None]) -> None:
+        assert self._loop is not None
+        # A loop that was closed meanwhile has nobody left who waits.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(work)
 
     def _look(self) -> None:
-        """Let everybody go whose position has passed or who has waited too long."""
+        """Release everybody whose position has passed or who has waited too long."""
+        # What is said from here on is not seen by this look for sure, and has another one.
+        self._look_is_due = False
+        if any(waiter.position is not None for waiter in self._waiters):
+            try:
+                self._seen, now = self._checkpoint(), time.monotonic()
+            except StoreUnavailable:
+                self._seen, now = -1, float("inf")
+            for waiter in [*self._waiters]:
+                if waiter.position is not None and (
+                    waiter.position <= self._seen or waiter.until <= now
+                ):
+                    del self._waiters[waiter]
+                    self._released.append((waiter, waiter.position <= self._seen))
+            self._release()
+        self._set_timer()
+
+    def _release(self) -> None:
+        """Let the first of those go on who have waited long enough, and soon the others."""
+        assert self._loop is not None
+        for _ in range(min(_RELEASED_AT_ONCE, len(self._released))):
+            waiter, passed = self._released.popleft()
+            if not waiter.passed.done():
+                waiter.passed.set_result(passed)
+        if self._released:
+            self._loop.call_soon(self._release)
+
+    def _set_timer(self) -> None:
+        """Look again after a pause while anybody waits, or when the first has waited too long."""
         assert self._loop is not None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if not self._waiters:
-            return
-        self._moved = False
-        try:
-            checkpoint = self._seen = self._checkpoint()
-        except StoreUnavailable:
-            self._moved = True
-            checkpoint, now = -1, float("inf")
-        else:
-            now = self._loop.time()
-        left = []
-        for waiter in self._waiters:
-            if waiter.position > checkpoint and waiter.until > now:
-                left.append(waiter)
-            elif not waiter.passed.done():
-                waiter.passed.set_result(waiter.position <= checkpoint)
-        self._waiters = left
-        if left:
-            self._look_later(min(waiter.until for waiter in left) - now)
-
-    def _look_later(self, at_most: float) -> None:
-        """Look again after the pause, or after `at_most` seconds if these are fewer."""
-        assert self._loop is not None
-        self._timer = self._loop.call_later(min(self._pause, at_most), self._look)
-        self._pause = min(self._pause * _LONGER, self._last_pause)
+        if self._waiters:
+            first = min(waiter.until for waiter in self._waiters) - time.monotonic()
+            pause = min(self._pause, max(0.0, first))
+            self._timer = self._loop.call_later(pause, self._look)
+            self._pause = min(self._pause * _LONGER, self._last_pause)

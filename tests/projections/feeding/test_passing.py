@@ -2,8 +2,11 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
+
+import pytest
 
 from domain.errors import StoreUnavailable
 from projections.feeding.passing import CheckpointWaiters
@@ -26,6 +29,13 @@ class Checkpoint:
         return self.position
 
 
+def in_thread(work: Callable[[], None]) -> None:
+    """Do something in another thread, and wait until it is done."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
 def run(test: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(test, 3 * PATIENCE))
 
@@ -35,8 +45,8 @@ def test_position_that_has_passed_already_is_not_waited_for() -> None:
     checkpoint.position = 3
 
     async def test() -> None:
-        waiters = CheckpointWaiters(checkpoint, announced=True)
-        assert await waiters.until(3, PATIENCE)
+        waiters = CheckpointWaiters(checkpoint, PATIENCE, announced=True)
+        assert await waiters.until(3)
         assert checkpoint.looks == 1
 
     run(test())
@@ -46,19 +56,17 @@ def test_announcement_lets_all_go_whose_position_has_passed() -> None:
     checkpoint = Checkpoint()
 
     async def test() -> None:
-        waiters = CheckpointWaiters(checkpoint, announced=True)
-        tasks = [asyncio.create_task(waiters.until(n, PATIENCE)) for n in (1, 3, 2)]
+        waiters = CheckpointWaiters(checkpoint, PATIENCE, announced=True)
+        tasks = [asyncio.create_task(waiters.until(n)) for n in (1, 3, 2)]
         await asyncio.sleep(0)
         for position, left in ((2, 1), (3, 0)):
             looks = checkpoint.looks
             checkpoint.position = position
-            thread = threading.Thread(target=waiters.announce)
-            thread.start()
-            thread.join()
+            in_thread(waiters.announce)
             passed = [task for task, n in zip(tasks, (1, 3, 2), strict=True) if n <= position]
             assert await asyncio.gather(*passed) == [True] * (3 - left)
             assert [task.done() for task in tasks].count(False) == left
-            assert checkpoint.looks - looks <= 2
+            assert checkpoint.looks == looks + 1
 
     run(test())
 
@@ -67,8 +75,8 @@ def test_checkpoint_that_nobody_announces_is_looked_at_by_one_for_all() -> None:
     checkpoint = Checkpoint()
 
     async def test() -> None:
-        waiters = CheckpointWaiters(checkpoint, announced=False)
-        tasks = [asyncio.create_task(waiters.until(5, PATIENCE)) for _ in range(100)]
+        waiters = CheckpointWaiters(checkpoint, PATIENCE, announced=False)
+        tasks = [asyncio.create_task(waiters.until(5)) for _ in range(100)]
         await asyncio.sleep(0)
         looks = checkpoint.looks
         checkpoint.position = 5
@@ -78,32 +86,76 @@ def test_checkpoint_that_nobody_announces_is_looked_at_by_one_for_all() -> None:
     run(test())
 
 
-def test_waiting_ends_after_its_time() -> None:
+@pytest.mark.parametrize("announced", [False, True])
+def test_waiting_ends_after_its_time(announced: bool) -> None:
     checkpoint = Checkpoint()
 
     async def test() -> None:
-        for announced in (False, True):
-            waiters = CheckpointWaiters(checkpoint, announced=announced)
-            patient = asyncio.create_task(waiters.until(1, PATIENCE))
-            assert not await waiters.until(1, 0.01)
-            assert not patient.done()
-            checkpoint.position = 1
-            waiters.announce()
-            assert await patient
-            checkpoint.position = 0
+        waiters = CheckpointWaiters(checkpoint, 0.01, announced=announced)
+        assert await asyncio.gather(*(waiters.until(1) for _ in range(3))) == [False] * 3
+        assert not await waiters.until(1)
+        checkpoint.position = 1
+        assert await waiters.until(1)
 
     run(test())
 
 
-def test_waiting_ends_although_nothing_is_announced_any_more() -> None:
+def test_position_may_be_known_later_than_that_somebody_waits() -> None:
     checkpoint = Checkpoint()
 
     async def test() -> None:
-        waiters = CheckpointWaiters(checkpoint, announced=True)
-        assert not await waiters.until(1, 0.01)
-        assert not await waiters.until(1, 0.01)
+        waiters = CheckpointWaiters(checkpoint, PATIENCE, announced=True)
+        with waiters.waiter() as early, waiters.waiter() as late:
+            checkpoint.position = 7
+            in_thread(waiters.announce)
+            await asyncio.sleep(0)
+            assert not early.passed.done()
+            in_thread(partial(waiters.reach, early, 7))
+            assert await early.passed
+            in_thread(partial(waiters.reach, late, 8))
+            await asyncio.sleep(0)
+            assert not late.passed.done()
+            checkpoint.position = 8
+            in_thread(waiters.announce)
+            assert await late.passed
+
+    run(test())
+
+
+def test_waiting_ends_with_the_reason_why_there_is_no_position() -> None:
+    async def test() -> None:
+        waiters = CheckpointWaiters(Checkpoint(), PATIENCE, announced=True)
+        with waiters.waiter() as waiter:
+            in_thread(partial(waiters.fail, waiter, StoreUnavailable("the disk is full")))
+            with pytest.raises(StoreUnavailable, match="the disk is full"):
+                await waiter.passed
+
+    run(test())
+
+
+def test_others_are_served_between_those_who_waited_for_the_same() -> None:
+    checkpoint, order = Checkpoint(), list[str]()
+
+    async def wait(waiters: CheckpointWaiters) -> None:
+        await waiters.until(1)
+        order.append("waited")
+
+    async def other() -> None:
+        while len(order) < 40:
+            order.append("other")
+            await asyncio.sleep(0)
+
+    async def test() -> None:
+        waiters = CheckpointWaiters(checkpoint, PATIENCE, announced=True)
+        tasks = [asyncio.create_task(wait(waiters)) for _ in range(20)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
         checkpoint.position = 1
-        assert await waiters.until(1, PATIENCE)
+        waiters.announce()
+        await asyncio.gather(*tasks, other())
+        runs = "".join(word[0] for word in order).split("o")
+        assert max(map(len, runs)) <= 5
+        assert order.count("waited") == 20
 
     run(test())
 
@@ -112,11 +164,11 @@ def test_checkpoint_that_cannot_be_read_is_not_waited_for() -> None:
     checkpoint = Checkpoint()
 
     async def test() -> None:
-        waiters = CheckpointWaiters(checkpoint, announced=True)
-        waiting = asyncio.create_task(waiters.until(1, PATIENCE))
+        waiters = CheckpointWaiters(checkpoint, PATIENCE, announced=True)
+        waiting = asyncio.create_task(waiters.until(1))
         await asyncio.sleep(0)
         checkpoint.broken = True
-        assert not await waiters.until(1, PATIENCE)
+        assert not await waiters.until(1)
         assert not await waiting
 
     run(test())
@@ -126,8 +178,8 @@ def test_waiter_that_is_cancelled_is_forgotten() -> None:
     checkpoint = Checkpoint()
 
     async def test() -> None:
-        waiters = CheckpointWaiters(checkpoint, announced=False)
-        gone, stays = (asyncio.create_task(waiters.until(1, PATIENCE)) for _ in range(2))
+        waiters = CheckpointWaiters(checkpoint, PATIENCE, announced=False)
+        gone, stays = (asyncio.create_task(waiters.until(1)) for _ in range(2))
         await asyncio.sleep(0)
         gone.cancel()
         await asyncio.wait([gone])
@@ -143,4 +195,4 @@ def test_waiter_that_is_cancelled_is_forgotten() -> None:
 
 
 def test_announcement_to_nobody_is_heard_by_nobody() -> None:
-    CheckpointWaiters(Checkpoint(), announced=True).announce()
+    CheckpointWaiters(Checkpoint(), PATIENCE, announced=True).announce()
