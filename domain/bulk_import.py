@@ -12,7 +12,8 @@ import msgspec
 
 from domain.entity import Entity
 from domain.errors import AlreadyExists, ConcurrentChange, StoreUnavailable
-from domain.event_store.port import EventStore, Expectations
+from domain.event_store.port import EventStore
+from domain.event_store.writes import Expectations
 from domain.ids import new_id
 from domain.import_decisions import BadLine, Batch, Decider, Decision
 from domain.import_lines import Chunk, NumberedLine, ReadAhead

@@ -10,7 +10,8 @@ from domain.entity import Entity
 from domain.entity_cache import EntityCache
 from domain.errors import CatalogError, StoreUnavailable
 from domain.event_store.appends import prepared
-from domain.event_store.port import Append, EventStore, RecordedEvent
+from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.writes import Append
 from domain.events import Event
 from domain.hierarchy import expectations
 from domain.kinds import EntityKind

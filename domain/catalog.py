@@ -17,14 +17,8 @@ from domain.entity import Entity
 from domain.entity_cache import ByName, EntityCache
 from domain.errors import CatalogError, ConcurrentChange, KeyReused
 from domain.event_store.appends import prepared
-from domain.event_store.port import (
-    ANSWERS_KEPT_MS,
-    Append,
-    EventStore,
-    RecordedEvent,
-    Refusal,
-    RememberedAnswer,
-)
+from domain.event_store.port import ANSWERS_KEPT_MS, EventStore, RecordedEvent
+from domain.event_store.writes import Append, Refusal, RememberedAnswer
 from domain.events import Event
 from domain.hierarchy import expectations
 from domain.ids import new_id

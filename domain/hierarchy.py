@@ -8,7 +8,7 @@ purged. A writer that read otherwise is refused, and plans again.
 from collections.abc import Iterable, Sequence
 
 from domain.entity import Entity
-from domain.event_store.port import Expectations
+from domain.event_store.writes import Expectations
 from domain.events import EntityCreated, EntityRestored, Event
 
 _MAKE_LIVE = frozenset((EntityCreated, EntityRestored))

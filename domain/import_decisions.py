@@ -9,7 +9,8 @@ from domain import payloads
 from domain.commands import ChangeEntity
 from domain.entity import Entity, decide
 from domain.errors import AlreadyExists, CatalogError, InvalidInput, StoreUnavailable
-from domain.event_store.port import EventStore, Expectations, RecordedEvent
+from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.writes import Expectations
 from domain.events import Event
 from domain.hierarchy import expectations
 from domain.import_lines import ImportLine, NumberedLine, ReadAhead, read_line

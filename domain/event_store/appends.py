@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from domain.event_store.claims import claim_changes
 from domain.event_store.mapper import EventMapper
-from domain.event_store.port import (
+from domain.event_store.port import RecordedEvent
+from domain.event_store.writes import (
     Append,
     Expectations,
-    RecordedEvent,
     Refusal,
     RememberedAnswer,
 )

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
-from domain.event_store.port import Append, EventStore, Refusal
+from domain.event_store.port import EventStore
+from domain.event_store.writes import Append, Refusal
 
 GROUP_APPENDS, GROUP_BYTES = 256, 16_000_000
 """How many appends one transaction takes at most, and how many bytes, unless one alone has more."""

@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 from eventsourcing.persistence import JSONTranscoder, Mapper, StoredEvent
 
-from domain.event_store.port import NewRow, RecordedEvent
+from domain.event_store.port import RecordedEvent
+from domain.event_store.writes import NewRow
 from domain.events import EVENT_TYPES, TYPE_NAMES, Event
 from domain.upcasters import UPCASTERS, Upcasters, current_schema, upcast
 

@@ -3,11 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
-from domain.errors import AlreadyExists, ConcurrentChange
+from domain.event_store.writes import Append, Expectations, Refusal, RememberedAnswer
 from domain.events import Event
 
 ANSWERS_KEPT_MS = 24 * 60 * 60 * 1000
@@ -20,19 +20,6 @@ ID_CHARACTERS = 36
 
 StoredRow = tuple[str, int, str, bytes, int]
 """An event as it is stored: entity id, stream version, type name, payload, position."""
-
-
-NewRow = tuple[str, int, str, bytes]
-"""An event that is to be stored: entity id, stream version, type name, payload."""
-
-ClaimChange = tuple[str, tuple[Any, ...]]
-"""`take` with kind, qualified name, id, name and parent id, or another action with the id.
-
-The other actions on a claim are `delete`, `restore` and `release`.
-"""
-
-Refusal = ConcurrentChange | AlreadyExists
-"""Why the log does not take an append: another writer was first, to a state or to a name."""
 
 
 class RecordedEvent(msgspec.Struct, frozen=True, gc=False):
@@ -55,45 +42,6 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     parent_id: str | None
     deleted: bool
-
-
-class Expectations(msgspec.Struct, frozen=True, kw_only=True):
-    """What the claims must be once the events of an append have changed them.
-
-    A writer decides on what it has read, and another writer may change that before it appends:
-    what the decision rests on is expected, and an append that would break it is refused.
-    """
-
-    live: frozenset[str] = frozenset()
-    """Ids of entities that hold a claim and are not soft-deleted."""
-    without_children: frozenset[str] = frozenset()
-    """Ids that no claim has as its parent."""
-    without_live_children: frozenset[str] = frozenset()
-    """Ids that no claim of an entity which is not soft-deleted has as its parent."""
-
-
-class RememberedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a write with an idempotency key led to, so that its repetition answers the same."""
-
-    actor: str
-    key: str
-    digest: bytes
-    """Digest of the whole request; another request under the same key is refused."""
-    entity_id: str
-    stream_version: int
-    """Stream version of the entity as it was answered."""
-    outcome: str
-    at: int
-    """Milliseconds since the Unix epoch."""
-
-
-class Append(msgspec.Struct, frozen=True, kw_only=True):
-    """What one write stores, all of it or nothing; made by `prepared`."""
-
-    rows: Sequence[NewRow]
-    changes: Sequence[ClaimChange]
-    answer: RememberedAnswer | None = None
-    expecting: Expectations = Expectations()
 
 
 class StreamSpan(msgspec.Struct, frozen=True):

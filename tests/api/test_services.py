@@ -17,7 +17,8 @@ from domain.catalog import EntityProposal, Proposal
 from domain.errors import ConcurrentChange, KeyReused
 from domain.event_store.appends import prepared
 from domain.event_store.committer import Committer
-from domain.event_store.port import Append, EventStore, Refusal
+from domain.event_store.port import EventStore
+from domain.event_store.writes import Append, Refusal
 from domain.registry import KINDS
 from domain.write_context import WriteContext
 from projections.stores import open_stores

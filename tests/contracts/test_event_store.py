@@ -8,13 +8,8 @@ import pytest
 
 from domain.errors import AlreadyExists, ConcurrentChange, StoreUnavailable
 from domain.event_store.opening import open_event_log
-from domain.event_store.port import (
-    EventStore,
-    Expectations,
-    RecordedEvent,
-    RememberedAnswer,
-    StreamSpan,
-)
+from domain.event_store.port import EventStore, RecordedEvent, StreamSpan
+from domain.event_store.writes import Expectations, RememberedAnswer
 from tests.contracts.conftest import OpenStore
 from tests.contracts.recorded import changed, created, deleted, purged, unplaced
 

@@ -5,7 +5,8 @@ import pytest
 from domain.errors import AlreadyExists, ConcurrentChange, StoreUnavailable
 from domain.event_store.appends import prepared
 from domain.event_store.opening import open_event_log
-from domain.event_store.port import Append, EventStore, Expectations, RememberedAnswer
+from domain.event_store.port import EventStore
+from domain.event_store.writes import Append, Expectations, RememberedAnswer
 from tests.contracts.conftest import OpenStore
 from tests.contracts.recorded import changed, created, deleted, purged, restored, unplaced
 from tests.contracts.writers import GROUP, append_groups_until_killed

@@ -13,7 +13,8 @@ from pathlib import Path
 from domain.errors import ConcurrentChange
 from domain.event_store.appends import prepared
 from domain.event_store.opening import open_event_log
-from domain.event_store.port import EventStore, Expectations
+from domain.event_store.port import EventStore
+from domain.event_store.writes import Expectations
 from tests.contracts.recorded import changed, created, deleted, restored
 
 ROOT = Path(__file__).parents[2]

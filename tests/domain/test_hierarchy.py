@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from typing import Any
 
-from domain.event_store.port import Expectations
+from domain.event_store.writes import Expectations
 from domain.hierarchy import expectations
 from domain.history import state
 from domain.planning import Change

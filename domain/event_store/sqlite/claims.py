@@ -7,7 +7,8 @@ from operator import itemgetter
 from typing import Any
 
 from domain.errors import AlreadyExists, ConcurrentChange
-from domain.event_store.port import Claim, ClaimChange, Expectations
+from domain.event_store.port import Claim
+from domain.event_store.writes import ClaimChange, Expectations
 
 SELECT_CLAIMS = "SELECT kind, fqn, id, name, parent_id, deleted FROM claims"
 _NAMES_SHOWN = 5

@@ -14,21 +14,23 @@ from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.event_store.appends import position_of, prepared
 from domain.event_store.mapper import EventMapper
 from domain.event_store.port import (
-    Append,
     Claim,
     EventStore,
-    Expectations,
     LiveStreams,
     Problem,
     RecordedEvent,
-    Refusal,
-    RememberedAnswer,
     StoredRow,
     StreamSpan,
 )
 from domain.event_store.sqlite.recorder import Datastore, Recorder
 from domain.event_store.sqlite.restoring import restore_rows
 from domain.event_store.sqlite.snapshot import SqliteSnapshot, connect, find_damage, open_snapshot
+from domain.event_store.writes import (
+    Append,
+    Expectations,
+    Refusal,
+    RememberedAnswer,
+)
 
 _URI = "file:"
 

@@ -31,15 +31,17 @@ from domain.event_store.port import (
     ANSWERS_KEPT_MS,
     READ_BYTES,
     STREAM_BYTES,
-    Append,
     Claim,
-    NewRow,
-    Refusal,
-    RememberedAnswer,
     StoredRow,
     StreamSpan,
 )
 from domain.event_store.sqlite.claims import check_claims, look_up, select_claims, write_claims
+from domain.event_store.writes import (
+    Append,
+    NewRow,
+    Refusal,
+    RememberedAnswer,
+)
 
 _MAX_INTEGER = 2**63 - 1
 

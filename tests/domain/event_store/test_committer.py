@@ -16,7 +16,8 @@ from domain.event_store.committer import (
     Committer,
 )
 from domain.event_store.opening import open_event_log
-from domain.event_store.port import Append, EventStore, Refusal
+from domain.event_store.port import EventStore
+from domain.event_store.writes import Append, Refusal
 from tests.contracts.recorded import changed, created
 from tests.waiting import until
 

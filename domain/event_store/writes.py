@@ -1,0 +1,59 @@
+"""What a write hands to the log, and why the log may refuse it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from domain.errors import AlreadyExists, ConcurrentChange
+
+NewRow = tuple[str, int, str, bytes]
+"""An event that is to be stored: entity id, stream version, type name, payload."""
+
+ClaimChange = tuple[str, tuple[Any, ...]]
+"""`take` with kind, qualified name, id, name and parent id, or another action with the id.
+
+The other actions on a claim are `delete`, `restore` and `release`.
+"""
+
+Refusal = ConcurrentChange | AlreadyExists
+"""Why the log does not take an append: another writer was first, to a state or to a name."""
+
+
+class Expectations(msgspec.Struct, frozen=True, kw_only=True):
+    """What the claims must be once the events of an append have changed them.
+
+    A writer decides on what it has read, and another writer may change that before it appends:
+    what the decision rests on is expected, and an append that would break it is refused.
+    """
+
+    live: frozenset[str] = frozenset()
+    """Ids of entities that hold a claim and are not soft-deleted."""
+    without_children: frozenset[str] = frozenset()
+    """Ids that no claim has as its parent."""
+    without_live_children: frozenset[str] = frozenset()
+    """Ids that no claim of an entity which is not soft-deleted has as its parent."""
+
+
+class RememberedAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What a write with an idempotency key led to, so that its repetition answers the same."""
+
+    actor: str
+    key: str
+    digest: bytes
+    """Digest of the whole request; another request under the same key is refused."""
+    entity_id: str
+    stream_version: int
+    """Stream version of the entity as it was answered."""
+    outcome: str
+    at: int
+    """Milliseconds since the Unix epoch."""
+
+
+class Append(msgspec.Struct, frozen=True, kw_only=True):
+    """What one write stores, all of it or nothing; made by `prepared`."""
+
+    rows: Sequence[NewRow]
+    changes: Sequence[ClaimChange]
+    answer: RememberedAnswer | None = None
+    expecting: Expectations = Expectations()
