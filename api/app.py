@@ -39,9 +39,11 @@ class Application(Litestar):
             await self.edge(scope, receive, send, super().__call__)
 
 
-def create_app(services: Services, verifier: TokenVerifier, writer: LogWriter) -> Application:
+def create_app(
+    services: Services, verifier: TokenVerifier, writer: LogWriter, metrics: Metrics
+) -> Application:
     """The application over opened stores; it opens and closes nothing itself."""
-    metrics, settings = Metrics(lambda: writer.dropped), services.settings
+    settings = services.settings
     rate_limit = RateLimit(settings.rate_limit, settings.rate_burst)
     guard = Guard(verifier, open_policies(settings.policies), rate_limit)
     entities = [

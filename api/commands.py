@@ -21,6 +21,7 @@ EXIT_BAD_LINES, EXIT_USAGE, EXIT_STOPPED = 1, 2, 3
 DAY = 86_400
 
 _data = click.option("--data", metavar="DIR", help="Data directory (CATALOG_DATA).")
+_counts = click.option("--counts", metavar="DESCRIPTOR", type=int, required=True)
 _heartbeat = click.option("--heartbeat", metavar="DESCRIPTOR", type=int, required=True)
 
 
@@ -70,11 +71,13 @@ def serve(host: str | None, port: int | None, workers: int | None, data: str | N
     termination.install()
     from api import logs, server, supervisor  # noqa: PLC0415 - start-up: tokens and import need no server
     from api.policies import open_policies  # noqa: PLC0415 - start-up: as above
+    from api.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
     from api.tokens.secret import warn_of_readers  # noqa: PLC0415 - start-up: as above
     from api.tokens.verifier import open_verifier  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(host=host, port=port, workers=workers, data=data)
-    with open_log_writer() as writer:
+    counts = SharedCounts.made(settings.workers)
+    with open_log_writer(counts.own.count_dropped_line) as writer:
         logs.configure(settings.log_level, writer)
         # What is refused is refused before the verifier makes a directory and a secret in it.
         open_policies(settings.policies)
@@ -96,41 +99,48 @@ def serve(host: str | None, port: int | None, workers: int | None, data: str | N
                 _print(f"tokens: {command}", err=True)
 
         if settings.workers == 1:
-            server.serve_alone(settings, listener, verifier, writer, termination, announce)
+            server.serve_alone(settings, listener, verifier, writer, counts, termination, announce)
         else:
-            supervisor.supervise(settings, listener, announce)
+            supervisor.supervise(settings, listener, counts, announce)
 
 
 @main.command(hidden=True)
 @click.option("--socket", "descriptor", type=int, required=True)
+@click.option("--number", type=int, required=True)
+@_counts
 @_heartbeat
 @_data
 @print_errors
-def worker(descriptor: int, heartbeat: int, data: str | None) -> None:
+def worker(descriptor: int, number: int, counts: int, heartbeat: int, data: str | None) -> None:
     """Serve on an inherited socket; started by `serve --workers`."""
     termination = Termination()
     termination.install()
     from api import logs, server  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data)
-    with open_log_writer() as writer:
+    shared = SharedCounts(counts, number - 1)
+    with open_log_writer(shared.own.count_dropped_line) as writer:
         logs.configure(settings.log_level, writer)
         listener = socket.socket(fileno=descriptor)
-        server.serve_worker(settings, listener, writer, termination, Heart(heartbeat))
+        server.serve_worker(settings, listener, writer, shared, termination, Heart(heartbeat))
 
 
 @main.command(hidden=True)
+@_counts
 @_heartbeat
 @_data
 @print_errors
-def project(heartbeat: int, data: str | None) -> None:
+def project(counts: int, heartbeat: int, data: str | None) -> None:
     """Keep the projections current; started by `serve --workers`."""
     termination = Termination()
     termination.install()
     from api import logs, server  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api.shared_counts import PROJECTING, SharedCounts  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data)
-    with open_log_writer() as writer:
+    shared = SharedCounts(counts, PROJECTING)
+    with open_log_writer(shared.own.count_dropped_line) as writer:
         logs.configure(settings.log_level, writer)
         server.project(settings, termination, Heart(heartbeat))
 

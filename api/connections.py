@@ -56,6 +56,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a new connection; beyond the most allowed, close the one that waits the longest."""
         super().connection_made(transport)
+        self.edge.count_connections(len(self.connections))
         self._refused = False
         self._answering: RequestResponseCycle | None = None
         self._timer: TimerHandle | None = None
@@ -89,6 +90,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._writing_timer is not None:
             self._writing_timer.cancel()
         super().connection_lost(exc)
+        self.edge.count_connections(len(self.connections))
 
     def data_received(self, data: bytes) -> None:
         """Parse what has come, unless the request was refused."""

@@ -5,7 +5,7 @@ import select
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -28,29 +28,27 @@ class LogWriter:
     A line of the log then says how many were dropped, at the place where they are missing.
     """
 
-    def __init__(self, descriptor: int) -> None:
-        """`descriptor` belongs to an open file, which may block."""
+    def __init__(self, descriptor: int, count_dropped: Callable[[], None]) -> None:
+        """`descriptor` belongs to an open file, which may block.
+
+        Calls `count_dropped` for each line that is dropped.
+        """
         self._descriptor = descriptor
+        self._count_dropped = count_dropped
         # The same thread may take this lock again: garbage collection, which may log, can come in
         # the middle of `write`.
         self._lock = threading.RLock()
         self._waiting = bytearray()
-        self._dropped = 0
         self._unreported = 0
         self._closing = threading.Event()
         self._deadline = float("inf")
         self._thread = threading.Thread(target=self._run, name="log-writer", daemon=True)
 
-    @property
-    def dropped(self) -> int:
-        """How many lines were dropped since the process started."""
-        return self._dropped
-
     def write(self, line: bytes) -> None:
         """Have a line written, its line end included; never waits, and raises nothing."""
         with self._lock:
             if self._unreported or len(self._waiting) + len(line) > MOST_BYTES:
-                self._dropped += 1
+                self._count_dropped()
                 self._unreported += 1
                 return
             self._waiting += line
@@ -128,11 +126,14 @@ def _report(dropped: int) -> bytes:
 
 
 @contextmanager
-def open_log_writer() -> Iterator[LogWriter]:
-    """A writer to standard error, or to nowhere when that is closed, until the block ends."""
+def open_log_writer(count_dropped: Callable[[], None]) -> Iterator[LogWriter]:
+    """A writer to standard error, or to nowhere when that is closed, until the block ends.
+
+    Calls `count_dropped` for each line that is dropped.
+    """
     closed = sys.stderr is None
     descriptor = os.open(os.devnull, os.O_WRONLY) if closed else sys.stderr.fileno()
-    writer = LogWriter(descriptor)
+    writer = LogWriter(descriptor, count_dropped)
     writer.start()
     try:
         yield writer

@@ -1,76 +1,105 @@
-"""Prometheus metrics: requests by route, and how far the projections are."""
+"""Prometheus metrics: requests by route, connections, and how far the projections are."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import ClassVar
 
-from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily
+from prometheus_client import generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
+from api.shared_counts import BUCKETS, Counts, Labels, SharedCounts
 from projections.inspection import Inspection
 
-_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+_BOUNDS = [*map(floatToGoString, BUCKETS), "+Inf"]
 
 
 class Metrics:
-    """The counters of this process."""
+    """Counts what this process does, and shows what all processes of the server counted."""
 
     MEDIA_TYPE: ClassVar[str] = CONTENT_TYPE_LATEST
 
-    def __init__(self, dropped_lines: Callable[[], int]) -> None:
-        """`dropped_lines` returns how many log lines were dropped since the start."""
-        self._registry = CollectorRegistry()
-        self._registry.register(_DroppedLines(dropped_lines))
-        self._requests = Histogram(
-            "catalog_request_seconds",
-            "Time to answer, by route and status",
-            ("method", "route", "status"),
-            registry=self._registry,
-            buckets=_BUCKETS,
-        )
-        self._children: dict[tuple[str, str, int], Histogram] = {}
-        self._head = Gauge("catalog_log_head", "Newest position", registry=self._registry)
-        self._checkpoint, self._lag, self._lag_seconds = (
-            Gauge(name, text, ("projection",), registry=self._registry)
-            for name, text in (
-                ("catalog_projection_checkpoint", "Position that is committed"),
-                ("catalog_projection_lag_events", "Events not yet applied"),
-                ("catalog_projection_lag_seconds", "Age of the oldest event not yet applied"),
-            )
-        )
+    def __init__(self, counts: SharedCounts) -> None:
+        self._counts = counts
+        self.observe = counts.own.observe
+        """Counts one request under the template of its path, so that ids make no labels."""
 
-    def observe(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one request under the template of its path, so that ids make no labels.
-
-        Litestar's own plugin counts requests too, at five times the cost.
-        """
-        key = (method, route, status)
-        child = self._children.get(key)
-        if child is None:
-            child = self._children[key] = self._requests.labels(*key)
-        child.observe(seconds)
+    def count_connections(self, number: int) -> None:
+        """Remember how many connections this process has open."""
+        self._counts.own.connections = number
 
     def render(self, inspection: Inspection) -> bytes:
-        """The metrics in Prometheus' text format."""
-        self._head.set(inspection.head)
-        for projection in inspection.projections:
-            self._checkpoint.labels(projection.name).set(projection.checkpoint)
-            self._lag.labels(projection.name).set(projection.lag)
-            self._lag_seconds.labels(projection.name).set(projection.lag_seconds)
-        return generate_latest(self._registry)
+        """The metrics of all processes in Prometheus' text format."""
+        return generate_latest(_Snapshot(self._counts, inspection))
 
 
-class _DroppedLines(Collector):
-    """Collects the count of dropped log lines from their writer."""
+class _Snapshot(Collector):
+    """The metrics at one moment.
 
-    def __init__(self, count: Callable[[], int]) -> None:
-        self._count = count
+    The values of prometheus-client are added to under a lock, or in its multi-process mode in files
+    of each process that ever ran, at three and six times the cost.
+    """
 
-    def collect(self) -> Iterator[CounterMetricFamily]:
-        """The counter of dropped lines, as it is now."""
+    def __init__(self, counts: SharedCounts, inspection: Inspection) -> None:
+        self._counts = counts
+        self._inspection = inspection
+
+    def collect(self) -> Iterator[Metric]:
+        """All metrics."""
         yield CounterMetricFamily(
             "catalog_log_lines_dropped",
             "Log lines dropped, as whoever reads the log did not keep up",
-            value=self._count(),
+            value=sum(each.dropped_lines for each in self._counts.processes),
         )
+        yield self._requests()
+        yield self._connections()
+        yield from self._projections()
+
+    def _requests(self) -> Metric:
+        family = HistogramMetricFamily(
+            "catalog_request_seconds",
+            "Time to answer, by route and status",
+            labels=("method", "route", "status"),
+        )
+        for (method, route, status), (buckets, seconds) in _sums(self._counts.workers).items():
+            cumulative = zip(_BOUNDS, accumulate(buckets), strict=True)
+            family.add_metric((method, route, str(status)), list(cumulative), seconds)
+        return family
+
+    def _connections(self) -> Metric:
+        family = GaugeMetricFamily(
+            "catalog_connections", "Open connections, by worker", labels=("worker",)
+        )
+        for number, worker in enumerate(self._counts.workers, 1):
+            family.add_metric((str(number),), worker.connections)
+        return family
+
+    def _projections(self) -> Iterator[Metric]:
+        yield GaugeMetricFamily("catalog_log_head", "Newest position", self._inspection.head)
+        for name, text, attribute in (
+            ("checkpoint", "Position that is committed", "checkpoint"),
+            ("lag_events", "Events not yet applied", "lag"),
+            ("lag_seconds", "Age of the oldest event not yet applied", "lag_seconds"),
+        ):
+            family = GaugeMetricFamily(f"catalog_projection_{name}", text, labels=("projection",))
+            for projection in self._inspection.projections:
+                family.add_metric((projection.name,), getattr(projection, attribute))
+            yield family
+
+
+def _sums(workers: Iterable[Counts]) -> dict[Labels, tuple[list[int], float]]:
+    """The requests of all workers by their labels: how many by bucket, and the seconds of all."""
+    sums: dict[Labels, tuple[list[int], float]] = {}
+    for worker in workers:
+        for series in worker.series():
+            known, seconds = sums.get(series.labels, ([0] * len(_BOUNDS), 0.0))
+            added = [a + b for a, b in zip(known, series.buckets, strict=True)]
+            sums[series.labels] = added, seconds + series.seconds
+    return sums

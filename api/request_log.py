@@ -58,6 +58,10 @@ class Edge:
         self._observe(scope, request_id, started, answer.status_code, len(answer.body))
         return answer, request_id
 
+    def count_connections(self, number: int) -> None:
+        """Remember how many connections the server has open."""
+        self._metrics.count_connections(number)
+
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, app: ASGIApp) -> None:
         """Answer a request, under an id that its headers, errors, events and log lines share."""
         request_id = request_id_of(scope["headers"])

@@ -18,8 +18,11 @@ from api.app import Application, create_app
 from api.connections import bounded
 from api.heartbeat import Heart
 from api.log_writer import LogWriter
+from api.metrics import Metrics
 from api.services import make_services
 from api.settings import Settings
+from api.shared_counts import SharedCounts
+from api.sharing_server import SharingServer
 from api.termination import Termination
 from api.tokens.verifier import TokenVerifier, open_verifier
 from projections.feeding.daemon import Daemon, ProjectorLock
@@ -94,6 +97,7 @@ def serve_alone(
     listener: socket.socket,
     verifier: TokenVerifier,
     writer: LogWriter,
+    counts: SharedCounts,
     termination: Termination,
     announce: Callable[[], None],
 ) -> None:
@@ -107,15 +111,16 @@ def serve_alone(
     with _projecting(settings) as (stores, daemon):
         announce()
         with closing(make_services(settings, stores, daemon)) as services:
-            app = create_app(services, verifier, writer)
+            app = create_app(services, verifier, writer, Metrics(counts))
             collect_rarely()
-            _serve(app, settings, listener, termination, lambda: None)
+            _serve(uvicorn.Server(_config(app, settings)), listener, termination)
 
 
 def serve_worker(
     settings: Settings,
     listener: socket.socket,
     writer: LogWriter,
+    counts: SharedCounts,
     termination: Termination,
     heart: Heart,
 ) -> None:
@@ -126,9 +131,9 @@ def serve_worker(
     verifier = open_verifier(settings)
     stores = open_stores(settings.directory, writable=False)
     with closing(stores), closing(make_services(settings, stores)) as services:
-        app = create_app(services, verifier, writer)
+        app = create_app(services, verifier, writer, Metrics(counts))
         collect_rarely()
-        _serve(app, settings, listener, termination, heart.beat)
+        _serve(SharingServer(_config(app, settings), counts, heart), listener, termination)
 
 
 def project(settings: Settings, termination: Termination, heart: Heart) -> None:
@@ -171,28 +176,8 @@ def _stop_with_parent() -> None:
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
 
 
-class _Server(uvicorn.Server):
-    """Uvicorn's server, which gives signs of life from its event loop."""
-
-    def __init__(self, config: uvicorn.Config, beat: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._beat = beat
-
-    async def on_tick(self, counter: int) -> bool:
-        """Give a sign of life, ten times a second; returns whether to end, as uvicorn decides."""
-        self._beat()
-        return await super().on_tick(counter)
-
-
-def _serve(
-    app: Application,
-    settings: Settings,
-    listener: socket.socket,
-    termination: Termination,
-    beat: Callable[[], None],
-) -> None:
-    """Answer requests until a signal comes, which uvicorn raises once more at the end."""
-    config = uvicorn.Config(
+def _config(app: Application, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
         app,
         lifespan="on",
         http=bounded(
@@ -205,5 +190,9 @@ def _serve(
         timeout_keep_alive=75,
         ws="none",
     )
+
+
+def _serve(server: uvicorn.Server, listener: socket.socket, termination: Termination) -> None:
+    """Answer requests until a signal comes, which uvicorn raises once more at the end."""
     termination.check()
-    _Server(config, beat).run(sockets=[listener])
+    server.run(sockets=[listener])

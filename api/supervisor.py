@@ -12,6 +12,7 @@ import structlog
 
 from api.heartbeat import Pulse
 from api.settings import Settings
+from api.shared_counts import SharedCounts
 from projections.feeding.daemon import ProjectorLock
 from projections.stores import make_directory, open_stores
 
@@ -30,7 +31,12 @@ _STOP_SECONDS = 15.0
 log = structlog.get_logger("catalog.supervisor")
 
 
-def supervise(settings: Settings, listener: socket.socket, announce: Callable[[], None]) -> None:
+def supervise(
+    settings: Settings,
+    listener: socket.socket,
+    counts: SharedCounts,
+    announce: Callable[[], None],
+) -> None:
     """Run the processes until SIGTERM or SIGINT; one that ends or hangs is replaced.
 
     Calls `announce` once the stores can be opened. Raises StoreUnavailable when they cannot, or
@@ -44,7 +50,7 @@ def supervise(settings: Settings, listener: socket.socket, announce: Callable[[]
         signal.signal(number, lambda *_: stopped.set())
     announce()
     roles = ["project", *(f"worker-{number}" for number in range(1, settings.workers + 1))]
-    children = {role: _Child(role, settings, listener) for role in roles}
+    children = {role: _Child(role, settings, listener, counts) for role in roles}
     looked = time.monotonic()
     while not stopped.wait(_POLL_SECONDS):
         now = time.monotonic()
@@ -52,7 +58,7 @@ def supervise(settings: Settings, listener: socket.socket, announce: Callable[[]
         for role, child in list(children.items()):
             child.look(passed)
             if child.has_ended() and not stopped.wait(_RESTART_SECONDS):
-                children[role] = _Child(role, settings, listener)
+                children[role] = _Child(role, settings, listener, counts)
     # The workers first: their last writes still reach the read models.
     for role in reversed(roles):
         children[role].process.terminate()
@@ -64,8 +70,10 @@ def supervise(settings: Settings, listener: socket.socket, announce: Callable[[]
 class _Child:
     """A running process of one role, and how long it has been silent."""
 
-    def __init__(self, role: str, settings: Settings, listener: socket.socket) -> None:
-        """Starts the process; a worker inherits the listening socket."""
+    def __init__(
+        self, role: str, settings: Settings, listener: socket.socket, counts: SharedCounts
+    ) -> None:
+        """Starts the process; it inherits the shared counts, and a worker the listening socket."""
         self._role = role
         self._timeout = settings.worker_timeout
         self._most_silence = max(_START_SECONDS, settings.worker_timeout)
@@ -73,11 +81,12 @@ class _Child:
         self._killed = False
         self._pulse = Pulse()
         heart = self._pulse.heart_descriptor
-        command = [sys.executable, "-m", "api.commands", role.partition("-")[0]]
-        command += ["--data", str(settings.directory), "--heartbeat", str(heart)]
-        inherited = [heart]
+        kind, _, number = role.partition("-")
+        command = [sys.executable, "-m", "api.commands", kind, "--data", str(settings.directory)]
+        command += ["--heartbeat", str(heart), "--counts", str(counts.descriptor)]
+        inherited = [heart, counts.descriptor]
         if role != "project":
-            command += ["--socket", str(listener.fileno())]
+            command += ["--socket", str(listener.fileno()), "--number", number]
             inherited.append(listener.fileno())
         self.process = subprocess.Popen(command, pass_fds=inherited)
         self._pulse.release_heart()

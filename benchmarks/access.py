@@ -14,11 +14,13 @@ from typing import Any
 
 from api.app import Application, create_app
 from api.log_writer import LogWriter, open_log_writer
+from api.metrics import Metrics
 from api.permissions import PUBLIC, Action, Permission
 from api.responses import Finished
 from api.routes.signatures import route
 from api.services import make_services
 from api.settings import Settings
+from api.shared_counts import SharedCounts
 from api.tokens.issuers import Issuer
 from api.tokens.minting import mint
 from api.tokens.verifier import open_verifier
@@ -36,7 +38,7 @@ Asgi = Callable[[Any, Any, Any], Awaitable[None]]
 def measure(workspace: Workspace, large: bool) -> list[Figure]:
     """Microseconds that each part adds, beside a list of ten with all of them."""
     directory = workspace.contracts(1_000)
-    with _unread_log(), open_log_writer() as writer:
+    with _unread_log(), open_log_writer(lambda: None) as writer:
         costs = asyncio.run(_measured(directory, writer))
     parts = {
         "token, rate limit and permission": costs["guarded"] - costs["open"],
@@ -74,7 +76,8 @@ async def _measured(directory: Path, writer: LogWriter) -> dict[str, float]:
 
     def application(access_log: bool) -> Application:
         settings = Settings(data=str(directory), jwt_secret=_SECRET, access_log=access_log)
-        app = create_app(make_services(settings, stores), open_verifier(settings), writer)
+        services, metrics = make_services(settings, stores), Metrics(SharedCounts.made(1))
+        app = create_app(services, open_verifier(settings), writer, metrics)
         listing = Permission(Action.LIST, "dataContract")
         for path, permission in ((_OPEN, PUBLIC), (_GUARDED, listing)):
             app.register(route("GET", path, permission, lambda: Finished(b"{}"), {}))

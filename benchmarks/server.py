@@ -9,6 +9,7 @@ from pathlib import Path
 from api import server
 from api.log_writer import open_log_writer
 from api.settings import Settings, read_settings
+from api.shared_counts import SharedCounts
 from api.termination import Termination
 from api.tokens.verifier import open_verifier
 from projections.feeding.daemon import Daemon
@@ -28,10 +29,11 @@ def main(directory: Path) -> None:
     listener = server.bind(settings.host, settings.port)
     host, port = listener.getsockname()
     print(f"listening on http://{host}:{port}", flush=True)
-    with open_log_writer() as writer:
+    counts = SharedCounts.made(1)
+    with open_log_writer(counts.own.count_dropped_line) as writer:
         verifier, termination = open_verifier(settings), Termination()
         termination.install()
-        server.serve_alone(settings, listener, verifier, writer, termination, lambda: None)
+        server.serve_alone(settings, listener, verifier, writer, counts, termination, lambda: None)
 
 
 if __name__ == "__main__":

@@ -11,9 +11,11 @@ from litestar.testing import TestClient
 
 from api.app import create_app
 from api.log_writer import LogWriter
+from api.metrics import Metrics
 from api.server import make_daemon
 from api.services import make_services
 from api.settings import Settings
+from api.shared_counts import SharedCounts
 from api.tokens.issuers import Issuer
 from api.tokens.minting import mint
 from api.tokens.verifier import TokenVerifier, open_verifier
@@ -114,7 +116,8 @@ def running(
         app = create_app(
             make_services(settings, stores, daemon),
             verifier or open_verifier(settings),
-            LogWriter(2),
+            LogWriter(2, lambda: None),
+            Metrics(SharedCounts.made(1)),
         )
         daemon.start()
         try:

@@ -14,12 +14,14 @@ from litestar.routes import HTTPRoute
 from api import docs
 from api.app import create_app
 from api.log_writer import LogWriter
+from api.metrics import Metrics
 from api.openapi.document import document
 from api.openapi.operations import ENTITY_OPERATIONS, OTHER_OPERATIONS
 from api.permissions import PUBLIC
 from api.routes.signatures import route
 from api.services import make_services
 from api.settings import Settings
+from api.shared_counts import SharedCounts
 from api.tokens.verifier import open_verifier
 from domain.kinds import EntityKind
 from domain.registry import KINDS
@@ -34,7 +36,8 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Litestar]:
     directory = tmp_path_factory.mktemp("stores")
     stores = open_stores(directory)
     settings = Settings(data=str(directory))
-    yield create_app(make_services(settings, stores), open_verifier(settings), LogWriter(2))
+    services, metrics = make_services(settings, stores), Metrics(SharedCounts.made(1))
+    yield create_app(services, open_verifier(settings), LogWriter(2, lambda: None), metrics)
     stores.close()
 
 

@@ -14,6 +14,7 @@ from api.logs import AccessLog
 from api.metrics import Metrics
 from api.request_log import Edge, request_id_of
 from api.server import bind
+from api.shared_counts import SharedCounts
 from tests.api.conftest import Client, running
 
 
@@ -148,8 +149,8 @@ def test_client_that_has_left_is_noticed() -> None:
         await left.wait()
 
     async def serve() -> None:
-        access_log = AccessLog(LogWriter(2), wanted=False)
-        edge = Edge(Metrics(lambda: 0), access_log, lambda scope: None)
+        access_log = AccessLog(LogWriter(2, lambda: None), wanted=False)
+        edge = Edge(Metrics(SharedCounts.made(1)), access_log, lambda scope: None)
         protocol = bounded(BoundedProtocol, edge, 10, 5.0)
         config = uvicorn.Config(app, http=protocol, lifespan="off", log_config=None, ws="none")
         server = uvicorn.Server(config)

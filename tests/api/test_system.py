@@ -1,12 +1,14 @@
 """Version, health, readiness, metrics, projections."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from api.log_writer import MOST_BYTES, LogWriter
 from api.metrics import Metrics
 from api.routes.system import find_key_problems
+from api.shared_counts import MOST_LABEL_BYTES, SharedCounts
 from api.tokens.fetching import Unreachable
 from api.tokens.issuers import Issuer
 from api.tokens.key_cache import CachedKeys
@@ -124,14 +126,23 @@ def test_projections_stand_at_the_head(client: Client) -> None:
 
 
 def test_metrics_count_log_lines_that_were_dropped(tmp_path: Path) -> None:
-    writer = LogWriter(2)  # not started: nothing leaves its buffer
+    counts = SharedCounts.made(1)
+    # It is not started: nothing leaves its buffer.
+    writer = LogWriter(2, counts.own.count_dropped_line)
     for _ in range(3):
         writer.write(b"x" * MOST_BYTES)
 
     with opened(tmp_path) as stores:
-        text = Metrics(lambda: writer.dropped).render(inspect(stores)).decode()
+        text = Metrics(counts).render(inspect(stores)).decode()
 
     assert "catalog_log_lines_dropped_total 2.0" in text.splitlines()
+
+
+def test_every_route_is_counted_under_its_own_template(client: Client) -> None:
+    app: Any = client.http.app
+    longest = max((route.path for route in app.routes), key=len)
+
+    assert len(f"OPTIONS {longest} 200") <= MOST_LABEL_BYTES
 
 
 def test_metrics_count_requests_by_route_template(client: Client) -> None:

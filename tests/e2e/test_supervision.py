@@ -1,61 +1,16 @@
 """Processes that hang are replaced; those that wait together with their supervisor are not."""
 
-import json
 import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
-from tests.e2e.conftest import Server, serving
+from tests.e2e.conftest import Server
+from tests.e2e.family import TIMEOUT, family
 from tests.waiting import until
-
-TIMEOUT = 4.0
-
-
-class Family:
-    """A supervisor and its children."""
-
-    def __init__(self, server: Server, log: Path) -> None:
-        self.server = server
-        self._log = log
-
-    def children(self) -> dict[str, int]:
-        """Process ids by command: `project`, and the workers by the order of their start."""
-        pid = self.server.process.pid
-        found: dict[str, int] = {}
-        workers = 0
-        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-            arguments = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
-            if b"project" in arguments:
-                found["project"] = int(child)
-            elif b"worker" in arguments:
-                workers += 1
-                found[f"worker-{workers}"] = int(child)
-        return found
-
-    def said(self, event: str) -> list[dict[str, Any]]:
-        """The lines of the log about an event."""
-        lines = [json.loads(line) for line in self._log.read_text().splitlines() if line[0] == "{"]
-        return [line for line in lines if line["event"].startswith(event)]
-
-
-@contextmanager
-def family(directory: Path, **environment: str) -> Iterator[Family]:
-    file = directory / "log"
-    settings = {"CATALOG_WORKER_TIMEOUT": str(TIMEOUT), "CATALOG_ACCESS_LOG": "false"}
-    with (
-        file.open("w") as log,
-        serving(
-            directory / "d", "--workers", "2", log=log, **{**settings, **environment}
-        ) as server,
-    ):
-        yield Family(server, file)
 
 
 def write(server: Server, name: str) -> str:

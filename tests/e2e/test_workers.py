@@ -1,0 +1,63 @@
+"""Two workers share the connections, and any of them tells what both did."""
+
+import os
+import signal
+from pathlib import Path
+
+import httpx
+
+from tests.e2e.family import all_serve, clients, family, metric, shares
+from tests.waiting import until
+
+LIST = 'catalog_request_seconds_count{method="GET",route="/v1/glossaries",status="200"}'
+
+
+def ask(asking: list[httpx.Client]) -> None:
+    for client in asking * 20:
+        assert client.get("/v1/glossaries").status_code == 200
+
+
+def test_any_scrape_has_the_requests_of_all_workers_also_of_one_that_was_killed(
+    tmp_path: Path,
+) -> None:
+    with family(tmp_path) as running:
+        server = running.server
+        with clients(server, 8) as asking:
+            ask(asking)
+            until(lambda: {metric(client, LIST) for client in asking} == {160})
+            assert min(shares(asking[0])) > 0
+
+            victim = running.children()["worker-1"]
+            os.kill(victim, signal.SIGKILL)
+            with clients(server, 1) as (survivor,):
+                assert metric(survivor, LIST) == 160
+        until(lambda: victim not in running.children().values() and len(running.children()) == 3)
+
+        until(lambda: all_serve(server))
+        with clients(server, 8) as asking:
+            ask(asking)
+            until(lambda: {metric(client, LIST) for client in asking} == {320})
+
+
+def test_no_worker_has_most_connections(tmp_path: Path) -> None:
+    with family(tmp_path) as running, clients(running.server, 20) as asking:
+        # Another one waits for the projections to be ready.
+        assert sum(shares(asking[0])) == 21
+        assert min(shares(asking[0])) >= 5
+
+
+def test_any_scrape_tells_how_far_the_projections_are(tmp_path: Path) -> None:
+    with family(tmp_path) as running, clients(running.server, 6) as asking:
+        assert min(shares(asking[0])) > 0
+        for number in range(3):
+            running.server.post("/v1/glossaries", name=f"g{number}", description="")
+
+        for name in (
+            "catalog_log_head",
+            'catalog_projection_checkpoint{projection="entities"}',
+            'catalog_projection_checkpoint{projection="search"}',
+        ):
+            until(lambda name=name: {metric(client, name) for client in asking} == {3})  # type: ignore[misc]
+        for projection in ("entities", "search"):
+            lag = f'catalog_projection_lag_events{{projection="{projection}"}}'
+            assert {metric(client, lag) for client in asking} == {0}
