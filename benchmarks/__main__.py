@@ -20,6 +20,7 @@ from benchmarks import (
     single_reads,
     stream,
     verify,
+    workers,
     writes,
 )
 from benchmarks.figures import Figure, show
@@ -28,6 +29,7 @@ from benchmarks.workspace import Workspace
 BENCHMARKS: Mapping[str, Callable[[Workspace, bool], list[Figure]]] = {
     "list": list_pages.measure,
     "reads": single_reads.measure,
+    "workers": workers.measure,
     "hostile": hostile.measure,
     "access": access.measure,
     "stream": stream.measure,
