@@ -77,7 +77,4 @@ def _tidy(schema: Any) -> Any:
             kept[key] = value.replace(r"[^\s@]", f"[^@{_SPACES}]").replace(r"\S", f"[^{_SPACES}]")
         elif key != "title" and not (key == "default" and value is None):
             kept[key] = _tidy(value)
-    if kept.get("type") == "integer":
-        # Larger integers are decoded as floats, and refused.
-        kept = {"minimum": -(2**63), "maximum": 2**64 - 1, **kept}
     return kept

@@ -9,6 +9,8 @@ from msgspec import Meta, field
 from domain.bodies.base import Asset
 from domain.bodies.columns import Column, IndexField, NamedPart, SchemaField, name_parts, part_tags
 from domain.bodies.components import (
+    MAX_INTEGER,
+    Integer,
     NestedReference,
     Part,
     Ref,
@@ -35,14 +37,14 @@ class Topic(Asset, kw_only=True):
     """A stream of messages."""
 
     service: Annotated[Ref, refers_to("messagingService")]
-    partitions: Annotated[int, Meta(ge=1)]
+    partitions: Annotated[int, Meta(ge=1, le=MAX_INTEGER)]
     message_schema: MessageSchema | None = None
     cleanup_policies: list[Literal["delete", "compact"]] | None = None
-    replication_factor: int | None = None
+    replication_factor: Integer | None = None
     retention_time: float | None = None
     retention_size: float | None = None
-    maximum_message_size: int | None = None
-    minimum_in_sync_replicas: int | None = None
+    maximum_message_size: Integer | None = None
+    minimum_in_sync_replicas: Integer | None = None
     topic_config: dict[str, Any] | None = None
     source_url: str | None = None
 
@@ -99,7 +101,7 @@ class Pipeline(Asset, kw_only=True):
 
     service: Annotated[Ref, refers_to("pipelineService")]
     tasks: list[Task] | None = None
-    concurrency: int | None = None
+    concurrency: Integer | None = None
     pipeline_location: str | None = None
     start_date: datetime | None = None
     schedule_interval: str | None = None

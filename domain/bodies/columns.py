@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from domain.bodies.components import Extension, Part, TagLabel
+from domain.bodies.components import Extension, Integer, Part, TagLabel
 from domain.bodies.enumerations import (
     WAREHOUSE_TYPES,
     ColumnType,
@@ -50,12 +50,12 @@ class Column(NamedPart, kw_only=True):
     data_type: ColumnType | WarehouseType
     display_name: str | None = None
     array_data_type: ColumnType | WarehouseType | None = None
-    data_length: int | None = None
-    precision: int | None = None
-    scale: int | None = None
+    data_length: Integer | None = None
+    precision: Integer | None = None
+    scale: Integer | None = None
     data_type_display: str | None = None
     constraint: Constraint | None = None
-    ordinal_position: int | None = None
+    ordinal_position: Integer | None = None
     json_schema: str | None = None
     children: "list[Column] | None" = None
     extension: Extension | None = None

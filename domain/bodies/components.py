@@ -14,6 +14,9 @@ from domain.names import quote, split
 
 Url = Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9+.-]*:\S+$")]
 """An absolute address; OpenMetadata's client refuses relative ones."""
+MAX_INTEGER = 2**63 - 1
+Integer = Annotated[int, Meta(ge=-MAX_INTEGER - 1, le=MAX_INTEGER)]
+"""A whole number of 64 bits, as databases and other programs have it."""
 Share = Annotated[float, Meta(ge=0, le=1)]
 """A part of a whole, from 0 to 1."""
 Percent = Annotated[float, Meta(ge=0, le=100)]
@@ -141,7 +144,7 @@ class LabelMetadata(Part, kw_only=True):
     """Where a label comes from and how long it lasts."""
 
     recognizer: LabelRecognizer | None = None
-    expiry_date: int | None = None
+    expiry_date: Integer | None = None
 
 
 class TagLabel(Part, kw_only=True):
@@ -169,15 +172,15 @@ class Certification(Part, kw_only=True):
     """A label that vouches for an asset until a day."""
 
     tag_label: TagLabel
-    applied_date: int
-    expiry_date: int
+    applied_date: Integer
+    expiry_date: Integer
 
 
 class Votes(Part, kw_only=True):
     """What users think of an entity."""
 
-    up_votes: int | None = None
-    down_votes: int | None = None
+    up_votes: Integer | None = None
+    down_votes: Integer | None = None
     up_voters: list[Reference] | None = None
     down_voters: list[Reference] | None = None
 
@@ -190,7 +193,7 @@ class Votes(Part, kw_only=True):
 class Access(Part, kw_only=True):
     """When the data was touched, and by whom or what."""
 
-    timestamp: int
+    timestamp: Integer
     accessed_by: Reference | None = None
     accessed_by_a_process: str | None = None
 
@@ -212,7 +215,7 @@ class LifeCycle(Part, kw_only=True):
 class UsageStats(Part, kw_only=True):
     """How often something was used, and how it ranks among its like."""
 
-    count: Annotated[int, Meta(ge=0)]
+    count: Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
     percentile_rank: Percent | None = None
 
 

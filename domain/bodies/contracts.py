@@ -8,7 +8,16 @@ from msgspec import Meta
 
 from domain.bodies.base import EntityBody, Owners
 from domain.bodies.columns import Column, check_parts, part_tags
-from domain.bodies.components import Extension, Part, Ref, TagLabel, Url, outside, refers_to
+from domain.bodies.components import (
+    Extension,
+    Integer,
+    Part,
+    Ref,
+    TagLabel,
+    Url,
+    outside,
+    refers_to,
+)
 from domain.bodies.enumerations import Provider, QualityDimension, QualityMetric, Timezone
 
 Range = Annotated[list[float], Meta(min_length=2, max_length=2)]
@@ -62,21 +71,21 @@ class ContractSecurity(Part, kw_only=True):
 class RefreshFrequency(Part, kw_only=True):
     """How often the data is renewed."""
 
-    interval: int
+    interval: Integer
     unit: Literal["hour", "day", "week", "month", "year"]
 
 
 class MaxLatency(Part, kw_only=True):
     """How old the data may be."""
 
-    value: int
+    value: Integer
     unit: Literal["minute", "hour", "day"]
 
 
 class Retention(Part, kw_only=True):
     """How long the data is kept."""
 
-    period: int
+    period: Integer
     unit: Literal["day", "week", "month", "year"]
 
 

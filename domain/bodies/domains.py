@@ -6,6 +6,7 @@ from domain.bodies.base import EntityBody, Owned, Owners, Users
 from domain.bodies.components import (
     Certification,
     Extension,
+    Integer,
     Part,
     Percent,
     Ref,
@@ -37,8 +38,8 @@ class ProductSla(Part, kw_only=True):
 
     tier: Literal["GOLD", "SILVER", "BRONZE", "CUSTOM"] | None = None
     availability: Percent | None = None
-    response_time: int | None = None
-    data_freshness: int | None = None
+    response_time: Integer | None = None
+    data_freshness: Integer | None = None
     data_quality: Percent | None = None
 
 
