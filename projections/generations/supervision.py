@@ -16,9 +16,9 @@ from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged
-from projections.feeding.projector import Projector
 from projections.generations.building import build
 from projections.generations.definition import Definition, M
+from projections.generations.fed_generation import FedGeneration, Interrupted
 from projections.generations.shelf import Generation, Pointer, Proposal, Shelf
 
 CHECK_AT_START_BYTES = 128 * 1024 * 1024
@@ -27,23 +27,6 @@ _TURN_SECONDS = 0.2
 """How long the live generation may wait while a proposed one is fed."""
 
 log_line = structlog.get_logger("catalog.projections")
-
-
-class Interrupted(StoreUnavailable):
-    """The process is stopping; a generation that it was building is left as it is."""
-
-
-class _Fed(Generic[M]):
-    """A generation opened for writing, and its projector."""
-
-    def __init__(
-        self, definition: Definition[M], model: M, generation: Generation, log: EventStore
-    ):
-        self.model = model
-        self.generation = generation
-        self.projector = Projector(
-            definition.projection(model), log, batch_size=definition.batch_size
-        )
 
 
 class GenerationSupervisor(Generic[M]):
@@ -57,12 +40,10 @@ class GenerationSupervisor(Generic[M]):
         self.shelf = shelf
         self._log = log
         self._stopping = threading.Event()
-        self._live: _Fed[M] | None = None
-        self._next: _Fed[M] | None = None
+        self._live: FedGeneration[M] | None = None
+        self._next: FedGeneration[M] | None = None
         self._seen: Hashable | None = None
         """Revision of the proposal that was looked at last."""
-        self._checker: threading.Thread | None = None
-        self._damage: Damaged | None = None
 
     @property
     def name(self) -> str:
@@ -100,9 +81,8 @@ class GenerationSupervisor(Generic[M]):
         Raises StoreUnavailable when trying again may help; after any other exception the
         projection must not go on.
         """
-        if self._damage is not None:
-            damage, self._damage = self._damage, None
-            self._refuse(damage)
+        if self._live is not None and self._live.damage is not None:
+            self._refuse(self._live.damage)
         self._take_up()
         if self._live is None:
             self._build()
@@ -118,26 +98,29 @@ class GenerationSupervisor(Generic[M]):
     def close(self) -> None:
         """Closes the generations; the thread that called `step` must have ended."""
         self._stopping.set()
-        if self._checker is not None:
-            self._checker.join()
-        unchecked = self._damage is not None or self._checker is not None
         for fed in (self._live, self._next):
-            if fed is None:
-                continue
-            if unchecked and fed is self._live:
-                fed.model.close()
-            else:
+            if fed is not None:
                 self._shut(fed)
         self._live = self._next = None
 
-    def _shut(self, fed: _Fed[M]) -> None:
+    def _abandon(self, fed: FedGeneration[M]) -> None:
+        """Closes a generation that must be checked when it is opened the next time."""
+        fed.end_check()
+        fed.model.close()
+
+    def _shut(self, fed: FedGeneration[M]) -> None:
+        """Closes a generation; one that was found whole is known to be so afterwards."""
+        fed.end_check()
+        if not fed.checked:
+            fed.model.close()
+            return
         try:
             self.definition.shut(fed.model)
         except StoreUnavailable as error:
             # It is only checked at the next start then.
             log_line.warning("not closed cleanly", projection=self.name, error=str(error))
 
-    def _open(self, generation: Generation) -> _Fed[M]:
+    def _open(self, generation: Generation) -> FedGeneration[M]:
         """A generation for writing; raises Damaged when it must not be served."""
         definition, number = self.definition, generation.number
         if generation.code != definition.code():
@@ -155,29 +138,20 @@ class GenerationSupervisor(Generic[M]):
             if position == 0 < self._log.head():
                 # Files that are gone look like a new read model; a load is faster anyway.
                 raise Damaged("it holds nothing")
+            fed = FedGeneration(definition, model, generation, self._log)
             if not trusted:
-                self._check(model, self.shelf.size(number))
+                self._check(fed, self.shelf.size(number))
         except BaseException:
             model.close()
             raise
-        return _Fed(definition, model, generation, self._log)
+        return fed
 
-    def _check(self, model: M, size: int) -> None:
+    def _check(self, fed: FedGeneration[M], size: int) -> None:
         if size <= CHECK_AT_START_BYTES:
-            self.definition.check(model, self._go_on)
+            self.definition.check(fed.model, self._go_on)
             return
 
-        def check() -> None:
-            try:
-                self.definition.check(model, self._go_on)
-                self._checker = None
-            except Damaged as damaged:
-                self._damage = damaged
-            except StoreUnavailable:
-                return  # The process is stopping, or the next start checks again.
-
-        self._checker = threading.Thread(target=check, name=f"check-{self.name}")
-        self._checker.start()
+        fed.check_in_background(self._go_on)
 
     def _go_on(self) -> None:
         if self._stopping.is_set():
@@ -192,7 +166,7 @@ class GenerationSupervisor(Generic[M]):
         self.shelf.point(Pointer(previous=pointer.previous, refused=damaged.message))
         live, self._live = self._live, None
         if live is not None:
-            live.model.close()
+            self._abandon(live)
 
     def _build(self) -> None:
         began, head = time.monotonic(), self._log.head()
@@ -214,7 +188,7 @@ class GenerationSupervisor(Generic[M]):
             return
         self._seen = revision
         if self._next is not None:
-            self._next.model.close()
+            self._abandon(self._next)
             self._next = None
         proposal = self.shelf.proposal()
         if proposal is None or not proposal.ready or proposal.refused is not None:
@@ -235,8 +209,8 @@ class GenerationSupervisor(Generic[M]):
             self._seen = None  # to be tried again
             raise
 
-    def _approach(self, proposed: _Fed[M]) -> None:
-        """Feeds the proposed generation, and switches once it stands where the live one stands."""
+    def _approach(self, proposed: FedGeneration[M]) -> None:
+        """Feeds the proposed generation; switches once it is checked and where the live one is."""
         assert self._live is not None
         ends = time.monotonic() + _TURN_SECONDS
         try:
@@ -246,17 +220,22 @@ class GenerationSupervisor(Generic[M]):
         except Damaged as damaged:
             self._turn_down(proposed.generation, damaged)
             return
+        if proposed.is_checking:
+            return
+        if proposed.damage is not None:
+            self._turn_down(proposed.generation, proposed.damage)
+            return
         self._switch(proposed)
 
     def _turn_down(self, generation: Generation, damaged: Damaged) -> None:
         if self._next is not None:
-            self._next.model.close()
+            self._abandon(self._next)
             self._next = None
         log_line.warning("proposal refused", projection=self.name, reason=damaged.message)
         self.shelf.propose(Proposal(generation, ready=True, refused=damaged.message))
         self._seen = self.shelf.proposal_revision()
 
-    def _switch(self, fed: _Fed[M]) -> None:
+    def _switch(self, fed: FedGeneration[M]) -> None:
         pointer = self.shelf.pointer()
         previous = pointer.live or pointer.previous
         if previous == fed.generation:
