@@ -53,14 +53,14 @@ def entities_definition() -> Definition[SqliteReadModel]:
 
 
 def search_definition() -> Definition[SearchEngine]:
-    """The search index, which keeps checksums of its own and checks them when it is opened."""
+    """The search index, whose large files are summed after every opening while it is served."""
     return Definition(
         name=SearchProjection.name,
         code=lambda: _digest(search_projection.VERSION, sorted(moment_paths()), schema_digest()),
         open=_open_engine,
-        check=lambda engine, go_on: go_on(),
+        check=lambda engine, go_on: engine.check(go_on),
         shut=lambda engine: engine.close(),
-        trusted=lambda address: True,
+        trusted=lambda address: False,
         projection=SearchProjection,
         source=sorted_entries,
         kinds=_search_kinds,
@@ -95,13 +95,21 @@ def _open_engine(address: str, writable: bool) -> SearchEngine:
 
 def _load_search(address: str, log: EventStore, progress: Progress) -> None:
     with storage_errors(f"{address} cannot be built"):
-        # What an earlier load left may be damaged: the engine begins anew then.
         engine = WhooshEngine.open(Path(address))
         try:
+            _discard_damaged(engine, progress)
             search_load.load(engine, log, progress)
             engine.compact()
         finally:
             engine.close()
+
+
+def _discard_damaged(engine: SearchEngine, progress: Progress) -> None:
+    """Begins an index anew when what an earlier load left in it is damaged."""
+    try:
+        engine.check(lambda: progress(0, 0))
+    except Damaged:
+        engine.reset()
 
 
 def _entity_kinds(model: SortedReadModel) -> dict[str, KindReport]:

@@ -3,7 +3,7 @@
 What an engine promises is held by `tests/contracts/test_search_engine*.py`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
@@ -105,8 +105,10 @@ class SearchEngine(Protocol):
 
     Reads may come from any thread, also while another thread or process commits. Each sees one
     whole commit: never a part of one, and none older than the same thread has seen before. Every
-    method raises StoreUnavailable when the index cannot be read or written, or is closed; it is
-    never the case that what is known to be damaged is served.
+    method raises StoreUnavailable when the index cannot be read or written, or is closed. What is
+    known to be damaged is never served: neither by the process that found it nor, as long as the
+    index is there, by those that open it later. An engine that has just opened a large index may
+    not know yet; whatever it answered before is no proof, `snapshot` and `check` are.
     """
 
     def checkpoint(self) -> int:
@@ -135,7 +137,17 @@ class SearchEngine(Protocol):
         """
 
     def snapshot(self) -> AbstractContextManager[IndexSnapshot]:
-        """The newest commit, kept readable until the block ends; raises StoreUnavailable."""
+        """The newest commit, proven to be as it was written and kept readable in the block.
+
+        Waits until all of it has been read once by this engine; raises StoreUnavailable.
+        """
+
+    def check(self, go_on: Callable[[], None]) -> None:
+        """Wait until all of the newest commit is found to be as it was written.
+
+        Raises Damaged (`projections.feeding.port`) when it is not. Calls `go_on` often; what that
+        raises ends the wait.
+        """
 
     def count(self) -> int:
         """How many documents there are, soft-deleted ones included."""

@@ -50,7 +50,7 @@ class SortedEntries:
         )
 
     def damage(self) -> list[str]:
-        """Nothing: opening the index compared the checksum of every file."""
+        """Nothing: a snapshot is given once the checksum of every file was found right."""
         return []
 
     def _stored(self, ids: Sequence[str] | None) -> Iterator[Stored[int]]:

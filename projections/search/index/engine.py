@@ -107,15 +107,21 @@ class WhooshEngine:
 
     @contextmanager
     def snapshot(self) -> Iterator[IndexSnapshot]:
-        """The newest commit, which stays as it is; raises StoreUnavailable."""
-        yield self._follower.existing()
+        """The newest commit, all of it summed, which stays as it is; raises StoreUnavailable."""
+        yield self._follower.proven()
+
+    def check(self, go_on: Callable[[], None]) -> None:
+        """Wait until all files of the newest commit are summed; see the port."""
+        self._follower.proven(go_on)
 
     # Searching
 
     def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
         """The page of hits; see the port."""
         deadline = Deadline(self._deadline, self._clock)
-        return search(self._follower.snapshot(), query, deadline, read_objects)
+        opened = self._follower.recent()
+        with self._follower.reading(opened):
+            return search(opened.snapshot, query, deadline, read_objects)
 
     # Writing
 
@@ -160,7 +166,9 @@ class WhooshEngine:
         """Merge the segments that `choose` takes of those there are; False when it takes none."""
         with self._merging:
             check()
-            opened = self._follower.existing()
+            if not choose(list(self._follower.existing().segments.values())):
+                return False
+            opened = self._follower.proven(check)
             group = choose(list(opened.segments.values()))
             if group:
                 self._writer.merge(opened, group, check)

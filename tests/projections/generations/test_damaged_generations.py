@@ -11,7 +11,10 @@ import pytest
 
 from domain.errors import StoreUnavailable
 from projections.generations import supervision
+from projections.generations.building import build
 from projections.generations.current_generation import CurrentGeneration
+from projections.inspection import inspect
+from projections.search.index.commit import commit_follower
 from tests.projections.read_models import create, found, generations, listed, opened, rebuild, step
 
 
@@ -66,11 +69,91 @@ def test_damage_of_a_large_file_is_noticed_while_it_is_served(
     path = directory / "entities-1.db"
     path.write_bytes(path.read_bytes().replace(b'"serviceType":"Mysql"', b'"serviceType":"MySQL"'))
     with opened(directory) as stores:
-        for checker in [one for one in threading.enumerate() if one.name == "check-entities"]:
-            checker.join()
+        join_checks()
         step(stores)
         assert generations(stores) == [2, 1]
         assert b"MySQL" not in listed(stores)
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has every read model count as large."""
+    monkeypatch.setattr(supervision, "CHECK_AT_START_BYTES", 0)
+    monkeypatch.setattr(commit_follower, "SUMMED_IN_SEARCH", 0)
+
+
+def damage_index(folder: Path) -> None:
+    """Turn a bit of a name in a segment, which leaves the index readable."""
+    (path,) = folder.glob("*.arrays")
+    path.write_bytes(path.read_bytes().replace(b"mysql", b"mYsql"))
+
+
+def join_checks() -> None:
+    for checker in [one for one in threading.enumerate() if one.name.startswith("check-")]:
+        checker.join()
+
+
+@pytest.mark.usefixtures("large")
+def test_damage_of_a_large_index_is_noticed_while_it_is_served(directory: Path) -> None:
+    damage_index(directory / "search-1")
+    with opened(directory) as stores, opened(directory, writable=False) as worker:
+        join_checks()
+        step(stores)
+        for each in (stores, worker):
+            assert generations(each) == [1, 2]
+            assert len(found(each)) == 3
+
+
+@pytest.mark.usefixtures("large")
+def test_known_damage_of_an_index_is_told_and_refused_also_after_a_restart(
+    directory: Path,
+) -> None:
+    damage_index(directory / "search-1")
+    for _ in range(2):
+        with opened(directory, writable=False) as worker:
+            with (
+                pytest.raises(StoreUnavailable, match="checksum"),
+                worker.engine.use() as engine,
+                engine.snapshot(),
+            ):
+                pass
+            with pytest.raises(StoreUnavailable, match="checksum"):
+                found(worker)
+            report = inspect(worker).projections[1]
+            assert (report.name, report.state) == ("search", "unavailable")
+            assert "checksum" in str(report.error)
+    with opened(directory) as stores:
+        with pytest.raises(StoreUnavailable, match="is not built yet"):
+            found(stores)
+        step(stores)
+        assert generations(stores) == [1, 2]
+        assert len(found(stores)) == 3
+
+
+@pytest.mark.usefixtures("large")
+def test_proposed_generation_that_turns_out_damaged_leaves_the_live_one(directory: Path) -> None:
+    with opened(directory) as stores:
+        search = stores.engine
+        build(search.definition, search.shelf, stores.log, lambda done, total: None)
+        damage_index(directory / "search-2")
+        supervisor = stores.supervisors[1]
+        proposal = search.shelf.proposal
+        while (given := proposal()) is not None and given.refused is None:
+            supervisor.step()
+        assert given is not None
+        assert "checksum" in str(given.refused)
+        assert generations(stores) == [1, 1]
+        assert len(found(stores)) == 3
+
+
+@pytest.mark.usefixtures("large")
+def test_large_generation_is_left_while_it_is_checked(directory: Path) -> None:
+    with opened(directory) as stores:
+        rebuild(stores)
+        while generations(stores) != [2, 2]:
+            step(stores)
+        assert len(found(stores)) == 3
+    assert [one.name for one in threading.enumerate() if one.name.startswith("check-")] == []
 
 
 def restored(directory: Path, backup: Path) -> None:

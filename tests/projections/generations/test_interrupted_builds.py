@@ -15,6 +15,7 @@ from domain.errors import StoreUnavailable
 from projections.entities import bulk_folding
 from projections.generations.building import build
 from projections.search import bulk_build as search_load
+from projections.search.index.commit import commit_follower
 from tests.projections.read_models import (
     create,
     files,
@@ -53,6 +54,28 @@ def test_interrupted_load_of_the_search_index_goes_on_where_it_ended(
         step(stores)
         assert generations(stores) == [1, 2]
         assert len(found(stores)) == 4
+
+
+def test_interrupted_load_that_left_a_damaged_index_begins_anew(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_load, "ENTITIES_PER_COMMIT", 1)
+    monkeypatch.setattr(commit_follower, "SUMMED_IN_SEARCH", 0)
+
+    def stop(done: int, total: int) -> None:
+        if done == 2:
+            raise StoreUnavailable("stopped")
+
+    with opened(directory) as stores:
+        arguments = stores.engine.definition, stores.engine.shelf, stores.log
+        with pytest.raises(StoreUnavailable, match="stopped"):
+            build(*arguments, stop)
+        damaged = next((directory / "search-2").glob("*.arrays"))
+        damaged.write_bytes(damaged.read_bytes().replace(b"mysql", b"mYsql"))
+        assert build(*arguments, lambda done, total: None).number == 2
+        step(stores)
+        assert generations(stores) == [1, 2]
+        assert len(found(stores)) == 3
 
 
 @pytest.mark.parametrize("part", [2, 1000])

@@ -1,31 +1,32 @@
 """Follows the commits of an index, by whichever process they are made.
 
-The manifest is looked at by a stat. A new commit is opened once the checksums of its new files are
-found right: a search does that itself where they are small, and leaves large ones, as a merge
-makes, to a thread, while searches go on with the commit before.
+The manifest is looked at by a stat. The first commit that is opened is served at once: of its
+large files no more than the sizes are looked at before, and a thread sums them meanwhile. A later
+commit is opened once its new files are found right: a search sums them itself where they are small,
+and leaves large ones, as a merge makes, to a thread, while searches go on with the commit before.
 """
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 import msgspec
 
 from domain.errors import StoreUnavailable
+from projections.search.index.commit.checksums import Checksums
 from projections.search.index.commit.manifest import Manifest, read_manifest
 from projections.search.index.commit.opened_commit import (
     OpenedCommit,
     open_commit,
     open_segments,
-    verify,
 )
-from projections.search.index.evaluate.segments import Snapshot
-from projections.search.index.format.codec import Segment
+from projections.search.index.format.codec import EXTENSION, Segment
 from projections.search.index.format.schema import IndexSchema, schema_digest
 from projections.search.index.format.storage import Storage
 
 SUMMED_IN_SEARCH = 4_000_000
-"""Bytes of new files that a search sums itself, which takes some milliseconds."""
+"""Bytes of new files that a search, or the first opening, sums itself: some milliseconds."""
 _LOOK_EVERY = 0.003
 """Seconds between looks of searches for a newer commit."""
 _RETRY = 1.0
@@ -44,6 +45,8 @@ _DAMAGED = (
 
 Whoosh's storage in memory raises NameError for a file that is not there.
 """
+_MISREAD = (*_DAMAGED, ArithmeticError, MemoryError, msgspec.MsgspecError)
+"""What evaluating a query raises when the arrays are not as they were written."""
 
 
 class _Failure(msgspec.Struct, frozen=True):
@@ -63,9 +66,8 @@ class CommitFollower:
         self.schema = IndexSchema()
         self.digest = schema_digest()
         """What the index must have been made for."""
-        self.checksums: dict[str, int] = {}
-        """File name -> CRC-32, of files that were found right, or made here."""
         self._storage = storage
+        self._checksums = Checksums(storage)
         self._opening = threading.Lock()
         self._opener: threading.Thread | None = None
         self._opened: OpenedCommit | None = None
@@ -80,25 +82,66 @@ class CommitFollower:
         """Number of the last commit seen, -1 when there was none."""
         return -1 if self._opened is None else self._opened.manifest.generation
 
+    @property
+    def manifest(self) -> Manifest | None:
+        """The manifest of the last commit seen, None when there was none."""
+        return None if self._opened is None else self._opened.manifest
+
     def close(self) -> None:
         """Release the files; refuse from now on."""
         self._closed = True
         self._opened = None
+        self._checksums.close()
 
-    def snapshot(self) -> Snapshot:
+    def recent(self) -> OpenedCommit:
         """What searches read: a commit at most some milliseconds old, or one whose successor is
         still being summed by another thread.
 
-        Waits for checksums only when no commit is open yet. Raises StoreUnavailable.
+        Raises StoreUnavailable.
         """
         opened = self._opened
         if opened is None:
-            return self.existing().snapshot
+            return self.existing()
         if time.monotonic() >= self._look_at:
             self._look_at = time.monotonic() + _LOOK_EVERY
             self._look()
             opened = self._opened or opened
-        return opened.snapshot
+        self._checksums.refuse_damaged(opened.manifest)
+        return opened
+
+    @contextmanager
+    def reading(self, opened: OpenedCommit) -> Iterator[None]:
+        """A block that reads the arrays of a commit, which may not have been summed yet.
+
+        What the block came to is refused by StoreUnavailable when the commit is known to be
+        damaged at the end of the block, or cannot be read before it is known to be right.
+        """
+        try:
+            yield
+        except _MISREAD as error:
+            self._checksums.refuse_damaged(opened.manifest)
+            if self._checksums.unproven(opened.manifest):
+                raise StoreUnavailable(
+                    f"the search index, whose checksums are not known yet, is misread: {error!r}"
+                ) from error
+            raise
+        self._checksums.refuse_damaged(opened.manifest)
+
+    def proven(self, go_on: Callable[[], None] = lambda: None) -> OpenedCommit:
+        """The newest commit, once all its files were found right.
+
+        Calls `go_on` often while it waits; what that raises ends the wait. Raises Damaged when
+        a file is damaged, else StoreUnavailable.
+        """
+        with self._checksums.awaited() as wait:
+            while True:
+                opened = self.existing()
+                unproven = self._checksums.unproven(opened.manifest)
+                if not unproven:
+                    return opened
+                self._checksums.prove_in_background(unproven)
+                go_on()
+                wait()
 
     def existing(self) -> OpenedCommit:
         """The newest commit; StoreUnavailable when there is none, or it is damaged."""
@@ -108,22 +151,26 @@ class CommitFollower:
         return opened
 
     def newest(self) -> OpenedCommit | None:
-        """The newest commit, None before the first; waits until it is summed and open.
+        """The newest commit, None before the first; waits until it is open.
 
-        Raises StoreUnavailable when it is damaged.
+        Where a commit is open already, that takes until the files of the newer one are summed.
+        Raises StoreUnavailable when it is known to be damaged.
         """
         self._refuse_closed()
         if self._storage.manifest_stamp() != self._stamp:
             with self._opening:
                 self._open_newest()
-        return self._opened
+        opened = self._opened
+        if opened is not None:
+            self._checksums.refuse_damaged(opened.manifest)
+        return opened
 
-    def show(self, manifest: Manifest, segments: Sequence[Segment]) -> None:
-        """Show a commit of this process, whose files need not be summed again."""
+    def show(self, manifest: Manifest, segments: Sequence[Segment], made: Collection[str]) -> None:
+        """Show a commit of this process, which `made` these of its files and summed them."""
         with self._opening:
             self._opened = open_segments(self._storage, manifest, segments, self._opened)
             self._stamp = self._storage.manifest_stamp()
-            self.checksums = dict(manifest.files)
+            self._checksums.keep(manifest, made)
 
     def _look(self) -> None:
         """Open a newer commit, or have a thread open it when there is much to be summed.
@@ -176,11 +223,36 @@ class CommitFollower:
         manifest = read_manifest(self._storage)
         if manifest is None:
             return 0
-        new = [name for name, crc in manifest.files.items() if self.checksums.get(name) != crc]
         try:
-            return sum(self._storage.file_length(name) for name in new)
+            return self._size(self._new_files(manifest))
         except (OSError, KeyError):
             return 0  # a newer commit removed it, which opening finds out as well
+
+    def _new_files(self, manifest: Manifest) -> dict[str, int]:
+        """The files not found right so far, but for those of the commit that is open."""
+        files = self._checksums.unproven(manifest)
+        served = self._opened.manifest.files if self._opened is not None else {}
+        return {name: crc for name, crc in files.items() if served.get(name) != crc}
+
+    def _size(self, names: Collection[str]) -> int:
+        return sum(self._storage.file_length(name) for name in names)
+
+    def _to_sum_first(self, manifest: Manifest) -> dict[str, int]:
+        """The files that must be found right before the commit is opened.
+
+        At the first opening these are, where there is much to be summed, the small table of
+        contents, files of unknown size, and those that some process has found damaged.
+        """
+        files = self._new_files(manifest)
+        if self._opened is not None or self._size(files) <= SUMMED_IN_SEARCH:
+            return files
+        return {
+            name: crc
+            for name, crc in files.items()
+            if not name.endswith(EXTENSION)
+            or name not in manifest.sizes
+            or self._checksums.was_damaged(name)
+        }
 
     def _open_newest(self) -> None:
         """Open the newest commit unless it is open; `_opening` must be held."""
@@ -191,7 +263,7 @@ class CommitFollower:
                 self._opened, self._stamp, self._failure = opened, stamp, None
 
     def _read(self) -> OpenedCommit | None:
-        """Sum and open the newest commit, again when a newer one removes its files meanwhile."""
+        """Open the newest commit, again when a newer one removes its files meanwhile."""
         for attempt in range(_ATTEMPTS):
             manifest = read_manifest(self._storage)
             if manifest is None:
@@ -199,8 +271,13 @@ class CommitFollower:
             if manifest.schema != self.digest:
                 raise StoreUnavailable("the search index was made for other fields or kinds")
             try:
-                verify(self._storage, manifest, self.checksums)
-                return open_commit(self._storage, self.schema, manifest, self._opened)
+                self._checksums.forget_others(manifest)
+                for name in self._checksums.unproven(manifest):
+                    self._checksums.check_size(manifest, name)
+                self._checksums.prove(self._to_sum_first(manifest), self._refuse_closed)
+                opened = open_commit(self._storage, self.schema, manifest, self._opened)
+                self._checksums.prove_in_background(self._checksums.unproven(manifest))
+                return opened
             except _DAMAGED as error:
                 if read_manifest(self._storage) == manifest and attempt:
                     raise StoreUnavailable(f"the search index is damaged: {error!r}") from error

@@ -15,6 +15,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ from whoosh.index import TOC
 from domain.errors import StoreUnavailable
 from projections.search.documents import SearchDocument
 from projections.search.index.build.inverter import Inverter
+from projections.search.index.commit.checksums import WARNING
 from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.manifest import Manifest, write_manifest
 from projections.search.index.commit.opened_commit import OpenedCommit
@@ -84,7 +86,9 @@ class CommitWriter:
         """Replace, add or (None) remove documents by id; returns the segments of the commit."""
         with self._writing():
             opened = self._follower.existing()
-            segments = [*_without(opened, list(documents)), *self._write(documents)]
+            with self._follower.reading(opened):
+                kept = _without(opened, list(documents))
+            segments = [*kept, *self._write(documents)]
             self._commit(opened.manifest.after(position, fingerprint), segments)
             return segments
 
@@ -92,6 +96,9 @@ class CommitWriter:
         self, opened: OpenedCommit, group: Sequence[Segment], check: Callable[[], None]
     ) -> None:
         """Write one segment for those of the group, and commit it in their place.
+
+        The files of the group must have been found right, or the new file, with a right sum of
+        its own, would hide what is wrong.
 
         Commits go on meanwhile: what died since `opened` is dead in the new segment too, and when
         a segment of the group is gone, nothing happens. `check` is called often; what it raises
@@ -116,9 +123,8 @@ class CommitWriter:
                             died = new[dead]
                             merged = merged.with_dead(died[died >= 0])
                     others = [s for name, s in newest.segments.items() if name not in names]
-                    self._follower.checksums[merged.file] = crc
                     manifest = newest.manifest.after(newest.position, newest.fingerprint)
-                    self._commit(manifest, [*others, merged])
+                    self._commit(manifest, [*others, merged], {merged.file: crc})
         finally:
             self._unfinished.discard(merged.file)
 
@@ -166,13 +172,24 @@ class CommitWriter:
         finally:
             stream.close()
 
-    def _commit(self, manifest: Manifest, segments: Sequence[Segment]) -> None:
-        """Steps 2 to 5, of the segments that have documents; this writer must have its turn."""
+    def _commit(
+        self,
+        manifest: Manifest,
+        segments: Sequence[Segment],
+        summed: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """Steps 2 to 5, of the segments that have documents; this writer must have its turn.
+
+        Files of the commit before keep the sums that it says, whether they were found right so
+        far or not. `summed` has the sums of new files that were summed and synced already.
+        """
         storage, follower = self._storage, self._follower
         segments = [segment for segment in segments if segment.doc_count()]
         toc = TOC(follower.schema, segments or NoSegments(), manifest.generation)
         toc.write(storage, INDEX)
-        known = follower.checksums
+        before = follower.manifest
+        known = {**(before.files if before else {}), **summed}
+        sizes = before.sizes if before else {}
         names = [segment.file for segment in segments]
         fresh = [
             str(TOC._filename(INDEX, manifest.generation)),
@@ -181,10 +198,12 @@ class CommitWriter:
         files = {name: known[name] for name in names if name in known}
         files |= {name: storage.crc(name) for name in fresh}
         storage.sync(fresh)
-        made = msgspec.structs.replace(manifest, files=files)
+        sizes = {name: sizes.get(name) or storage.file_length(name) for name in files}
+        made = msgspec.structs.replace(manifest, files=files, sizes=sizes)
         write_manifest(storage, made)
-        follower.show(made, segments)
-        self._remove_all_but({*files, *self._unfinished, MANIFEST, LOCK, WRITE_LOCK})
+        follower.show(made, segments, [*fresh, *summed])
+        warnings = {name + WARNING for name in files}
+        self._remove_all_but({*files, *warnings, *self._unfinished, MANIFEST, LOCK, WRITE_LOCK})
 
     def _remove_all_but(self, kept: Collection[str]) -> None:
         """Remove the files of older commits and of failed ones."""

@@ -24,6 +24,8 @@ class Manifest(msgspec.Struct, frozen=True):
     """File name -> CRC-32."""
     fingerprint: str = msgspec.field(default="", name="mark")
     """Text of the writer's that belongs to the position; the index does not read it."""
+    sizes: dict[str, int] = msgspec.field(default_factory=dict)
+    """File name -> bytes. Manifests of earlier versions have no sizes."""
 
     def after(self, position: int, fingerprint: str) -> "Manifest":
         """The beginning of the next commit's manifest."""

@@ -7,7 +7,6 @@ import msgspec
 import numpy as np
 from whoosh.index import TOC
 
-from domain.errors import StoreUnavailable
 from projections.search.index.commit.manifest import Manifest
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
 from projections.search.index.format.arrays import Arrays
@@ -71,7 +70,7 @@ class OpenedCommit(msgspec.Struct, frozen=True):
 def open_commit(
     storage: Storage, schema: Any, manifest: Manifest, before: OpenedCommit | None
 ) -> OpenedCommit:
-    """The manifest's commit, whose files were found to be whole.
+    """The manifest's commit, whose table of contents was found right: it is a pickle.
 
     Raises OSError when files are gone, as after a newer commit.
     """
@@ -99,19 +98,3 @@ def open_segments(
         views.append(view)
     snapshot = Snapshot(tuple(views), manifest.generation)
     return OpenedCommit(manifest, {s.segment_id(): s for s in segments}, arrays, snapshot)
-
-
-def verify(storage: Storage, manifest: Manifest, checksums: dict[str, int]) -> None:
-    """Sum the manifest's files, but for those with the right sum in `checksums`, and add them.
-
-    Raises StoreUnavailable that names a file whose sum is wrong. What the manifest does not name
-    leaves `checksums`.
-    """
-    for name in checksums.keys() - manifest.files.keys():
-        checksums.pop(name, None)
-    for name, crc in manifest.files.items():
-        if checksums.get(name) == crc:
-            continue
-        if storage.crc(name) != crc:
-            raise StoreUnavailable(f"the search index is damaged: checksum of {name} is wrong")
-        checksums[name] = crc

@@ -1,0 +1,176 @@
+"""Which files of an index are as they were written, by their checksums.
+
+A file is summed by whoever asks for it, or by a thread, in pieces, while the index is served. What
+that thread finds damaged is refused from then on: by this process because it remembers it, and by
+those that open the index later because a file beside the damaged one tells them to sum it first.
+"""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+import structlog
+
+from domain.errors import StoreUnavailable
+from projections.feeding.port import Damaged
+from projections.search.index.commit.manifest import Manifest, read_manifest
+from projections.search.index.format.storage import Storage
+
+WARNING = ".damaged"
+"""Added to the name of a file that was found damaged: the name of the empty file beside it."""
+_ATTEMPTS = 3
+RETRY = 1.0
+"""Seconds after which a file that could not be read is tried again by the thread."""
+_WAIT = 0.05
+"""Seconds between looks at whether a wait for the thread is still wanted."""
+
+log_line = structlog.get_logger("catalog.search")
+
+
+class _Closed(Exception):
+    """The engine is being closed while its files are summed."""
+
+
+class Checksums:
+    """The files of an index that this process has found right or damaged; for any thread."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._right: dict[str, int] = {}
+        """File name -> CRC-32, of files that were found right or made by this process."""
+        self._damaged: dict[str, str] = {}
+        """File name -> what is wrong; kept, as names of segments are never used again."""
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._closed = threading.Event()
+        self._awaited = 0
+        """How many threads wait for the one that sums."""
+
+    def close(self) -> None:
+        """End the summing in the background at its next piece."""
+        self._closed.set()
+        with self._starting:
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def keep(self, manifest: Manifest, made: Iterable[str]) -> None:
+        """Take the files `made` by this process for right; forget those the manifest leaves out."""
+        self.forget_others(manifest)
+        for name in made:
+            self._right[name] = manifest.files[name]
+
+    def forget_others(self, manifest: Manifest) -> None:
+        """Forget what was found right and is not named by the manifest."""
+        for name in self._right.keys() - manifest.files.keys():
+            self._right.pop(name, None)
+
+    def unproven(self, manifest: Manifest) -> dict[str, int]:
+        """Name -> CRC-32 of the manifest's files that were not found right so far."""
+        return {n: crc for n, crc in manifest.files.items() if self._right.get(n) != crc}
+
+    def check_size(self, manifest: Manifest, name: str) -> None:
+        """Raise StoreUnavailable when a file has not the size that the manifest says."""
+        due = manifest.sizes.get(name)
+        if due is not None and self._storage.file_length(name) != due:
+            raise StoreUnavailable(f"the search index is damaged: size of {name} is wrong")
+
+    def prove(self, files: Mapping[str, int], go_on: Callable[[], None]) -> None:
+        """Sum files now; raises StoreUnavailable that names one whose sum is wrong.
+
+        Calls `go_on` between the pieces of a file; what that raises ends the summing.
+        """
+        for name, crc in files.items():
+            if self._storage.crc(name, go_on) != crc:
+                raise StoreUnavailable(f"the search index is damaged: checksum of {name} is wrong")
+            self._right[name] = crc
+
+    def prove_in_background(self, files: Mapping[str, int]) -> None:
+        """Have the thread sum files, unless it is at work already."""
+        with self._starting:
+            running = self._thread is not None and self._thread.is_alive()
+            if files and not running and not self._closed.is_set():
+                self._thread = threading.Thread(
+                    target=self._run, args=(dict(files),), name="search-checksums", daemon=True
+                )
+                self._thread.start()
+
+    def refuse_damaged(self, manifest: Manifest) -> None:
+        """Raise Damaged when the manifest names a file that was found damaged."""
+        if self._damaged:
+            for name in manifest.files:
+                if name in self._damaged:
+                    raise Damaged(self._damaged[name])
+
+    def was_damaged(self, name: str) -> bool:
+        """Whether some process has found the file damaged, as the file beside it says."""
+        return bool(self._storage.file_exists(name + WARNING))
+
+    @contextmanager
+    def awaited(self) -> Iterator[Callable[[], None]]:
+        """Gives what waits a moment for the thread, which does not rest until the block ends."""
+        with self._starting:
+            self._awaited += 1
+        try:
+            yield self._wait
+        finally:
+            with self._starting:
+                self._awaited -= 1
+
+    def _wait(self) -> None:
+        thread = self._thread
+        if thread is not None:
+            thread.join(_WAIT)
+
+    def _run(self, files: Mapping[str, int]) -> None:
+        pace = _Pace(self._closed, lambda: self._awaited > 0)
+        for name, crc in files.items():
+            try:
+                self._prove_one(name, crc, pace)
+            except _Closed:
+                return
+            except StoreUnavailable as error:
+                self._damaged[name] = error.message
+                log_line.error("the search index is damaged", file=name, error=error.message)
+                self._warn(name)
+
+    def _prove_one(self, name: str, crc: int, pace: "_Pace") -> None:
+        """Sum a file; one that a newer commit has removed meanwhile is left out."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                self.prove({name: crc}, pace.keep)
+                return
+            except (OSError, NameError) as error:
+                newest = read_manifest(self._storage)
+                if newest is None or name not in newest.files:
+                    return
+                if attempt == _ATTEMPTS - 1:
+                    raise StoreUnavailable(f"the search index is damaged: {error!r}") from error
+                if self._closed.wait(RETRY):
+                    raise _Closed from error
+
+    def _warn(self, name: str) -> None:
+        # Where nothing can be written, the next process finds out by itself.
+        with contextlib.suppress(OSError):
+            self._storage.create_file(name + WARNING).close()
+
+
+class _Pace:
+    """Has the thread that sums rest as long as it computed, so that it takes half a core at most.
+
+    A lower priority would be worse: the thread could be kept waiting while it has the interpreter.
+    """
+
+    def __init__(self, closed: threading.Event, is_hurried: Callable[[], bool]) -> None:
+        self._closed = closed
+        self._is_hurried = is_hurried
+        self._computed = time.thread_time()
+
+    def keep(self) -> None:
+        """Rest; raises _Closed once there is no need to go on."""
+        rest = 0.0 if self._is_hurried() else time.thread_time() - self._computed
+        if self._closed.wait(rest):
+            raise _Closed
+        self._computed = time.thread_time()
