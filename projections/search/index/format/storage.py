@@ -25,8 +25,8 @@ LOCK = "LOCK"
 """Name of the lock by which engines of the catalog take turns, commit by commit."""
 WRITE_LOCK = f"{INDEX}_WRITELOCK"
 """Name of the lock that Whoosh's own writers take; open engines share it to keep them out."""
-_BLOCK = 1 << 20
-"""Bytes that are summed at a time."""
+_PIECE = 1 << 22
+"""Bytes that are summed at a time: a millisecond or two without the interpreter."""
 
 
 def map_arrays(storage: Any, name: str) -> dict[str, NDArray[Any]]:
@@ -88,9 +88,10 @@ class Directory(FileStorage):  # type: ignore[misc]
         Calls `go_on` after each piece; what that raises ends the summing.
         """
         total = 0
-        with open(self._fpath(name), "rb") as file:
-            while block := file.read(_BLOCK):
-                total = zlib.crc32(block, total)
+        piece = memoryview(bytearray(_PIECE))
+        with open(self._fpath(name), "rb", buffering=0) as file:
+            while size := file.readinto(piece):
+                total = zlib.crc32(piece[:size], total)
                 go_on()
         return total
 
