@@ -1,6 +1,6 @@
 """What every projection is to those that feed it: states from the log in, one commit out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Protocol
 
 import msgspec
@@ -33,6 +33,12 @@ class ReadModel(Protocol):
 
     def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
+
+    def revision(self) -> Hashable:
+        """What is another one before reads see another commit; told without waiting for any.
+
+        A read that begins afterwards sees the commit of the revision or a newer one.
+        """
 
     def count(self) -> int:
         """How many entities the read model holds, soft-deleted ones included."""

@@ -70,7 +70,7 @@ class CurrentGeneration(Generic[M]):
         """What is different after every commit and every switch; raises StoreUnavailable."""
         opened = self._take()
         try:
-            return opened.generation.number, opened.model.checkpoint()
+            return opened.generation.number, opened.model.revision()
         finally:
             self._give_back(opened)
 

@@ -157,6 +157,9 @@ class PlainReadModel:
     def checkpoint(self) -> int:
         return self.position
 
+    def revision(self) -> int:
+        return self.position
+
     def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         return self.position, self.fingerprint
 

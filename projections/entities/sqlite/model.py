@@ -40,6 +40,10 @@ class SqliteReadModel:
             ).fetchone()
         return (0, "") if row is None else row
 
+    def revision(self) -> int:
+        """The checkpoint, which every commit moves."""
+        return self.checkpoint()
+
     def count(self) -> int:
         """The number of entities, soft-deleted ones included."""
         with sqlite_errors():

@@ -101,6 +101,10 @@ class WhooshEngine:
         opened = self._follower.newest()
         return (opened.position, opened.fingerprint) if opened else (0, "")
 
+    def revision(self) -> int:
+        """The position of the commit that searches read now; see the port."""
+        return self._follower.recent().position
+
     def count(self) -> int:
         """How many documents there are, soft-deleted ones included."""
         return self._follower.existing().live

@@ -291,8 +291,10 @@ def test_searches_go_on_while_a_merged_file_is_summed(merged_meanwhile):
     while not storage.asked.is_set():
         assert ids(reader.search(EVERYTHING)) == older
     assert ids(reader.search(EVERYTHING)) == older
+    assert reader.revision() == 4
     storage.go_on.set()
     assert reader.checkpoint() == 5
+    assert reader.revision() == 5
     assert ids(reader.search(EVERYTHING)) == older | {"id8"}
 
 
