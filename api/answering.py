@@ -18,6 +18,8 @@ class _Answered:
 
     response_complete = True
     keep_alive = True
+    message_event = asyncio.Event()
+    """Set when the connection is lost, for a task that reads from it; here there is none."""
 
 
 class AnsweringProtocol(BoundedProtocol):

@@ -36,7 +36,8 @@ class Application(Litestar):
         elif (answered := self.edge.answer(scope)) is not None:
             await answered[0].under(answered[1])(scope, receive, send)
         else:
-            await self.edge(scope, receive, send, super().__call__)
+            # A direct read may have made the answer, which is to be compressed.
+            await self.edge(scope, receive, send, scope.pop("made", None) or super().__call__)
 
 
 def create_app(

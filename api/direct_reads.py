@@ -19,7 +19,7 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from api.access import Guard
-from api.compression import COMPRESSED_FROM
+from api.compression import COMPRESSED_FROM, accepts_gzip
 from api.remembered_answers import RememberedAnswers, key_of
 from api.responses import Finished
 from api.routes.signatures import DirectRead
@@ -62,7 +62,7 @@ class DirectReads:
 
     def answer(self, scope: Any) -> Finished | None:
         """The answer to a request, whose scope then has the caller in it; None where the route must
-        answer.
+        answer, or what the scope has under `made`: an answer that takes a task to be sent.
 
         Takes a token of the caller's rate limit only together with putting the caller's access into
         the scope, so that the route takes no second one.
@@ -77,14 +77,14 @@ class DirectReads:
             target = self._items.get(start)
             if target is None or not named or b"%" in scope["raw_path"]:
                 return None
-        condition, compressed = False, False
+        condition, encoded = False, False
         for name, value in scope["headers"]:
             if name == b"host" and not _PLAIN_HOST(value):
                 return None
             if name == b"if-none-match":
                 condition = True
             elif name == b"accept-encoding":
-                compressed = True
+                encoded = True
         values = self._values(target, scope["query_string"])
         if values is None:
             return None
@@ -104,7 +104,11 @@ class DirectReads:
         except Exception:
             # The route meets it as well, and answers with it.
             return None
-        if answer is None or (compressed and len(answer.body) >= COMPRESSED_FROM):
+        if answer is None:
+            return None
+        if encoded and len(answer.body) >= COMPRESSED_FROM and accepts_gzip(scope["headers"]):
+            # To be compressed in a thread, which takes a task.
+            scope["made"] = answer
             return None
         return answer.unless(scope["headers"]) if condition and answer.conditional else answer
 
@@ -127,7 +131,7 @@ def _parse(target: _Target, query_string: bytes) -> Mapping[str, Any] | None:
     if len(given) < len(pairs) or not given.keys() <= target.direct.names:
         return None
     # Msgspec takes `null` for no value.
-    if b"null" in query_string.lower():
+    if any(value.lower() == "null" for value in given.values()):
         return None
     try:
         return msgspec.structs.asdict(msgspec.convert(given, target.direct.query, strict=False))

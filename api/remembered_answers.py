@@ -8,13 +8,21 @@ from api.responses import Finished
 
 MOST_BYTES, LONGEST = 16 * 1024 * 1024, 64 * 1024
 """Bytes of bodies that are remembered together, and of the longest single one."""
-_OVERHEAD = 1_024
+LONGEST_ADDRESS = 1_024
+"""Characters of an address whose answer is remembered."""
+_OVERHEAD = 2 * LONGEST_ADDRESS
 """Bytes that a remembered answer takes beside its body: key, headers and places in tables."""
 
 
-def key_of(scope: Any) -> Hashable:
-    """What an answer to a GET depends on, beside the read models; the caller is in the scope."""
-    return scope["path"], scope["query_string"], scope["auth"]
+def key_of(scope: Any) -> Hashable | None:
+    """What an answer to a GET depends on, beside the read models; the caller is in the scope.
+
+    None for a long address: keys are kept too.
+    """
+    path, query_string = scope["path"], scope["query_string"]
+    if len(path) + len(query_string) > LONGEST_ADDRESS:
+        return None
+    return path, query_string, scope["auth"]
 
 
 class RememberedAnswers:
@@ -27,8 +35,8 @@ class RememberedAnswers:
         self._answers: OrderedDict[Hashable, tuple[Hashable, Finished]] = OrderedDict()
         self._bytes = 0
 
-    def get(self, key: Hashable, revision: Hashable) -> Finished | None:
-        """The answer kept under a key, if it was made from this revision."""
+    def get(self, key: Hashable | None, revision: Hashable) -> Finished | None:
+        """The answer kept under a key, if there is one, and it was made from this revision."""
         kept = self._answers.get(key)
         if kept is None:
             return None
@@ -38,13 +46,15 @@ class RememberedAnswers:
         self._answers.move_to_end(key)
         return kept[1]
 
-    def keep(self, key: Hashable, revision: Hashable, answer: Finished) -> None:
-        """Keep an answer, unless it is too long, and forget those used longest ago for it.
+    def keep(self, key: Hashable | None, revision: Hashable, answer: Finished) -> None:
+        """Keep an answer, unless it has no key or is too long, and forget older ones for it.
+
+        Those are forgotten that were used longest ago.
 
         The revision must have been read before the answer was made: one that is newer than the
         answer would keep it for too long.
         """
-        if len(answer.body) > LONGEST:
+        if key is None or len(answer.body) > LONGEST:
             return
         if key in self._answers:
             self._forget(key)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from litestar import Litestar
 
 from api.app import Application
+from projections.entities.single_entities import read_one
 from tests.api.conftest import Client, running, token
 
 POLICIES = """
@@ -147,6 +148,9 @@ def test_plain_entity_is_read_without_a_route(world: World, query: str, role: st
         ("/v1/tables", "limit=x", {}),
         ("/v1/tables", "limit=2&limit=3", {}),
         ("/v1/tables", "limit=null", {}),
+        ("/v1/tables", "limit=n%55ll", {}),
+        ("/v1/dataContracts", "status=%6eull", {}),
+        ("/v1/dataContracts", "entity=nul%6C", {}),
         ("/v1/tables", "limit=1001", {}),
         ("/v1/tables", "limit=101", {}),
         ("/v1/tables", "Limit=2", {}),
@@ -243,6 +247,29 @@ def test_direct_read_is_what_the_route_answers(
 
     if direct is not None:
         assert direct == world.routed(world.scope(path, query, role=role))
+
+
+def test_page_that_is_to_be_compressed_is_made_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"/v1/glossaries/{world.client.create('glossaries', name='some')['id']}"
+    text = [{"op": "add", "path": "/description", "value": "x" * 40_000}]
+    world.client.request("PATCH", path, json=text)
+    made = []
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        made.append(1)
+        return read_one(*arguments, **options)
+
+    monkeypatch.setattr("api.routes.reads.read_one", counted)
+    headers = {"Authorization": f"Bearer {world.tokens['admin']}"}
+    for encoding in ("gzip", "identity", "gzip"):
+        given = {**headers, "Accept-Encoding": encoding}
+        answer = world.client.http.get(path, headers=given)
+        assert answer.headers.get("Content-Encoding") == ("gzip" if encoding == "gzip" else None)
+        assert answer.json()["description"] == "x" * 40_000
+
+    assert len(made) == 1
 
 
 def test_application_is_litestars(world: World) -> None:

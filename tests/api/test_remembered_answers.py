@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from api.remembered_answers import LONGEST, MOST_BYTES, RememberedAnswers
+from api.remembered_answers import (
+    LONGEST,
+    LONGEST_ADDRESS,
+    MOST_BYTES,
+    RememberedAnswers,
+    key_of,
+)
 from api.responses import Finished
 from projections.search.queries import SearchAnswer
 from tests.api.conftest import Client, running, token
@@ -63,6 +69,16 @@ def test_answers_used_longest_ago_are_forgotten_when_there_are_many_bytes() -> N
     assert kept[0] == 0
     assert kept[1:] == [*range(count - len(kept) + 1, count)]
     assert 0.95 * MOST_BYTES < len(kept) * LONGEST <= MOST_BYTES
+
+
+@pytest.mark.parametrize(("path", "query"), [("/x" * 513, b""), ("/x", b"x" * LONGEST_ADDRESS)])
+def test_answer_to_a_long_address_is_not_kept(path: str, query: bytes) -> None:
+    answers = RememberedAnswers()
+    key = key_of({"path": path, "query_string": query, "auth": object()})
+    answers.keep(key, 1, Finished(b"x"))
+
+    assert key is None
+    assert answers.get(key, 1) is None
 
 
 def test_small_answers_are_bounded_too() -> None:

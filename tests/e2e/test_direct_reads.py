@@ -143,6 +143,23 @@ def test_client_that_does_not_read_is_not_answered_without_end(server: Serving) 
     assert server.served() < 5
 
 
+def test_connections_that_end_after_a_direct_read_leave_nothing(tmp_path: Path) -> None:
+    with serving(tmp_path) as started:
+        request = started.head("GET", "/v1/users?limit=7")
+        for round_number in range(4):
+            if round_number == 1:
+                before = started.memory()
+            for _ in range(500):
+                assert started.ask(request)[0] == 200
+        grown = started.memory() - before
+        started.process.terminate()
+        started.process.wait(20)
+        lines = started.lines()
+
+    assert [line for line in lines if line.get("level") not in ("info", None)] == []
+    assert grown < 5_000_000
+
+
 def test_access_log_has_a_line_for_each_direct_read(tmp_path: Path) -> None:
     with serving(tmp_path, CATALOG_ACCESS_LOG="true") as started:
         for _ in range(5):
