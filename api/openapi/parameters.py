@@ -21,7 +21,7 @@ REQUEST_HEADERS: Mapping[str, Schema] = MappingProxyType(
             "schema": {
                 "anyOf": [
                     {"const": "*"},
-                    {"type": "string", "pattern": r'^(W/)?"?[0-9]{1,9}\.[0-9]"?$'},
+                    {"type": "string", "pattern": r'^(W/)?"?[0-9]{1,9}\.[0-9](-[0-9a-f]{8})?"?$'},
                 ]
             },
         },

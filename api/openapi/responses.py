@@ -15,7 +15,7 @@ RESPONSE_HEADERS: Mapping[str, Schema] = MappingProxyType(
         "ETag": {
             "description": "The version, for If-Match.",
             "required": True,
-            "schema": {"type": "string", "pattern": r'^W/"[0-9]+\.[0-9]"$'},
+            "schema": {"type": "string", "pattern": r'^W/"[0-9]+\.[0-9](-[0-9a-f]{8})?"$'},
         },
         "X-Catalog-Position": {
             "description": "Position in the log that the answer includes.",

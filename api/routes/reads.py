@@ -110,7 +110,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             )
         body = entity.body if withheld is None else withheld.cut(entity.body)
         # Another entity may have had the name before, at the same version.
-        return body, {"headers": _headers(entity), "conditional": "entity_id" in which}
+        return body, {"headers": _headers(entity, withheld), "conditional": "entity_id" in which}
 
     def small_by_id(
         _: str, access: Access, named: str, given: Mapping[str, Any]
@@ -215,8 +215,9 @@ def _history(kind: EntityKind, versions: Iterable[bytes]) -> Generator[bytes]:
     yield chunk + b"]}"
 
 
-def _headers(entity: EntityAnswer) -> dict[str, str]:
-    return {"ETag": etag(entity.version), "X-Catalog-Position": str(entity.position)}
+def _headers(entity: EntityAnswer, withheld: Withheld | None) -> dict[str, str]:
+    tag = etag(entity.version, withheld.digest if withheld else None)
+    return {"ETag": tag, "X-Catalog-Position": str(entity.position)}
 
 
 _VERSION: Parameters = {
@@ -224,9 +225,13 @@ _VERSION: Parameters = {
 }
 
 
-def etag(version: str) -> str:
-    """The entity tag of a decimal version, as OpenMetadata's client sends it in If-Match."""
-    return f'W/"{version}"'
+def etag(version: str, withheld: str | None = None) -> str:
+    """The entity tag of a decimal version, as OpenMetadata's client sends it in If-Match.
+
+    A digest of what is withheld from the caller follows, if there is anything: who may see more
+    one day must not be told that what was shown before is all.
+    """
+    return f'W/"{version}-{withheld}"' if withheld else f'W/"{version}"'
 
 
 def parse_fields(

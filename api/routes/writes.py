@@ -41,7 +41,9 @@ from domain.registry import kinds_below
 from domain.write_context import WriteContext
 
 MAX_KEY_LENGTH = 255
-_ETAG = re.compile(r'^(?:W/)?"?(\d{1,9})\.(\d)"?$')
+_ETAG = re.compile(r'^(?:W/)?"?(\d{1,9})\.(\d)(?:-[0-9a-f]{8})?"?$')
+_IDENTITY_ONLY = "00000000"
+"""In place of the digest of what is withheld: all but what identifies the entity."""
 _IDENTITY = frozenset({"id", "name", "fullyQualifiedName", "version", "deleted"})
 _STATUS = {Change.CREATED: 201}
 
@@ -271,18 +273,19 @@ def _shown(
     what identifies the entity.
     """
     entity = proposal.entity
-    headers = {
-        "ETag": etag(format_version(entity.version)),
-        "X-OpenMetadata-Change": proposal.change.value,
-    }
+    headers = {"X-OpenMetadata-Change": proposal.change.value}
     if proposal.change is Change.CREATED:
         headers["Location"] = f"/v1/{kind.collection}/{entity.id}"
     fields = document.fields(entity)
+    hidden = None
     if not access.may(Permission(Action.VIEW, kind.name)):
         fields = {key: raw for key, raw in fields.items() if key in _IDENTITY}
+        hidden = _IDENTITY_ONLY
     shown = document.encode(fields)
     for withheld in (access.withheld(action, kind.name), access.withheld(Action.VIEW, kind.name)):
-        shown = withheld.cut(shown) if withheld else shown
+        if withheld:
+            shown, hidden = withheld.cut(shown), withheld.digest
+    headers["ETag"] = etag(format_version(entity.version), hidden)
 
     def at(position: int) -> Finished:
         return Finished(

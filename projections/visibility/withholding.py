@@ -6,6 +6,7 @@ request is refused depends on the request and the policies alone, never on what 
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -49,6 +50,11 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
                     inner = _pruned(msgspec.json.decode(shown[key]), below)
                     shown[key] = Raw(msgspec.json.encode(inner))
         return msgspec.json.encode(shown)
+
+    @cached_property
+    def digest(self) -> str:
+        """Eight hexadecimal digits that tell these withheld fields from others."""
+        return blake2b("\0".join(sorted(self.paths)).encode(), digest_size=4).hexdigest()
 
     def covers(self, path: str) -> bool:
         """Whether everything at a path is withheld."""

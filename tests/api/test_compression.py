@@ -1,6 +1,7 @@
 """Large bodies are compressed for clients that accept it; known entities are not sent again."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -114,3 +115,28 @@ def test_entity_by_name_is_always_sent(client: Client) -> None:
 
     assert (answer.status_code, answer.headers["ETag"]) == (200, tag)
     assert answer.json()["description"] == "new"
+
+
+def test_who_may_see_more_than_before_is_sent_it(tmp_path: Path) -> None:
+    file = tmp_path / "policies.toml"
+    rule = '[[rule]]\nrole = "admin"\nallow = ["list", "view", "search", "create", "edit"]\n'
+    file.write_text(f'{rule}withhold = ["owners"]\n')
+    with running(tmp_path, policies=str(file)) as client:
+        made = client.create("glossaries", name="g", description="x")
+        path = f"/v1/glossaries/{made['id']}"
+        patch = [{"op": "add", "path": "/description", "value": "y"}]
+        written = client.request("PATCH", path, json=patch)
+        tags = {written.headers["ETag"], client.request("GET", path).headers["ETag"]}
+        known = [
+            client.request("GET", path, headers={"If-None-Match": tag}).status_code for tag in tags
+        ]
+        file.write_text(rule)
+        more = [
+            client.request("GET", path, headers={"If-None-Match": tag}).status_code for tag in tags
+        ]
+        again = {"If-Match": written.headers["ETag"]}
+        patch[0]["value"] = "z"
+        changed = client.request("PATCH", path, json=patch, headers=again)
+
+    assert (known, more) == ([304], [200])
+    assert (changed.status_code, changed.headers["ETag"]) == (200, 'W/"0.3"')
