@@ -5,7 +5,7 @@ import gzip
 import sys
 import time
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +26,7 @@ from rich.progress import (
 from domain.bulk_import import BulkImport, ImportStopped
 from domain.errors import InvalidInput, StoreUnavailable
 from domain.import_decisions import Batch
-from domain.import_lines import Chunk, batches, transactions
+from domain.import_lines import Chunk, batches, bounded_lines, transactions
 from domain.import_readers import CHUNK_BYTES, CHUNK_LINES, line_readers
 from domain.write_context import WriteContext
 from projections.stores import open_log
@@ -87,8 +87,9 @@ class ImportRun:
         task = self._progress.add_task(file.name, total=file.stat().st_size)
         upto = 0
         with file.open("rb") as raw, _lines(file, raw) as lines:
+            reading = _Reading(raw, lines)
             try:
-                read = self._readers.read(_chunks(raw, lines))
+                read = self._readers.read(reading.chunks())
                 for chunk, batch in self._import.load_all(transactions(read)):
                     self._add(file, batch)
                     self._progress.update(task, completed=chunk.end)
@@ -98,8 +99,11 @@ class ImportRun:
                 raise _stopped(file, stopped.message, stopped.upto) from None
             except StoreUnavailable as error:
                 raise _stopped(file, error.message, upto) from None
-            except (gzip.BadGzipFile, EOFError, zlib.error, OSError) as error:
-                raise InvalidInput(f"{file} cannot be read to its end: {error}") from None
+            if reading.error is not None:
+                raise InvalidInput(
+                    f"{file} cannot be read beyond line {reading.number}: {reading.error};"
+                    " the good lines up to there are stored"
+                )
 
     def _add(self, file: Path, batch: Batch) -> None:
         counts = self._counts
@@ -130,10 +134,31 @@ def _lines(file: Path, raw: BinaryIO) -> BinaryIO:
     return cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if file.suffix == ".gz" else raw
 
 
-def _chunks(raw: BinaryIO, lines: Iterable[bytes]) -> Iterator[Chunk]:
-    """The lines in chunks as processes read them; `raw` is the file, not decompressed."""
-    for numbered in batches(lines, CHUNK_LINES, CHUNK_BYTES):
-        yield Chunk(numbered, raw.tell())
+class _Reading:
+    """The reading of one file, which ends where the file breaks off."""
+
+    def __init__(self, raw: BinaryIO, lines: BinaryIO) -> None:
+        """`raw` is the file, not decompressed."""
+        self._raw = raw
+        self._lines = lines
+        self.number = 0
+        """How many lines were read."""
+        self.error: Exception | None = None
+        """Why no more could be read."""
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The lines in chunks as processes read them."""
+        for numbered in batches(self._readable(), CHUNK_LINES, CHUNK_BYTES):
+            # A pipe has no place in it.
+            yield Chunk(numbered, self._raw.tell() if self._raw.seekable() else 0)
+
+    def _readable(self) -> Iterator[bytes]:
+        try:
+            for line in bounded_lines(self._lines):
+                self.number += 1
+                yield line
+        except (gzip.BadGzipFile, EOFError, zlib.error, OSError) as error:
+            self.error = error
 
 
 def _stopped(file: Path, why: str, upto: int) -> ImportStopped:

@@ -4,7 +4,7 @@ Reading a line needs no log, so it may be done by another process than the one t
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -18,6 +18,9 @@ BATCH_LINES = 1_000
 """The most lines in one transaction."""
 BATCH_BYTES = 16_000_000
 """Bytes of lines at which a transaction ends, although it has fewer."""
+
+MAX_LINE = 10_000_000
+"""Bytes of a line, as of the body of a request."""
 
 NumberedLine = tuple[int, bytes]
 """The number of a line, from 1, and its bytes."""
@@ -51,6 +54,8 @@ class Chunk(msgspec.Struct):
 
 def read_line(line: bytes) -> ImportLine:
     """Decode and check a line as far as it goes without the log; raises InvalidInput."""
+    if len(line) > MAX_LINE:
+        raise InvalidInput(f"a line may have {MAX_LINE} bytes")
     values, most_values = json_input.decode_counted(line, dict[str, Any], "the line")
     name = values.pop("entityType", None)
     if not isinstance(name, str) or name not in KINDS:
@@ -84,6 +89,18 @@ def _sent(line: bytes) -> tuple[str, str | None, SentDraft] | str | None:
         return error.message
     draft = drafts.sent(KINDS[read.kind], read.draft)
     return None if draft is None else (read.kind, read.id, draft)
+
+
+def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file without their ends; of one that is too long, its beginning.
+
+    That beginning is longer than MAX_LINE, so that whoever reads the line refuses it.
+    """
+    while line := file.readline(MAX_LINE + 2):
+        rest = line
+        while len(rest) > MAX_LINE and not rest.endswith(b"\n"):
+            rest = file.readline(MAX_LINE + 2)
+        yield line.rstrip(b"\r\n")
 
 
 def batches(

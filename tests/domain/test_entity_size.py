@@ -77,15 +77,18 @@ def test_names_of_references_cannot_make_an_entity_large(world: Any) -> None:
 
 
 def test_import_cannot_make_an_entity_large(world: Any) -> None:
+    owner = world.create("user", name="u" * 256, email="u@example.org").id
     lines = [
         {"entityType": "databaseService", "name": name, "serviceType": "Mysql", "description": text}
-        for name, text in (("small", "x"), ("large", "x" * 10_000_000), ("medium", TEXT))
+        for name, text in (("small", "x"), ("large", "x" * 9_999_800), ("medium", TEXT))
     ]
+    # A line within its bound, of which more is recorded: the names of what it refers to.
+    lines[1]["owners"] = [{"id": owner, "type": "user"}]
     encoded = [(number, json.dumps(line).encode()) for number, line in enumerate(lines, start=1)]
     batch = BulkImport(world.log, world.context(), now=world.now).load(encoded)
     assert (batch.created, [(bad.number, bad.reason) for bad in batch.bad]) == (
         2,
-        [(2, "an entity may take 10000000 bytes, and this one would take 10000009 or more")],
+        [(2, "an entity may take 10000000 bytes, and this one would take 10000416 or more")],
     )
 
 

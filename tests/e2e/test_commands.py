@@ -8,6 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -157,14 +158,45 @@ def test_import_stops_when_the_log_cannot_grow_and_goes_on_when_it_can(tmp_path:
     assert 0 < stored < count
 
 
-def test_import_of_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "lines.jsonl.gz"
-    file.write_bytes(gzip.compress(SERVICE.encode())[:-4])
-
-    done = catalog("import", str(file), "--data", str(tmp_path / "d"))
+@pytest.mark.parametrize("cores", [{0}, set(range(os.cpu_count() or 1))])
+def test_what_can_be_read_of_a_damaged_file_is_imported(tmp_path: Path, cores: set[int]) -> None:
+    file, lines = tmp_path / "lines.jsonl.gz", 3_000
+    service = json.loads(SERVICE)
+    text = "".join(json.dumps({**service, "name": f"s{n}"}) + "\n" for n in range(lines))
+    file.write_bytes(gzip.compress(text.encode())[:-4])
+    mine = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores & mine)
+    try:
+        done = catalog("import", str(file), "--data", str(tmp_path / "d"))
+    finally:
+        os.sched_setaffinity(0, mine)
 
     assert done.returncode == 2
-    assert "cannot be read to its end" in done.stderr
+    assert f"cannot be read beyond line {lines}" in done.stderr
+    assert done.stdout.startswith(f"{lines} lines: {lines} created")
+
+
+def test_line_that_is_too_long_is_refused_by_its_number(tmp_path: Path) -> None:
+    file = tmp_path / "lines.jsonl"
+    with file.open("w") as lines:
+        lines.write(SERVICE.strip() + " " * 30_000_000 + "\n")
+        lines.write(SERVICE)
+    done = catalog("import", str(file), "--data", str(tmp_path / "d"))
+
+    assert done.returncode == 1
+    assert "lines.jsonl:1: a line may have 10000000 bytes" in done.stderr
+    assert done.stdout.startswith("2 lines: 1 created")
+
+
+def test_lines_may_come_from_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as thread:
+        written = thread.submit(pipe.write_text, SERVICE)
+        done = catalog("import", str(pipe), "--data", str(tmp_path / "d"))
+        written.result(20)
+
+    assert (done.returncode, done.stdout[:18]) == (0, "1 lines: 1 created")
 
 
 def test_replay_inspects_catches_up_and_rebuilds(tmp_path: Path) -> None:
