@@ -7,6 +7,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from traceback import clear_frames
 from typing import TypeVar
 
 from anyio import CancelScope
@@ -154,6 +155,21 @@ class Stream:
         await self._streams.wait_for_room(self._caller)
 
 
+def _releasing(work: Callable[[], T]) -> T:
+    """Do some work; when it fails, let go of what its functions held.
+
+    An error that comes out of a thread ends in a cycle with the future that brings it, and keeps
+    the frames that it went through, documents of many megabytes in them, until the garbage
+    collector looks.
+    """
+    try:
+        return work()
+    except BaseException as error:
+        clear_frames(error.__traceback__)
+        del work
+        raise
+
+
 class WorkQueue:
     """Does work in a few threads, in which waiting callers take turns."""
 
@@ -198,7 +214,7 @@ class WorkQueue:
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Do work in a thread; who is cancelled meanwhile waits for its end all the same."""
-        doing = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        doing = asyncio.get_running_loop().run_in_executor(self._threads, _releasing, work)
         try:
             return await asyncio.shield(doing)
         except asyncio.CancelledError:

@@ -1,7 +1,9 @@
 """What one caller may ask for: requests a second, searches at a time, and its turn among others."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -178,3 +180,37 @@ def test_search_that_fails_frees_its_thread() -> None:
         assert searches.done == ["first", "ann"]
 
     run(test)
+
+
+def test_work_that_failed_holds_nothing() -> None:
+    """Without the garbage collector, which looks rarely: an error must not keep what it met."""
+
+    class Large:
+        pass
+
+    kept: list[weakref.ref[Large]] = []
+
+    def work() -> None:
+        large = Large()
+        kept.append(weakref.ref(large))
+        fail(large)
+
+    def fail(_: Large) -> None:
+        raise KeyError("more than allowed")
+
+    async def test() -> None:
+        queue = WorkQueue(1, Places(10, "searches"))
+
+        async def has_left() -> bool:
+            return False
+
+        for _ in range(3):
+            with pytest.raises(KeyError):
+                await queue.run("caller", work, has_left)
+
+    gc.disable()
+    try:
+        asyncio.run(test())
+        assert [reference() for reference in kept] == [None, None, None]
+    finally:
+        gc.enable()
