@@ -10,7 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 
 from api.bodies import JSON_TYPES, check_media_type, has_left, read_body
-from api.errors import TooLarge, status_of
+from api.errors import status_of
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
 from api.routes.signatures import REQUEST, Parameters, route
@@ -113,7 +113,7 @@ async def _read(request: Request[Any, Any, Any]) -> bytes:
 def _requests(body: bytes) -> list[dict[str, Any]]:
     requests = decode(body, list[dict[str, Any]], "the body")
     if len(requests) > MAX_REQUESTS:
-        raise TooLarge(f"a bulk request may have {MAX_REQUESTS} entities, got {len(requests)}")
+        raise InvalidInput(f"a bulk request may have {MAX_REQUESTS} entities, got {len(requests)}")
     return requests
 
 

@@ -6,11 +6,8 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
-from itertools import islice
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,7 +17,7 @@ from domain.event_store.opening import address_in, holds_log, open_event_log
 from tests.e2e.conftest import catalog
 from tests.waiting import until
 
-COUNT = 20_000
+COUNT = 60_000
 
 
 def lines() -> Iterator[bytes]:
@@ -56,36 +53,19 @@ def is_gone(group: int) -> bool:
 def test_import_that_is_ended_by_a_signal_goes_on_when_it_is_run_again(
     tmp_path: Path, number: signal.Signals
 ) -> None:
-    file, pipe, data = tmp_path / "lines.jsonl", tmp_path / "pipe", tmp_path / "d"
+    file, data = tmp_path / "lines.jsonl", tmp_path / "d"
     with file.open("wb") as opened:
         opened.writelines(lines())
-    os.mkfifo(pipe)
     process = subprocess.Popen(
-        [sys.executable, "-m", "api.commands", "import", str(pipe), "--data", str(data)],
+        [sys.executable, "-m", "api.commands", "import", str(file), "--data", str(data)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         process_group=0,
     )
-    ended = threading.Event()
-
-    def feed() -> None:
-        """Lines, but for the last, so that the import cannot end before the signal comes."""
-        with suppress(BrokenPipeError), pipe.open("wb", buffering=0) as opened:
-            for line in islice(lines(), COUNT - 1):
-                opened.write(line)
-            ended.wait()
-
-    with ThreadPoolExecutor(1) as thread:
-        fed = thread.submit(feed)
-        try:
-            until(lambda: head(data) > 0, every=0.001)
-            # Ctrl-C reaches the whole group, the other signals the one process that is meant.
-            (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
-            said, errors = process.communicate(timeout=60)
-        finally:
-            process.kill()
-            ended.set()
-        fed.result(60)
+    until(lambda: head(data) > 0, every=0.001)
+    # Ctrl-C reaches the whole group, the other signals the one process that is meant.
+    (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
+    said, errors = process.communicate(timeout=60)
     until(lambda: is_gone(process.pid))
     stored = head(data)
     again = catalog("import", str(file), "--data", str(data))
