@@ -54,7 +54,7 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def identity(self) -> str:
         """Names the list that the cursors of this request belong to."""
-        narrowed = sorted(self.filters.items()) if self.filters else []
+        narrowed = sorted(self.filters.items())
         return f"{self.kind.name} {self.include.value} {self.status} {narrowed}"
 
     def named_by(self, parameter: str) -> list[tuple[str, str]]:
