@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= catalog-data
 
+# Kept bytecode is a quarter of every start of a process, of which tests make hundreds.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test bench audit install
 
 install: $(VENV)/installed

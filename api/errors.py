@@ -1,12 +1,12 @@
 """The one place where an error becomes a response: `{"code", "errorType", "message"}`."""
 
+import logging
 from collections.abc import Iterable
 from enum import Enum
 from http import HTTPStatus
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
-import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
@@ -14,7 +14,7 @@ from api.refusals import Refusal
 from domain import errors
 from projections.visibility.withholding import FieldWithheld
 
-log = structlog.get_logger("catalog.http")
+log = logging.getLogger("catalog.http")
 
 
 class Unauthorized(Exception):
@@ -156,7 +156,7 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         message = f"{phrase}: {method} {path}" if status in (404, 405) else error.detail
         return respond(status, error_type, message or phrase, dict(error.headers or {}))
     route = request.scope.get("path_template")
-    log.error("request failed", request_id=request_id, route=route, exc_info=error)
+    log.error("request failed", extra={"request_id": request_id, "route": route}, exc_info=error)
     return respond(500, "INTERNAL_ERROR", "the catalog failed to answer; the log says why")
 
 

@@ -3,55 +3,53 @@
 No line holds a header, a query or a path as it came, because these may hold secrets.
 """
 
+import json
 import logging
 from datetime import UTC, datetime
 from typing import Literal
 
 import msgspec
-import structlog
 
 from api.log_writer import LogWriter
 from domain.errors import InvalidInput
 
 
 def configure(level_name: str, writer: LogWriter) -> None:
-    """Log to a writer whatever has at least a level; raises InvalidInput for an unknown level."""
+    """Log to a writer whatever has at least a level; raises InvalidInput for an unknown level.
+
+    Of libraries no line below a warning is written.
+    """
     level = logging.getLevelNamesMapping().get(level_name.upper())
     if level is None:
         raise InvalidInput("CATALOG_LOG_LEVEL must be a level such as INFO or WARNING")
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=lambda *names: _Logger(writer),
-    )
-    logging.basicConfig(handlers=[_Forwarding()], level=max(level, logging.WARNING), force=True)
+    logging.basicConfig(handlers=[_Lines(writer)], level=max(level, logging.WARNING), force=True)
+    logging.getLogger("catalog").setLevel(level)
 
 
-class _Logger:
-    """Takes finished lines from structlog, which calls a method named after their level."""
+class _Lines(logging.Handler):
+    """Writes each record as a JSON line, with what the caller gave as `extra`."""
 
     def __init__(self, writer: LogWriter) -> None:
+        super().__init__()
         self._writer = writer
-
-    def info(self, line: str) -> None:
-        """Have a line written."""
-        self._writer.write(line.encode() + b"\n")
-
-    debug = warning = error = critical = info
-
-
-class _Forwarding(logging.Handler):
-    """Writes what libraries log as JSON lines."""
+        self._formatter = logging.Formatter()
 
     def emit(self, record: logging.LogRecord) -> None:
-        structlog.get_logger(record.name).log(
-            record.levelno, record.getMessage().strip(), exc_info=record.exc_info or None
-        )
+        """Have a line written."""
+        line = {
+            **{name: value for name, value in vars(record).items() if name not in _OF_EVERY_RECORD},
+            "event": record.getMessage().strip(),
+            "level": record.levelname.lower(),
+            "timestamp": f"{datetime.fromtimestamp(record.created, UTC):%Y-%m-%dT%H:%M:%S.%fZ}",
+        }
+        if record.exc_info:
+            line["exception"] = self._formatter.formatException(record.exc_info)
+        # The library's own JSON, because it can write a path that is not UTF-8.
+        self._writer.write(json.dumps(line, default=str).encode() + b"\n")
+
+
+_OF_EVERY_RECORD = frozenset(vars(logging.makeLogRecord({})))
+"""The attributes of a record that are not from `extra`."""
 
 
 class AccessLine(msgspec.Struct, omit_defaults=True):

@@ -4,6 +4,7 @@
 already issued. A file that cannot be read is logged, and the rules before it stay in force.
 """
 
+import logging
 import os
 import re
 import tomllib
@@ -11,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
-import structlog
 
 from api.permissions import Access, Action
 from domain.errors import InvalidInput
@@ -24,7 +24,7 @@ MAX_BYTES = 1_048_576
 _REMEMBERED = 1_000
 _HEADER = re.compile(rb"^[ \t]*\[\[[ \t]*rule[ \t]*\]\]", re.MULTILINE)
 
-log = structlog.get_logger("catalog.policies")
+log = logging.getLogger("catalog.policies")
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -94,10 +94,10 @@ class Policies:
         try:
             self._rules = read_rules(path)
         except InvalidInput as error:
-            log.error("policies not changed", reason=error.message)
+            log.error("policies not changed", extra={"reason": error.message})
             return
         self._known.clear()
-        log.warning("policies changed", file=str(path), rules=len(self._rules))
+        log.warning("policies changed", extra={"file": str(path), "rules": len(self._rules)})
 
 
 def open_policies(setting: str | None) -> Policies:

@@ -7,10 +7,10 @@ for a moment to workers that have fewer.
 """
 
 import asyncio
+import logging
 import socket
 from collections.abc import Callable
 
-import structlog
 import uvicorn
 
 from api.heartbeat import Heart
@@ -28,7 +28,7 @@ tenths of the requests.
 _RETRY_SECONDS = 1.0
 """How long no connection is taken when the system has no room for another one."""
 
-log = structlog.get_logger("catalog.server")
+log = logging.getLogger("catalog.server")
 
 
 class Acceptor:
@@ -106,7 +106,7 @@ class Acceptor:
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
             return False
         except OSError as error:
-            log.error("no connection can be accepted", reason=str(error))
+            log.error("no connection can be accepted", extra={"reason": str(error)})
             self._pause(_RETRY_SECONDS)
             return False
         self._counts.own.connections += 1

@@ -1,5 +1,6 @@
 """Several HTTP processes on one listening socket, and one process that projects for all."""
 
+import logging
 import signal
 import socket
 import subprocess
@@ -7,8 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-
-import structlog
 
 from api.heartbeat import Pulse
 from api.settings import Settings
@@ -28,7 +27,7 @@ _START_SECONDS = 120.0
 _RESTART_SECONDS = 1.0
 _STOP_SECONDS = 15.0
 
-log = structlog.get_logger("catalog.supervisor")
+log = logging.getLogger("catalog.supervisor")
 
 
 def supervise(
@@ -101,9 +100,11 @@ class _Child:
             self._killed = True
             log.error(
                 "process hangs: killed, as it gave no sign of life",
-                role=self._role,
-                pid=self.process.pid,
-                seconds=round(self._silence, 1),
+                extra={
+                    "role": self._role,
+                    "pid": self.process.pid,
+                    "seconds": round(self._silence, 1),
+                },
             )
             self.process.kill()
 
@@ -111,7 +112,7 @@ class _Child:
         """Whether the process has ended, which is logged."""
         if self.process.poll() is None:
             return False
-        log.error("process ended", role=self._role, exit_code=self.process.returncode)
+        log.error("process ended", extra={"role": self._role, "exit_code": self.process.returncode})
         self._pulse.close()
         return True
 
@@ -120,5 +121,7 @@ class _Child:
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
-            log.error("process did not stop: killed", role=self._role, pid=self.process.pid)
+            log.error(
+                "process did not stop: killed", extra={"role": self._role, "pid": self.process.pid}
+            )
             self.process.kill()

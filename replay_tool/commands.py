@@ -2,12 +2,10 @@
 
 import logging
 import os
-import sys
 import time
 from pathlib import Path
 
 import click
-import structlog
 
 from projections.feeding.daemon import ProjectorLock
 from projections.stores import open_stores
@@ -25,10 +23,21 @@ from replay_tool.verify import verify
 def main() -> None:
     """Operate the read models of a catalog from its log."""
     os.umask(0o077)
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Lines("%(levelname)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+
+
+class _Lines(logging.Formatter):
+    """Ends a line with what the caller gave as `extra`, as `name=value`."""
+
+    _of_every_record = frozenset(vars(logging.makeLogRecord({}))) | {"message"}
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """The line of a record."""
+        given = vars(record).items()
+        extra = [f"{name}={value}" for name, value in given if name not in self._of_every_record]
+        return " ".join([super().formatMessage(record), *extra])
 
 
 @main.command("catch-up")

@@ -165,6 +165,9 @@ def _is_of_query(hint: Any) -> bool:
 
 def _types(hint: Any) -> set[Any]:
     """The types inside an annotation."""
+    if get_origin(hint) is Annotated:
+        # A set of its metadata would hash them, which costs Litestar's parameters a copy each.
+        return _types(hint.__origin__)
     inner = get_args(hint)
     if not inner or get_origin(hint) is list:
         return {get_origin(hint) or hint}

@@ -1,9 +1,9 @@
 """An issuer's keys, kept current while requests are answered."""
 
+import logging
 import time
 from collections.abc import Callable
 
-import structlog
 from anyio import Lock, to_thread
 
 from api.tokens.fetching import Unreachable
@@ -29,7 +29,7 @@ Load = Callable[[], tuple[KeySet, list[str]]]
 The function blocks, and raises InvalidInput for what is no key set.
 """
 
-log = structlog.get_logger("catalog.keys")
+log = logging.getLogger("catalog.keys")
 
 
 class CachedKeys:
@@ -92,13 +92,15 @@ class CachedKeys:
                 usable = max(0, round(self._stale_from - self._clock()))
                 log.error(
                     "keys not renewed",
-                    source=self.source,
-                    reason=error.message,
-                    usable_seconds=usable,
+                    extra={
+                        "source": self.source,
+                        "reason": error.message,
+                        "usable_seconds": usable,
+                    },
                 )
             else:
                 for problem in problems:
-                    log.error("key left out", source=self.source, reason=problem)
+                    log.error("key left out", extra={"source": self.source, "reason": problem})
                 self._publish(keys)
             finally:
                 self._attempts += 1
@@ -107,7 +109,10 @@ class CachedKeys:
         now = self._clock()
         if keys.content != self._keys.content:
             if self._keys is not _NO_KEYS:
-                log.info("keys changed", source=self.source, keys=[key.id for key in keys.keys])
+                log.info(
+                    "keys changed",
+                    extra={"source": self.source, "keys": [key.id for key in keys.keys]},
+                )
             self._keys = keys
         self._renewed = now
         self._due = now + REFRESH_SECONDS
@@ -125,4 +130,4 @@ def start_all(caches: list[CachedKeys]) -> None:
     if len(failures) == len(caches):
         raise InvalidInput("no issuer has keys: " + "; ".join(error.message for error in failures))
     for failure in failures:
-        log.error("issuer without keys", reason=failure.message)
+        log.error("issuer without keys", extra={"reason": failure.message})

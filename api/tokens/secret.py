@@ -1,12 +1,11 @@
 """The catalog's own secret, for tokens that it signs itself."""
 
+import logging
 import os
 import secrets
 from pathlib import Path
 
-import structlog
-
-log = structlog.get_logger("catalog.secret")
+log = logging.getLogger("catalog.secret")
 
 _FILE = "secret"
 
@@ -43,7 +42,10 @@ def warn_of_readers(directory: Path) -> None:
     path = directory / _FILE
     mode = path.stat().st_mode & 0o777
     if mode & 0o077:
-        log.warning("others can read the secret: chmod 600", file=str(path), mode=f"{mode:04o}")
+        log.warning(
+            "others can read the secret: chmod 600",
+            extra={"file": str(path), "mode": f"{mode:04o}"},
+        )
 
 
 def _sync(directory: Path) -> None:

@@ -1,6 +1,7 @@
 """Runs the projectors, each in a thread of its own, in at most one process per data directory."""
 
 import fcntl
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import IO, Protocol
 
 import msgspec
-import structlog
 
 from domain.errors import StoreUnavailable
 
@@ -18,7 +18,7 @@ POLL_SECONDS = 0.01
 _FIRST_BACKOFF, _LAST_BACKOFF = 0.05, 5.0
 _LOCK_ATTEMPTS, _LOCK_PAUSE = 10, 0.02
 
-log = structlog.get_logger("catalog.projections")
+log = logging.getLogger("catalog.projections")
 
 
 class State(StrEnum):
@@ -145,7 +145,7 @@ class Daemon:
                 continue
             except Exception as error:
                 self._set_state(projector, State.STOPPED, f"{type(error).__name__}: {error}")
-                log.exception("projector stopped", projection=projector.name)
+                log.exception("projector stopped", extra={"projection": projector.name})
                 return
             if self._states[projector.name].state is not State.RUNNING:
                 self._set_state(projector, State.RUNNING, None)
@@ -162,7 +162,10 @@ class Daemon:
         self._states[projector.name] = ProjectorState(state, error)
         self._publish()
         if error is not None:
-            log.error("projector", projection=projector.name, state=state.value, error=error)
+            log.error(
+                "projector",
+                extra={"projection": projector.name, "state": state.value, "error": error},
+            )
 
     def _publish(self) -> None:
         """Shares the states with the processes that only read."""
@@ -174,7 +177,7 @@ class Daemon:
                 fresh.replace(path)
             except OSError as error:
                 # A full disk must not end the projector that is about to tell of it.
-                log.error("the projectors' states cannot be shared", error=str(error))
+                log.error("the projectors' states cannot be shared", extra={"error": str(error)})
                 path.unlink(missing_ok=True)
 
 

@@ -5,8 +5,6 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import Generic
 
-import structlog
-
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from projections.feeding.log_fingerprint import disagreement
@@ -15,8 +13,6 @@ from projections.generations.definition import Definition, M
 from projections.generations.shelf import Generation, Shelf
 
 _ATTEMPTS = 5
-
-log_line = structlog.get_logger("catalog.projections")
 
 
 class _Opened(Generic[M]):

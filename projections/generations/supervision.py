@@ -5,12 +5,11 @@ may serve builds one; one that finds a proposal feeds the proposed generation be
 until it stands where the live one stands, and switches.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Hashable
 from typing import Generic
-
-import structlog
 
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
@@ -26,7 +25,7 @@ CHECK_AT_START_BYTES = 128 * 1024 * 1024
 _TURN_SECONDS = 0.2
 """How long the live generation may wait while a proposed one is fed."""
 
-log_line = structlog.get_logger("catalog.projections")
+log_line = logging.getLogger("catalog.projections")
 
 
 class GenerationSupervisor(Generic[M]):
@@ -118,7 +117,9 @@ class GenerationSupervisor(Generic[M]):
             self.definition.shut(fed.model)
         except StoreUnavailable as error:
             # It is only checked at the next start then.
-            log_line.warning("not closed cleanly", projection=self.name, error=str(error))
+            log_line.warning(
+                "not closed cleanly", extra={"projection": self.name, "error": str(error)}
+            )
 
     def _open(self, generation: Generation) -> FedGeneration[M]:
         """A generation for writing; raises Damaged when it must not be served."""
@@ -160,7 +161,8 @@ class GenerationSupervisor(Generic[M]):
     def _refuse(self, damaged: Damaged) -> None:
         """Has no process serve the live generation any more; the next step builds another."""
         log_line.warning(
-            "the read model is built anew", projection=self.name, reason=damaged.message
+            "the read model is built anew",
+            extra={"projection": self.name, "reason": damaged.message},
         )
         pointer = self.shelf.pointer()
         self.shelf.point(Pointer(previous=pointer.previous, refused=damaged.message))
@@ -176,9 +178,11 @@ class GenerationSupervisor(Generic[M]):
         if head:
             log_line.info(
                 "the read model is built",
-                projection=self.name,
-                generation=generation.number,
-                seconds=round(time.monotonic() - began, 1),
+                extra={
+                    "projection": self.name,
+                    "generation": generation.number,
+                    "seconds": round(time.monotonic() - began, 1),
+                },
             )
 
     def _take_up(self) -> None:
@@ -231,7 +235,9 @@ class GenerationSupervisor(Generic[M]):
         if self._next is not None:
             self._abandon(self._next)
             self._next = None
-        log_line.warning("proposal refused", projection=self.name, reason=damaged.message)
+        log_line.warning(
+            "proposal refused", extra={"projection": self.name, "reason": damaged.message}
+        )
         self.shelf.propose(Proposal(generation, ready=True, refused=damaged.message))
         self._seen = self.shelf.proposal_revision()
 
@@ -245,7 +251,9 @@ class GenerationSupervisor(Generic[M]):
         left, self._live, self._next = self._live, fed, None
         if left is not None:
             self._shut(left)
-            log_line.info("switched", projection=self.name, generation=fed.generation.number)
+            log_line.info(
+                "switched", extra={"projection": self.name, "generation": fed.generation.number}
+            )
         self._finish()
 
     def _finish(self) -> None:

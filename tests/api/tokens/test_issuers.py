@@ -5,7 +5,6 @@ from typing import Any
 
 import jwt
 import pytest
-from structlog.testing import capture_logs
 
 from api.settings import Settings, read_settings
 from api.tokens.issuers import Issuer, read_issuers
@@ -33,18 +32,20 @@ def test_catalog_makes_a_secret_of_its_own_if_none_is_named(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("mode", "warnings"), [(0o600, 0), (0o400, 0), (0o640, 1), (0o604, 1)])
-def test_secret_that_others_can_read_is_warned_of(tmp_path: Path, mode: int, warnings: int) -> None:
+def test_secret_that_others_can_read_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: int, warnings: int
+) -> None:
     (tmp_path / "secret").write_text(SECRET)
     (tmp_path / "secret").chmod(mode)
-    with capture_logs() as logs:
-        warn_of_readers(tmp_path)
+    warn_of_readers(tmp_path)
+
     said = {
-        "event": "others can read the secret: chmod 600",
-        "log_level": "warning",
+        "msg": "others can read the secret: chmod 600",
+        "levelname": "WARNING",
         "file": str(tmp_path / "secret"),
         "mode": f"{mode:04o}",
     }
-    assert logs == [said] * warnings
+    assert [said.items() <= vars(record).items() for record in caplog.records] == [True] * warnings
 
 
 def test_damaged_secret_of_its_own_is_refused(tmp_path: Path) -> None:

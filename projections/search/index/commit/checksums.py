@@ -6,12 +6,11 @@ those that open the index later because a file beside the damaged one tells them
 """
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-
-import structlog
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Damaged
@@ -26,7 +25,7 @@ RETRY = 1.0
 _WAIT = 0.05
 """Seconds between looks at whether a wait for the thread is still wanted."""
 
-log_line = structlog.get_logger("catalog.search")
+log_line = logging.getLogger("catalog.search")
 
 
 class _Closed(Exception):
@@ -133,7 +132,9 @@ class Checksums:
                 return
             except StoreUnavailable as error:
                 self._damaged[name] = error.message
-                log_line.error("the search index is damaged", file=name, error=error.message)
+                log_line.error(
+                    "the search index is damaged", extra={"file": name, "error": error.message}
+                )
                 self._warn(name)
 
     def _prove_one(self, name: str, crc: int, pace: "_Pace") -> None:

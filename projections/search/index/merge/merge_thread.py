@@ -1,12 +1,11 @@
 """Runs merges in a thread of their own, one after another, as long as there are any."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable
 
-import structlog
-
-log = structlog.get_logger("catalog.search")
+log = logging.getLogger("catalog.search")
 
 RETRY = 10.0
 """Seconds after a failed merge before the next one is tried."""
