@@ -23,6 +23,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from api.termination import Interruption
 from domain.bulk_import import BulkImport, ImportStopped
 from domain.errors import InvalidInput, StoreUnavailable
 from domain.import_decisions import Batch
@@ -56,6 +57,7 @@ class ImportRun:
     def __enter__(self) -> "ImportRun":
         with ExitStack() as stack:
             _collect_rarely()
+            self._interruption = stack.enter_context(Interruption())
             # Before the log is opened and the bar is drawn: see `line_readers`.
             self._readers = stack.enter_context(line_readers())
             self._log = stack.enter_context(closing(open_log(self._directory)))
@@ -86,8 +88,8 @@ class ImportRun:
         """
         task = self._progress.add_task(file.name, total=file.stat().st_size)
         upto = 0
-        with file.open("rb") as raw, _lines(file, raw) as lines:
-            reading = _Reading(raw, lines)
+        with self._opened_file(file) as raw, _lines(file, raw) as lines:
+            reading = _Reading(raw, lines, self._interruption)
             try:
                 read = self._readers.read(reading.chunks())
                 for chunk, batch in self._import.load_all(transactions(read)):
@@ -104,6 +106,11 @@ class ImportRun:
                     f"{file} cannot be read beyond line {reading.number}: {reading.error};"
                     " the good lines up to there are stored"
                 )
+
+    def _opened_file(self, file: Path) -> BinaryIO:
+        # A named pipe is opened once somebody writes to it.
+        with self._interruption.interruptible():
+            return file.open("rb")
 
     def _add(self, file: Path, batch: Batch) -> None:
         counts = self._counts
@@ -137,10 +144,11 @@ def _lines(file: Path, raw: BinaryIO) -> BinaryIO:
 class _Reading:
     """The reading of one file, which ends where the file breaks off."""
 
-    def __init__(self, raw: BinaryIO, lines: BinaryIO) -> None:
+    def __init__(self, raw: BinaryIO, lines: BinaryIO, interruption: Interruption) -> None:
         """`raw` is the file, not decompressed."""
         self._raw = raw
         self._lines = lines
+        self._interruption = interruption
         self.number = 0
         """How many lines were read."""
         self.error: Exception | None = None
@@ -148,9 +156,14 @@ class _Reading:
 
     def chunks(self) -> Iterator[Chunk]:
         """The lines in chunks as processes read them."""
-        for numbered in batches(self._readable(), CHUNK_LINES, CHUNK_BYTES):
+        numbered = batches(self._readable(), CHUNK_LINES, CHUNK_BYTES)
+        while True:
+            with self._interruption.interruptible():
+                lines = next(numbered, None)
+            if lines is None:
+                return
             # A pipe has no place in it.
-            yield Chunk(numbered, self._raw.tell() if self._raw.seekable() else 0)
+            yield Chunk(lines, self._raw.tell() if self._raw.seekable() else 0)
 
     def _readable(self) -> Iterator[bytes]:
         try:

@@ -2,7 +2,9 @@
 
 import os
 import signal
-from types import FrameType
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
 
 LATEST_SECONDS = 8.0
 """How long a process may take to close what is open; the supervisor waits for longer."""
@@ -36,3 +38,43 @@ class Termination:
 
     def _leave(self, number: int, frame: FrameType | None) -> None:
         os._exit(os.EX_OK)
+
+
+class Interruption:
+    """Has Ctrl-C end work where nothing is half done; in effect for as long as its `with` block.
+
+    By default Python raises KeyboardInterrupt between any two instructions: inside of locks, whose
+    owners then wait for ever, and in destructors, where it is printed and forgotten. Here it is
+    raised while the work waits in `interruptible`. A second Ctrl-C ends the work anywhere.
+    """
+
+    def __init__(self) -> None:
+        self._requested = self._interruptible = False
+
+    def __enter__(self) -> "Interruption":
+        self._before = signal.signal(signal.SIGINT, self._request)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Raises KeyboardInterrupt when Ctrl-C came before this block, or comes within it."""
+        self._interruptible = True
+        try:
+            if self._requested:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._interruptible = False
+
+    def _request(self, number: int, frame: FrameType | None) -> None:
+        if self._interruptible or self._requested:
+            raise KeyboardInterrupt
+        self._requested = True

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,11 @@ def head(directory: Path) -> int:
             return log.head()
     except StoreUnavailable:
         return 0
+
+
+def has_children(process: int) -> bool:
+    """Whether a process has started others, as an import does before it opens its first file."""
+    return bool(Path(f"/proc/{process}/task/{process}/children").read_text())
 
 
 def is_gone(group: int) -> bool:
@@ -82,3 +88,26 @@ def test_import_that_is_ended_by_a_signal_goes_on_when_it_is_run_again(
     left = f"{COUNT} lines: {COUNT - stored} created, 0 changed, {stored} unchanged, 0 bad"
     assert again.stdout.startswith(left)
     assert head(data) == COUNT
+
+
+@pytest.mark.parametrize("sent", [None, 0, 20_000])
+def test_interrupt_ends_an_import_that_waits_for_a_pipe(tmp_path: Path, sent: int | None) -> None:
+    """Nobody has opened the pipe, or somebody wrote lines to it and does not go on."""
+    pipe, data = tmp_path / "lines.jsonl", tmp_path / "d"
+    os.mkfifo(pipe)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "api.commands", "import", str(pipe), "--data", str(data)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        process_group=0,
+    )
+    with pipe.open("wb") if sent is not None else nullcontext() as writing:
+        if writing is not None:
+            writing.writelines(islice(lines(), sent))
+            writing.flush()
+        until(lambda: head(data) > 0 if sent else has_children(process.pid))
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+
+    assert (process.returncode, errors.strip()) == (1, b"Aborted!")
+    until(lambda: is_gone(process.pid))
