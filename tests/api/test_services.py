@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from api.errors import TooManyRequests
+from api.server import make_daemon
 from api.services import MAX_WRITE_BYTES, MAX_WRITES, Services, make_services
 from api.settings import Settings
 from domain.catalog import EntityProposal, Proposal
@@ -21,12 +23,13 @@ from domain.event_store.port import EventStore
 from domain.event_store.writes import Append, Refusal
 from domain.registry import KINDS
 from domain.write_context import WriteContext
+from projections.feeding.daemon import ProjectorLock
 from projections.stores import open_stores
 from tests.api.conftest import SECRET
 
 PATIENCE = 10
-PROPOSED = Proposal(append=prepared([]), position=7)
-"""A proposal of which nothing needs to be stored."""
+PROPOSED = Proposal(append=prepared([]), position=0)
+"""A proposal of which nothing needs to be stored, or waited for."""
 
 
 async def stays() -> bool:
@@ -124,11 +127,11 @@ def test_writes_that_wait_are_bounded_in_number_and_bytes(
             with pytest.raises(TooManyRequests) as raised:
                 await services.write("greedy", size, proposing(int), stays)
             assert str(raised.value) == f"{said} of yours are under way: wait for some"
-            assert await services.write("ann", size, proposing(int), stays) == (7, 0)
+            assert await services.write("ann", size, proposing(int), stays) == (0, 0)
         finally:
             held.set()
         await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE)
-        assert await services.write("greedy", size, proposing(int), stays) == (7, 0)
+        assert await services.write("greedy", size, proposing(int), stays) == (0, 0)
 
     run(test, tmp_path)
 
@@ -213,11 +216,13 @@ def test_write_that_loses_again_and_again_is_tried_alone(
 
 
 def run(test: Callable[[Services], Coroutine[object, object, None]], directory: Path) -> None:
-    """Run a test on services over new stores, of which it needs no more than their threads."""
-    stores = open_stores(directory)
-    try:
-        services = make_services(Settings(data=str(directory), jwt_secret=SECRET), stores)
-        asyncio.run(test(services))
-        services.close()
-    finally:
-        stores.close()
+    """Run a test on services over new stores, whose projectors run."""
+    settings = Settings(data=str(directory), jwt_secret=SECRET)
+    with ProjectorLock(directory), closing(open_stores(directory)) as stores:
+        daemon = make_daemon(stores, settings)
+        daemon.start()
+        try:
+            with closing(make_services(settings, stores, daemon)) as services:
+                asyncio.run(test(services))
+        finally:
+            daemon.stop()
