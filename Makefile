@@ -37,7 +37,7 @@ test: install $(PROVIDER)/node_modules
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 3 --dist loadgroup
 
 bench: install
 	$(BIN)/python -m benchmarks

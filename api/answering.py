@@ -4,11 +4,12 @@ The usual way of an answer is a task for the application, which sends a head and
 """
 
 import asyncio
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from api.connections import BoundedProtocol
+from api.responses import header_lines
 
 _BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding", b"expect"})
 
@@ -22,23 +23,88 @@ class _Answered:
     """Set when the connection is lost, for a task that reads from it; here there is none."""
 
 
+class _Head(NamedTuple):
+    """What the head of a plain read says, as the scope of a request has it."""
+
+    path: str
+    raw_path: bytes
+    query_string: bytes
+    headers: list[tuple[bytes, bytes]]
+
+
+MOST_HEADS, MOST_HEAD_BYTES = 512, 2_048
+"""How many heads of plain reads a process remembers, and how long each may be."""
+_ADMISSION = ("user", "auth", "path_template", "made")
+"""What a scope has of a request that was admitted and not answered; see api.direct_reads."""
+
+
 class AnsweringProtocol(BoundedProtocol):
     """A connection within bounds that leaves to a task what is no plain read."""
+
+    _heads: ClassVar[dict[bytes, _Head]] = {}
+    """Requests that were answered at once, whole and byte by byte, with what their heads say.
+
+    Clients send the same bytes again and again, and parsing them takes longer than the answer.
+    """
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a new connection."""
         self._may_answer = False
+        self._tried: Any = None
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has come; the first request in it may be answered at once."""
+        """Take what has come; the first request in it may be answered at once."""
+        between = self._is_between_requests()
+        if between and (head := self._heads.get(data)) is not None and self._answer_again(head):
+            return
         self._may_answer = True
         super().data_received(data)
+        if between and self._is_between_requests() and isinstance(self.cycle, _Answered):
+            self._remember(data)
 
     def begin_request(self) -> None:
         """Answer a plain read, or have a task answer any other request."""
+        if self._tried is not None:
+            # The same request was admitted already, and is not to be counted twice.
+            tried, self._tried = self._tried, None
+            self._may_answer = False
+            scope: Any = self.scope
+            scope.update({key: tried[key] for key in _ADMISSION if key in tried})
         if not self._answer():
             super().begin_request()
+
+    def _is_between_requests(self) -> bool:
+        """Whether all that has come was parsed and answered, and the client reads answers."""
+        cycle = self.cycle
+        return (
+            not (self._receiving or (self._heading and self._head_bytes))
+            and (cycle is None or cycle.response_complete)
+            and not (self._refused or self.flow.write_paused or self.transport.is_closing())
+        )
+
+    def _remember(self, data: bytes) -> None:
+        """Keep what the bytes of a request say that was just answered at once."""
+        if len(data) <= MOST_HEAD_BYTES:
+            if len(self._heads) >= MOST_HEADS:
+                self._heads.clear()
+            scope = self.scope
+            self._heads[data] = _Head(
+                scope["path"], scope["raw_path"], scope["query_string"], self.headers
+            )
+
+    def _answer_again(self, head: _Head) -> bool:
+        """Answer a request whose bytes are known; returns False for one that is to be parsed."""
+        self.on_message_begin()
+        scope: Any = self.scope
+        scope["method"], scope["headers"] = "GET", head.headers
+        scope["path"], scope["raw_path"] = head.path, head.raw_path
+        scope["query_string"] = head.query_string
+        self._heading = False
+        if not self._respond(scope):
+            self._tried = scope
+            return False
+        return True
 
     def _answer(self) -> bool:
         """Answer a plain read at once, without a task; returns whether the request was one.
@@ -66,20 +132,26 @@ class AnsweringProtocol(BoundedProtocol):
         scope: Any = self.scope
         scope["method"], scope["path"] = "GET", path.decode("ascii")
         scope["raw_path"], scope["query_string"] = path, query
+        return self._respond(scope)
+
+    def _respond(self, scope: Any) -> bool:
+        """Write the answer to a plain read; returns False where a route must answer."""
         answered = self.edge.answer(scope)
         if answered is None:
             return False
         answer, request_id = answered
-        headers = [*self.server_state.default_headers, *answer.raw_headers]
         self.transport.write(
-            b"%b%bx-request-id: %b\r\n\r\n%b"
+            b"%b%b%bx-request-id: %b\r\n\r\n%b"
             % (
                 STATUS_LINE[answer.status_code],
-                b"".join([b"%b: %b\r\n" % header for header in headers]),
+                header_lines(self.server_state.default_headers),
+                answer.header_lines(),
                 request_id.encode(),
                 answer.body,
             )
         )
         self.cycle = _Answered()  # type: ignore[assignment]
+        self._unset_timer()
+        self.waiting.pop(self, None)
         self.on_response_complete()
         return True

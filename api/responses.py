@@ -36,6 +36,11 @@ LOOP_BYTES = 256 * 1024
 """The largest part of an answer that one step of the event loop encodes, cuts or sends."""
 
 
+def header_lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Headers as HTTP/1.1 sends them, each with its line end."""
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
 class Finished(ASGIResponse):
     """Sends a body as it is, a large one in pieces.
 
@@ -62,11 +67,19 @@ class Finished(ASGIResponse):
         ]
         for name, value in (headers or {}).items():
             self.raw_headers.append((name.lower().encode(), value.encode()))
+        self._header_lines: bytes | None = None
+
+    def header_lines(self) -> bytes:
+        """The headers as HTTP/1.1 sends them, made once for all that the answer is given to."""
+        if self._header_lines is None:
+            self._header_lines = header_lines(self.raw_headers)
+        return self._header_lines
 
     def under(self, request_id: str) -> "Finished":
         """The same answer with a request id among its headers."""
         answer = copy(self)
         answer.raw_headers = [*self.raw_headers, (b"x-request-id", request_id.encode())]
+        answer._header_lines = None
         return answer
 
     def unless(self, headers: Iterable[tuple[bytes, bytes]]) -> "Finished":
@@ -82,6 +95,7 @@ class Finished(ASGIResponse):
         answer = copy(self)
         answer.body, answer.status_code, answer.conditional = b"", 304, False
         answer.raw_headers = [each for each in self.raw_headers if each[0] not in _OF_CONTENT]
+        answer._header_lines = None
         return answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

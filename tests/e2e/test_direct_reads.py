@@ -3,11 +3,16 @@
 import json
 import re
 import socket
+import time
 from collections.abc import Iterator
+from itertools import accumulate, pairwise
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from api.settings import read_settings
+from api.tokens.minting import find_minter, mint
 from tests.e2e.raw_server import Serving, answer, serving
 
 _LENGTH = re.compile(rb"content-length: (\d+)\r\n")
@@ -69,6 +74,49 @@ def test_kept_connection_is_answered_again_and_again(server: Serving) -> None:
             texts.add(answers(connection, 1)[0])
 
     assert len(texts) == 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_requests_are_answered_in_order_however_they_are_cut(server: Serving, seed: int) -> None:
+    random = Random(seed)
+    paths = ["/v1/glossaries?limit=3", "/v1/glossaries/name/g01", "/v1/nothing", "/v1/users"]
+    requests = [server.head("GET", path) for path in paths]
+    requests.append(server.head("PUT", "/v1/glossaries", Content_Length=2) + b"{}")
+    apart = [[server.ask(request)[::2] for _ in range(2)][1] for request in requests]
+    wanted = random.choices(range(len(requests)), k=40)
+    sent = b"".join(requests[number] for number in wanted)
+    # Often at the end of a request, so that many come alone and are known by their bytes.
+    ends = list(accumulate(len(requests[number]) for number in wanted))
+    cuts = sorted({*random.sample(ends, 30), *random.sample(range(len(sent)), 10), len(sent)})
+    with server.connect() as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for start, end in pairwise([0, *cuts]):
+            connection.sendall(sent[start:end])
+            time.sleep(random.choice([0, 0.003]))
+        together = answers(connection, len(wanted))
+
+    got = [(int(status[9:12]), json.loads(text)) for status, text in together]
+    for _, text in (*got, *apart):
+        text.pop("requestId", None)
+    assert got == [apart[number] for number in wanted], f"{seed=}"
+
+
+def test_repeated_request_that_needs_its_route_is_counted_once(tmp_path: Path) -> None:
+    limits = {"CATALOG_RATE_LIMIT": "0.001", "CATALOG_RATE_BURST": "10"}
+    with serving(tmp_path, **limits) as started:
+        # The usual caller has asked already whether the server is ready.
+        started.token = mint(
+            find_minter(read_settings({}, data=str(tmp_path))), "bo", ["admin"], 60
+        )
+        head = started.head("POST", "/v1/glossaries", Content_Length=len(body("g")))
+        made = started.ask(head + body("g"))[2]
+        again = started.head("GET", "/v1/glossaries/name/g")
+        known = [started.ask(again)[0] for _ in range(2)]
+        gone = started.ask(started.head("DELETE", f"/v1/glossaries/{made['id']}"))[0]
+        missing = [started.ask(again)[0] for _ in range(7)]
+
+    assert (known, gone) == ([200] * 2, 200)
+    assert missing == [404] * 6 + [429]
 
 
 def test_request_may_come_byte_by_byte(server: Serving) -> None:
