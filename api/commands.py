@@ -77,7 +77,7 @@ def serve(host: str | None, port: int | None, workers: int | None, data: str | N
 
     settings = read_settings(host=host, port=port, workers=workers, data=data)
     counts = SharedCounts.made(settings.workers)
-    with open_log_writer(counts.own.count_dropped_line) as writer:
+    with open_log_writer(counts.own.count_dropped_line, shared=settings.workers > 1) as writer:
         logs.configure(settings.log_level, writer)
         # What is refused is refused before the verifier makes a directory and a secret in it.
         open_policies(settings.policies)

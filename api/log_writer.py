@@ -2,6 +2,7 @@
 
 import os
 import select
+import stat
 import sys
 import threading
 import time
@@ -13,6 +14,8 @@ import msgspec
 
 MOST_BYTES = 2 * 1024 * 1024
 """How many bytes of lines may wait while others are written: 1 to 2 s of a busy server."""
+_LARGE_BLOCK = 256 * 1024
+"""Bytes that are written at once where no other process writes between them."""
 _GATHER_SECONDS = 0.05
 """How often the writer looks for lines: waking it for each one would cost more than writing it."""
 _RETRY_SECONDS = 1.0
@@ -28,12 +31,17 @@ class LogWriter:
     A line of the log then says how many were dropped, at the place where they are missing.
     """
 
-    def __init__(self, descriptor: int, count_dropped: Callable[[], None]) -> None:
-        """`descriptor` belongs to an open file, which may block.
+    def __init__(
+        self, descriptor: int, count_dropped: Callable[[], None], *, shared: bool = True
+    ) -> None:
+        """`descriptor` belongs to an open file, which may block; `shared`, if others write to it.
 
         Calls `count_dropped` for each line that is dropped.
         """
         self._descriptor = descriptor
+        # Each write hands the interpreter over twice, which the requests meanwhile wait for.
+        whole = not shared or stat.S_ISREG(os.fstat(descriptor).st_mode)
+        self._block = _LARGE_BLOCK if whole else select.PIPE_BUF
         self._count_dropped = count_dropped
         # The same thread may take this lock again: garbage collection, which may log, can come in
         # the middle of `write`.
@@ -70,7 +78,7 @@ class LogWriter:
             lines = self._take()
             if closing and not lines:
                 return
-            for block in _blocks(lines):
+            for block in _blocks(lines, self._block):
                 if not self._write(block):
                     return
 
@@ -101,15 +109,16 @@ class LogWriter:
         return True
 
 
-def _blocks(lines: bytearray) -> Iterator[memoryview]:
-    """Blocks of whole lines that a pipe takes in one piece, or of one longer line.
+def _blocks(lines: bytearray, size: int) -> Iterator[memoryview]:
+    """Blocks of whole lines, of `size` bytes at most, or of one longer line.
 
-    This way lines of several processes do not mix.
+    A pipe takes PIPE_BUF bytes in one piece, a file any number: lines of several processes do not
+    mix then.
     """
     view = memoryview(lines)
     start = 0
     while start < len(lines):
-        end = lines.rfind(b"\n", start, start + select.PIPE_BUF) + 1
+        end = lines.rfind(b"\n", start, start + size) + 1
         end = end or lines.find(b"\n", start) + 1
         yield view[start:end]
         start = end
@@ -126,14 +135,17 @@ def _report(dropped: int) -> bytes:
 
 
 @contextmanager
-def open_log_writer(count_dropped: Callable[[], None]) -> Iterator[LogWriter]:
+def open_log_writer(
+    count_dropped: Callable[[], None], *, shared: bool = True
+) -> Iterator[LogWriter]:
     """A writer to standard error, or to nowhere when that is closed, until the block ends.
 
-    Calls `count_dropped` for each line that is dropped.
+    `shared` is whether other processes of this program write there too. Calls `count_dropped` for
+    each line that is dropped.
     """
     closed = sys.stderr is None
     descriptor = os.open(os.devnull, os.O_WRONLY) if closed else sys.stderr.fileno()
-    writer = LogWriter(descriptor, count_dropped)
+    writer = LogWriter(descriptor, count_dropped, shared=shared)
     writer.start()
     try:
         yield writer

@@ -30,7 +30,7 @@ def main(directory: Path) -> None:
     host, port = listener.getsockname()
     print(f"listening on http://{host}:{port}", flush=True)
     counts = SharedCounts.made(1)
-    with open_log_writer(counts.own.count_dropped_line) as writer:
+    with open_log_writer(counts.own.count_dropped_line, shared=False) as writer:
         verifier, termination = open_verifier(settings), Termination()
         termination.install()
         server.serve_alone(settings, listener, verifier, writer, counts, termination, lambda: None)

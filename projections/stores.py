@@ -19,6 +19,7 @@ from projections.entities.sqlite.tables import INDEXES, TABLES
 from projections.entities.stored_entity import stored_code
 from projections.entities.verification_source import stored_entities
 from projections.feeding.port import Damaged, Progress
+from projections.generations.change_counter import ChangeCounter
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition, KindReport
 from projections.generations.folder_shelf import FolderShelf, storage_errors
@@ -43,6 +44,7 @@ def entities_definition() -> Definition[SqliteReadModel]:
         check=file_check.check,
         shut=_shut_entities,
         trusted=_is_trusted,
+        shows_commits_at_once=True,
         projection=EntityProjection,
         source=stored_entities,
         kinds=_entity_kinds,
@@ -61,6 +63,7 @@ def search_definition() -> Definition[SearchEngine]:
         check=lambda engine, go_on: engine.check(go_on),
         shut=lambda engine: engine.close(),
         trusted=lambda address: False,
+        shows_commits_at_once=False,
         projection=SearchProjection,
         source=sorted_entries,
         kinds=_search_kinds,
@@ -198,12 +201,15 @@ def open_stores(directory: Path, *, writable: bool = True) -> Stores:
         supervisors: list[GenerationSupervisor[Any]] = []
         for definition in (entities_definition(), search_definition()):
             shelf = open_shelf(directory, definition)
+            changes = ChangeCounter() if writable else None
             if writable:
-                supervisor: GenerationSupervisor[Any] = GenerationSupervisor(definition, shelf, log)
+                supervisor: GenerationSupervisor[Any] = GenerationSupervisor(
+                    definition, shelf, log, changes
+                )
                 supervisors.append(supervisor)
                 opened.append(supervisor.close)
                 supervisor.open()
-            current.append(CurrentGeneration(definition, shelf, log))
+            current.append(CurrentGeneration(definition, shelf, log, changes))
     except BaseException:
         for close in reversed(opened):
             close()

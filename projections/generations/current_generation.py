@@ -9,6 +9,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged
+from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, M
 from projections.generations.shelf import Generation, Shelf
 
@@ -29,7 +30,17 @@ class _Opened(Generic[M]):
 class CurrentGeneration(Generic[M]):
     """Lends the live generation to any thread, and opens the next one after a switch."""
 
-    def __init__(self, definition: Definition[M], shelf: Shelf, log: EventStore) -> None:
+    def __init__(
+        self,
+        definition: Definition[M],
+        shelf: Shelf,
+        log: EventStore,
+        changes: ChangeCounter | None = None,
+    ) -> None:
+        """`changes` counts those of the process that makes all of them, if it is this one."""
+        self._changes = changes
+        self._looked: int | None = None
+        """How many changes there were when the pointer was looked at last."""
         self.definition = definition
         self.shelf = shelf
         self._log = log
@@ -64,6 +75,10 @@ class CurrentGeneration(Generic[M]):
 
     def revision(self) -> Hashable:
         """What is different after every commit and every switch; raises StoreUnavailable."""
+        if self.definition.shows_commits_at_once and (number := self._changes_so_far()) is not None:
+            if number != self._looked or self._opened is None:
+                self._give_back(self._take())
+            return number
         opened = self._take()
         try:
             return opened.generation.number, opened.model.revision()
@@ -75,11 +90,18 @@ class CurrentGeneration(Generic[M]):
         with self._lock:
             self._leave()
 
+    def _changes_so_far(self) -> int | None:
+        """None where nobody knows, or while a change is being made."""
+        return None if self._changes is None else self._changes.number()
+
     def _take(self) -> _Opened[M]:
+        number = self._changes_so_far()
         with self._lock:
-            revision = self.shelf.pointer_revision()
-            if revision is None or revision != self._revision or self._opened is None:
-                self._find(revision)
+            if number is None or number != self._looked or self._opened is None:
+                revision = self.shelf.pointer_revision()
+                if revision is None or revision != self._revision or self._opened is None:
+                    self._find(revision)
+                self._looked = number
             opened = self._opened
             assert opened is not None
             opened.users += 1

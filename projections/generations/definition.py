@@ -50,6 +50,8 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
 
     Raises StoreUnavailable.
     """
+    shows_commits_at_once: bool
+    """Whether every read sees the newest commit; else a read may see one that is a little older."""
     projection: Callable[[M], Projection]
     """Makes the projection that writes to a read model."""
     source: Callable[[M, EventStore], AbstractContextManager[Source]]

@@ -8,6 +8,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from projections.feeding.port import Damaged
 from projections.feeding.projector import Projector
+from projections.generations.change_counter import ChangeCounter, CountedProjection
 from projections.generations.definition import Definition, M
 from projections.generations.shelf import Generation
 
@@ -20,13 +21,17 @@ class FedGeneration(Generic[M]):
     """A generation that a supervisor feeds; a check of it may run beside, in a thread."""
 
     def __init__(
-        self, definition: Definition[M], model: M, generation: Generation, log: EventStore
+        self,
+        definition: Definition[M],
+        model: M,
+        generation: Generation,
+        log: EventStore,
+        changes: ChangeCounter,
     ) -> None:
         self.model = model
         self.generation = generation
-        self.projector = Projector(
-            definition.projection(model), log, batch_size=definition.batch_size
-        )
+        projection = CountedProjection(definition.projection(model), changes)
+        self.projector = Projector(projection, log, batch_size=definition.batch_size)
         self.checked = True
         """Whether the generation was found whole, or needed no check."""
         self.damage: Damaged | None = None

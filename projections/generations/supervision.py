@@ -16,6 +16,7 @@ from domain.event_store.port import EventStore
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged
 from projections.generations.building import build
+from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, M
 from projections.generations.fed_generation import FedGeneration, Interrupted
 from projections.generations.shelf import Generation, Pointer, Proposal, Shelf
@@ -34,10 +35,18 @@ class GenerationSupervisor(Generic[M]):
     Call `open` once, then `step` again and again in one thread, then `close`.
     """
 
-    def __init__(self, definition: Definition[M], shelf: Shelf, log: EventStore) -> None:
+    def __init__(
+        self,
+        definition: Definition[M],
+        shelf: Shelf,
+        log: EventStore,
+        changes: ChangeCounter | None = None,
+    ) -> None:
+        """`changes` is for readers of this process to see that there were none."""
         self.definition = definition
         self.shelf = shelf
         self._log = log
+        self._changes = changes or ChangeCounter()
         self._stopping = threading.Event()
         self._live: FedGeneration[M] | None = None
         self._next: FedGeneration[M] | None = None
@@ -139,7 +148,7 @@ class GenerationSupervisor(Generic[M]):
             if position == 0 < self._log.head():
                 # Files that are gone look like a new read model; a load is faster anyway.
                 raise Damaged("it holds nothing")
-            fed = FedGeneration(definition, model, generation, self._log)
+            fed = FedGeneration(definition, model, generation, self._log, self._changes)
             if not trusted:
                 self._check(fed, self.shelf.size(number))
         except BaseException:
@@ -165,7 +174,8 @@ class GenerationSupervisor(Generic[M]):
             extra={"projection": self.name, "reason": damaged.message},
         )
         pointer = self.shelf.pointer()
-        self.shelf.point(Pointer(previous=pointer.previous, refused=damaged.message))
+        with self._changes.changing():
+            self.shelf.point(Pointer(previous=pointer.previous, refused=damaged.message))
         live, self._live = self._live, None
         if live is not None:
             self._abandon(live)
@@ -247,7 +257,8 @@ class GenerationSupervisor(Generic[M]):
         if previous == fed.generation:
             # An earlier try replaced the pointer before it failed.
             previous = pointer.previous
-        self.shelf.point(Pointer(live=fed.generation, previous=previous))
+        with self._changes.changing():
+            self.shelf.point(Pointer(live=fed.generation, previous=previous))
         left, self._live, self._next = self._live, fed, None
         if left is not None:
             self._shut(left)

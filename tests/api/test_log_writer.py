@@ -32,8 +32,10 @@ class Dropped:
 
 
 @contextmanager
-def running(descriptor: int, dropped: Dropped | None = None) -> Iterator[LogWriter]:
-    writer = LogWriter(descriptor, (dropped or Dropped()).count)
+def running(
+    descriptor: int, dropped: Dropped | None = None, *, shared: bool = True
+) -> Iterator[LogWriter]:
+    writer = LogWriter(descriptor, (dropped or Dropped()).count, shared=shared)
     writer.start()
     try:
         yield writer
@@ -70,12 +72,13 @@ class Reader(threading.Thread):
         return [json.loads(each) for each in self.received.splitlines()]
 
 
+@pytest.mark.parametrize("shared", [True, False])
 def test_lines_of_several_threads_come_whole_and_in_the_order_of_each(
-    pipe: tuple[int, int],
+    pipe: tuple[int, int], shared: bool
 ) -> None:
     reader = Reader(pipe[0])
     dropped = Dropped()
-    with running(pipe[1], dropped) as writer:
+    with running(pipe[1], dropped, shared=shared) as writer:
 
         def write(start: int) -> None:
             for number in range(start, start + 1_000):
@@ -129,6 +132,28 @@ def test_unread_pipe_stops_nobody_and_what_was_dropped_is_said_where_it_is_missi
     # The buffer, as much again on its way, and what the pipe holds.
     kept = (len(lines) - 1) * len(line(0))
     assert MOST_BYTES * 0.9 < kept < 2 * MOST_BYTES + 200_000
+
+
+@pytest.mark.parametrize("kind", ["pipe", "file"])
+def test_lines_of_several_writers_do_not_mix(
+    pipe: tuple[int, int], tmp_path: Path, kind: str
+) -> None:
+    file = tmp_path / "log"
+    reader = Reader(pipe[0])
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT) if kind == "file" else os.dup(pipe[1])
+    with running(descriptor) as one, running(descriptor) as other:
+        for start in range(0, 6_000, 1_000):
+            for number in range(start, start + 1_000):
+                (one if number % 2 else other).write(line(number))
+            time.sleep(0.03)
+    os.close(descriptor)
+    os.close(pipe[1])
+
+    lines = reader.lines() if kind == "pipe" else map(json.loads, file.read_text().splitlines())
+    numbers = [each["number"] for each in lines]
+    assert sorted(numbers) == list(range(6_000))
+    for parity in (0, 1):
+        assert [n for n in numbers if n % 2 == parity] == list(range(parity, 6_000, 2))
 
 
 def test_end_does_not_wait_for_a_pipe_that_nobody_reads(pipe: tuple[int, int]) -> None:

@@ -1,0 +1,98 @@
+"""Readers of the process that makes all changes know without looking that there were none."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from domain.errors import StoreUnavailable
+from projections.entities.port import SortedReadModel
+from projections.generations.change_counter import ChangeCounter
+from projections.generations.current_generation import CurrentGeneration
+from projections.generations.shelf import Pointer
+from projections.stores import entities_definition, open_shelf
+from tests.projections.read_models import create, opened, rebuild, step
+
+
+@contextmanager
+def counted(
+    directory: Path,
+) -> Iterator[tuple[CurrentGeneration[SortedReadModel], ChangeCounter]]:
+    """A reader of the sorted read model that is told of changes by a counter."""
+    definition, changes = entities_definition(), ChangeCounter()
+    with opened(directory) as stores:
+        shelf = open_shelf(directory, definition)
+        with closing(CurrentGeneration(definition, shelf, stores.log, changes)) as reader:
+            yield reader, changes
+
+
+def test_number_is_not_told_while_a_change_is_made() -> None:
+    changes = ChangeCounter()
+    numbers = [changes.number()]
+    with suppress(StoreUnavailable), changes.changing():
+        numbers.append(changes.number())
+        raise StoreUnavailable("nothing was committed")
+    numbers.append(changes.number())
+
+    assert numbers == [0, None, 1]
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_revision_is_another_after_each_commit_and_each_switch(
+    directory: Path, writable: bool
+) -> None:
+    """The same holds for a process that has to look at the files."""
+    with opened(directory) as stores, opened(directory, writable=False) as other:
+        reader = stores if writable else other
+        seen = []
+        for change in (lambda: create(stores, "d"), lambda: rebuild(stores)):
+            seen.append((reader.entities.revision(), reader.engine.revision()))
+            assert reader.entities.revision() == seen[-1][0]
+            change()
+            step(stores)
+        seen.append((reader.entities.revision(), reader.engine.revision()))
+
+    entities, engine = zip(*seen, strict=True)
+    assert len(set(entities)) == len(set(engine)) == 3
+
+
+def test_revision_during_a_change_is_none_of_before_or_after(directory: Path) -> None:
+    with counted(directory) as (reader, changes):
+        before = reader.revision()
+        with changes.changing():
+            within = reader.revision()
+        after = reader.revision()
+
+    assert len({before, within, after}) == 3
+
+
+def test_pointer_is_not_looked_at_again_before_something_changes(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(directory) as stores:
+        looks = []
+        look = stores.entities.shelf.pointer_revision
+        monkeypatch.setattr(
+            stores.entities.shelf, "pointer_revision", lambda: (looks.append(1), look())[1]
+        )
+        for _ in range(5):
+            stores.entities.revision()
+            with stores.entities.use() as model:
+                assert model.count() == 3
+        assert len(looks) <= 1
+        create(stores, "d")
+        step(stores)
+        with stores.entities.use() as model:
+            assert model.count() == 4
+
+
+def test_refused_read_model_has_no_revision(directory: Path) -> None:
+    with counted(directory) as (reader, changes):
+        reader.revision()
+        with changes.changing():
+            reader.shelf.point(Pointer(refused="it is tested"))
+
+        for read in (reader.revision, reader.checkpoint):
+            with pytest.raises(StoreUnavailable, match="it is tested"):
+                read()
