@@ -3,8 +3,9 @@
 import re
 import zlib
 from collections.abc import Iterable
+from functools import partial
 
-from anyio import CapacityLimiter, to_thread
+from api.limits import Places, WorkQueue
 
 COMPRESSED_FROM = 32 * 1024
 """Bytes of a body from which it is compressed: a smaller one is sent in about the time that
@@ -13,26 +14,35 @@ _LEVEL = 1
 """Metadata shrinks to a sixth at the fastest level, and little more at others."""
 _GZIP = 16 + zlib.MAX_WBITS
 _THREADS = 2
-_ACCEPTED = re.compile(rb"\s*(gzip|x-gzip|\*)\s*(?:;\s*q=([01](?:\.\d{0,3})?)\s*)?", re.IGNORECASE)
+_MOST_BODIES = 1_000_000
+_PREFERENCE = re.compile(
+    rb"\s*(gzip|x-gzip|identity|\*)\s*(?:;\s*q=([01](?:\.\d{0,3})?)\s*)?", re.IGNORECASE
+)
 
-_limiter = CapacityLimiter(_THREADS)
+_queue = WorkQueue(_THREADS, Places(_MOST_BODIES, "bodies"))
+"""Bodies wait in it no longer than their connections do, which bound them."""
 
 
 def accepts_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether the Accept-Encoding headers of a request allow gzip (RFC 9110, 12.5.3)."""
-    allowed: dict[bytes, bool] = {}
+    """Whether the Accept-Encoding headers of a request allow gzip, and prefer nothing to it.
+
+    RFC 9110, 12.5.3: a body as it is goes without saying, and is preferred where its weight is
+    the larger one.
+    """
+    weights: dict[bytes, float] = {}
     for name, value in headers:
         if name == b"accept-encoding":
             for part in value.split(b","):
-                match = _ACCEPTED.fullmatch(part)
+                match = _PREFERENCE.fullmatch(part)
                 if match is not None:
-                    allowed[match[1].lower()] = match[2] is None or float(match[2]) > 0
-    return allowed.get(b"gzip", allowed.get(b"x-gzip", allowed.get(b"*", False)))
+                    weights[match[1].lower()] = 1.0 if match[2] is None else float(match[2])
+    gzip = weights.get(b"gzip", weights.get(b"x-gzip", weights.get(b"*", 0.0)))
+    return gzip > 0 and gzip >= weights.get(b"identity", 0.0)
 
 
-async def compress(body: bytes) -> bytes:
-    """The body in gzip's format; made in one of a few threads, as other requests go on."""
-    return await to_thread.run_sync(_compress, body, limiter=_limiter)
+async def compress(body: bytes, caller: str) -> bytes:
+    """The body in gzip's format; made in one of a few threads, when it is the caller's turn."""
+    return await _queue.go_on(caller, partial(_compress, body))
 
 
 def _compress(body: bytes) -> bytes:

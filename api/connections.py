@@ -271,6 +271,8 @@ class BoundedProtocol(HttpToolsProtocol):
         body = msgspec.json.encode(ErrorBody(status, ERROR_TYPES[status], why, request_id))
         head = b"content-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n"
         head += b"x-request-id: %b\r\n\r\n" % request_id.encode()
+        if status == 503:
+            head = b"retry-after: 1\r\n" + head
         self.transport.write(STATUS_LINE[status] + head % len(body) + body)
         if status == 503:
             self.transport.close()

@@ -102,6 +102,7 @@ CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
 )
 """Errors of the catalog, the narrower before the wider, with status and error type."""
 
+_RETRY = {"Retry-After": "1"}
 _MAX_VALUES = 5
 """How many values of a repeated parameter a message shows."""
 
@@ -130,7 +131,8 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         )
 
     if isinstance(error, errors.CatalogError):
-        return respond(*status_of(error), error.message)
+        status, error_type = status_of(error)
+        return respond(status, error_type, error.message, _RETRY if status == 503 else None)
     if isinstance(error, Unauthorized):
         headers = {"WWW-Authenticate": error.refusal.challenge}
         return respond(401, ERROR_TYPES[401], "a valid bearer token is needed", headers)

@@ -178,7 +178,7 @@ def _stopped(file: Path, why: str, upto: int) -> ImportStopped:
     """The error that says how far the import of a file has come."""
     return ImportStopped(
         f"{why}; stopped: of {file} all good lines up to line {upto} are stored, and none of the"
-        " files after it. Import again when the log can be written: what is stored already stores"
+        " files after it. Import again once that is mended: what is stored already stores"
         " no event",
         Batch(),
         upto,

@@ -27,6 +27,7 @@ from litestar.types import Receive, Scope, Send
 from api.bodies import has_left
 from api.compression import COMPRESSED_FROM, accepts_gzip, compress
 from api.limits import Stream, Streams, WorkQueue
+from api.permissions import Principal
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -65,6 +66,8 @@ class Finished(ASGIResponse):
             (b"content-type", media_type.encode()),
             (b"content-length", b"%d" % len(body)),
         ]
+        if len(body) >= COMPRESSED_FROM:
+            self.raw_headers.append(_VARY)
         for name, value in (headers or {}).items():
             self.raw_headers.append((name.lower().encode(), value.encode()))
         self._header_lines: bytes | None = None
@@ -103,10 +106,11 @@ class Finished(ASGIResponse):
         answer = self.unless(scope["headers"]) if self.conditional else self
         body, headers = answer.body, answer.raw_headers
         if len(body) >= COMPRESSED_FROM and accepts_gzip(scope["headers"]):
-            body = await compress(body)
+            caller = scope.get("user")
+            body = await compress(body, caller.name if isinstance(caller, Principal) else "")
             kept = [header for header in headers if header[0] != b"content-length"]
             length = (b"content-length", b"%d" % len(body))
-            headers = [*kept, length, (b"content-encoding", b"gzip"), _VARY]
+            headers = [*kept, length, (b"content-encoding", b"gzip")]
         await send(
             {"type": "http.response.start", "status": answer.status_code, "headers": headers}
         )

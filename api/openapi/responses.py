@@ -45,7 +45,7 @@ RESPONSE_HEADERS: Mapping[str, Schema] = MappingProxyType(
         },
     }
 )
-_ERROR_HEADERS = {401: "WWW-Authenticate", 429: "Retry-After"}
+_ERROR_HEADERS = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
 
 
 def responses(

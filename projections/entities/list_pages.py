@@ -13,13 +13,8 @@ from projections.entities.port import (
     SortedReadModel,
 )
 
-MOST_ROWS, MOST_BYTES = 2_000, 1024 * 1024
-"""What `list_page` reads before it says that a page takes long: some milliseconds of work."""
-MOST_CUT_BYTES = 256 * 1024
-"""How many bytes `list_page` reads before it says that a page takes long, where something is cut
-from each item, which must be decoded for that."""
-SMALL_BYTES = 256 * 1024
-"""What `small_page` reads at most."""
+MOST_ROWS, MOST_BYTES = 2_000, 256 * 1024
+"""What is read of a page before it is said to take long: a millisecond or two of work."""
 CHUNK_BYTES = 256 * 1024
 """How many bytes are read for each chunk of a page that takes long, but for the first."""
 
@@ -39,7 +34,7 @@ def list_page(model: SortedReadModel, request: ListRequest) -> Generator[bytes]:
         if takes_long:
             reader.hand_over()
             yield b""
-        head = reader.head(MOST_BYTES if request.cut is None else MOST_CUT_BYTES)
+        head = reader.head(MOST_BYTES)
         if not head.cut_off:
             yield _whole(request, place, head)
             return
@@ -58,7 +53,7 @@ def list_page(model: SortedReadModel, request: ListRequest) -> Generator[bytes]:
 
 
 def small_page(model: SortedReadModel, request: ListRequest) -> bytes | None:
-    """The JSON envelope of one page; None, after half a millisecond of reading, for a larger one.
+    """The JSON envelope of one page; None, once MOST_BYTES are read, for a larger one.
 
     Raises InvalidInput for a cursor of another list.
     """
@@ -66,7 +61,7 @@ def small_page(model: SortedReadModel, request: ListRequest) -> bytes | None:
     with model.read_list(request, place) as reader:
         if reader.passed_over() > MOST_ROWS:
             return None
-        head = reader.head(SMALL_BYTES)
+        head = reader.head(MOST_BYTES)
         return None if head.cut_off else _whole(request, place, head)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from domain.errors import StoreUnavailable
 from tests.api.conftest import Client, body_of
 
 
@@ -45,6 +46,20 @@ def test_unforeseen_error_is_500_and_says_nothing(
         "errorType": "INTERNAL_ERROR",
         "message": "the catalog failed to answer; the log says why",
     }
+
+
+def test_unavailable_store_is_503_and_says_when_to_try_again(
+    empty: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StoreUnavailable("the disk is full")
+
+    monkeypatch.setattr("api.routes.reads.small_page", fail)
+    monkeypatch.setattr("api.routes.reads.list_page", fail)
+    response = empty.request("GET", "/v1/tables?limit=3")
+
+    assert (response.status_code, response.json()["message"]) == (503, "the disk is full")
+    assert response.headers["Retry-After"] == "1"
 
 
 def test_body_that_is_too_large_is_413(empty: Client) -> None:

@@ -76,6 +76,10 @@ class SqliteListReader:
         ahead = len(entities) > request.limit
         if ahead:
             entities.pop()
+        if cut_off and len(entities) == request.limit:
+            # Only the row beyond the page was not read.
+            last = Place(entities[-1][0], entities[-1][1])
+            ahead, cut_off = ahead or self.goes_on(last), False
         behind = False
         if place is not None:
             nearest = (
