@@ -197,13 +197,17 @@ def _check_catalog(directory: Path) -> None:
         )
 
 
-@main.command("import")
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
+@main.command("import", short_help="Load files of JSON lines into the log.")
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, allow_dash=True)
+)
 @click.option("--actor", default="import", show_default=True, help="Who stands in the events.")
 @_data
 @print_errors
 def import_files(files: tuple[str, ...], actor: str, data: str | None) -> None:
     """Load JSON lines (.gz too) into the log; bad lines are named, good ones kept.
+
+    A FILE - is standard input.
 
     Exit code 1: there were bad lines; 3: the log could not be read or written, and the import
     stopped at a line that is named. It is safe to run again.

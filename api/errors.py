@@ -179,8 +179,9 @@ def _explain_one(request: Request[Any, Any, Any], problem: dict[str, Any]) -> st
     message = str(problem.get("message", "not valid")).replace("`", "")
     values = ", ".join(repr(str(value)[:64]) for value in given[:_MAX_VALUES])
     choices = list(_choices(field.annotation)) if field else []
-    allowed = f"; allowed are {', '.join(choices)}" if choices else ""
-    return f"{name}: {message}, got {values}{allowed}"
+    if choices:
+        return f"{name} must be one of {', '.join(choices)}, got {values}"
+    return f"{name}: {message}, got {values}"
 
 
 def _choices(annotation: Any) -> Iterable[str]:

@@ -2,11 +2,13 @@
 
 import gc
 import gzip
+import os
 import sys
 import time
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, cast
@@ -34,6 +36,8 @@ from projections.stores import open_log
 
 _SECONDS_BETWEEN_LINES = 5.0
 _COLLECT_AFTER = 100_000
+_STANDARD = Path("-")
+_GZIP_MAGIC = b"\x1f\x8b"
 
 
 class ImportRun:
@@ -86,9 +90,9 @@ class ImportRun:
         Raises InvalidInput for a file that cannot be read as lines. Raises ImportStopped, which
         says how far the file is stored, when the log cannot be used.
         """
-        task = self._progress.add_task(file.name, total=file.stat().st_size)
         upto = 0
-        with self._opened_file(file) as raw, _lines(file, raw) as lines:
+        with self._opened_file(file) as raw, self._lines(file, raw) as lines:
+            task = self._progress.add_task(file.name, total=os.fstat(raw.fileno()).st_size)
             reading = _Reading(raw, lines, self._interruption)
             try:
                 read = self._readers.read(reading.chunks())
@@ -107,10 +111,21 @@ class ImportRun:
                     " the good lines up to there are stored"
                 )
 
-    def _opened_file(self, file: Path) -> BinaryIO:
+    def _opened_file(self, file: Path) -> BufferedReader:
+        """The file as it is stored, or standard input; raises InvalidInput when that is closed."""
+        if file == _STANDARD and sys.stdin is None:
+            raise InvalidInput("standard input is closed")
         # A named pipe is opened once somebody writes to it.
         with self._interruption.interruptible():
-            return file.open("rb")
+            return open(0, "rb", closefd=False) if file == _STANDARD else file.open("rb")
+
+    def _lines(self, file: Path, raw: BufferedReader) -> BinaryIO:
+        """The file's lines, decompressed when its name ends in .gz; standard input has no name."""
+        packed = file.suffix == ".gz"
+        if file == _STANDARD:
+            with self._interruption.interruptible():
+                packed = raw.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
+        return cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if packed else raw
 
     def _add(self, file: Path, batch: Batch) -> None:
         counts = self._counts
@@ -134,11 +149,6 @@ class ImportRun:
             f" {counts.unchanged} unchanged, {len(counts.bad)} bad; {counts.events} events"
             f" in {seconds:.1f} s ({counts.events / seconds:,.0f}/s)"
         )
-
-
-def _lines(file: Path, raw: BinaryIO) -> BinaryIO:
-    """The file's lines, decompressed when its name ends in .gz."""
-    return cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if file.suffix == ".gz" else raw
 
 
 class _Reading:

@@ -13,6 +13,7 @@ from msgspec import Raw
 from domain import names
 from domain.bodies.base import EntityBody
 from domain.bodies.components import NestedReference, Ref
+from domain.bodies.refused_values import explained
 from domain.entity import STATUS
 from domain.errors import InvalidInput
 from domain.events import Body
@@ -183,7 +184,7 @@ def _convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
     try:
         struct = msgspec.convert(values, type=kind.body)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"{kind.name}: {error}") from None
+        raise InvalidInput(f"{kind.name}: {explained(error, kind.body)}") from None
     status = values.get(STATUS)
     if kind.statuses and status is not None and status not in kind.statuses:
         raise InvalidInput(

@@ -40,8 +40,8 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     change_description: ChangeDescription | None = None
 
 
-@click.command()
-@click.argument("kind", type=click.Choice(list(KINDS)))
+@click.command(short_help="Show the versions of an entity.")
+@click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.argument("fqn")
 @click.option("--at", "version", metavar="VERSION", help="The entity as it was, e.g. at 0.2.")
 @options.as_json

@@ -14,7 +14,7 @@ from projections.stores import open_stores
 from replay_tool import options
 
 
-@click.command("inspect")
+@click.command("inspect", short_help="Show log and projections, or one entity.")
 @click.option(
     "--entity", nargs=2, metavar="KIND FQN", help="What log and read models say of it, as JSON."
 )

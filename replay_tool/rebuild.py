@@ -47,7 +47,7 @@ class Outcome(msgspec.Struct, rename="camel"):
         )
 
 
-@click.command()
+@click.command(short_help="Build a read model again and switch to it.")
 @_which
 @click.option("--force", is_flag=True, help="Also when it is what the log gives, without looking.")
 @options.as_json
@@ -85,7 +85,7 @@ def rebuild(projection: str, force: bool, as_json: bool, data: Path) -> None:
         log.close()
 
 
-@click.command()
+@click.command(short_help="Go back to the read model before.")
 @_which
 @options.as_json
 @options.data

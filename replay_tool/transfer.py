@@ -25,19 +25,20 @@ _REPORTED_EVERY = 5_000
 _file = click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 
 
-@click.command("export")
+@click.command("export", short_help="Write the log to a file.")
 @_file
+@click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
 @options.data
 @options.print_errors
-def export_log(file: str, data: Path) -> None:
+def export_log(file: str, overwrite: bool, data: Path) -> None:
     """Write the log to FILE as JSON lines, compressed when it is named .gz; - is standard output.
 
-    Takes the log as it is when the command begins; a server may run. A regular file is replaced
-    when the export is whole; a FIFO or a device is written into. The last line proves to `import`
+    Takes the log as it is when the command begins; a server may run. A regular file appears when
+    the export is whole; a FIFO or a device is written into. The last line proves to `import`
     and to `verify log --against` that the file is whole.
     """
     options.check_catalog(data)
-    _check_target(file, data)
+    _check_target(file, data, overwrite=overwrite)
     began = time.monotonic()
     log = open_log(data)
     try:
@@ -52,7 +53,7 @@ def export_log(file: str, data: Path) -> None:
     click.echo(_summary("exported", count, head, began), err=True)
 
 
-@click.command("import")
+@click.command("import", short_help="Make a catalog of an exported log.")
 @_file
 @options.data
 @options.print_errors
@@ -75,10 +76,14 @@ def import_log(file: str, data: Path) -> None:
     click.echo(_summary("imported", count, head, began), err=True)
 
 
-def _check_target(file: str, data: Path) -> None:
-    """Raise InvalidInput for a target inside the data directory: its files are the catalog."""
-    if file != STANDARD and Path(file).resolve().is_relative_to(data.resolve()):
+def _check_target(file: str, data: Path, *, overwrite: bool) -> None:
+    """Raise InvalidInput for a file in the data directory, or one that is not to be replaced."""
+    if file == STANDARD:
+        return
+    if Path(file).resolve().is_relative_to(data.resolve()):
         raise InvalidInput(f"{file} is inside the data directory {data}: export to another place")
+    if Path(file).is_file() and not overwrite:
+        raise InvalidInput(f"{file} exists: name another file, or replace it with --overwrite")
 
 
 @contextmanager

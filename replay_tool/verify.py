@@ -37,7 +37,7 @@ _FIELDS = 10
 """How many fields of a difference a terminal shows."""
 
 
-@click.command()
+@click.command(short_help="Compare the read models with the log.")
 @click.argument("what", type=click.Choice(["entities", "search", "log", "all"]), default="all")
 @click.option("--sample", type=click.IntRange(min=1), help="Look at so many random entities only.")
 @click.option("--seed", type=int, help="Draw the sample of an earlier run again.")

@@ -1,7 +1,7 @@
 """Data contracts: what the producer of an entity promises about it."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
@@ -19,6 +19,7 @@ from domain.bodies.components import (
     refers_to,
 )
 from domain.bodies.enumerations import Provider, QualityDimension, QualityMetric, Timezone
+from domain.errors import InvalidInput
 
 Range = Annotated[list[float], Meta(min_length=2, max_length=2)]
 """The least and the greatest number."""
@@ -189,8 +190,16 @@ class DataContract(EntityBody, kw_only=True):
         yield from part_tags(self.schema)
 
     def complete(self, fqn: str) -> None:
-        """Also check the schema, and make an object of terms of use that are plain text."""
+        """Also check schema and dates, and make an object of terms of use that are plain text."""
         super().complete(fqn)
         check_parts(self.schema, fqn)
+        begins, ends = _moment(self.effective_from), _moment(self.effective_until)
+        if begins and ends and ends < begins:
+            raise InvalidInput(f"effectiveUntil is {ends}, before effectiveFrom, {begins}")
         if isinstance(self.terms_of_use, str):
             self.terms_of_use = TermsOfUse(content=self.terms_of_use)
+
+
+def _moment(date: datetime | None) -> datetime | None:
+    """A date as a moment; one without a zone is in UTC, as OpenMetadata takes it."""
+    return date.replace(tzinfo=UTC) if date is not None and date.tzinfo is None else date

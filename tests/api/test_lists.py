@@ -21,11 +21,11 @@ BAD_PARAMETERS = [
     ("limit=", "limit: Expected int, got str, got ''"),
     (
         "status=Broken",
-        "status: Invalid enum value 'Broken', got 'Broken'; allowed are Draft, Active, Deprecated",
+        "status must be one of Draft, Active, Deprecated, got 'Broken'",
     ),
     (
         "include=some",
-        "include: Invalid enum value 'some', got 'some'; allowed are non-deleted, deleted, all",
+        "include must be one of non-deleted, deleted, all, got 'some'",
     ),
     ("entity=12", "entity: Invalid UUID, got '12'"),
     (

@@ -3,8 +3,10 @@
 import gzip
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -331,3 +333,25 @@ def test_secrets_and_request_only_keys_are_not_recorded(kind: str, values: dict[
     row = KINDS[kind]
     shown = recorded(read(kind, **values), "n")
     assert shown.keys() & {row.key_of[attribute] for attribute in row.body.unkept} == set()
+
+
+@pytest.mark.parametrize(
+    ("begins", "ends", "refused"),
+    [
+        ("2025-01-02T00:00:00+02:00", "2025-01-01T21:59:59Z", True),
+        ("2025-01-02T00:00:00+02:00", "2025-01-01T22:00:00Z", False),
+        ("2025-01-01T00:00:01", "2025-01-01T00:00:00Z", True),
+        ("2025-01-01T00:00:00", "2025-01-01T00:00:00Z", False),
+        ("2025-01-01T00:00:00", None, False),
+        (None, "2025-01-01T00:00:00Z", False),
+    ],
+)
+def test_contract_does_not_end_before_it_begins(
+    begins: str | None, ends: str | None, refused: bool
+) -> None:
+    dates = {"effectiveFrom": begins, "effectiveUntil": ends}
+    given = {name: date for name, date in dates.items() if date is not None}
+    contract = read("dataContract", entity={"type": "table", "id": str(UUID(int=1))}, **given)
+
+    with pytest.raises(InvalidInput, match="before effectiveFrom") if refused else nullcontext():
+        contract.complete("t.dataContract_n")

@@ -91,7 +91,24 @@ def test_same_name_in_another_kind_is_free(world: Any, service: Any) -> None:
         (
             "team",
             {"name": "t", "teamType": "Gang"},
-            "team: Invalid enum value 'Gang' - at `$.teamType`",
+            "team: Invalid enum value 'Gang' - at `$.teamType`; allowed are"
+            " Group, Department, Division, BusinessUnit, Organization",
+        ),
+        (
+            "table",
+            {
+                "name": "t",
+                "databaseSchema": "s",
+                "columns": [
+                    {
+                        "name": "a",
+                        "dataType": "STRUCT",
+                        "children": [{"name": "b", "dataType": "INTEGR"}],
+                    }
+                ],
+            },
+            "table: Invalid enum value 'INTEGR' - at `$.columns[0].children[0].dataType`;"
+            " allowed are, among others, INTEGER, INTERVAL, INT",
         ),
         ("team", {"name": "", "teamType": "Group"}, "name must have 1 to 256 characters, got 0"),
         ("database", {"name": "d"}, "database: Object missing required field `service`"),

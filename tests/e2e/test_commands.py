@@ -132,6 +132,36 @@ def test_import_names_the_hundredth_line_by_its_number(tmp_path: Path) -> None:
     assert done.stderr.endswith(", got ':smile:'\n")
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_import_reads_standard_input(tmp_path: Path, packed: bool) -> None:
+    lines = f"{SERVICE}\nno JSON\n".encode()
+
+    done = subprocess.run(
+        [sys.executable, "-m", "api.commands", "import", "-", "--data", str(tmp_path / "d")],
+        input=gzip.compress(lines) if packed else lines,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert done.stdout.startswith(b"2 lines: 1 created, 0 changed, 0 unchanged, 1 bad")
+    assert (done.returncode, done.stderr[:5]) == (1, b"-:2: ")
+
+
+def test_import_without_standard_input_says_so(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "api.commands", "import", "-", "--data", str(tmp_path / "d")]
+
+    done = subprocess.run(
+        ["bash", "-c", 'exec "$@" <&-', "closed", *command],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (2, "error: standard input is closed\n")
+
+
 def test_import_stops_when_the_log_cannot_grow_and_goes_on_when_it_can(tmp_path: Path) -> None:
     count, data = 4_000, str(tmp_path / "d")
     file = tmp_path / "lines.jsonl"

@@ -72,11 +72,30 @@ def test_file_behind_a_link_is_replaced_and_the_link_stays(built: Path, tmp_path
     file.write_text("old")
     link.symlink_to("file")
 
-    assert replay("export", str(link), "--data", str(built)).returncode == 0
+    done = replay("export", "--overwrite", str(link), "--data", str(built))
+
+    assert done.returncode == 0
 
     assert link.is_symlink()
     assert len(file.read_bytes().splitlines()) == 8 + 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link"]
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_file_that_exists_is_not_replaced_unasked(
+    built: Path, tmp_path: Path, linked: bool
+) -> None:
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_text("old")
+    link.symlink_to("file")
+    target = link if linked else file
+
+    done = replay("export", str(target), "--data", str(built))
+
+    assert (done.returncode, file.read_text()) == (2, "old")
+    assert done.stderr == (
+        f"error: {target} exists: name another file, or replace it with --overwrite\n"
+    )
 
 
 def test_export_that_fails_leaves_the_older_file(data: Path, tmp_path: Path) -> None:
@@ -84,7 +103,7 @@ def test_export_that_fails_leaves_the_older_file(data: Path, tmp_path: Path) -> 
     file.write_text("old")
     (data / "events.db").write_bytes(b"no database" * 1_000)
 
-    done = replay("export", str(file), "--data", str(data))
+    done = replay("export", "--overwrite", str(file), "--data", str(data))
 
     assert (done.returncode, file.read_text()) == (2, "old")
     assert "the event log cannot be used now" in done.stderr

@@ -1,0 +1,62 @@
+"""Says which values were allowed where a body has one of a closed set that is not in it."""
+
+import re
+from difflib import get_close_matches
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+_REFUSED = re.compile(r"Invalid enum value '(?P<value>.*)'(?: - at `\$(?P<path>.*)`)?", re.DOTALL)
+_MOST_SHOWN = 40
+"""How many allowed values a message shows; of more, those that are like the given one."""
+
+
+def explained(error: msgspec.ValidationError, body: type[msgspec.Struct]) -> str:
+    """What msgspec says of a value of `body`; of one outside a closed set, what is allowed too."""
+    said = str(error)
+    refused = _REFUSED.fullmatch(said)
+    if refused is None or refused["path"] is None:
+        return said
+    allowed = _allowed(body, refused["path"])
+    if len(allowed) > _MOST_SHOWN:
+        allowed = get_close_matches(refused["value"], allowed, cutoff=0.0)
+        return f"{said}; allowed are, among others, {', '.join(allowed)}"
+    return f"{said}; allowed are {', '.join(allowed)}" if allowed else said
+
+
+def _allowed(body: Any, path: str) -> list[str]:
+    """The closed set at a path such as `.columns[0].dataType`; empty where none is found."""
+    types = [body]
+    for step in re.findall(r"\.\w+|\[[^]]*\]", path):
+        types = [
+            found for each in types for part in _alternatives(each) for found in _under(part, step)
+        ]
+    return [
+        str(value)
+        for each in types
+        for part in _alternatives(each)
+        if get_origin(part) is Literal
+        for value in get_args(part)
+    ]
+
+
+def _alternatives(hint: Any) -> list[Any]:
+    """The types that a value may be of, without None and without what annotations add."""
+    origin = get_origin(hint)
+    if origin is Annotated:
+        return _alternatives(get_args(hint)[0])
+    if origin in (Union, UnionType):
+        return [part for each in get_args(hint) for part in _alternatives(each)]
+    return [] if hint is NoneType else [hint]
+
+
+def _under(hint: Any, step: str) -> list[Any]:
+    """The types of an item, or of the member that a step names."""
+    if step.startswith("["):
+        return [get_args(hint)[-1]] if get_args(hint) else []
+    if not (isinstance(hint, type) and issubclass(hint, msgspec.Struct)):
+        return []
+    named = dict(zip(hint.__struct_encode_fields__, hint.__struct_fields__, strict=True))
+    attribute = named.get(step[1:])
+    return [] if attribute is None else [get_type_hints(hint, include_extras=True)[attribute]]
