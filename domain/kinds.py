@@ -66,6 +66,8 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Other spellings accepted in `fields`: alias -> key."""
     filters: Mapping[str, str] = MappingProxyType({})
     """List parameters that select by an entity referred to: parameter -> key of the body."""
+    attached_by: str | None = None
+    """Key of the entity that this one is attached to, by which it may be asked for."""
     filters_by_id: bool = False
     """Whether the filters take ids rather than qualified names."""
     list_limit: int = 1_000

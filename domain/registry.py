@@ -279,6 +279,7 @@ ROWS = (
         parents=("entity",),
         name_prefix="dataContract_",
         statuses=("Draft", "Active", "Deprecated"),
+        attached_by="entity",
         filters={"entity": "entity"},
         filters_by_id=True,
         list_limit=1_000_000,

@@ -130,6 +130,7 @@ ENTITY_OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(
             "With what was deleted by the same request.",
             body="RestoreEntity",
         ),
+        ("get", "/entity"): _one("get{Kind}ByEntityId", "Get the {kind} of an entity"),
         ("get", "/{entity_id}"): _one("get{Kind}", "Get a {kind} by id", conditional=True),
         ("get", "/name/{fqn}"): _one("get{Kind}ByName", "Get a {kind} by qualified name"),
         ("patch", "/{entity_id}"): _write(

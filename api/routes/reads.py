@@ -24,12 +24,15 @@ from api.routes.signatures import (
 )
 from api.services import Services
 from domain import history
-from domain.errors import InvalidInput
+from domain.errors import InvalidInput, NotFound
 from domain.kinds import EntityKind
 from domain.openmetadata import document
+from domain.payload_bounds import MAX_ENTITY_BYTES
+from domain.registry import KINDS
 from projections.entities.list_pages import list_page, small_page
 from projections.entities.port import EntityTooLarge, Include, ListRequest
 from projections.entities.single_entities import EntityAnswer, read_one
+from projections.stores import Stores
 from projections.visibility.withholding import Withheld
 
 DEFAULT_LIMIT = 10
@@ -129,6 +132,22 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             return None
         return Finished(body, **more)
 
+    async def attached(
+        request: AnyRequest, to_id: UUID, to_type: str, fields: str | None, include: Include
+    ) -> Finished:
+        caller: str = request.user.name
+        wanted = str(to_id)
+
+        def work() -> Finished:
+            entity_id = _attached(kind, stores, wanted, to_type, include)
+            given = {"fields": fields, "include": include}
+            body, more = read(request.auth, given, None, entity_id=entity_id)
+            # Another one may be attached at another time, at the same version.
+            return Large(body, caller, services.streams, headers=more["headers"])
+
+        left = partial(has_left, request.receive)
+        return await services.heavy_reads.run(caller, work, left)
+
     def versions(request: AnyRequest, entity_id: str) -> Heavy:
         revisions = history.versions(stores.log, kind, id_in_path(entity_id))
         return heavy(request, _history(kind, (show(request, each) for each in revisions)))
@@ -154,7 +173,12 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     listed = {**REQUEST, **list_parameters(kind)}
     one_by_id: Parameters = {**REQUEST, **ENTITY_ID}
     item, named = f"{path}/{{entity_id:str}}", f"{path}/name/{{fqn:path}}"
+    by_attachment = []
+    if kind.attached_by is not None:
+        place = {**REQUEST, **_attachment_parameters(kind.attached_by), **single}
+        by_attachment = [route("GET", f"{path}/{kind.attached_by}", viewing, attached, place)]
     return [
+        *by_attachment,
         route("GET", path, listing, list_entities, listed, direct=(small_list, revision)),
         route("GET", item, viewing, by_id, {**one_by_id, **single}, direct=(small_by_id, revision)),
         route(
@@ -195,6 +219,46 @@ def _list_request(kind: EntityKind, access: Access, given: Mapping[str, Any]) ->
         for name in filters:
             withheld.refuse_field(kind.filters[name], name)
     return request
+
+
+def _attached(
+    kind: EntityKind,
+    stores: Stores,
+    to_id: str,
+    to_type: str,
+    include: Include,
+) -> str:
+    """The id of the first entity of a kind, by name, that is attached to another entity.
+
+    Raises NotFound, and InvalidInput for a type that does not exist. The key of the other entity is
+    never withheld.
+    """
+    assert kind.attached_by is not None
+    if to_type not in KINDS:
+        raise InvalidInput(f"{kind.attached_by}Type must be one of {', '.join(KINDS)}")
+    request = ListRequest(kind=kind, limit=1, include=include, filters={kind.attached_by: to_id})
+    with stores.entities.use() as entities, entities.read_list(request, None) as reader:
+        found = reader.head(MAX_ENTITY_BYTES).entities
+    if found:
+        _, entity_id, core, _ = found[0]
+        attached_to: dict[str, str] = msgspec.json.decode(core)[kind.attached_by]
+        if attached_to["type"] == to_type:
+            return entity_id
+    raise NotFound(f"no {kind.name} is attached to the {to_type} {to_id}")
+
+
+def _attachment_parameters(key: str) -> Parameters:
+    """The parameters that say which entity another one is attached to."""
+    return {
+        "to_id": (
+            Annotated[UUID, QueryParameter(name=f"{key}Id", description=f"Id of the {key}.")],
+            ...,
+        ),
+        "to_type": (
+            Annotated[str, QueryParameter(name=f"{key}Type", description=f"Kind of the {key}.")],
+            ...,
+        ),
+    }
 
 
 def _single_chunk(make: Callable[[], bytes]) -> Generator[bytes]:
