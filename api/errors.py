@@ -10,6 +10,7 @@ import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
+from api.base_path import as_asked
 from api.refusals import Refusal
 from domain import errors
 from projections.visibility.withholding import FieldWithheld
@@ -154,7 +155,7 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         status = error.status_code
         phrase = HTTPStatus(status).phrase
         error_type = ERROR_TYPES.get(status, phrase.upper().replace(" ", "_"))
-        method, path = request.method, request.url.path[:80]
+        method, path = request.method, as_asked(request.scope, request.url.path[:80])
         message = f"{phrase}: {method} {path}" if status in (404, 405) else error.detail
         return respond(status, error_type, message or phrase, dict(error.headers or {}))
     route = request.scope.get("path_template")

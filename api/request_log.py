@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Send
 
+from api import base_path
 from api.logs import AccessLine, AccessLog, now
 from api.metrics import Metrics
 from api.permissions import Principal
@@ -49,8 +50,13 @@ class Edge:
         self._read = read
 
     def answer(self, scope: HTTPScope) -> tuple[Finished, str] | None:
-        """The answer to a plain read and its request id; None when the application must answer."""
+        """The answer to a plain read and its request id; None when the application must answer.
+
+        Takes the prefix of the base path off the request, for the application as well.
+        """
         started = time.perf_counter()
+        if not scope["path"].startswith(base_path.USUAL):
+            base_path.take_off_prefix(scope)
         answer = self._read(scope)
         if answer is None:
             return None
@@ -75,7 +81,7 @@ class Edge:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
-                message["headers"] = headers
+                message["headers"] = base_path.with_location_as_asked(scope, headers)
                 position = _position(headers) if scope["method"] not in ("GET", "HEAD") else None
             elif message["type"] == "http.response.body":
                 sent += len(message.get("body", b""))

@@ -76,6 +76,20 @@ def test_kept_connection_is_answered_again_and_again(server: Serving) -> None:
     assert len(texts) == 1
 
 
+def test_connection_answers_below_both_base_paths(server: Serving) -> None:
+    paths = ["/glossaries?limit=3", "/glossaries/name/g01", "/glossaries?limit=500"]
+    requests = [server.head("GET", f"{base}/v1{path}") for path in paths for base in ("", "/api")]
+    with server.connect() as connection:
+        texts = []
+        for request in [*requests, *requests]:
+            connection.sendall(request)
+            texts.append(answers(connection, 1)[0])
+
+    assert {status for status, _ in texts} == {b"HTTP/1.1 200 OK"}
+    assert texts[0::2] == texts[1::2]
+    assert texts[:6] == texts[6:]
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_requests_are_answered_in_order_however_they_are_cut(server: Serving, seed: int) -> None:
     random = Random(seed)

@@ -1,0 +1,43 @@
+"""The other base path of the API: `/api/v1`, where OpenMetadata's clients look for `/v1`.
+
+The prefix is taken off a request before anything looks at its path, and put back where an answer
+shows a path. So there is one set of routes, which is looked up, measured and logged alike.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+USUAL = "/v1/"
+"""How the path of a request begins that has no prefix."""
+_PREFIX = "/api"
+_BEFORE_V1 = re.compile(r"/+api(?=/+v1/)").match
+"""The prefix as clients send it: one whose base ends in a slash sends two slashes."""
+_RAW_BEFORE_V1 = re.compile(rb"/+api(?=/+v1/)").match
+
+
+def take_off_prefix(scope: Any) -> None:
+    """Take the prefix off the path of a request, if it has one, and remember that it was there."""
+    if prefix := _BEFORE_V1(scope["path"]):
+        scope["path"] = scope["path"][prefix.end() :]
+        # The raw path may have the same prefix in another spelling; nothing looks at it there.
+        if raw_prefix := _RAW_BEFORE_V1(scope["raw_path"]):
+            scope["raw_path"] = scope["raw_path"][raw_prefix.end() :]
+        scope["prefix"] = _PREFIX
+
+
+def as_asked(scope: Any, path: str) -> str:
+    """A path of the API as the client of a request writes it."""
+    return f"{scope.get('prefix', '')}{path}"
+
+
+def with_location_as_asked(scope: Any, headers: Headers) -> Headers:
+    """The headers of an answer, its Location as the client of the request writes paths."""
+    if "prefix" not in scope:
+        return headers
+    return [
+        (name, as_asked(scope, value.decode()).encode() if name == b"location" else value)
+        for name, value in headers
+    ]

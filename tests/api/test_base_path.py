@@ -1,0 +1,214 @@
+"""The API below `/api/v1`, where OpenMetadata's clients look for it: as below `/v1`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.api.conftest import Client, body_of, running
+
+NAME = "service.database.schema.orders"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator["World"]:
+    with running(tmp_path_factory.mktemp("base_path")) as client:
+        yield World(client)
+
+
+class World:
+    """A table, another one that is deleted, and a glossary with slashes in its name."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        client.schema()
+        self.table = client.table()
+        gone = client.table("gone")
+        client.request("DELETE", f"/v1/tables/{gone['id']}")
+        client.create("glossaries", name="a/v1//b", description="x" * 40_000)
+        client.search_until(lambda a: a["hits"]["total"]["value"] == 5, q="*")
+
+    def told(self, method: str, path: str, **options: Any) -> tuple[int, Any, Any]:
+        """Status, headers and body of an answer, but for what no two answers share."""
+        headers = {"X-Request-Id": "mine", **options.pop("headers", {})}
+        answer = self.client.request(method, path, headers=headers, **options)
+        found = dict(answer.headers)
+        text = answer.text
+        if "/search/" in path and answer.status_code == 200 and method == "GET":
+            text = {key: value for key, value in answer.json().items() if key != "took"}
+            found.pop("content-length", None)
+        return answer.status_code, found, text
+
+
+READS = (
+    ("GET", "/v1/tables"),
+    ("GET", "/v1/tables?limit=1&fields=columns"),
+    ("GET", "/v1/tables?limit=101"),
+    ("GET", "/v1/tables?limit=1001"),
+    ("GET", "/v1/tables?limit=x"),
+    ("GET", "/v1/tables?Limit=1"),
+    ("GET", "/v1/tables?fields=nothing"),
+    ("GET", "/v1//tables"),
+    ("GET", "/v1/tables/"),
+    ("GET", "/v1/tables/{id}"),
+    ("GET", "/v1/tables/{id}?fields=*"),
+    ("GET", "/v1/tables/{id}/versions"),
+    ("GET", "/v1/tables/{id}/versions/0.1"),
+    ("GET", f"/v1/tables/name/{NAME}"),
+    ("GET", "/v1/tables/name/nothing"),
+    ("GET", "/v1/glossaries/name/a%2Fv1%2F%2Fb"),
+    ("GET", "/v1/glossaries/name/a/v1//b"),
+    ("GET", "/v1/services/databaseServices"),
+    ("GET", "/v1/search/query?q=orders"),
+    ("GET", "/v1/search/query?q=(orders"),
+    ("GET", "/v1/audit/events?limit=2"),
+    ("GET", "/v1/system/version"),
+    ("HEAD", "/v1/tables"),
+    ("OPTIONS", "/v1/tables/{id}"),
+    ("POST", "/v1/tables"),
+    ("DELETE", "/v1/tables/nothing"),
+)
+
+
+@pytest.mark.parametrize("role", ["admin", "reader", "nobody"])
+@pytest.mark.parametrize(("method", "path"), READS)
+def test_same_answer_below_both_paths(world: World, method: str, path: str, role: str) -> None:
+    path = path.format(id=world.table["id"])
+
+    assert world.told(method, f"/api{path}", role=role) == world.told(method, path, role=role)
+
+
+def test_caller_is_asked_for_a_token_below_both_paths(world: World) -> None:
+    plain, prefixed = (
+        world.told("GET", path, headers={"Authorization": "Bearer x"})
+        for path in ("/v1/tables", "/api/v1/tables")
+    )
+
+    assert plain[0] == 401
+    assert prefixed == plain
+
+
+def test_writes_answer_the_same_below_both_paths(world: World) -> None:
+    item = f"/v1/tables/{world.table['id']}"
+    patch = [{"op": "add", "path": "/name", "value": "orders"}]
+    writes: tuple[tuple[str, str, Any], ...] = (
+        ("PUT", "/v1/glossaries", {"name": "a/v1//b", "description": "x" * 40_000}),
+        ("PUT", "/v1/glossaries/bulk", [{"name": "a/v1//b", "description": "x" * 40_000}]),
+        ("POST", "/v1/glossaries", {"name": "a/v1//b", "description": "x"}),
+        ("POST", "/v1/glossaries", {"name": "c", "descriptio": "x"}),
+        ("PATCH", item, patch),
+        ("PATCH", f"/v1/tables/name/{NAME}", patch),
+    )
+    for method, path, body in writes:
+        plain = world.told(method, path, json=body)
+
+        assert world.told(method, f"/api{path}", json=body) == plain
+        assert plain[0] in (200, 400, 409)
+
+
+def test_location_stays_below_the_path_that_was_asked(world: World) -> None:
+    # A base that ends in a slash gives two of them.
+    for number, base in enumerate(("", "/api", "/api/")):
+        body = {"name": f"made{number}", "description": "x"}
+        made = world.client.request("POST", f"{base}/v1/glossaries", json=body)
+
+        assert made.headers["Location"] == f"{base.rstrip('/')}/v1/glossaries/{made.json()['id']}"
+        assert world.client.request("GET", made.headers["Location"]).json() == made.json()
+
+
+def test_write_repeated_below_the_other_path_is_answered_as_the_first(world: World) -> None:
+    def post(base: str) -> Any:
+        return world.client.request(
+            "POST",
+            f"{base}/v1/glossaries",
+            json={"name": "once", "description": "x"},
+            headers={"Idempotency-Key": "once"},
+        )
+
+    first, second = post("/api"), post("")
+
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert first.json() == second.json()
+    assert first.headers["Location"] == f"/api{second.headers['Location']}"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "said"),
+    [
+        ("GET", "/api/v1/nothing", "Not Found: GET /api/v1/nothing"),
+        ("GET", "/v1/nothing", "Not Found: GET /v1/nothing"),
+        ("PATCH", "/api/v1/tables", "Method Not Allowed: PATCH /api/v1/tables"),
+        ("GET", "/api/v1/tables/restore", "Method Not Allowed: GET /api/v1/tables/restore"),
+        ("GET", "/api/v1", "Not Found: GET /api/v1"),
+        ("GET", "/api/api/v1/tables", "Not Found: GET /api/api/v1/tables"),
+        ("GET", "/api/v1/api/v1/tables", "Not Found: GET /api/v1/api/v1/tables"),
+        ("GET", "/api/v2/tables", "Not Found: GET /api/v2/tables"),
+        ("GET", "/api/healthz", "Not Found: GET /api/healthz"),
+        ("GET", "/apis/v1/tables", "Not Found: GET /apis/v1/tables"),
+        ("GET", "/api/v1x/tables", "Not Found: GET /api/v1x/tables"),
+    ],
+)
+def test_error_names_the_path_that_was_asked(
+    world: World, method: str, path: str, said: str
+) -> None:
+    answer = world.client.request(method, path)
+
+    assert answer.status_code == (405 if "Allowed" in said else 404)
+    assert body_of(answer)["message"] == said
+
+
+def test_both_paths_count_as_one_route(world: World) -> None:
+    def counted() -> float:
+        text = world.client.request("GET", "/metrics").text
+        assert "/api" not in text
+        route = 'catalog_request_seconds_count{method="GET",route="/v1/tables",status="200"}'
+        return sum(float(line.split()[1]) for line in text.splitlines() if line.startswith(route))
+
+    before = counted()
+    for path in ("/v1/tables", "/api/v1/tables", "/api/v1/tables?limit=101"):
+        world.client.get(path)
+
+    assert counted() == before + 3
+
+
+def test_both_paths_share_the_rate_of_a_caller(tmp_path: Path) -> None:
+    with running(tmp_path, rate_limit=0.001, rate_burst=4) as client:
+        statuses = [
+            client.request("GET", f"{base}/v1/tables").status_code
+            for base in ("", "/api", "", "/api", "/api")
+        ]
+
+    assert statuses == [200, 200, 200, 200, 429]
+
+
+segments = st.sampled_from(
+    (
+        *("tables", "glossaries", "services", "databaseServices", "search", "query"),
+        *("{id}", "name", NAME, "gone", "versions", "restore"),
+        *("v1", "api", "", "%2F", "%61pi", "%zz", "a b", "é"),
+    )
+)
+paths = st.lists(segments, max_size=5).map(lambda parts: "/".join(["/v1", *parts]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    method=st.sampled_from(["GET", "OPTIONS", "PATCH", "PROPFIND"]),
+    path=paths,
+    query=st.sampled_from(["", "?limit=1", "?fields=*", "?q=orders", "?include=all", "?limit=no"]),
+)
+def test_any_path_is_answered_the_same_below_both(
+    world: World, method: str, path: str, query: str
+) -> None:
+    path = path.replace("{id}", world.table["id"]) + query
+    status, headers, text = world.told(method, path)
+    prefixed = world.told(method, f"/api{path}")
+
+    if isinstance(text, str) and f"{method} /v1" in text:
+        # Not found or not allowed: the message shows the path that was asked.
+        text = text.replace(f"{method} /v1", f"{method} /api/v1")
+        headers["content-length"] = str(len(text.encode()))
+    assert prefixed == (status, headers, text)
