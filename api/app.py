@@ -15,6 +15,7 @@ from api.metrics import Metrics
 from api.policies import open_policies
 from api.request_log import Edge
 from api.routes.audit import audit_routes
+from api.routes.connection_tests import connection_test_routes
 from api.routes.reads import read_routes
 from api.routes.search import search_routes
 from api.routes.system import system_routes
@@ -65,6 +66,7 @@ def create_app(
         *entities,
         *searches,
         *audit_routes(services),
+        *connection_test_routes(),
         *system_routes(services, metrics, verifier),
         *docs_routes(),
     ]

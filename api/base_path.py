@@ -22,7 +22,7 @@ def take_off_prefix(scope: Any) -> None:
     """Take the prefix off the path of a request, if it has one, and remember that it was there."""
     if prefix := _BEFORE_V1(scope["path"]):
         scope["path"] = scope["path"][prefix.end() :]
-        # The raw path may have the same prefix in another spelling; nothing looks at it there.
+        # The raw path may spell the prefix in another way. It is read only behind the prefix.
         if raw_prefix := _RAW_BEFORE_V1(scope["raw_path"]):
             scope["raw_path"] = scope["raw_path"][raw_prefix.end() :]
         scope["prefix"] = _PREFIX

@@ -92,6 +92,9 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
             }
         ),
         "AuditLine": {"anyOf": [ref("AuditEvent"), closed_object({"paging": ref("AuditPaging")})]},
+        "TestConnectionDefinition": closed_object(
+            {"name": TEXT, "steps": {"type": "array", "maxItems": 0}}
+        ),
         "Health": closed_object({"status": {"const": "alive"}}),
         **_search(),
     }

@@ -38,6 +38,7 @@ from domain.registry import KINDS
 _METHODS = ("get", "post", "put", "patch", "delete")
 _TAGS = {
     "search": "Full-text search over all kinds.",
+    "services": "What connectors of services ask.",
     "audit": "Who changed what, when and by which request.",
     "system": "The service itself.",
 }

@@ -190,6 +190,17 @@ OTHER_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = MappingProxy
                 lines="AuditLine",
             ),
         ),
+        ("get", "/v1/services/testConnectionDefinitions/name/{fqn}"): (
+            "services",
+            Operation(
+                id="getTestConnectionDefinitionByName",
+                summary="Get the steps that test the connection to a service",
+                about="Of every service type, as in `Postgres.testConnectionDefinition`, and"
+                " without a step, because connectors stop at steps that they do not know.",
+                answers={200: "TestConnectionDefinition"},
+                errors=(400, 404),
+            ),
+        ),
         ("get", "/v1/system/version"): (
             "system",
             Operation(id="getVersion", summary="Get the version", answers={200: "Version"}),
