@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from api.openapi.json_schema import UUID, Schema
 from api.routes import search
+from api.routes.requested_fields import field_names
 from api.routes.writes import MAX_KEY_LENGTH
 from domain.kinds import EntityKind
 from domain.registry import KINDS
@@ -101,7 +102,7 @@ _QUERY_SCHEMAS: Mapping[str, Mapping[str, Schema]] = MappingProxyType(
 
 def _list_schemas(kind: EntityKind) -> Mapping[str, Schema]:
     """Query parameter -> schema of what a kind's list itself checks."""
-    field = f"({'|'.join(map(re.escape, ('*', *kind.optional, *kind.field_aliases)))})"
+    field = f"({'|'.join(map(re.escape, ('*', *field_names(kind))))})"
     cursor = {"type": "string", "format": "page-cursor"}
     return {
         "fields": {"type": "string", "pattern": f"^({field}(,{field})*)?$"},

@@ -13,6 +13,7 @@ from litestar.params import PathParameter, QueryParameter
 from api.bodies import has_left
 from api.permissions import Access, Action, Permission
 from api.responses import LOOP_BYTES, Finished, Heavy, Large
+from api.routes.requested_fields import parse_fields
 from api.routes.signatures import (
     ENTITY_ID,
     FQN,
@@ -298,31 +299,6 @@ def etag(version: str, withheld: str | None = None) -> str:
     return f'W/"{version}-{withheld}"' if withheld else f'W/"{version}"'
 
 
-def parse_fields(
-    kind: EntityKind, text: str | None, withheld: Withheld | None = None
-) -> tuple[str, ...]:
-    """The optional fields named in a comma-separated list; `*` names all that may be seen.
-
-    Raises InvalidInput naming the first field that the kind does not have, or FieldWithheld.
-    """
-    if not text:
-        return ()
-    fields: dict[str, None] = {}
-    for given in text.split(","):
-        name = given.strip()
-        field = kind.field_aliases.get(name, name)
-        if name == "*":
-            fields.update(dict.fromkeys(kind.optional))
-        elif field in kind.optional:
-            if withheld:
-                withheld.refuse_field(field, "fields")
-            fields[field] = None
-        else:
-            allowed = ", ".join((*kind.optional, *kind.field_aliases))
-            raise InvalidInput(f"fields: Invalid field name {name[:64]}; allowed are {allowed}")
-    return tuple(fields)
-
-
 def list_parameters(kind: EntityKind) -> Parameters:
     """The query parameters of a kind's list, from the registry."""
     limit = QueryParameter(
@@ -344,11 +320,14 @@ def list_parameters(kind: EntityKind) -> Parameters:
     return parameters
 
 
+_OTHERS = "Other properties that the kind has in OpenMetadata may be named and add nothing."
+
+
 def _single_parameters(kind: EntityKind) -> Parameters:
     """The query parameters of reading one entity."""
     names = ", ".join((*kind.optional, *kind.field_aliases))
     return {
-        "fields": (_query(str, f"Comma-separated optional fields: {names}."), None),
+        "fields": (_query(str, f"Comma-separated optional fields: {names}. {_OTHERS}"), None),
         "include": (
             Annotated[Include, QueryParameter(description="By deletion state.")],
             Include.NON_DELETED,

@@ -1,0 +1,35 @@
+"""The names of properties that OpenMetadata's clients may ask any kind for."""
+
+import pytest
+
+from domain.kinds import EntityKind
+from domain.openmetadata.entity_properties import known_properties
+from domain.registry import KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+def test_properties_hold_all_that_entities_are_shown_with(kind: EntityKind) -> None:
+    shown = {"id", "name", "fullyQualifiedName", "version", "updatedAt", "updatedBy", "deleted"}
+    assert shown | kind.keys | set(kind.optional) <= known_properties(kind.name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked"),
+    [
+        ("table", {"customMetrics", "joins", "profile", "sampleData", "sourceHash", "testSuite"}),
+        ("database", {"databaseProfilerConfig", "databaseSchemas", "location"}),
+        ("databaseSchema", {"databaseSchemaProfilerConfig", "tables"}),
+        ("databaseService", {"connection", "pipelines", "testConnectionResult"}),
+        ("pipeline", {"pipelineStatus", "endDate"}),
+        ("user", {"follows", "inheritedRoles", "owns"}),
+        ("dataContract", {"latestResult", "testSuite"}),
+        ("glossary", {"changeDescription", "termCount", "usageCount"}),
+    ],
+)
+def test_properties_hold_what_only_openmetadata_keeps(kind: str, asked: set[str]) -> None:
+    assert asked <= known_properties(kind)
+
+
+def test_properties_are_those_of_the_kind_alone() -> None:
+    assert "customMetrics" not in known_properties("topic")
+    assert "columns" not in known_properties("database")
