@@ -1,6 +1,7 @@
 """What the catalog can be asked to do to one entity, with clock, actor and ids decided outside."""
 
 import msgspec
+from msgspec import Raw
 
 from domain.events import Body
 
@@ -26,10 +27,21 @@ class CreateEntity(Command, frozen=True, kw_only=True):
     body: Body
 
 
+class Ingestion(msgspec.Struct, frozen=True, kw_only=True):
+    """That a change comes from a bot, which writes what it found at a source."""
+
+    source_hash: Raw | None = None
+    """The `sourceHash` that the bot gives, as JSON; None when it gives none."""
+    override: bool = False
+    """Whether what the bot gives replaces what people curated."""
+
+
 class ChangeEntity(Command, frozen=True, kw_only=True):
     """Make the body read as given; a soft-deleted entity is restored first."""
 
     body: Body
+    ingestion: Ingestion | None = None
+    """Given for a bot's write, which keeps what people curated; see `domain.curation`."""
 
 
 class SoftDeleteEntity(Command, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from domain import commands, events, json_diff, json_patch
+from domain.curation import ingested
 from domain.errors import Conflict, InvalidInput, NotFound, StaleVersion
 from domain.events import Body, Event
 from domain.lifecycle import (
@@ -116,6 +117,8 @@ def _change(command: Any, state: Entity) -> list[Event]:
     if state.deleted:
         made.append((events.EntityRestored, {}))
     target = command.body
+    if command.ingestion is not None:
+        target = ingested(KINDS[state.kind], state.body, target, command.ingestion)
     if (size := _size(target)) > _size(state.body):
         check_entity_bytes(size)
     for key in KINDS[state.kind].fixed:

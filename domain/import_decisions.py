@@ -136,6 +136,7 @@ class Decider:
             at=self._now(),
             request_id=self._context.request_id,
             body=payload.onto(before),
+            ingestion=payload.ingestion(self._context),
         )
         decided = decide(command, before)
         batch.changed += bool(decided)

@@ -8,6 +8,7 @@ from msgspec import Raw
 
 from domain import commands, drafts, names
 from domain.bodies.components import Ref, Reference
+from domain.curation import SOURCE_HASH
 from domain.drafts import Draft
 from domain.entity import Entity, encode
 from domain.errors import InvalidInput, shown
@@ -49,6 +50,14 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
         """The body after a create-or-update: given keys replace, others stay."""
         kept = {key: raw for key, raw in state.body.items() if key not in self.emptied}
         return {**kept, **self.body}
+
+    def ingestion(self, context: WriteContext) -> commands.Ingestion | None:
+        """What a change by the payload says of its source; None when no bot makes it."""
+        if not context.by_bot:
+            return None
+        return commands.Ingestion(
+            source_hash=self.body.get(SOURCE_HASH), override=context.override_metadata
+        )
 
     def creation(self, kind: EntityKind, context: WriteContext, at: int) -> commands.CreateEntity:
         """The command that creates what the payload describes, at a time in milliseconds."""

@@ -88,7 +88,8 @@ class Planner:
         )
         if payload.state is None:
             return self._creation(kind, payload, context)
-        return self._change(payload.state, payload.onto(payload.state), context)
+        body, ingestion = payload.onto(payload.state), payload.ingestion(context)
+        return self._change(payload.state, body, context, ingestion)
 
     def patch(
         self,
@@ -164,9 +165,16 @@ class Planner:
         command = payload.creation(kind, context, self._now())
         return Plan(entity_id, Change.CREATED, [Step(entity_id, None, decide(command, None))])
 
-    def _change(self, state: Entity, body: Body, context: WriteContext) -> Plan:
+    def _change(
+        self,
+        state: Entity,
+        body: Body,
+        context: WriteContext,
+        ingestion: commands.Ingestion | None = None,
+    ) -> Plan:
         at = self._now()
-        own = _step(commands.ChangeEntity, state, context, at, checked=True, body=body)
+        fields = {"body": body, "ingestion": ingestion}
+        own = _step(commands.ChangeEntity, state, context, at, checked=True, **fields)
         together = self._restorations(state, context, at) if state.deleted else []
         change = Change.UPDATED if own.events else Change.NO_CHANGE
         return Plan(state.id, change, [own, *together])

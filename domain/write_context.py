@@ -10,6 +10,10 @@ class WriteContext(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the caller, which the events record."""
     request_id: str
     """Id of the request, which the events record."""
+    by_bot: bool = False
+    """Whether the caller is a bot, whose PUTs keep what people curated."""
+    override_metadata: bool = False
+    """Whether a bot's PUTs replace what people curated all the same."""
     expected_version: int | None = None
     """Tenths of the version at which the entity must be; None for any version."""
     must_exist: bool = False

@@ -36,6 +36,8 @@ class MessageSchema(Part, kw_only=True):
 class Topic(Asset, kw_only=True):
     """A stream of messages."""
 
+    parts = ("messageSchema.schemaFields",)
+
     service: Annotated[Ref, refers_to("messagingService")]
     partitions: Annotated[int, Meta(ge=1, le=MAX_INTEGER)]
     message_schema: MessageSchema | None = None
@@ -99,6 +101,8 @@ class Task(NamedPart, kw_only=True):
 class Pipeline(Asset, kw_only=True):
     """Tasks that run one after another."""
 
+    parts = ("tasks",)
+
     service: Annotated[Ref, refers_to("pipelineService")]
     tasks: list[Task] | None = None
     concurrency: Integer | None = None
@@ -136,6 +140,8 @@ class ContainerDataModel(Part, kw_only=True):
 class Container(Asset, kw_only=True):
     """A bucket of files, or a folder in one."""
 
+    parts = ("dataModel.columns",)
+
     service: Annotated[Ref | None, refers_to("storageService")] = None
     parent: Annotated[Ref | None, refers_to("container")] = None
     data_model: ContainerDataModel | None = None
@@ -161,6 +167,8 @@ class Container(Asset, kw_only=True):
 
 class SearchIndex(Asset, kw_only=True):
     """An index of a search engine."""
+
+    parts = ("fields",)
 
     service: Annotated[Ref, refers_to("searchService")]
     fields: list[IndexField] | None = None

@@ -32,6 +32,9 @@ class EntityBody(Part, kw_only=True):
     unkept: ClassVar[tuple[str, ...]] = ()
     """Attributes that OpenMetadata's client sends and that are not recorded, such as secrets."""
 
+    parts: ClassVar[tuple[str, ...]] = ()
+    """Keys, or dotted paths, of the columns and other named parts on which people write."""
+
     name: str
     display_name: str | None = None
     description: str | None = None

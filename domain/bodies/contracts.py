@@ -167,6 +167,8 @@ class DataContract(EntityBody, kw_only=True):
     `termsOfUse` may be written as plain text, `qualityExpectations` as names of test cases.
     """
 
+    parts = ("schema",)
+
     entity: Annotated[Ref, refers_to()]
     entity_status: str | None = None
     owners: Owners = None

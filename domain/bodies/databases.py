@@ -88,6 +88,8 @@ class DataModel(Part, kw_only=True):
 class Table(Asset, kw_only=True):
     """A table with its columns."""
 
+    parts = ("columns",)
+
     database_schema: Annotated[Ref, refers_to("databaseSchema")]
     database: Annotated[Ref | None, refers_to("database")] = None
     service: Annotated[Ref | None, refers_to("databaseService")] = None

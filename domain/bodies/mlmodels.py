@@ -61,6 +61,8 @@ class MlStore(Part, kw_only=True):
 class Mlmodel(Asset, kw_only=True):
     """A model with its features."""
 
+    parts = ("mlFeatures",)
+
     service: Annotated[Ref, refers_to("mlmodelService")]
     algorithm: str | None = None
     ml_features: list[MlFeature] | None = None

@@ -67,6 +67,21 @@ def test_patch_is_applied_once_when_retried(world: Any, other: Any) -> None:
     assert (outcome.entity.value("description"), outcome.entity.version) == ("x", 3)
 
 
+def test_edit_of_a_person_that_comes_first_is_kept_by_a_bot(world: Any, other: Any) -> None:
+    service = world.create("databaseService", "s", serviceType="Mysql")
+    describe = {"op": "add", "path": "/description", "value": "ours"}
+    interrupt(world, lambda: other.patch(service, describe))
+    bot = world.context(actor="bot", by_bot=True)
+    outcome = world.put(
+        "databaseService", "s", bot, serviceType="Mysql", description="theirs", displayName="S"
+    )
+    assert (outcome.entity.value("description"), outcome.entity.value("displayName")) == (
+        "ours",
+        "S",
+    )
+    assert (outcome.entity.version, outcome.entity.updated_by) == (3, "bot")
+
+
 def test_stale_version_is_noticed_in_a_race(world: Any, other: Any) -> None:
     world.create("databaseService", "s", serviceType="Mysql")
     interrupt(world, lambda: other.put("databaseService", "s", serviceType="Postgres"))
