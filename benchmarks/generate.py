@@ -410,6 +410,13 @@ class _Catalog:
             yield self._model(number, stem, area, tables[0])
         else:
             yield self._index(number, stem, area)
+        match number % 4:
+            case 0:
+                yield self._procedure(number, tables[0])
+            case 1:
+                yield from self._api(number, stem, area)
+            case 2:
+                yield self._metric(number, tables[0])
 
     def _topic(self, number: int, stem: str, subject: words.Subject) -> Line:
         name = f"{stem}_{subject.plural}_events"
@@ -512,6 +519,61 @@ class _Catalog:
                 {"name": field.name, "dataType": "KEYWORD", "description": field.description}
                 for field in subject.fields
             ],
+        }
+
+    def _procedure(self, number: int, table: _Table) -> Line:
+        parent = ".".join(_place(number))
+        history = f"{parent}.{table.name}_history"
+        return {
+            **_entity("storedProcedure", parent, f"archive_{table.name}"),
+            "description": self._prose(f"Archives the {table.subject.plural} of last year."),
+            "storedProcedureType": "StoredProcedure",
+            "storedProcedureCode": {
+                "language": "SQL",
+                "code": f"INSERT INTO {history} SELECT * FROM {table.fqn}",
+            },
+            "databaseSchema": _ref("databaseSchema", parent),
+        }
+
+    def _api(self, number: int, stem: str, area: words.Area) -> Iterator[Line]:
+        """A collection of an API, and the endpoint in it."""
+        subject = area.subjects[0]
+        collection = self._asset("apiCollection", "apiService", number, f"{stem}_api")
+        address = f"https://api.example.org/{stem}"
+        yield {
+            **collection,
+            "description": self._prose(f"What shops ask about {area.title.lower()}."),
+            "endpointURL": address,
+        }
+        fqn = collection["fullyQualifiedName"]
+        path = subject.plural.replace(" ", "_")
+        yield {
+            **_entity("apiEndpoint", fqn, f"list_{path}"),
+            "description": self._prose(f"The {subject.plural} of a customer, newest first."),
+            "apiCollection": _ref("apiCollection", fqn),
+            "endpointURL": f"{address}/{path}",
+            "requestMethod": "GET",
+            "responseSchema": {
+                "schemaType": "JSON",
+                "schemaFields": [
+                    {"name": field.name, "dataType": "STRING", "description": field.description}
+                    for field in subject.fields
+                ],
+            },
+        }
+
+    def _metric(self, number: int, table: _Table) -> Line:
+        """How many rows a table gains in a month, under a name that no other number gives."""
+        name = "_".join((table.name, "per_month", *_place(number)[:2]))
+        return {
+            **_entity("metric", None, name),
+            "displayName": f"{table.subject.plural} per month".capitalize(),
+            "description": self._prose(f"How many {table.subject.plural} a month brings."),
+            "metricType": "COUNT",
+            "unitOfMeasurement": "COUNT",
+            "granularity": "MONTH",
+            "metricExpression": {"language": "SQL", "code": f"SELECT COUNT(*) FROM {table.fqn}"},
+            "owners": self._owners(),
         }
 
     def _asset(self, kind: str, service_kind: str, number: int, name: str) -> Line:

@@ -698,6 +698,7 @@ SERVICES = {
     "mlmodelService": ("Mlflow", "SageMaker"),
     "storageService": ("S3", "GCS", "ADLS"),
     "searchService": ("ElasticSearch", "OpenSearch"),
+    "apiService": ("Rest",),
 }
 VOCABULARIES = (
     (

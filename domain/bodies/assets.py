@@ -21,14 +21,14 @@ from domain.bodies.components import (
     refers_to,
     to_people,
 )
-from domain.bodies.enumerations import ContainerFileFormat
+from domain.bodies.enumerations import ContainerFileFormat, SchemaType
 from domain.names import child, join, split
 
 
 class MessageSchema(Part, kw_only=True):
     """The form of a topic's messages."""
 
-    schema_type: Literal["Avro", "Protobuf", "JSON", "Other", "None"] | None = None
+    schema_type: SchemaType | None = None
     schema_text: str | None = None
     schema_fields: list[SchemaField] | None = None
 

@@ -30,6 +30,24 @@ PipelineServiceType = Literal[
 MlModelServiceType = Literal["Mlflow", "Sklearn", "CustomMlModel", "SageMaker", "VertexAI"]
 StorageServiceType = Literal["S3", "ADLS", "GCS", "CustomStorage"]
 SearchServiceType = Literal["ElasticSearch", "OpenSearch", "CustomSearch"]
+ApiServiceType = Literal["Rest", "WEBHOOK"]
+RequestMethod = Literal[
+    "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "CONNECT", "OPTIONS", "TRACE",
+]
+SchemaType = Literal["Avro", "Protobuf", "JSON", "Other", "None"]
+ProgramLanguage = Literal["SQL", "Java", "JavaScript", "Python", "External"]
+StoredProcedureType = Literal["StoredProcedure", "UDF", "StoredPackage", "Function"]
+MetricType = Literal[
+    "COUNT", "SUM", "AVERAGE", "RATIO", "PERCENTAGE", "MIN", "MAX", "MEDIAN", "MODE",
+    "STANDARD_DEVIATION", "VARIANCE", "OTHER",
+]
+MetricUnit = Literal[
+    "COUNT", "DOLLARS", "PERCENTAGE", "TIMESTAMP", "SIZE", "REQUESTS", "EVENTS", "TRANSACTIONS",
+    "OTHER",
+]
+MetricGranularity = Literal[
+    "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR",
+]
 ColumnType = Literal[
     "NUMBER", "TINYINT", "SMALLINT", "INT", "BIGINT", "BYTEINT", "BYTES", "FLOAT", "DOUBLE",
     "DECIMAL", "NUMERIC", "TIMESTAMP", "TIMESTAMPZ", "TIME", "DATE", "DATETIME", "INTERVAL",

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar
 from domain.bodies.base import Tagged, Users
 from domain.bodies.components import LifeCycle, Ref, Style, outside
 from domain.bodies.enumerations import (
+    ApiServiceType,
     DashboardServiceType,
     DatabaseServiceType,
     MessagingServiceType,
@@ -73,3 +74,9 @@ class SearchService(Service, kw_only=True):
     """Holds search indexes."""
 
     service_type: SearchServiceType
+
+
+class ApiService(Service, kw_only=True):
+    """Holds collections of API endpoints."""
+
+    service_type: ApiServiceType

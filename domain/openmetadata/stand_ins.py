@@ -23,6 +23,7 @@ _STAND_INS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "glossary": _DESCRIBED,
         "glossaryTerm": _DESCRIBED,
         "table": {"columns": []},
+        "storedProcedure": {"storedProcedureCode": {}},
         "mlmodel": {"algorithm": "mlmodel"},
         "searchIndex": {"fields": []},
     }

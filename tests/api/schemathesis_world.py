@@ -29,6 +29,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "mlmodelService": {"serviceType": "Mlflow"},
     "storageService": {"serviceType": "S3"},
     "searchService": {"serviceType": "ElasticSearch"},
+    "apiService": {"serviceType": "Rest"},
     "topic": {"partitions": 1},
 }
 """What a kind needs beside its name and parent."""

@@ -238,6 +238,11 @@ def label(name: str) -> dict[str, str]:
                 {"name": "c", "dataType": "INT", "tags": [label("c")]}]}]}),
         ("topic", {"service": "s", "partitions": 1, "messageSchema": {"schemaFields": [
             {"name": "a", "dataType": "INT", "tags": [label("b"), label("c")]}]}}),
+        ("apiEndpoint", {"apiCollection": "c",
+            "requestSchema": {"schemaFields": [
+                {"name": "a", "dataType": "INT", "tags": [label("b")]}]},
+            "responseSchema": {"schemaFields": [
+                {"name": "a", "dataType": "INT", "tags": [label("c")]}]}}),
         ("pipeline", {"service": "s", "tasks": [{"name": "a", "tags": [label("b"), label("c")]}]}),
         ("searchIndex", {"service": "s", "fields": [
             {"name": "a", "dataType": "TEXT", "tags": [label("b"), label("c")]}]}),
@@ -251,6 +256,25 @@ def test_tag_labels_are_found_at_every_depth(kind: str, values: dict[str, Any]) 
     body = read(kind, tags=[label("a")], **values)
     found: list[TagLabel] = list(body.tag_labels())
     assert [found_label.tag_fqn for found_label in found] == ["a", "b", "c"]
+
+
+def test_fields_of_an_endpoint_are_named_below_the_schema_that_they_are_in() -> None:
+    schema = {"schemaType": "JSON", "schemaFields": [{"name": "id", "dataType": "STRING"}]}
+    endpoint = read(
+        "apiEndpoint",
+        apiCollection="shop.orders",
+        endpointURL="https://shop.example.org/orders",
+        requestSchema=schema,
+        responseSchema=schema,
+        sourceUrl="https://shop.example.org/openapi.json",
+    )
+    shown = recorded(endpoint, "shop.orders.get")
+    assert [
+        shown[key]["schemaFields"][0]["fullyQualifiedName"]
+        for key in ("requestSchema", "responseSchema")
+    ] == ["shop.orders.get.requestSchema.id", "shop.orders.get.responseSchema.id"]
+    assert shown["endpointURL"] == "https://shop.example.org/orders"
+    assert "sourceUrl" not in shown
 
 
 def test_charts_become_references_that_stay_the_same() -> None:

@@ -14,6 +14,11 @@ SPECIFIED_INDEXES = {
     "pipeline": "pipeline_search_index",
     "mlmodel": "mlmodel_search_index",
     "container": "container_search_index",
+    "storedProcedure": "stored_procedure_search_index",
+    "metric": "metric_search_index",
+    "apiService": "api_service_search_index",
+    "apiCollection": "api_collection_search_index",
+    "apiEndpoint": "api_endpoint_search_index",
     "searchIndex": "search_entity_search_index",
     "glossaryTerm": "glossary_term_search_index",
     "tag": "tag_search_index",
@@ -33,7 +38,7 @@ def parent_kinds(kind: EntityKind) -> set[str]:
 
 
 def test_registry_names_are_unique() -> None:
-    assert len(KINDS) == len(ROWS) == 25
+    assert len(KINDS) == len(ROWS) == 30
     assert len({row.collection for row in ROWS}) == len(ROWS)
     assert len({row.index for row in ROWS}) == len(ROWS)
     assert len({row.body for row in ROWS}) == len(ROWS)

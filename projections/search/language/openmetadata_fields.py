@@ -35,7 +35,6 @@ NOT_KEPT = frozenset(
         "checksum",
         "entityRelationship",
         "lineage",
-        "processedLineage",
         "upstreamEntityRelationship",
         "upstreamLineage",
         # What profilers, tests and pipelines report.

@@ -12,6 +12,7 @@ from domain.registry import KINDS
     ("kind", "name", "expected"),
     [
         ("table", "n", {"columns": []}),
+        ("storedProcedure", "n", {"storedProcedureCode": {}}),
         ("mlmodel", "n", {"algorithm": "mlmodel"}),
         ("searchIndex", "n", {"fields": []}),
         ("user", "ada.l", {"email": "ada.l@example.org"}),

@@ -128,7 +128,7 @@ is_a = Exact(F, "a")
                 )
             ),
         ),
-        ({"term": {"processedLineage": True}}, tree.MatchNone()),
+        ({"term": {"inherited": True}}, tree.MatchNone()),
         ({"nested": {"path": "upstreamLineage", "query": t}}, tree.MatchNone()),
         (
             {"nested": {"path": "nothing", "query": t, "ignore_unmapped": True}},
