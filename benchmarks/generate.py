@@ -417,6 +417,8 @@ class _Catalog:
                 yield from self._api(number, stem, area)
             case 2:
                 yield self._metric(number, tables[0])
+            case 3:
+                yield self._query(number, tables[0])
 
     def _topic(self, number: int, stem: str, subject: words.Subject) -> Line:
         name = f"{stem}_{subject.plural}_events"
@@ -533,6 +535,18 @@ class _Catalog:
                 "code": f"INSERT INTO {history} SELECT * FROM {table.fqn}",
             },
             "databaseSchema": _ref("databaseSchema", parent),
+        }
+
+    def _query(self, number: int, table: _Table) -> Line:
+        service = _place(number)[0]
+        key = table.columns[0]["name"]
+        return {
+            **_entity("query", service, f"newest_{'_'.join(_place(number)[1:])}_{table.name}"),
+            "description": self._prose(f"Finds the newest {table.subject.plural}."),
+            "query": f"SELECT * FROM {table.fqn} ORDER BY {key} DESC LIMIT 100",
+            "service": _ref("databaseService", service),
+            "queryUsedIn": [_ref("table", table.fqn)],
+            "users": [self._some_user()],
         }
 
     def _api(self, number: int, stem: str, area: words.Area) -> Iterator[Line]:

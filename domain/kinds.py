@@ -68,8 +68,8 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """List parameters that select by an entity referred to: parameter -> key of the body."""
     attached_by: str | None = None
     """Key of the entity that this one is attached to, by which it may be asked for."""
-    filters_by_id: bool = False
-    """Whether the filters take ids rather than qualified names."""
+    filters_by_id: tuple[str, ...] = ()
+    """List parameters of `filters` that take ids rather than qualified names."""
     list_limit: int = 1_000
     """The largest `limit` of its list."""
     columns: str | None = None
@@ -128,9 +128,9 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def needed(self) -> frozenset[str]:
-        """Keys without which a body is not whole: those that are required or may hold a parent."""
+        """Keys without which a body is not whole: the name, what is required or holds a parent."""
         fields = msgspec.structs.fields(self.body)
-        return frozenset((*(f.encode_name for f in fields if f.required), *self.parents))
+        return frozenset(("name", *(f.encode_name for f in fields if f.required), *self.parents))
 
     @cached_property
     def arrays(self) -> frozenset[str]:

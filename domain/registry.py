@@ -220,6 +220,17 @@ ROWS = (
         searched={"storedProcedureCode.code": 0.5},
     ),
     EntityKind(
+        name="query",
+        collection="queries",
+        body=programs.Query,
+        index="query_search_index",
+        parents=("service",),
+        large=("users", "queryUsedIn"),
+        filters={"service": "service", "entityId": "queryUsedIn"},
+        filters_by_id=("entityId",),
+        searched={"query": 2},
+    ),
+    EntityKind(
         name="topic",
         collection="topics",
         body=assets.Topic,
@@ -339,7 +350,7 @@ ROWS = (
         statuses=("Draft", "Active", "Deprecated"),
         attached_by="entity",
         filters={"entity": "entity"},
-        filters_by_id=True,
+        filters_by_id=("entity",),
         list_limit=1_000_000,
         # Its names repeat those of its entity, which should come before it.
         searched={

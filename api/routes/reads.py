@@ -314,8 +314,9 @@ def list_parameters(kind: EntityKind) -> Parameters:
         choices = Literal.__getitem__(kind.statuses)
         parameters["status"] = (_query(choices, "Only those in this status."), None)
     for name, key in kind.filters.items():
-        hint: Any = UUID if kind.filters_by_id else str
-        value = "id" if kind.filters_by_id else "qualified name"
+        by_id = name in kind.filters_by_id
+        hint: Any = UUID if by_id else str
+        value = "id" if by_id else "qualified name"
         parameters[name] = (_query(hint, f"Only those whose `{key}` has this {value}."), None)
     return parameters
 

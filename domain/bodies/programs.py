@@ -1,9 +1,12 @@
-"""Programs that run in a database."""
+"""Programs that run in a database: stored procedures, and queries as they were run."""
 
-from typing import Annotated
+from hashlib import md5
+from typing import Annotated, ClassVar
 
-from domain.bodies.base import Asset
-from domain.bodies.components import Part, Ref, refers_to
+from msgspec import field
+
+from domain.bodies.base import Asset, Owned, Users
+from domain.bodies.components import Integer, Part, Ref, TagLabel, Votes, refers_to
 from domain.bodies.enumerations import ProgramLanguage, StoredProcedureType
 
 
@@ -25,3 +28,36 @@ class StoredProcedure(Asset, kw_only=True):
     code: str | None = None
     processed_lineage: bool | None = None
     source_url: str | None = None
+
+
+class Query(Owned, kw_only=True):
+    """The text of a query that was run in a database service, and what it was run for.
+
+    Without a name it is named by the checksum of its text, as OpenMetadata's client expects, so
+    that a text that comes again is the same query. Requests of that client may name a `dialect`,
+    which it refuses in answers.
+    """
+
+    unkept: ClassVar[tuple[str, ...]] = ("dialect",)
+
+    name: str = ""
+    query: str
+    service: Annotated[Ref, refers_to("databaseService")]
+    query_type: str | None = field(default=None, name="query_type")
+    exclude_usage: bool | None = field(default=None, name="exclude_usage")
+    duration: float | None = None
+    query_date: Integer | None = None
+    users: Users = None
+    used_by: list[str] | None = None
+    query_used_in: Annotated[list[Ref] | None, refers_to()] = None
+    triggered_by: Annotated[Ref | None, refers_to()] = None
+    processed_lineage: bool | None = None
+    checksum: str | None = None
+    dialect: str | None = None
+    tags: list[TagLabel] | None = None
+    followers: Users = None
+    votes: Votes | None = None
+
+    def __post_init__(self) -> None:
+        self.checksum = md5(self.query.encode(), usedforsecurity=False).hexdigest()
+        self.name = self.name or self.checksum

@@ -31,6 +31,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "searchService": {"serviceType": "ElasticSearch"},
     "apiService": {"serviceType": "Rest"},
     "topic": {"partitions": 1},
+    "query": {"query": "SELECT 1"},
 }
 """What a kind needs beside its name and parent."""
 NESTED = {
@@ -134,7 +135,7 @@ class World:
     def _body(self, kind: EntityKind, given: dict[str, Any]) -> dict[str, Any]:
         """References to what exists, and nothing that follows from the parent anyway."""
         body: dict[str, Any] = self._nested(given)
-        body["name"] = f"{next(self._numbers)} {given['name']}"[:MAX_NAME_LENGTH]
+        body["name"] = f"{next(self._numbers)} {given.get('name', '')}"[:MAX_NAME_LENGTH]
         for key in kind.inherits:
             if key not in kind.parents:
                 body.pop(key, None)

@@ -44,7 +44,7 @@ def test_list_names_a_wrong_parameter(empty: Client, query: str, message: str) -
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
 def test_list_of_every_kind_is_empty_at_first(empty: Client, kind: Any) -> None:
-    for query in ("", *(f"?{name}=x" for name in kind.filters if not kind.filters_by_id)):
+    for query in ("", *(f"?{name}=x" for name in kind.filters if name not in kind.filters_by_id)):
         assert empty.get(f"/v1/{kind.collection}{query}") == {"data": [], "paging": {"total": 0}}
     over = empty.ask("GET", f"/v1/{kind.collection}?limit={kind.list_limit + 1}")
     assert over[0] == 400
@@ -69,6 +69,21 @@ def test_list_refuses_cursors_that_are_not_its_own(client: Client) -> None:
     assert client.ask("GET", f"/v1/tables?before={cursor}")[0] == 400
     assert client.ask("GET", f"/v1/tables?limit=2&after={cursor}")[0] == 200
     assert client.ask("GET", "/v1/tables?after=&before=")[0] == 200
+
+
+def test_queries_are_listed_by_service_and_by_the_entity_that_they_use(client: Client) -> None:
+    client.schema()
+    table = client.table("orders")
+    for name, used in (("one", [{"id": table["id"], "type": "table"}]), ("two", [])):
+        client.create("queries", name=name, query="SELECT 1", service="service", queryUsedIn=used)
+
+    def listed(**parameters: str) -> list[str]:
+        return [query["name"] for query in client.get("/v1/queries", **parameters)["data"]]
+
+    assert listed(service="service") == ["one", "two"]
+    assert listed(entityId=table["id"]) == ["one"]
+    assert listed(entityId=table["id"], service="service") == ["one"]
+    assert client.ask("GET", "/v1/queries?entityId=service.database.schema.orders")[0] == 400
 
 
 def test_list_takes_owner_for_owners(client: Client) -> None:

@@ -33,7 +33,9 @@ class PlainReader:
     ) -> None:
         entities = list(entities)
         scopes = {
-            value if request.kind.filters_by_id else named(entities, request.named_by(parameter))
+            value
+            if parameter in request.kind.filters_by_id
+            else named(entities, request.named_by(parameter))
             for parameter, value in request.filters.items()
         }
         self.request = request

@@ -277,6 +277,22 @@ def test_fields_of_an_endpoint_are_named_below_the_schema_that_they_are_in() -> 
     assert "sourceUrl" not in shown
 
 
+def test_query_without_a_name_is_named_by_the_md5_of_its_text() -> None:
+    query = msgspec.convert({"query": "SELECT 1", "service": "s"}, KINDS["query"].body)
+    # printf 'SELECT 1' | md5sum
+    checksum = "b1698e52a0f16203489454196a0c6307"
+    assert (query.name, recorded(query, f"s.{checksum}")["checksum"]) == (checksum, checksum)
+    named = read("query", query="SELECT 1", service="s", dialect="ansi", query_type="SELECT")
+    assert named.name == "n"
+    assert recorded(named, "s.n") == {
+        "name": "n",
+        "query": "SELECT 1",
+        "service": "s",
+        "query_type": "SELECT",
+        "checksum": checksum,
+    }
+
+
 def test_charts_become_references_that_stay_the_same() -> None:
     charts = [{"name": "1.2", "displayName": "Orders"}, "s.3"]
     first = recorded(read("dashboard", service=SERVICE, charts=charts), "s.n")["charts"]

@@ -34,6 +34,21 @@ def service(world: Any) -> Any:
     return world.create("databaseService", "s", serviceType="Mysql", description="old")
 
 
+def test_patched_query_keeps_its_name_and_has_the_checksum_of_its_new_text(world: Any) -> None:
+    world.create("databaseService", "s", serviceType="Mysql")
+    given = {"query": "SELECT 1", "service": "s"}
+    made = world.catalog.put(KINDS["query"], given, world.context()).entity
+    again = world.catalog.put(KINDS["query"], given, world.context())
+    assert (again.entity.id, again.change) == (made.id, Change.NO_CHANGE)
+    named = world.put("query", "daily", **given).entity
+    described = world.patch(named, {"op": "add", "path": "/description", "value": "D"}).entity
+    assert (described.name, described.fqn) == ("daily", "s.daily")
+    changed = world.patch(made, {"op": "replace", "path": "/query", "value": "SELECT 2"}).entity
+    assert (changed.fqn, changed.value("query")) == (made.fqn, "SELECT 2")
+    # printf 'SELECT 2' | md5sum
+    assert changed.value("checksum") == "fc1c7a0bdce312b20bc3780dd6d41aaa"
+
+
 def test_create_gives_the_entity_as_recorded(world: Any) -> None:
     outcome = world.catalog.create(
         KINDS["databaseService"],

@@ -15,6 +15,7 @@ SPECIFIED_INDEXES = {
     "mlmodel": "mlmodel_search_index",
     "container": "container_search_index",
     "storedProcedure": "stored_procedure_search_index",
+    "query": "query_search_index",
     "metric": "metric_search_index",
     "apiService": "api_service_search_index",
     "apiCollection": "api_collection_search_index",
@@ -38,7 +39,7 @@ def parent_kinds(kind: EntityKind) -> set[str]:
 
 
 def test_registry_names_are_unique() -> None:
-    assert len(KINDS) == len(ROWS) == 30
+    assert len(KINDS) == len(ROWS) == 31
     assert len({row.collection for row in ROWS}) == len(ROWS)
     assert len({row.index for row in ROWS}) == len(ROWS)
     assert len({row.body for row in ROWS}) == len(ROWS)

@@ -34,7 +34,7 @@ def select(connection: sqlite3.Connection, request: ListRequest) -> Selection:
     if not filters:
         return selection
     scopes = [
-        value if kind.filters_by_id else _scope(connection, request, parameter)
+        value if parameter in kind.filters_by_id else _scope(connection, request, parameter)
         for parameter, value in sorted(filters.items())
     ]
     if len(scopes) > 1:

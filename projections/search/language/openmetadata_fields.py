@@ -32,7 +32,6 @@ NOT_KEPT = frozenset(
         "incrementalChangeDescription",
         "inherited",
         # Lineage.
-        "checksum",
         "entityRelationship",
         "lineage",
         "upstreamEntityRelationship",
@@ -55,7 +54,6 @@ NOT_KEPT = frozenset(
         "follows",
         "inheritedRoles",
         "owns",
-        "users",
         # Tags and tables as OpenMetadata has them besides.
         "compressionEnabled",
         "compressionStrategy",
