@@ -170,6 +170,17 @@ OTHER_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = MappingProxy
                 errors=READ_ERRORS,
             ),
         ),
+        ("get", "/v1/search/fieldQuery"): (
+            "search",
+            Operation(
+                id="searchByField",
+                summary="Search by a whole value of one field",
+                about="Letters count without case. Of descriptions, which keep no whole values, a"
+                " word fits.",
+                answers={200: "SearchResponse"},
+                errors=READ_ERRORS,
+            ),
+        ),
         ("get", "/v1/audit/events"): (
             "audit",
             Operation(

@@ -12,6 +12,8 @@ from domain.kinds import EntityKind
 from domain.registry import KINDS
 from projections.search.documents import SORTABLE
 from projections.search.engine import SCORE
+from projections.search.index_names import ALL, meanings
+from projections.search.language.patterns import MAX_PATTERN
 from projections.search.language.text import MAX_LENGTH
 from projections.search.queries import MAX_SIZE, MAX_WINDOW
 
@@ -67,7 +69,12 @@ PATH_PARAMETERS: Mapping[str, Schema] = MappingProxyType(
         },
     }
 )
-_INDEX = f"({'|'.join(sorted(('all', *(kind.index for kind in KINDS.values()))))})"
+_NAME = f"({'|'.join(sorted((ALL, *meanings())))})"
+_INDEX: Schema = {"type": "string", "pattern": f"^{_NAME}(,{_NAME})*$"}
+_WINDOW: Mapping[str, Schema] = {
+    "from": {"type": "integer", "minimum": 0, "maximum": MAX_WINDOW},
+    "size": {"type": "integer", "minimum": 0, "maximum": MAX_SIZE},
+}
 _PATHS: Schema = {"type": "array", "items": {"type": "string", "format": "field-path"}}
 _TIME: Schema = {
     "anyOf": [
@@ -80,14 +87,19 @@ _QUERY_SCHEMAS: Mapping[str, Mapping[str, Schema]] = MappingProxyType(
     {
         "/v1/search/query": {
             "q": {"type": "string", "format": "query-text", "maxLength": MAX_LENGTH},
-            "index": {"type": "string", "pattern": f"^{_INDEX}(,{_INDEX})*$"},
-            "from": {"type": "integer", "minimum": 0, "maximum": MAX_WINDOW},
-            "size": {"type": "integer", "minimum": 0, "maximum": MAX_SIZE},
+            "index": _INDEX,
+            **_WINDOW,
             "sortField": {"type": "string", "enum": [*SORTABLE, SCORE]},
             "includeSourceFields": _PATHS,
             "excludeSourceFields": _PATHS,
             "queryFilter": {"type": "string", "format": "query-filter"},
             "postFilter": {"type": "string", "format": "query-filter"},
+        },
+        "/v1/search/fieldQuery": {
+            "fieldName": {"type": "string", "format": "field-path"},
+            "fieldValue": {"type": "string", "maxLength": MAX_PATTERN},
+            "index": _INDEX,
+            **_WINDOW,
         },
         "/v1/audit/events": {
             "kind": {"type": "string", "enum": list(KINDS)},

@@ -1,4 +1,4 @@
-"""Full-text search over the kinds that the caller may search."""
+"""Searches over the kinds that the caller may search: by words and filters, and by one field."""
 
 from collections.abc import Hashable
 from functools import partial
@@ -18,13 +18,18 @@ from api.services import Services
 from domain.errors import InvalidInput
 from domain.registry import KINDS
 from projections.search.documents import SORTABLE
-from projections.search.queries import SearchAnswer, SearchRequest, index_names, search
+from projections.search.index_names import kinds_named
+from projections.search.queries import SearchAnswer, SearchRequest, search
 
 _INDEXES = ", ".join(sorted(kind.index for kind in KINDS.values()))
+_INDEX = (
+    "`all`, or a comma-separated list of `dataAsset`, `service`, kinds such as `table`, which stand"
+    f" for what lies below them too, and {_INDEXES}. An index that only OpenMetadata has is empty."
+)
 
 PARAMETERS: tuple[tuple[str, Any, Any, str], ...] = (
     ("q", str | None, None, "Query text; empty or `*` is everything."),
-    ("index", str, "all", f"`all`, or a comma-separated list of {_INDEXES}."),
+    ("index", str, "all", _INDEX),
     ("from", int, 0, "Offset of the first hit."),
     ("size", int, 10, "Number of hits, 0 to 1,000; from + size at most 10,000."),
     ("deleted", bool, False, "Include soft-deleted entities."),
@@ -41,17 +46,50 @@ PARAMETERS: tuple[tuple[str, Any, Any, str], ...] = (
 )
 """(name, type, default, meaning) of each parameter; its snake_case spelling is accepted too."""
 
+_FIELD_PARAMETERS: Parameters = {
+    **REQUEST,
+    "field_name": (
+        Annotated[str, QueryParameter(name="fieldName", description="Field to look in.")],
+        ...,
+    ),
+    "field_value": (
+        Annotated[
+            str,
+            QueryParameter(
+                name="fieldValue",
+                description="A whole value of the field; `*` is any characters, `?` one.",
+            ),
+        ],
+        ...,
+    ),
+    "index": (Annotated[str, QueryParameter(description=_INDEX)], KINDS["table"].index),
+    "deleted": (
+        Annotated[bool, QueryParameter(description="Find soft-deleted entities, and no others.")],
+        False,
+    ),
+    "from_": (
+        Annotated[int, QueryParameter(name="from", description="Offset of the first hit.")],
+        0,
+    ),
+    "size": (Annotated[int, QueryParameter(description="Number of hits, 0 to 1,000.")], 10),
+}
+
 
 def search_routes(services: Services) -> list[HTTPRouteHandler]:
-    """The route of the search endpoint."""
+    """The routes that search."""
     stores = services.stores
 
     async def query(request: Request[Any, Any, Any], **given: Any) -> Large:
-        values = _values(given)
+        return await answer(request, SearchRequest(**_values(given)))
+
+    async def field_query(request: Request[Any, Any, Any], deleted: bool, **given: Any) -> Large:
+        sought = SearchRequest(q="", deleted=deleted, only_deleted=deleted, **given)
+        return await answer(request, sought)
+
+    async def answer(request: Request[Any, Any, Any], sought: SearchRequest) -> Large:
         access: Access = request.auth
         visible = access.kinds(Action.SEARCH)
-        _check_index(values["index"], visible)
-        sought = SearchRequest(**values)
+        _check_index(sought.index, visible)
 
         def work() -> SearchAnswer:
             with stores.engine.use() as engine, stores.entities.use() as entities:
@@ -67,10 +105,10 @@ def search_routes(services: Services) -> list[HTTPRouteHandler]:
         left = partial(has_left, request.receive)
         # Read before the search: a commit meanwhile makes the answer newer, never older.
         present = revision()
-        answer = await services.searches.run(caller, work, left)
-        if answer.complete:
-            services.answers.keep(key_of(request.scope), present, Finished(answer.body))
-        return Large(answer.body, caller, services.streams)
+        found = await services.searches.run(caller, work, left)
+        if found.complete:
+            services.answers.keep(key_of(request.scope), present, Finished(found.body))
+        return Large(found.body, caller, services.streams)
 
     def revision() -> Hashable:
         return stores.engine.revision(), stores.entities.revision()
@@ -79,24 +117,24 @@ def search_routes(services: Services) -> list[HTTPRouteHandler]:
         """A search is no work for the event loop: its route does it in a thread."""
 
     direct = remembered_only, revision
+    searching = Permission(Action.SEARCH)
     return [
+        route("GET", "/v1/search/query", searching, query, _parameters(), direct=direct),
         route(
-            "GET",
-            "/v1/search/query",
-            Permission(Action.SEARCH),
-            query,
-            _parameters(),
-            direct=direct,
-        )
+            "GET", "/v1/search/fieldQuery", searching, field_query, _FIELD_PARAMETERS, direct=direct
+        ),
     ]
 
 
 def _check_index(index: str, visible: frozenset[str]) -> None:
-    """Raise Forbidden for the index of a kind that the caller may not search."""
-    kinds = index_names()
+    """Raise Forbidden for a name of which the caller may search none of the kinds.
+
+    Raises InvalidInput for a name that means nothing.
+    """
     for name in index.split(","):
-        if (kind := kinds.get(name.strip())) and kind not in visible:
-            raise Forbidden(f"you have no permission to {Permission(Action.SEARCH, kind)}")
+        kinds = kinds_named(name.strip())
+        if kinds and not kinds & visible:
+            raise Forbidden(f"you have no permission to search {' or '.join(sorted(kinds))}")
 
 
 def snake(name: str) -> str:

@@ -142,12 +142,19 @@ def _query_struct(parameters: Parameters) -> tuple[type[msgspec.Struct], frozens
     """A Struct of the query parameters by argument, and the names under which callers give them."""
     names = _names(parameters)
     fields = [
-        (argument, _constrained(hint), msgspec.field(default=default, name=names[argument]))
+        (argument, _constrained(hint), _field(default, names[argument]))
         for argument, (hint, default) in parameters.items()
         if _is_of_query(hint)
     ]
     struct = msgspec.defstruct("Query", fields, kw_only=True, frozen=True)
     return struct, frozenset(names[argument] for argument, _, _ in fields)
+
+
+def _field(default: Any, name: str) -> Any:
+    """The field of a Struct for a query parameter; one without a default is required."""
+    if default is ...:
+        return msgspec.field(name=name)
+    return msgspec.field(default=default, name=name)
 
 
 def _constrained(hint: Any) -> Any:

@@ -1,7 +1,7 @@
-"""`GET /v1/search/query`: a request checked, carried out by an engine, answered as JSON bytes."""
+"""Searches: a request checked, carried out by an engine, answered as JSON bytes."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -10,12 +10,15 @@ from msgspec import Raw
 
 from domain.errors import InvalidInput
 from domain.registry import KINDS
+from projections.search import tree
 from projections.search.documents import SORTABLE, SortValue
 from projections.search.engine import SCORE, EngineHits, EngineQuery, SearchEngine, Sort
+from projections.search.index_names import ALL, kinds_of
 from projections.search.language import filter_json, text
 from projections.search.language.field_values import UnknownField, known_type
+from projections.search.language.whole_values import whole_value
 from projections.search.objects import object_reader
-from projections.search.restriction import Visibility
+from projections.search.restriction import Hidden, Visibility
 from projections.search.sources import (
     EVERYTHING,
     ReadSources,
@@ -30,7 +33,6 @@ from projections.visibility.withholding import Withheld
 
 MAX_SIZE = 1_000
 MAX_WINDOW = 10_000
-ALL = "all"
 MAX_SOURCES = 64_000_000
 """Bytes of documents in an answer."""
 _MAX_PATHS = 256
@@ -41,7 +43,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     q: str
     index: str = ALL
-    """The name of a search index, several with commas, or `all`."""
+    """A name that `index_names` knows, or several with commas."""
     from_: int = 0
     size: int = 10
     """Hits, up to MAX_SIZE; with `from_` up to MAX_WINDOW."""
@@ -60,6 +62,11 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     query_filter: bytes | None = None
     post_filter: bytes | None = None
     search_after: tuple[SortValue, ...] | None = None
+    field_name: str | None = None
+    """A field of which a whole value must fit `field_value`."""
+    field_value: str = ""
+    only_deleted: bool = False
+    """Whether of what is found only the soft-deleted entities are given."""
 
 
 class SearchAnswer(msgspec.Struct, frozen=True):
@@ -103,17 +110,12 @@ def search(
     return SearchAnswer(msgspec.json.encode(response), complete=not page.timed_out)
 
 
-def index_names() -> dict[str, str]:
-    """Search index -> its kind."""
-    return {kind.index: kind.name for kind in KINDS.values()}
-
-
 def _engine_query(request: SearchRequest, visibility: Visibility) -> EngineQuery:
     _check_window(request)
     sort = _sort(request)
     for name in ("include_source_fields", "exclude_source_fields"):
         _check_paths(name, getattr(request, name))
-    kinds = visibility.within(_kinds(request.index))
+    kinds = visibility.within(kinds_of(request.index))
     hidden = visibility.hidden_in(kinds)
     if request.sort_field is not None:
         hidden.refuse(request.sort_field, "sortField")
@@ -130,9 +132,14 @@ def _engine_query(request: SearchRequest, visibility: Visibility) -> EngineQuery
     def allowed(node: Node | None, parameter: str) -> Node | None:
         return None if node is None else hidden.restrict(node, parameter)
 
+    filters = [
+        node
+        for node in (allowed(query_filter, "queryFilter"), *_own_filters(request, hidden))
+        if node is not None
+    ]
     return EngineQuery(
         tree=hidden.restrict(text.parse(request.q), "q"),
-        filter=allowed(query_filter, "queryFilter"),
+        filter=tree.all_of(filters) if filters else None,
         post_filter=allowed(post_filter, "postFilter"),
         kinds=kinds,
         include_deleted=request.deleted,
@@ -142,6 +149,15 @@ def _engine_query(request: SearchRequest, visibility: Visibility) -> EngineQuery
         search_after=request.search_after,
         exact_total=request.track_total_hits,
     )
+
+
+def _own_filters(request: SearchRequest, hidden: Hidden) -> Iterator[Node]:
+    """The filters of a request beside those in JSON."""
+    if request.field_name is not None:
+        node = whole_value(request.field_name, request.field_value)
+        yield hidden.restrict(node, "fieldName")
+    if request.only_deleted:
+        yield tree.Exact("deleted", "true")
 
 
 def _check_window(request: SearchRequest) -> None:
@@ -175,18 +191,6 @@ def _sort(request: SearchRequest) -> Sort | None:
             f" got {request.sort_field[:80]!r}"
         )
     return Sort(field, order == "desc" or (order is None and field == SCORE))
-
-
-def _kinds(index: str) -> frozenset[str] | None:
-    """The kinds of the named indexes; None for all."""
-    known = index_names()
-    names = [name.strip() for name in index.split(",")]
-    for name in names:
-        if name != ALL and name not in known:
-            raise InvalidInput(
-                f"index must be {ALL} or one of {', '.join(sorted(known))}, got {name[:80]!r}"
-            )
-    return None if ALL in names else frozenset(known[name] for name in names)
 
 
 def _check_paths(name: str, paths: tuple[str, ...]) -> None:

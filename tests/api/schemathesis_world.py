@@ -109,6 +109,10 @@ class World:
                 case.body = self._body(kind, case.body)
         elif case.path == "/v1/search/query":
             self._search(case.query)
+        elif case.path == "/v1/search/fieldQuery":
+            # A field that takes any text, for not every field takes every value.
+            case.query["fieldName"] = "name"
+            _keep_within_window(case.query)
         elif case.path == "/v1/audit/events":
             for place in ("after", "before"):  # at most the head of the log, which moves
                 case.query.pop(place, None)
@@ -189,8 +193,12 @@ class World:
             # The sort values of a hit, found under the same order.
             name, entity_id = (self.entities["table"][key] for key in ("name", "id"))
             query |= {"sortField": "name", "from": 0, "searchAfter": [name, name, entity_id]}
-        offset, size = int(query.get("from", 0)), int(query.get("size", 10))
-        query["from"] = min(offset, MAX_WINDOW - size)
+        _keep_within_window(query)
+
+
+def _keep_within_window(query: dict[str, Any]) -> None:
+    offset, size = int(query.get("from", 0)), int(query.get("size", 10))
+    query["from"] = min(offset, MAX_WINDOW - size)
 
 
 def _patch(operations: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -29,6 +29,7 @@ SEEN = (
 )
 HIDDEN = ("owners", "columns.tags", "extension", "votes")
 QUERY = "/v1/search/query"
+BY_FIELD = "/v1/search/fieldQuery"
 
 
 def random_rules(number: int) -> list[Rule]:
@@ -124,6 +125,27 @@ def test_hostile_14_index_of_a_kind_that_may_not_be_searched_is_403(shop: Client
     assert asked(shop, QUERY, "contracts", q="*", index="nonsense")[0] == 400
 
 
+def test_hostile_14_alias_shows_the_kinds_that_may_be_searched(shop: Client) -> None:
+    def found(index: str) -> set[str]:
+        status, body = asked(shop, QUERY, "tables", q="*", index=index)
+        assert status == 200
+        return {hit["_source"]["entityType"] for hit in body["hits"]["hits"]}
+
+    assert found("all") == found("dataAsset") == found("databaseService") == {"table", "database"}
+    assert found("databaseSchema") == {"table"}
+    for index in ("table", "database", "dataAsset,data_contract_search_index"):
+        assert asked(shop, QUERY, "contracts", q="*", index=index)[0] == 403
+    status, body = asked(shop, QUERY, "tables", q="*", index="glossary")
+    assert (status, body["message"]) == (
+        403,
+        "you have no permission to search glossary or glossaryTerm",
+    )
+    by_name = {"fieldName": "name", "fieldValue": "*"}
+    assert asked(shop, BY_FIELD, "contracts", **by_name)[0] == 403
+    assert asked(shop, BY_FIELD, "lister", **by_name)[0] == 403
+    assert asked(shop, BY_FIELD, "tables", **by_name)[0] == 200
+
+
 def test_hostile_15_filter_by_what_may_not_be_seen_is_like_one_by_nothing(shop: Client) -> None:
     table = shop.get("/v1/tables/name/service.database.schema.t1")["id"]
     schema = shop.get("/v1/databaseSchemas")["data"][0]["id"]
@@ -188,6 +210,7 @@ def test_hostile_17_withheld_fields_are_in_no_answer(shop: Client) -> None:
         *(f"{one}/versions", f"{one}/versions/0.1"),
         *(f"{QUERY}?q=orders", f"{QUERY}?q=*&index=table_search_index&getHierarchy=true"),
         f"{QUERY}?q=orders&includeSourceFields=*&includeSourceFields=columns",
+        f"{BY_FIELD}?fieldName=name&fieldValue=ord*",
     ]
     for path in answers:
         seen = shop.request("GET", path, role="admin")
@@ -234,6 +257,10 @@ def test_hostile_17_streams_are_cut_too(shop: Client) -> None:
         f'{QUERY}?q=*&queryFilter={{"query_string":{{"query":"owners.name:a*"}}}}',
         f'{QUERY}?q=*&queryFilter={{"multi_match":{{"query":"a","fields":["tags.tagFQN^2"]}}}}',
         f'{QUERY}?q=*&queryFilter={{"nested":{{"path":"owners","query":{{"match_all":{{}}}}}}}}',
+        f"{BY_FIELD}?fieldName=owners.name&fieldValue=ann",
+        f"{BY_FIELD}?fieldName=ownerName&fieldValue=a*",
+        f"{BY_FIELD}?fieldName=tags.tagFQN.keyword&fieldValue=*",
+        f"{BY_FIELD}?fieldName=totalVotes&fieldValue=0",
     ],
 )
 def test_hostile_17_question_about_a_withheld_field_is_403(shop: Client, query: str) -> None:

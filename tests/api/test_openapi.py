@@ -179,6 +179,10 @@ def test_document_is_served_without_a_token(client: Any, openapi: Any) -> None:
     assert response.json() == openapi
 
 
+BY_FIELD = "/v1/search/fieldQuery"
+DEFINITIONS = "/v1/services/testConnectionDefinitions/name"
+
+
 def test_answers_are_as_documented(client: Any, openapi: Any) -> None:
     client.schema()
     user = client.create("users", name="ann")
@@ -208,6 +212,10 @@ def test_answers_are_as_documented(client: Any, openapi: Any) -> None:
         ("delete", "/v1/users/{entity_id}", f"/v1/users/{user['id']}", None),
         ("put", "/v1/users/restore", "/v1/users/restore", {"id": user["id"]}),
         ("get", "/v1/search/query", "/v1/search/query?q=(", None),
+        ("get", BY_FIELD, f"{BY_FIELD}?fieldName=name", None),
+        ("get", BY_FIELD, f"{BY_FIELD}?fieldName=name&fieldValue=*&index=all", None),
+        ("get", f"{DEFINITIONS}/{{fqn}}", f"{DEFINITIONS}/Mysql.testConnectionDefinition", None),
+        ("get", f"{DEFINITIONS}/{{fqn}}", f"{DEFINITIONS}/Mysql", None),
         ("get", "/v1/system/version", "/v1/system/version", None),
         ("get", "/v1/system/projections", "/v1/system/projections", None),
         ("get", "/healthz", "/healthz", None),
@@ -227,6 +235,7 @@ def test_parameters_that_are_no_texts_refuse_null(client: Any, openapi: Any) -> 
     for method, path, operation in operations(openapi):
         if method != "get" or "{" in path:
             continue
+        required = [each["name"] for each in operation["parameters"] if each.get("required")]
         for parameter in operation["parameters"]:
             schema = parameter.get("schema", {})
             text = schema.get("type") == "string" and not {"enum", "format"} & schema.keys()
@@ -234,7 +243,8 @@ def test_parameters_that_are_no_texts_refuse_null(client: Any, openapi: Any) -> 
                 name = parameter["name"]
                 if schema.get("format") in ("query-text", "page-cursor", "query-filter"):
                     continue
-                status, body = client.ask("GET", f"{path}?q=&{name}=%6eull")
+                others = "".join(f"&{each}=name" for each in required if each != name)
+                status, body = client.ask("GET", f"{path}?q=&{name}=%6eull{others}")
                 assert (status, body["code"], body["message"].startswith(name)) == (400, 400, True)
                 asked += 1
     assert asked > 50

@@ -209,6 +209,80 @@ def test_search_without_q_needs_a_filter_and_knows_who_is_no_bot(client: Client)
     assert names(answer) == ["ann"]
 
 
+def by_field(client: Client, value: str, **params: Any) -> Any:
+    params = {"fieldName": "fullyQualifiedName", "fieldValue": value, **params}
+    return client.get("/v1/search/fieldQuery", **params)
+
+
+def test_field_search_finds_tables_by_their_qualified_name(shop: Client) -> None:
+    answer = by_field(shop, "service.database.schema.invoices")
+    hit = answer["hits"]["hits"][0]
+
+    assert sorted(answer) == ["_shards", "hits", "timed_out", "took"]
+    assert answer["hits"]["total"] == {"value": 1, "relation": "eq"}
+    assert hit["_index"] == "table_search_index"
+    assert hit["_source"] == {**shop.get(f"/v1/tables/{hit['_id']}"), "entityType": "table"}
+
+
+def test_field_search_takes_patterns_indexes_and_pages(shop: Client) -> None:
+    everything = {"index": "all"}
+
+    assert names(by_field(shop, "*.*.schema.inv*")) == ["invoices"]
+    assert sorted(names(by_field(shop, "service.*"))) == ["customer_orders", "invoices"]
+    assert names(by_field(shop, "service.*", deleted="true")) == ["old_orders"]
+    assert names(by_field(shop, "service", **everything)) == ["service"]
+    assert names(by_field(shop, "service.database", index="database")) == ["database"]
+    assert names(by_field(shop, "*", index="query_search_index")) == []
+    pages = [by_field(shop, "*", size=1, **{"from": place, **everything}) for place in range(5)]
+    assert sorted(name for page in pages for name in names(page)) == sorted(
+        names(by_field(shop, "*", **everything))
+    )
+    assert {page["hits"]["total"]["value"] for page in pages} == {5}
+
+
+def test_field_search_is_answered_again_until_something_changes(shop: Client) -> None:
+    assert by_field(shop, "*.inv*") == by_field(shop, "*.inv*")
+    shop.table("inventory")
+    shop.search_until(lambda a: a["hits"]["total"]["value"] == 6, q="*")
+    assert sorted(names(by_field(shop, "*.inv*"))) == ["inventory", "invoices"]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("fieldName=name", "fieldValue"),
+        ("fieldValue=a", "fieldName"),
+        ("fieldName=nmae&fieldValue=a", "fieldName: no kind has a field 'nmae'; near it: name"),
+        ("fieldName=version&fieldValue=a", "fieldValue: version is a number"),
+        ("fieldName=name&fieldValue=a&index=nothing", "index must be all or one of"),
+        ("fieldName=name&fieldValue=a&size=1001", "size"),
+        ("fieldName=name&fieldValue=a&from=-1", "from"),
+        ("fieldName=name&fieldValue=a&deleted=maybe", "deleted"),
+        ("fieldname=name&fieldValue=a", "did you mean 'fieldName'"),
+    ],
+)
+def test_field_search_names_what_is_wrong(empty: Client, query: str, said: str) -> None:
+    status, body = empty.ask("GET", f"/v1/search/fieldQuery?{query}")
+
+    assert (status, body["errorType"]) == (400, "BAD_REQUEST")
+    assert said in body["message"]
+
+
+@pytest.mark.parametrize(
+    ("path", "params"),
+    [("query", {"q": "*"}), ("fieldQuery", {"fieldName": "name", "fieldValue": "*"})],
+)
+def test_index_that_only_openmetadata_has_is_empty(
+    shop: Client, path: str, params: dict[str, str]
+) -> None:
+    answer = shop.get(f"/v1/search/{path}", index="query_search_index", **params)
+
+    assert answer["hits"]["total"] == {"value": 0, "relation": "eq"}
+    assert answer["timed_out"] is False
+    tables = shop.get(f"/v1/search/{path}", index="query_search_index,table", **params)
+    assert sorted(names(tables)) == ["customer_orders", "invoices"]
+
+
 _CHANGES: dict[str, dict[str, Any]] = {
     "q": {"q": "invoices"},
     "index": {"index": "table_search_index"},

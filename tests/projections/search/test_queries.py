@@ -54,6 +54,58 @@ def test_index_selects_kinds(shop):
     assert shop.names(index="user_search_index") == []
 
 
+def test_aliases_select_kinds_with_what_lies_below(shop):
+    tables = shop.found(index="table_search_index")
+    assert shop.found(index="table") == shop.found(index="database") == tables
+    assert shop.found(index="topic, table") == shop.found(index="dataAsset") == shop.found()
+    assert shop.found(index="service") == shop.found(index="user") == set()
+
+
+@pytest.mark.parametrize("index", ["query_search_index", "testCase", "chart,chart_search_index"])
+def test_index_that_only_openmetadata_has_is_empty(shop, index):
+    response = shop.respond(index=index)
+    assert response["hits"] == {
+        "total": {"value": 0, "relation": "eq"},
+        "max_score": None,
+        "hits": [],
+    }
+    assert shop.names(index=f"{index},topic") == ["orders"]
+
+
+def by_field(shop, name, value, **parameters):
+    return shop.found(field_name=name, field_value=value, **parameters)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "found"),
+    [
+        ("fullyQualifiedName", "shop.db.public.fact_orders", {"fact_orders"}),
+        ("fullyQualifiedName", "SHOP.db.PUBLIC.fact_Orders", {"fact_orders"}),
+        ("fullyQualifiedName", "shop.db.public", set()),
+        ("fullyQualifiedName", "*.*.public.*customer*", {"dim_customer", "customerOrders"}),
+        ("fullyQualifiedName", 'shop.db.public."stg.raw_v2"', {"stg.raw_v2"}),
+        ("fullyQualifiedName", "*.orders", {"orders"}),
+        ("name", "orders", {"orders"}),
+        ("name", "*orders", {"orders", "fact_orders", "customerOrders"}),
+        ("name", "dim?customer", {"dim_customer"}),
+        ("name", "customer", set()),
+        ("displayName.keyword", "orders of a customer", {"customerOrders"}),
+        ("columns.name", "customer_id", {"dim_customer"}),
+        ("columns.name", "customer", set()),
+        ("serviceType", "bigquery", {"dim_customer"}),
+        ("tags.tagFQN", "tier.*", {"stg.raw_v2"}),
+        ("extension.cost", "12.5", {"stg.raw_v2"}),
+        ("description", "stream", {"orders"}),
+    ],
+)
+def test_whole_value_of_a_field_is_found(shop, field, value, found):
+    assert by_field(shop, field, value) == found
+
+
+def test_field_search_finds_the_deleted_alone(shop):
+    assert by_field(shop, "name", "*customer*", deleted=True, only_deleted=True) == {"old_customer"}
+
+
 def test_visible_kinds_limit_what_is_found(shop):
     request = SearchRequest(q="")
 
