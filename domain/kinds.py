@@ -36,6 +36,15 @@ class SearchField(msgspec.Struct, frozen=True):
     boost: float
 
 
+class NamePart(msgspec.Struct, frozen=True):
+    """The name of an entity or of one above it, as a part of the entity's qualified name."""
+
+    key: str
+    """Key of the body that holds the name, or the reference with it."""
+    depth: int
+    """How many parts of the qualified name follow this one."""
+
+
 class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """All that distinguishes one kind from the others."""
 
@@ -70,6 +79,8 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Key of the entity that this one is attached to, by which it may be asked for."""
     filters_by_id: tuple[str, ...] = ()
     """List parameters of `filters` that take ids rather than qualified names."""
+    name_filters: Mapping[str, NamePart] = MappingProxyType({})
+    """List parameters that hold regular expressions: parameter -> the name that it is about."""
     list_limit: int = 1_000
     """The largest `limit` of its list."""
     columns: str | None = None

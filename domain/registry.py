@@ -21,7 +21,7 @@ from domain.bodies import (
     services,
     vocabularies,
 )
-from domain.kinds import EntityKind
+from domain.kinds import EntityKind, NamePart
 
 ROWS = (
     EntityKind(
@@ -174,6 +174,7 @@ ROWS = (
         inherits=("serviceType",),
         large=("usageSummary",),
         filters={"service": "service"},
+        name_filters={"databaseRegex": NamePart("name", 0)},
     ),
     EntityKind(
         name="databaseSchema",
@@ -184,6 +185,10 @@ ROWS = (
         inherits=("service", "serviceType"),
         large=("usageSummary",),
         filters={"database": "database", "service": "service"},
+        name_filters={
+            "databaseRegex": NamePart("database", 1),
+            "databaseSchemaRegex": NamePart("name", 0),
+        },
     ),
     EntityKind(
         name="table",
@@ -202,6 +207,11 @@ ROWS = (
         ),
         field_aliases={"owner": "owners"},
         filters={"databaseSchema": "databaseSchema", "database": "database", "service": "service"},
+        name_filters={
+            "databaseRegex": NamePart("database", 2),
+            "databaseSchemaRegex": NamePart("databaseSchema", 1),
+            "tableRegex": NamePart("name", 0),
+        },
         columns="columns",
         searched={
             "columns.name": 2,

@@ -10,6 +10,7 @@ from api.routes.requested_fields import field_names
 from api.routes.writes import MAX_KEY_LENGTH
 from domain.kinds import EntityKind
 from domain.registry import KINDS
+from projections.entities import name_filters
 from projections.search.documents import SORTABLE
 from projections.search.engine import SCORE
 from projections.search.index_names import ALL, meanings
@@ -116,7 +117,9 @@ def _list_schemas(kind: EntityKind) -> Mapping[str, Schema]:
     """Query parameter -> schema of what a kind's list itself checks."""
     field = f"({'|'.join(map(re.escape, ('*', *field_names(kind))))})"
     cursor = {"type": "string", "format": "page-cursor"}
+    regex = {"type": "string", "format": "name-regex", "maxLength": name_filters.MAX_PATTERN}
     return {
+        **dict.fromkeys(kind.name_filters, regex),
         "fields": {"type": "string", "pattern": f"^({field}(,{field})*)?$"},
         "before": cursor,
         "after": cursor,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
@@ -13,6 +13,7 @@ from litestar.params import PathParameter, QueryParameter
 from api.bodies import has_left
 from api.permissions import Access, Action, Permission
 from api.responses import LOOP_BYTES, Finished, Heavy, Large
+from api.routes.list_parameters import list_parameters, list_request, single_parameters
 from api.routes.requested_fields import parse_fields
 from api.routes.signatures import (
     ENTITY_ID,
@@ -36,7 +37,6 @@ from projections.entities.single_entities import EntityAnswer, read_one
 from projections.stores import Stores
 from projections.visibility.withholding import Withheld
 
-DEFAULT_LIMIT = 10
 _CHUNK_BYTES = 256 * 1024
 _DIRECT_LIMIT = 100
 """The largest `limit` of a page that is read without its route: half a millisecond of work."""
@@ -50,7 +50,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     stores = services.stores
 
     def list_entities(request: AnyRequest, **given: Any) -> Any:
-        chunks = page(_list_request(kind, request.auth, given))
+        chunks = page(list_request(kind, request.auth, given))
         whole = next(chunks)
         if whole:
             # Using the generator up costs less than closing it.
@@ -61,7 +61,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     def small_list(_: str, access: Access, __: str, given: Mapping[str, Any]) -> Finished | None:
         if given["limit"] > _DIRECT_LIMIT:
             return None
-        wanted = _list_request(kind, access, given)
+        wanted = list_request(kind, access, given)
         with stores.entities.use() as entities:
             whole = small_page(entities, wanted)
         return Finished(whole) if whole else None
@@ -169,7 +169,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         return withheld.cut(document.encode(document.fields(revision.entity)))
 
     listing, viewing = (Permission(action, kind.name) for action in (Action.LIST, Action.VIEW))
-    single = _single_parameters(kind)
+    single = single_parameters(kind)
     revision = stores.entities.revision
     listed = {**REQUEST, **list_parameters(kind)}
     one_by_id: Parameters = {**REQUEST, **ENTITY_ID}
@@ -199,27 +199,6 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             {**REQUEST, **ENTITY_ID, **_VERSION},
         ),
     ]
-
-
-def _list_request(kind: EntityKind, access: Access, given: Mapping[str, Any]) -> ListRequest:
-    """The page that the parameters of a list ask for; raises InvalidInput or FieldWithheld."""
-    withheld = access.withheld(Action.LIST, kind.name)
-    filters = {name: str(given[name]) for name in kind.filters if given[name] is not None}
-    request = ListRequest(
-        kind=kind,
-        limit=given["limit"],
-        fields=parse_fields(kind, given["fields"], withheld),
-        before=given["before"],
-        after=given["after"],
-        include=given["include"],
-        status=given.get("status"),
-        filters=filters,
-        cut=withheld.cut if withheld else None,
-    )
-    if withheld:
-        for name in filters:
-            withheld.refuse_field(kind.filters[name], name)
-    return request
 
 
 def _attached(
@@ -297,45 +276,3 @@ def etag(version: str, withheld: str | None = None) -> str:
     one day must not be told that what was shown before is all.
     """
     return f'W/"{version}-{withheld}"' if withheld else f'W/"{version}"'
-
-
-def list_parameters(kind: EntityKind) -> Parameters:
-    """The query parameters of a kind's list, from the registry."""
-    limit = QueryParameter(
-        ge=0, le=kind.list_limit, description="The most items on the page; 0 gives only the total."
-    )
-    parameters: dict[str, tuple[Any, Any]] = {
-        "limit": (Annotated[int, limit], DEFAULT_LIMIT),
-        "before": (_query(str, "Cursor from `paging.before`: the page before it."), None),
-        "after": (_query(str, "Cursor from `paging.after`: the page after it."), None),
-        **_single_parameters(kind),
-    }
-    if kind.statuses:
-        choices = Literal.__getitem__(kind.statuses)
-        parameters["status"] = (_query(choices, "Only those in this status."), None)
-    for name, key in kind.filters.items():
-        by_id = name in kind.filters_by_id
-        hint: Any = UUID if by_id else str
-        value = "id" if by_id else "qualified name"
-        parameters[name] = (_query(hint, f"Only those whose `{key}` has this {value}."), None)
-    return parameters
-
-
-_OTHERS = "Other properties that the kind has in OpenMetadata may be named and add nothing."
-
-
-def _single_parameters(kind: EntityKind) -> Parameters:
-    """The query parameters of reading one entity."""
-    names = ", ".join((*kind.optional, *kind.field_aliases))
-    return {
-        "fields": (_query(str, f"Comma-separated optional fields: {names}. {_OTHERS}"), None),
-        "include": (
-            Annotated[Include, QueryParameter(description="By deletion state.")],
-            Include.NON_DELETED,
-        ),
-    }
-
-
-def _query(hint: Any, description: str) -> Any:
-    """The annotation of an optional query parameter."""
-    return Annotated[hint | None, QueryParameter(description=description)]

@@ -26,11 +26,12 @@ def list_page(model: SortedReadModel, request: ListRequest) -> Generator[bytes]:
     what follows takes long then, and may be made in other threads, one after the other. All of a
     page is read from one consistent state, until the chunks are used up or the generator is closed.
 
-    Raises InvalidInput for a cursor of another list.
+    Raises InvalidInput for a cursor of another list, and for a filter by names that would take too
+    long.
     """
     place = _place(request)
     with model.read_list(request, place) as reader:
-        takes_long = request.limit > MOST_ROWS or reader.passed_over() > MOST_ROWS
+        takes_long = request.limit > MOST_ROWS or _looked_at(request, reader) > MOST_ROWS
         if takes_long:
             reader.hand_over()
             yield b""
@@ -55,14 +56,20 @@ def list_page(model: SortedReadModel, request: ListRequest) -> Generator[bytes]:
 def small_page(model: SortedReadModel, request: ListRequest) -> bytes | None:
     """The JSON envelope of one page; None, once MOST_BYTES are read, for a larger one.
 
-    Raises InvalidInput for a cursor of another list.
+    Raises InvalidInput as `list_page` does.
     """
     place = _place(request)
     with model.read_list(request, place) as reader:
-        if reader.passed_over() > MOST_ROWS:
+        if _looked_at(request, reader) > MOST_ROWS:
             return None
         head = reader.head(MOST_BYTES)
         return None if head.cut_off else _whole(request, place, head)
+
+
+def _looked_at(request: ListRequest, reader: ListReader) -> int:
+    """How many entities could be read in the time in which those of the list are found, at most."""
+    count = reader.passed_over()
+    return request.names.cost(count) if request.names else count
 
 
 def _whole(request: ListRequest, place: Place | None, head: ListHead) -> bytes:

@@ -16,6 +16,7 @@ import msgspec
 from domain.kinds import EntityKind
 from domain.registry import KINDS
 from projections.entities.cursors import Place
+from projections.entities.name_filters import NameFilter
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import ReadModel
 
@@ -43,6 +44,8 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True):
     status: str | None = None
     filters: Mapping[str, str] = {}
     """List parameter -> id or qualified name, as the kind's filters take them."""
+    names: NameFilter | None = None
+    """Which entities are shown by their qualified names; None: all."""
     cut: Callable[[bytes], bytes] | None = None
     """Takes away from an item's JSON what the caller must not see; None when that is nothing."""
 
@@ -55,7 +58,8 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True):
     def identity(self) -> str:
         """Names the list that the cursors of this request belong to."""
         narrowed = sorted(self.filters.items())
-        return f"{self.kind.name} {self.include.value} {self.status} {narrowed}"
+        listing = f"{self.kind.name} {self.include.value} {self.status} {narrowed}"
+        return f"{listing} {self.names.identity}" if self.names else listing
 
     def named_by(self, parameter: str) -> list[tuple[str, str]]:
         """Kind and qualified name of each entity that a filter may name; the first that exists is
@@ -93,8 +97,10 @@ class ListReader(Protocol):
     """One page of a list, read in one consistent state of the read model."""
 
     def passed_over(self) -> int:
-        """How many entities must be looked at, at most, to find those of the list; 0 when an index
-        finds them."""
+        """How many entities must be looked at, at most, to find those of the list.
+
+        0 when an index finds them, which never finds what is selected by `names`.
+        """
 
     def head(self, most_bytes: int) -> ListHead:
         """The beginning of the page, and all of a page of usual size.

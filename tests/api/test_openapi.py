@@ -29,6 +29,8 @@ from projections.stores import open_stores
 
 REMOTE = re.compile(rb"(?:https?:)?//[a-z0-9]", re.IGNORECASE)
 ID = "01890000-0000-7000-8000-000000000000"
+TEXTS = ("query-text", "page-cursor", "query-filter", "name-regex")
+"""Formats of texts, which `null` may be one of."""
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +243,7 @@ def test_parameters_that_are_no_texts_refuse_null(client: Any, openapi: Any) -> 
             text = schema.get("type") == "string" and not {"enum", "format"} & schema.keys()
             if parameter.get("in") == "query" and schema.get("type") != "array" and not text:
                 name = parameter["name"]
-                if schema.get("format") in ("query-text", "page-cursor", "query-filter"):
+                if schema.get("format") in TEXTS:
                     continue
                 others = "".join(f"&{each}=name" for each in required if each != name)
                 status, body = client.ask("GET", f"{path}?q=&{name}=%6eull{others}")

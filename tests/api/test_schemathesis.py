@@ -53,6 +53,7 @@ FORMATS = {
         '{"query":{"bool":{"must":[{"term":{"name":"x"}}],"must_not":{"exists":{"field":"y"}}}}}',
     ),
     "field-path": ("name", "displayName", "columns.name", "name,description"),
+    "name-regex": ("", "orders", "^(fact|dim)_.*$", "(a)|(b)", "\\\\.s", "[^x]{1,3}", "(?i)ORDERS"),
     # A cursor belongs to one list with its filters; tests/api/test_lists.py follows real ones.
     "page-cursor": ("",),
 }

@@ -48,6 +48,7 @@ class PlainReader:
                 and one.deleted in STATES[request.include]
                 and request.status in (None, one.status)
                 and scopes <= {*json.loads(one.scopes)}
+                and (request.names is None or request.names.admits(one.fqn))
             ),
             key=lambda one: (one.name, one.id),
         )

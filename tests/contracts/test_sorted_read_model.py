@@ -14,10 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.errors import InvalidInput
+from domain.names import split
 from domain.registry import KINDS
 from projections.entities import list_pages
 from projections.entities.cursors import Place
 from projections.entities.list_pages import list_page
+from projections.entities.name_filters import name_filter
 from projections.entities.port import EntityTooLarge, Include, ListRequest, SortedReadModel
 from projections.entities.sqlite.model import open_read_model
 from projections.entities.stored_entity import StoredEntity, columns_digest
@@ -189,6 +191,102 @@ def test_cursors_are_these_bytes_for_every_database(model: SortedReadModel) -> N
         "before": "b-nNlJ8EZm8BAAAAAAAAcACAAAAAAAAAAmM",
         "after": "q2xx91X5LJMAAAAAAAAAcACAAAAAAAAAA2Q",
     }
+
+
+def of_schema(number: int, fqn: str, **more: Any) -> StoredEntity:
+    """A table with its real qualified name, in the scopes of its ancestors."""
+    columns = msgspec.structs.astuple(
+        msgspec.structs.replace(stored(number, split(fqn)[-1], **more), fqn=fqn)
+    )[:-1]
+    return StoredEntity(*columns, columns_digest(columns))
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "expected"),
+    [
+        ({"tableRegex": "^dim_"}, {}, ["dim_a", "dim_b", "dim_c"]),
+        ({"tableRegex": "_a"}, {}, ["dim_a", "fact_a"]),
+        ({"tableRegex": "^dim_"}, {"exclude": True}, ["DIM_z", "fact_a", "has.dot"]),
+        ({"databaseSchemaRegex": "^sales$"}, {}, ["DIM_z", "dim_a", "dim_b", "fact_a"]),
+        ({"databaseRegex": "two"}, {}, ["has.dot"]),
+        ({"tableRegex": "^dim_", "databaseSchemaRegex": "sales"}, {}, ["dim_a", "dim_b"]),
+        ({"tableRegex": r"\."}, {}, ["has.dot"]),
+        ({"tableRegex": r"^s\.one\.sales\.d"}, {"by_fqn": True}, ["dim_a", "dim_b"]),
+        ({"databaseSchemaRegex": r"^s\.one\.hr$"}, {"by_fqn": True}, ["dim_c"]),
+        ({"tableRegex": r'"has\.dot"$'}, {"by_fqn": True}, ["has.dot"]),
+    ],
+)
+def test_lists_are_narrowed_by_names_with_their_totals_and_cursors(
+    model: SortedReadModel, given: dict[str, str], options: dict[str, bool], expected: list[str]
+) -> None:
+    service, database = uuid(900), uuid(901)
+    scopes = [service, database]
+    fill(
+        model,
+        of_schema(1, "s.one.sales.dim_a", scopes=scopes),
+        of_schema(2, "s.one.sales.dim_b", scopes=scopes),
+        of_schema(3, "s.one.hr.dim_c", scopes=scopes),
+        of_schema(4, "s.one.sales.fact_a", scopes=scopes),
+        of_schema(5, "s.one.sales.DIM_z", scopes=scopes),
+        of_schema(6, 's.two."the schema"."has.dot"', scopes=scopes),
+        of_schema(7, "s.one.sales.dim_gone", scopes=scopes, deleted=1),
+        stored(8, "service", "databaseService"),
+        stored(9, "database", "database"),
+    )
+    wanted = name_filter(TABLE, given, **options)
+
+    assert names(page(model, 100, names=wanted)) == expected
+    walked: list[str] = []
+    cursor = None
+    while True:
+        answer = page(model, 2, names=wanted, after=cursor)
+        assert answer["paging"]["total"] == len(expected)
+        walked += names(answer)
+        if walked[2:]:
+            back = page(model, 2, names=wanted, before=answer["paging"]["before"])
+            assert names(back) == walked[: len(walked) - len(names(answer))][-2:]
+        if (cursor := answer["paging"].get("after")) is None:
+            break
+    assert walked == expected
+    everything = page(model, 0, names=wanted, include=Include.ALL)["paging"]["total"]
+    gone = page(model, names=wanted, include=Include.DELETED)
+    assert everything == len(expected) + gone["paging"]["total"]
+
+
+def test_names_narrow_lists_that_other_filters_narrow_too(model: SortedReadModel) -> None:
+    one, two = uuid(10), uuid(11)
+    fill(
+        model,
+        of_schema(1, "s.d.one.dim_a", scopes=[one, two]),
+        of_schema(2, "s.d.one.fact_a", scopes=[one, two]),
+        of_schema(3, "s.d.one.dim_b", scopes=[one]),
+        stored(10, "one", "databaseSchema"),
+        stored(11, "two", "database"),
+    )
+    dims = name_filter(TABLE, {"tableRegex": "^dim_"})
+    schema, both = {"databaseSchema": "one_10"}, {"databaseSchema": "one_10", "database": "two_11"}
+
+    assert names(page(model, names=dims, filters=schema)) == ["dim_a", "dim_b"]
+    assert names(page(model, names=dims, filters=both)) == ["dim_a"]
+    assert page(model, 1, names=dims, filters=schema)["paging"]["total"] == 2
+    assert names(page(model, filters=both)) == ["dim_a", "fact_a"]
+
+
+def test_cursor_belongs_to_the_names_that_its_list_is_narrowed_to(model: SortedReadModel) -> None:
+    fill(model, *(of_schema(n, f"s.d.s.{name}") for n, name in enumerate(("a1", "a2", "b1"))))
+    narrowed = name_filter(TABLE, {"tableRegex": "1"})
+    cursor = page(model, 1, names=narrowed)["paging"]["after"]
+
+    assert names(page(model, 1, names=narrowed, after=cursor)) == ["b1"]
+    for other in (
+        None,
+        name_filter(TABLE, {"tableRegex": "a"}),
+        name_filter(TABLE, {"databaseSchemaRegex": "1"}),
+        name_filter(TABLE, {"tableRegex": "1"}, exclude=True),
+        name_filter(TABLE, {"tableRegex": "1"}, by_fqn=True),
+    ):
+        with pytest.raises(InvalidInput, match="not a cursor of this list"):
+            page(model, 1, names=other, after=cursor)
 
 
 def test_pages_forward_then_backward_give_the_same(model: SortedReadModel) -> None:

@@ -10,6 +10,8 @@ from projections.entities.cursors import Place
 from projections.entities.port import Include, ListRequest
 from projections.entities.sqlite.tables import WHOLE_KIND
 
+ADMITS = "admits"
+"""The function of SQL that decides by an entity's qualified name whether the list shows it."""
 _NOWHERE = "-"
 """A scope that no entity has, for a filter that names an entity that does not exist."""
 
@@ -25,12 +27,21 @@ class Selection(msgspec.Struct, frozen=True):
     states: tuple[int, ...]
     status: str | None = None
     scopes: tuple[str, ...] = ()
+    names: bool = False
+    """Whether the connection's function ADMITS decides on each row as well."""
 
 
 def select(connection: sqlite3.Connection, request: ListRequest) -> Selection:
     """The rows of the list that a request pages through; its filters are resolved to scopes."""
     kind, filters = request.kind, request.filters
-    selection = Selection(kind.name, _STATES[request.include], request.status)
+    if request.names is not None:
+        connection.create_function(ADMITS, 1, request.names.admits, deterministic=True)
+    selection = Selection(
+        kind.name,
+        _STATES[request.include],
+        request.status,
+        names=request.names is not None,
+    )
     if not filters:
         return selection
     scopes = [
@@ -52,13 +63,14 @@ def _scope(connection: sqlite3.Connection, request: ListRequest, parameter: str)
 
 
 def count(connection: sqlite3.Connection, selection: Selection) -> int:
-    """How many entities the list has; under several filters they are counted one by one."""
-    if len(selection.scopes) < 2:
+    """How many entities the list has; under several filters, or by names, they are counted one
+    by one."""
+    if len(selection.scopes) < 2 and not selection.names:
         scope = selection.scopes[0] if selection.scopes else WHOLE_KIND
         return _counted(connection, selection, scope)
     total = 0
     for state in selection.states:
-        source = _source(len(selection.scopes), selection.status is not None)
+        source = _source(len(selection.scopes), selection.status is not None, selection.names)
         row = connection.execute(f"SELECT count(*) {source}", _values(selection, state)).fetchone()
         total += row[0]
     return total
@@ -66,10 +78,12 @@ def count(connection: sqlite3.Connection, selection: Selection) -> int:
 
 def passed_over(connection: sqlite3.Connection, selection: Selection) -> int:
     """How many rows are looked at, at most, to find those of the list; 0 when keys find them."""
-    if not selection.scopes or len(selection.scopes) + (selection.status is not None) < 2:
+    found = not selection.scopes or len(selection.scopes) + (selection.status is not None) < 2
+    if found and not selection.names:
         return 0
     whole = msgspec.structs.replace(selection, status=None)
-    return _counted(connection, whole, selection.scopes[0])
+    scope = selection.scopes[0] if selection.scopes else WHOLE_KIND
+    return _counted(connection, whole, scope)
 
 
 def _counted(connection: sqlite3.Connection, selection: Selection, scope: str) -> int:
@@ -148,6 +162,7 @@ def _select_keys(selection: Selection, place: Place | None, backward: bool, want
         len(selection.scopes),
         len(selection.states),
         selection.status is not None,
+        selection.names,
         _comparison(place, backward),
         backward,
         wanted,
@@ -156,17 +171,27 @@ def _select_keys(selection: Selection, place: Place | None, backward: bool, want
 
 @lru_cache
 def _keys(
-    scopes: int, states: int, status: bool, comparison: str, backward: bool, wanted: str
+    scopes: int,
+    states: int,
+    status: bool,
+    names: bool,
+    comparison: str,
+    backward: bool,
+    wanted: str,
 ) -> str:
     """The list's sort keys, and what else is wanted of the table that holds them."""
     order = "DESC" if backward else "ASC"
     beyond = f" AND (name, id) {comparison} (?, ?)" if comparison else ""
-    part = f"SELECT name, id, {wanted} {_source(scopes, status)}{beyond}"
+    part = f"SELECT name, id, {wanted} {_source(scopes, status, names, beyond)}"
     return f"{' UNION ALL '.join([part] * states)} ORDER BY name {order}, id {order} LIMIT ?"
 
 
-def _source(scopes: int, status: bool) -> str:
-    """FROM and WHERE of the rows in one deletion state; `k` is the table with the sort key."""
+def _source(scopes: int, status: bool, names: bool, beyond: str = "") -> str:
+    """FROM and WHERE of the rows in one deletion state; `k` is the table with the sort key.
+
+    What is dear to decide comes last, for SQLite evaluates terms in this order.
+    """
+    fqn = _OF_ENTITY.format("fqn") if scopes else "k.fqn"
     if not scopes:
         index = " INDEXED BY entities_by_status" if status else ""
         sql = f"FROM entities k{index} WHERE kind = ? AND deleted = ?"
@@ -176,7 +201,10 @@ def _source(scopes: int, status: bool) -> str:
         sql
         + " AND status = ?" * status
         + " AND EXISTS (SELECT 1 FROM scopes o WHERE o.scope = ? AND o.kind = k.kind"
-        " AND o.deleted = k.deleted AND o.name = k.name AND o.id = k.id)" * max(scopes - 1, 0)
+        " AND o.deleted = k.deleted AND o.name = k.name AND o.id = k.id)"
+        * max(scopes - 1, 0)
+        + beyond
+        + f" AND {ADMITS}({fqn})" * names
     )
 
 
