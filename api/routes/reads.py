@@ -24,6 +24,7 @@ from api.routes.signatures import (
     name_in_path,
     route,
 )
+from api.routes.unsupported_parameters import unsupported_parameters
 from api.services import Services
 from domain import history
 from domain.errors import InvalidInput, NotFound
@@ -180,7 +181,15 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         by_attachment = [route("GET", f"{path}/{kind.attached_by}", viewing, attached, place)]
     return [
         *by_attachment,
-        route("GET", path, listing, list_entities, listed, direct=(small_list, revision)),
+        route(
+            "GET",
+            path,
+            listing,
+            list_entities,
+            listed,
+            unsupported=unsupported_parameters(kind.name),
+            direct=(small_list, revision),
+        ),
         route("GET", item, viewing, by_id, {**one_by_id, **single}, direct=(small_by_id, revision)),
         route(
             "GET",

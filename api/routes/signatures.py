@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Awaitable, Callable, Hashable, Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
@@ -15,6 +16,7 @@ from litestar.types import HTTPScope
 from api.permissions import Access, Permission
 from api.responses import Finished
 from api.routes.near_names import meant_name
+from api.routes.unsupported_parameters import refuse_unsupported
 from domain.errors import InvalidInput, NotFound
 from domain.ids import parse_id
 
@@ -72,11 +74,13 @@ def route(
     parameters: Parameters,
     *,
     status: int = 200,
+    unsupported: Mapping[str, str | None] = MappingProxyType({}),
     direct: tuple[PlainRead, Callable[[], Hashable]] | None = None,
 ) -> HTTPRouteHandler:
     """A handler that calls `function` with the declared parameters by keyword.
 
-    `permission` is what the access middleware demands; see api.permissions. `direct` answers plain
+    `permission` is what the access middleware demands; see api.permissions. `unsupported` are
+    parameters that are refused; see api.routes.unsupported_parameters. `direct` answers plain
     requests in place of `function`, from something with a revision; see api.direct_reads.
     """
     function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -104,17 +108,20 @@ def route(
         http_method=[HttpMethod.GET, HttpMethod.HEAD] if method == "GET" else HttpMethod(method),
         status_code=status,
         opt=opt,
-        before_request=_query_check(parameters),
+        before_request=_query_check(parameters, unsupported),
         media_type="application/json",
         sync_to_thread=None if inspect.iscoroutinefunction(function) else False,
     )(function)
 
 
-def _query_check(parameters: Parameters) -> Callable[[AnyRequest], Awaitable[None]]:
+def _query_check(
+    parameters: Parameters, unsupported: Mapping[str, str | None]
+) -> Callable[[AnyRequest], Awaitable[None]]:
     """A check that refuses query parameters which Litestar would pass over.
 
     Litestar takes one of a parameter that is given twice, and msgspec takes `null` for no value:
-    both are refused. Unknown parameters are ignored, except names that are nearly known ones.
+    both are refused. Unknown parameters are ignored, except names that are nearly known ones and
+    those that OpenMetadata knows.
     """
     names = _names(parameters)
     known = [names[name] for name, (hint, _) in parameters.items() if _is_of_query(hint)]
@@ -132,6 +139,7 @@ def _query_check(parameters: Parameters) -> Callable[[AnyRequest], Awaitable[Non
                 seen.add(name)
                 if name in typed and value.lower() == "null":
                     raise InvalidInput(f"{name} must be left out or have a value, got {value!r}")
+            refuse_unsupported(name, value, unsupported)
             if name not in expected and (meant := meant_name(name, known)):
                 raise InvalidInput(f"unknown parameter {name!r}: did you mean {meant!r}?")
 

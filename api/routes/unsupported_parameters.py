@@ -1,0 +1,40 @@
+"""Parameters with which OpenMetadata narrows a list and this catalog does not.
+
+Passing over one in silence would show more than was asked for, and clients delete, profile and
+compare what a list shows. So they are refused, whatever other unknown parameters may be.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from domain.errors import InvalidInput
+from domain.registry import KINDS
+
+_OF_SERVICES = MappingProxyType({"domain": None})
+
+_UNSUPPORTED: Mapping[str, Mapping[str, str | None]] = MappingProxyType(
+    {
+        "table": {"includeEmptyTestSuite": "true"},
+        "container": {"root": "false"},
+        "user": {"isAdmin": None, "isBot": None},
+        "team": {"isJoinable": None},
+        "classification": {"disabled": "false"},
+        "tag": {"disabled": "false"},
+        "glossaryTerm": {"directChildrenOf": None, "entityStatus": None},
+        **{name: _OF_SERVICES for name in KINDS if name.endswith("Service")},
+    }
+)
+"""Kind -> parameter -> the value that narrows nothing, if there is one: its default, or what holds
+for all entities of the kind in this catalog."""
+
+
+def unsupported_parameters(kind_name: str) -> Mapping[str, str | None]:
+    """The parameters that the list of a kind refuses -> the one value that it accepts, if any."""
+    return _UNSUPPORTED.get(kind_name, {})
+
+
+def refuse_unsupported(name: str, value: str, unsupported: Mapping[str, str | None]) -> None:
+    """Raises InvalidInput for a parameter that would narrow the list if it were supported."""
+    if name in unsupported and value.lower() != (allowed := unsupported[name]):
+        accepted = f"; only {allowed!r} is accepted" if allowed else ""
+        raise InvalidInput(f"{name} narrows this list in OpenMetadata, but not here{accepted}")

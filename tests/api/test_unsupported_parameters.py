@@ -1,0 +1,54 @@
+"""What OpenMetadata narrows lists by and this catalog does not is refused, not passed over."""
+
+import pytest
+
+from api.routes.list_parameters import list_parameters
+from api.routes.unsupported_parameters import unsupported_parameters
+from domain.registry import KINDS
+from tests.api.conftest import Client
+
+EVERY = [(kind, name) for kind in KINDS for name in unsupported_parameters(kind)]
+
+
+@pytest.mark.parametrize(("kind", "name"), EVERY)
+def test_unsupported_parameter_of_a_list_is_400(empty: Client, kind: str, name: str) -> None:
+    for value in ("x", "", "null"):
+        status, body = empty.ask("GET", f"/v1/{KINDS[kind].collection}?{name}={value}")
+
+        assert (status, body["errorType"]) == (400, "BAD_REQUEST")
+        assert body["message"].startswith(f"{name} narrows this list in OpenMetadata, but not here")
+
+
+@pytest.mark.parametrize(("kind", "name"), EVERY)
+def test_unsupported_parameter_may_have_the_value_that_narrows_nothing(
+    empty: Client, kind: str, name: str
+) -> None:
+    allowed = unsupported_parameters(kind)[name]
+    if allowed is not None:
+        for value in (allowed, allowed.title()):
+            assert empty.get(f"/v1/{KINDS[kind].collection}?{name}={value}")["data"] == []
+        twice = empty.ask("GET", f"/v1/{KINDS[kind].collection}?{name}={allowed}&{name}=x")
+        assert twice[0] == 400
+
+
+def test_unsupported_parameters_are_named_and_told_what_is_accepted(empty: Client) -> None:
+    asked = "/v1/tables?includeEmptyTestSuite=false"
+
+    assert empty.ask("GET", asked)[1]["message"] == (
+        "includeEmptyTestSuite narrows this list in OpenMetadata, but not here; only 'true' is"
+        " accepted"
+    )
+    assert empty.ask("GET", "/v1/users?isBot=true")[1]["message"] == (
+        "isBot narrows this list in OpenMetadata, but not here"
+    )
+
+
+def test_unsupported_parameters_are_those_of_their_lists_alone(empty: Client) -> None:
+    services = {kind for kind, name in EVERY if name == "domain"}
+    assert services == {kind for kind in KINDS if kind.endswith("Service")}
+    assert {"table", "container", "user", "team", "tag"} < {kind for kind, _ in EVERY}
+    for kind, name in EVERY:
+        assert name not in list_parameters(KINDS[kind])
+    assert empty.get("/v1/tables", isBot="true", root="true")["data"] == []
+    # Of a single read it narrows nothing.
+    assert empty.ask("GET", "/v1/users/name/nobody?isBot=true")[0] == 404
