@@ -152,7 +152,7 @@ def project(counts: int, heartbeat: int, data: str | None) -> None:
     "roles",
     multiple=True,
     required=True,
-    help="reader, editor, admin, or a role of CATALOG_POLICIES.",
+    help="reader, editor, admin, bot, or a role of CATALOG_POLICIES.",
 )
 @click.option(
     "--ttl",

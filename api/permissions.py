@@ -55,6 +55,8 @@ class Access(msgspec.Struct, frozen=True, eq=False):
     """Action -> the kinds it is allowed on."""
     hidden: Mapping[Action, Mapping[str, Withheld]]
     """Action -> kind -> the fields withheld, where there are any."""
+    bot: bool = False
+    """Whether any of the roles is that of a bot, whose PUTs keep what people curated."""
 
     def may(self, permission: Permission) -> bool:
         """Whether the permission is granted.

@@ -34,6 +34,8 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     allow: tuple[Action, ...] = ()
     kinds: tuple[str, ...] = (ANY_KIND,)
     withhold: tuple[str, ...] = ()
+    bot: bool = False
+    """Whether who has the role is a bot, whose PUTs keep what people curated."""
 
     def concerns(self, kind: str) -> bool:
         """Whether the rule is about a kind."""
@@ -49,6 +51,7 @@ DEFAULT_RULES: Rules = (
     Rule("reader", _READ),
     Rule("editor", _WRITE),
     Rule("admin", tuple(Action)),
+    Rule("bot", _WRITE, bot=True),
 )
 """The rules in force while no file is named."""
 
@@ -162,7 +165,8 @@ def combine(rules: Sequence[Rule], roles: Iterable[str]) -> Access:
     """
     allowed: dict[Action, set[str]] = {}
     hidden: dict[Action, dict[str, frozenset[str]]] = {}
-    for role in dict.fromkeys(roles):
+    names = dict.fromkeys(roles)
+    for role in names:
         own = [rule for rule in rules if rule.role == role]
         for kind in KINDS:
             about = [rule for rule in own if rule.concerns(kind)]
@@ -178,6 +182,7 @@ def combine(rules: Sequence[Rule], roles: Iterable[str]) -> Access:
             action: {kind: Withheld(kind, paths) for kind, paths in by_kind.items() if paths}
             for action, by_kind in hidden.items()
         },
+        bot=any(rule.bot for rule in rules if rule.role in names),
     )
 
 

@@ -13,7 +13,7 @@ from api.bodies import JSON_TYPES, check_media_type, has_left, read_body
 from api.errors import status_of
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
-from api.routes.signatures import REQUEST, Parameters, route
+from api.routes.signatures import OVERRIDE_METADATA, REQUEST, Parameters, route
 from api.services import Services
 from domain.bulk_put import MAX_REQUESTS, Done
 from domain.catalog import Proposal
@@ -53,11 +53,16 @@ class BulkResult(msgspec.Struct, rename="camel"):
 def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
     """The route that puts many entities of a kind, as OpenMetadata's clients do."""
 
-    async def put_all(request: Request[Any, Any, Any], **_: bool) -> Finished:
+    async def put_all(
+        request: Request[Any, Any, Any], asynchronous: bool, override_metadata: bool
+    ) -> Finished:
         body = await _read(request)
         access: Access = request.auth
         context = WriteContext(
-            actor=request.user.name, request_id=request.scope["state"]["request_id"]
+            actor=request.user.name,
+            request_id=request.scope["state"]["request_id"],
+            by_bot=access.bot,
+            override_metadata=override_metadata,
         )
 
         def propose() -> tuple[Proposal, bytes]:
@@ -87,17 +92,7 @@ _PARAMETERS: Parameters = {
         ],
         False,
     ),
-    "override": (
-        Annotated[
-            bool,
-            QueryParameter(
-                name="overrideMetadata",
-                description="Taken for the sake of OpenMetadata's clients: what is given replaces"
-                " what is there in either case, as in a PUT.",
-            ),
-        ],
-        False,
-    ),
+    **OVERRIDE_METADATA,
 }
 
 

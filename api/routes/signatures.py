@@ -35,7 +35,21 @@ FQN: Parameters = {
         ...,
     )
 }
-
+OVERRIDE_METADATA: Parameters = {
+    "override_metadata": (
+        Annotated[
+            bool,
+            QueryParameter(
+                name="overrideMetadata",
+                description="What a bot gives replaces what people curated. Without it a bot's"
+                " write keeps descriptions, display names, owners, domains, data products,"
+                " certifications and custom properties that are not empty, adds its tags to"
+                " those that are there, and changes nothing while `sourceHash` is the same.",
+            ),
+        ],
+        False,
+    )
+}
 
 PlainRead = Callable[[str, Access, str, Mapping[str, Any]], Finished | None]
 """Answers a request of a caller, given the caller's name and access, what the path names (empty for

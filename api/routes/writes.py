@@ -21,6 +21,7 @@ from api.routes.reads import etag
 from api.routes.signatures import (
     ENTITY_ID,
     FQN,
+    OVERRIDE_METADATA,
     REQUEST,
     Parameters,
     id_in_path,
@@ -71,8 +72,8 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     async def create(request: AnyRequest) -> Finished:
         return await answer(request, Action.CREATE, partial(_create, planner, kind))
 
-    async def put(request: AnyRequest) -> Finished:
-        return await answer(request, Action.EDIT, partial(_put, planner, kind))
+    async def put(request: AnyRequest, override_metadata: bool) -> Finished:
+        return await answer(request, Action.EDIT, partial(_put, planner, kind, override_metadata))
 
     async def patch(request: AnyRequest, entity_id: str) -> Finished:
         do = partial(_patch, planner, kind, id_in_path(entity_id))
@@ -107,7 +108,7 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     one: Parameters = {**REQUEST, **ENTITY_ID}
     return [
         route("POST", path, creating, create, REQUEST, status=201),
-        route("PUT", path, putting, put, REQUEST),
+        route("PUT", path, putting, put, {**REQUEST, **OVERRIDE_METADATA}),
         route("PATCH", item, editing, patch, one),
         route("PATCH", named, editing, patch_by_name, name),
         route("DELETE", item, deleting, delete, {**one, **_DELETE}),
@@ -128,11 +129,14 @@ def _create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Pl
     return partial(planner.create, kind, values, asked.context)
 
 
-def _put(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:
+def _put(
+    planner: Planner, kind: EntityKind, override_metadata: bool, asked: Asked
+) -> Callable[[], Plan]:
     values = decode(asked.body, dict[str, Any], "the body")
     if withheld := asked.access.withheld(Action.EDIT, kind.name):
         withheld.refuse_writing(values, replacing=True)
-    return partial(planner.put, kind, values, asked.context)
+    context = replace(asked.context, override_metadata=override_metadata)
+    return partial(planner.put, kind, values, context)
 
 
 def _patch(
@@ -226,6 +230,7 @@ async def _read(request: AnyRequest, media_types: tuple[str, ...]) -> Asked:
     context = WriteContext(
         actor=request.user.name,
         request_id=request.scope["state"]["request_id"],
+        by_bot=request.auth.bot,
         expected_version=_expected_version(condition),
         must_exist=condition is not None,
         must_not_exist=_must_not_exist(unless),

@@ -19,6 +19,11 @@ withhold = ["owners", "columns.tags"]
 role = "steward"
 kinds = ["table"]
 allow = ["list", "edit"]
+
+[[rule]]
+role = "crawler"
+allow = ["list", "edit"]
+bot = true
 """
 
 
@@ -40,6 +45,7 @@ def test_rules_are_read(tmp_path: Path) -> None:
     assert rules == (
         Rule("reader", read, withhold=("owners", "columns.tags")),
         Rule("steward", (Action.LIST, Action.EDIT), ("table",)),
+        Rule("crawler", (Action.LIST, Action.EDIT), bot=True),
     )
 
 
@@ -97,11 +103,24 @@ def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_without_a_file_the_roles_are_those_built_in() -> None:
     policies = open_policies(None)
 
-    assert policies.roles == ("reader", "editor", "admin")
+    assert policies.roles == ("reader", "editor", "admin", "bot")
     for kind in KINDS:
         assert policies.access(("editor",)).may(Permission(Action.EDIT, kind, also=Action.CREATE))
     assert not policies.access(("editor",)).may(Permission(Action.AUDIT, "table"))
     assert policies.access(("admin",)).may(Permission(Action.OPERATE))
+
+
+def test_caller_is_a_bot_by_any_of_its_roles() -> None:
+    rules = (Rule("a", (Action.EDIT,), bot=True), Rule("a", (Action.LIST,)), Rule("b"))
+
+    assert [combine(rules, roles).bot for roles in [("a",), ("b", "a"), ("b",), ("bot",)]] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    own = open_policies(None)
+    assert [role for role in own.roles if own.access((role,)).bot] == ["bot"]
 
 
 def test_several_roles_see_what_any_of_them_sees() -> None:

@@ -20,6 +20,7 @@ PAGES = (
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "docs/architecture.md",
+    "docs/connectors.md",
     "docs/deployment.md",
     "docs/search.md",
 )

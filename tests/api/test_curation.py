@@ -1,0 +1,228 @@
+"""What people curated over HTTP survives the PUTs of a bot's token, alone and in bulk."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Client, running
+
+CURATED = [
+    {"op": "add", "path": "/description", "value": "ours"},
+    {"op": "add", "path": "/displayName", "value": "Orders"},
+    {"op": "add", "path": "/tags/-", "value": {"tagFQN": "PII.Sensitive"}},
+    {"op": "add", "path": "/columns/0/description", "value": "the key"},
+    {"op": "add", "path": "/columns/0/displayName", "value": "Key"},
+    {"op": "add", "path": "/columns/0/tags/-", "value": {"tagFQN": "PII.Sensitive"}},
+]
+Put = Callable[..., Any]
+
+
+def sent(**values: Any) -> dict[str, Any]:
+    """What a connector sends of the table."""
+    return {
+        "name": "orders",
+        "databaseSchema": "service.database.schema",
+        "description": "theirs",
+        "tags": [{"tagFQN": "Tier.Tier1"}],
+        "columns": [{"name": "id", "dataType": "BIGINT", "tags": []}],
+        "sourceHash": "h2",
+        **values,
+    }
+
+
+def put_one(client: Client, body: Any, role: str = "bot", query: str = "") -> str:
+    """A PUT of one table; what the answer says was done."""
+    response = client.request("PUT", f"/v1/tables{query}", json=body, role=role)
+    assert response.status_code == 200, response.text
+    change: str = response.headers["X-OpenMetadata-Change"]
+    return change
+
+
+def put_in_bulk(client: Client, body: Any, role: str = "bot", query: str = "") -> str:
+    """A PUT of one table in bulk; what the result says was done."""
+    response = client.request("PUT", f"/v1/tables/bulk{query}", json=[body], role=role)
+    assert response.status_code == 200, response.text
+    (item,) = response.json()["successRequest"]
+    message: str = item["message"]
+    return message
+
+
+either_way = pytest.mark.parametrize("put", [put_one, put_in_bulk])
+
+
+@pytest.fixture
+def table(client: Client) -> str:
+    """The path of a table that a bot made and a person described."""
+    return curated(client)
+
+
+def curated(client: Client) -> str:
+    client.schema()
+    for name, tag in [("PII", "Sensitive"), ("Tier", "Tier1")]:
+        client.create("classifications", name=name, description="-")
+        client.create("tags", name=tag, classification=name, description="-")
+    made = client.table(sourceHash="h1")
+    path = f"/v1/tables/{made['id']}"
+    headers = {"Content-Type": "application/json-patch+json"}
+    response = client.request("PATCH", path, json=CURATED, role="editor", headers=headers)
+    assert response.status_code == 200, response.text
+    return path
+
+
+def shown(client: Client, path: str) -> tuple[Any, ...]:
+    """What people see of the table: its own texts and tags, then those of its column."""
+    entity = client.get(path, fields="*")
+    (column,) = entity["columns"]
+    texts = [
+        (one.get("displayName"), one.get("description"), [tag["tagFQN"] for tag in one["tags"]])
+        for one in (entity, column)
+    ]
+    return (*texts, column["dataType"])
+
+
+OURS = ("Key", "the key", ["PII.Sensitive"])
+
+
+@either_way
+def test_bot_keeps_what_people_wrote(client: Client, table: str, put: Put) -> None:
+    assert put(client, sent()) == "entityUpdated"
+    assert shown(client, table) == (
+        ("Orders", "ours", ["PII.Sensitive", "Tier.Tier1"]),
+        OURS,
+        "BIGINT",
+    )
+
+
+@either_way
+def test_second_write_of_a_bot_stores_nothing(client: Client, table: str, put: Put) -> None:
+    put(client, sent(sourceHash=None))
+    head = client.get("/v1/system/projections")["head"]
+    assert put(client, sent(sourceHash=None)) == "entityNoChange"
+    assert client.get("/v1/system/projections")["head"] == head
+
+
+@either_way
+def test_same_source_hash_stores_nothing(client: Client, table: str, put: Put) -> None:
+    before = client.get(table, fields="*")
+    assert put(client, sent(sourceHash="h1", columns=[])) == "entityNoChange"
+    assert client.get(table, fields="*") == before
+
+
+@either_way
+def test_override_metadata_replaces_what_people_wrote(client: Client, table: str, put: Put) -> None:
+    query = "?overrideMetadata=true"
+    assert put(client, sent(sourceHash="h1"), query=query) == "entityUpdated"
+    assert shown(client, table) == (("Orders", "theirs", ["Tier.Tier1"]), OURS, "BIGINT")
+
+
+@either_way
+@pytest.mark.parametrize("query", ["", "?overrideMetadata=false", "?overrideMetadata=true"])
+def test_person_replaces_whatever_is_given(
+    client: Client, table: str, put: Put, query: str
+) -> None:
+    assert put(client, sent(sourceHash="h1"), "editor", query) == "entityUpdated"
+    assert shown(client, table) == (
+        ("Orders", "theirs", ["Tier.Tier1"]),
+        (None, None, []),
+        "BIGINT",
+    )
+
+
+@either_way
+def test_column_that_a_bot_no_longer_sends_goes(client: Client, table: str, put: Put) -> None:
+    put(client, sent(columns=[{"name": "ID", "dataType": "INT"}]))
+    assert shown(client, table)[1:] == ((None, None, []), "INT")
+
+
+@either_way
+def test_history_says_who_wrote_which_field(client: Client, table: str, put: Put) -> None:
+    put(client, sent())
+    versions = [client.get(f"{table}/versions/{number}") for number in ("0.2", "0.3")]
+    fields = [
+        {
+            change["name"]
+            for sort in ("fieldsAdded", "fieldsUpdated", "fieldsDeleted")
+            for change in version["changeDescription"][sort]
+        }
+        for version in versions
+    ]
+    assert [version["updatedBy"] for version in versions] == ["the-editor", "the-bot"]
+    assert fields == [
+        {
+            "description",
+            "displayName",
+            "tags",
+            "columns.id.description",
+            "columns.id.displayName",
+            "columns.id.tags",
+        },
+        {"tags", "columns.id.dataType", "sourceHash"},
+    ]
+
+
+@either_way
+def test_deleted_table_comes_back_as_people_described_it(
+    client: Client, table: str, put: Put
+) -> None:
+    before = shown(client, table)
+    client.request("DELETE", table)
+    assert put(client, sent(sourceHash="h1")) == "entityUpdated"
+    assert shown(client, table) == before
+
+
+def test_bot_is_held_to_if_match_and_to_its_idempotency_key(client: Client, table: str) -> None:
+    stale, key = {"If-Match": 'W/"0.1"'}, {"Idempotency-Key": "k", "If-Match": 'W/"0.2"'}
+
+    def put(headers: dict[str, str], **values: Any) -> tuple[int, str | None]:
+        response = client.request(
+            "PUT", "/v1/tables", json=sent(**values), role="bot", headers=headers
+        )
+        return response.status_code, response.headers.get("X-OpenMetadata-Change")
+
+    assert put(stale) == put(stale, sourceHash="h1") == (412, None)
+    assert [put(key) for _ in range(2)] == [(200, "entityUpdated")] * 2
+    assert client.get(table)["version"] == 0.3
+
+
+def test_patch_of_a_bot_replaces_as_it_says(client: Client, table: str) -> None:
+    patch = [{"op": "replace", "path": "/description", "value": "theirs"}]
+    headers = {"Content-Type": "application/json-patch+json"}
+    answer = client.request("PATCH", table, json=patch, role="bot", headers=headers)
+    assert answer.json()["description"] == "theirs"
+
+
+POLICIES = """
+[[rule]]
+role = "admin"
+allow = ["list", "view", "search", "create", "edit", "delete", "operate", "audit"]
+
+[[rule]]
+role = "editor"
+allow = ["view", "edit"]
+
+[[rule]]
+role = "crawler"
+allow = ["view", "create", "edit"]
+withhold = ["owners"]
+bot = true
+"""
+
+
+def test_role_of_the_policies_may_be_that_of_a_bot(tmp_path: Path) -> None:
+    policies = tmp_path / "policies.toml"
+    policies.write_text(POLICIES)
+    with running(tmp_path, policies=str(policies)) as client:
+        path = curated(client)
+        ann = client.create("users", name="ann", email="ann@example.com")
+        owners = [{"op": "add", "path": "/owners", "value": [{"id": ann["id"], "type": "user"}]}]
+        headers = {"Content-Type": "application/json-patch+json"}
+        client.request("PATCH", path, json=owners, headers=headers)
+
+        refused = client.request("PUT", "/v1/tables", json=sent(owners=[]), role="crawler")
+        done = put_one(client, sent(), role="crawler")
+
+        assert (refused.status_code, done) == (403, "entityUpdated")
+        assert shown(client, path)[0][1] == "ours"
+        assert [owner["name"] for owner in client.get(path, fields="owners")["owners"]] == ["ann"]
