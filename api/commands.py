@@ -202,9 +202,10 @@ def _check_catalog(directory: Path) -> None:
     "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, allow_dash=True)
 )
 @click.option("--actor", default="import", show_default=True, help="Who stands in the events.")
+@click.option("--as-bot", is_flag=True, help="Keep what people wrote, as a bot's PUTs do.")
 @_data
 @print_errors
-def import_files(files: tuple[str, ...], actor: str, data: str | None) -> None:
+def import_files(files: tuple[str, ...], actor: str, as_bot: bool, data: str | None) -> None:
     """Load JSON lines (.gz too) into the log; bad lines are named, good ones kept.
 
     A FILE - is standard input.
@@ -216,7 +217,7 @@ def import_files(files: tuple[str, ...], actor: str, data: str | None) -> None:
     from domain.bulk_import import ImportStopped  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data)
-    run = ImportRun(settings.directory, actor)
+    run = ImportRun(settings.directory, actor, as_bot=as_bot)
     try:
         with run:
             for file in files:

@@ -51,6 +51,22 @@ def test_children_inherit_from_parents_of_an_earlier_batch(world: Any) -> None:
     assert made.entity.value("serviceType") == "Mysql"
 
 
+def test_lines_of_a_bot_keep_what_people_curated(world: Any) -> None:
+    load(world, service(description="ours"), database(sourceHash="h1"))
+    bot = BulkImport(world.log, world.context(actor="bot", by_bot=True), now=world.now)
+    lines = [
+        service(description="theirs", displayName="S"),
+        database(sourceHash="h1", description="theirs"),
+    ]
+    encoded = [(number, json.dumps(each).encode()) for number, each in enumerate(lines, start=1)]
+    assert outcome(bot.load(encoded)) == (2, 1, 0, 1, 1, [])
+    assert outcome(bot.load(encoded)) == (2, 0, 0, 0, 2, [])
+    made, _ = versions(
+        world.log, KINDS["databaseService"], world.log.claim("databaseService", "s").id
+    )
+    assert (made.entity.value("description"), made.entity.value("displayName")) == ("ours", "S")
+
+
 KINDS_SAID = f"entityType must be one of {', '.join(KINDS)}, got "
 BAD: dict[str, tuple[dict[str, Any] | bytes, str]] = {
     "not an object": (b"[1]", "the line is not as expected: Expected `object`, got `array`"),

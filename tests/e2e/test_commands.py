@@ -122,6 +122,19 @@ def test_import_keeps_good_lines_and_names_bad_ones(tmp_path: Path) -> None:
     assert named == ["lines.jsonl.gz:2", "lines.jsonl.gz:4", "lines.jsonl.gz:5"]
 
 
+def test_import_as_a_bot_keeps_what_is_there(tmp_path: Path) -> None:
+    file, data = tmp_path / "lines.jsonl", str(tmp_path / "d")
+
+    def imported(description: str, *options: str) -> str:
+        file.write_text(json.dumps(json.loads(SERVICE) | {"description": description}))
+        done = catalog("import", str(file), "--data", data, *options)
+        return done.stdout.partition(";")[0]
+
+    imported("ours")
+    assert imported("theirs", "--as-bot") == "1 lines: 0 created, 0 changed, 1 unchanged, 0 bad"
+    assert imported("theirs") == "1 lines: 0 created, 1 changed, 0 unchanged, 0 bad"
+
+
 def test_import_names_the_hundredth_line_by_its_number(tmp_path: Path) -> None:
     file = tmp_path / "load[red].jsonl"
     file.write_text("\n" * 99 + '{"entityType":":smile:","name":"x"}\n')
