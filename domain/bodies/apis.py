@@ -34,6 +34,7 @@ class ApiEndpoint(Asset, kw_only=True):
     """
 
     unkept: ClassVar[tuple[str, ...]] = ("source_url",)
+    parts = ("requestSchema.schemaFields", "responseSchema.schemaFields")
 
     api_collection: Annotated[Ref, refers_to("apiCollection")]
     service: Annotated[Ref | None, refers_to("apiService")] = None
