@@ -3,7 +3,7 @@
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from domain.names import MAX_NAME_LENGTH
 
 EXIT_BAD_LINES, EXIT_USAGE, EXIT_STOPPED = 1, 2, 3
 DAY = 86_400
+_CLASSIFICATIONS = Path(__file__).parent / "static" / "classifications.jsonl"
 
 _data = click.option("--data", metavar="DIR", help="Data directory (CATALOG_DATA).")
 _counts = click.option("--counts", metavar="DESCRIPTOR", type=int, required=True)
@@ -213,7 +214,23 @@ def import_files(files: tuple[str, ...], actor: str, as_bot: bool, data: str | N
     Exit code 1: there were bad lines; 3: the log could not be read or written, and the import
     stopped at a line that is named. It is safe to run again.
     """
-    from api.import_files import ImportRun  # noqa: PLC0415 - start-up: only this command needs it
+    _load([Path(file) for file in files], actor, as_bot=as_bot, data=data)
+
+
+@main.command()
+@_data
+@print_errors
+def classifications(data: str | None) -> None:
+    """Create the classifications Tier and PII, to which OpenMetadata's connectors refer.
+
+    What people wrote on them stays. Exit codes are those of import.
+    """
+    _load([_CLASSIFICATIONS], "catalog", as_bot=True, data=data)
+
+
+def _load(files: Sequence[Path], actor: str, *, as_bot: bool, data: str | None) -> None:
+    """Import files, print what became of their lines, and exit unless all of them are good."""
+    from api.import_files import ImportRun  # noqa: PLC0415 - start-up: tokens need no log
     from domain.bulk_import import ImportStopped  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data)
@@ -221,7 +238,7 @@ def import_files(files: tuple[str, ...], actor: str, as_bot: bool, data: str | N
     try:
         with run:
             for file in files:
-                run.load(Path(file))
+                run.load(file)
     except ImportStopped as stopped:
         click.echo(f"error: {stopped}", err=True)
         sys.exit(EXIT_STOPPED)

@@ -11,7 +11,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "connectors.md").read_text()
 
 
 def test_command_asks_for_the_token_of_a_bot() -> None:
-    (line,) = re.findall(r"^\$ catalog (.*)$", PAGE, re.MULTILINE)
+    (line,) = re.findall(r"^\$ catalog (token .*)$", PAGE, re.MULTILINE)
     command, *arguments = shlex.split(line)
 
     context = main.commands[command].make_context(command, arguments)

@@ -135,6 +135,25 @@ def test_import_as_a_bot_keeps_what_is_there(tmp_path: Path) -> None:
     assert imported("theirs") == "1 lines: 0 created, 1 changed, 0 unchanged, 0 bad"
 
 
+def test_classifications_are_made_once_and_keep_what_people_wrote(tmp_path: Path) -> None:
+    file, data = tmp_path / "lines.jsonl", str(tmp_path / "d")
+    ours = {"entityType": "classification", "name": "PII", "description": "ours"}
+    file.write_text(json.dumps(ours | {"mutuallyExclusive": True}))
+    catalog("import", str(file), "--data", data)
+
+    made, again = (catalog("classifications", "--data", data) for _ in range(2))
+    shown = replay("history", "classification", "PII", "--at", "0.1", "--data", data)
+    tag = replay("history", "tag", "PII.Sensitive", "--at", "0.1", "--data", data)
+
+    counts = [done.stdout.partition(";")[0] for done in (made, again)]
+    assert counts == [
+        "10 lines: 9 created, 0 changed, 1 unchanged, 0 bad",
+        "10 lines: 0 created, 0 changed, 10 unchanged, 0 bad",
+    ]
+    assert json.loads(shown.stdout)["description"] == "ours"
+    assert json.loads(tag.stdout)["updatedBy"] == "catalog"
+
+
 def test_import_names_the_hundredth_line_by_its_number(tmp_path: Path) -> None:
     file = tmp_path / "load[red].jsonl"
     file.write_text("\n" * 99 + '{"entityType":":smile:","name":"x"}\n')
