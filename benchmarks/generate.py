@@ -30,6 +30,13 @@ _SCHEMAS_PER_DATABASE = 4
 _SCHEMAS_PER_PLATFORM = _SCHEMAS_PER_DATABASE * len(words.DATABASES)
 _CONTRACTS_PER_TABLE = 50
 _MOST_USERS = 5_000
+_DATA_MODELS = {
+    "Superset": "SupersetDataModel",
+    "Looker": "LookMlView",
+    "Tableau": "TableauDataModel",
+    "Metabase": "MetabaseDataModel",
+}
+"""Type of a dashboard service -> the type of the data models there."""
 _DAY = 86_400
 _encode = msgspec.json.Encoder().encode
 
@@ -402,7 +409,10 @@ class _Catalog:
         for subject in area.subjects[:2]:
             yield self._topic(number, stem, subject)
         for purpose in self._random.sample(words.PURPOSES, 2):
-            yield self._dashboard(number, stem, area, purpose)
+            dashboard = self._dashboard(number, stem, area, purpose)
+            if self._chance(1 / 8):
+                yield self._chart(number, dashboard["charts"][0])
+            yield dashboard
         for table in self._random.sample(tables, 2):
             yield self._pipeline(number, stem, table)
         yield self._bucket(number, stem, area, self._random.choice(tables))
@@ -413,6 +423,7 @@ class _Catalog:
         match number % 4:
             case 0:
                 yield self._procedure(number, tables[0])
+                yield self._data_model(number, stem, tables[0])
             case 1:
                 yield from self._api(number, stem, area)
             case 2:
@@ -455,6 +466,29 @@ class _Catalog:
                 for place, (_, _, what) in enumerate(self._random.sample(words.MEASURES, 3), 1)
             ],
             "owners": self._owners(),
+        }
+
+    def _chart(self, number: int, chart: Line) -> Line:
+        """The entity of a chart that a dashboard names."""
+        return {
+            **self._asset("chart", "dashboardService", number, chart["name"]),
+            "displayName": chart["displayName"],
+            "description": self._prose(f"{chart['displayName']}, a line for each year."),
+            "chartType": "Line",
+        }
+
+    def _data_model(self, number: int, stem: str, table: _Table) -> Line:
+        service = _service("dashboardService", number)
+        return {
+            **_entity("dashboardDataModel", f"{service}.model", f"{stem}_{table.name}"),
+            "description": self._prose(f"What dashboards show of {table.subject.plural}."),
+            "service": _ref("dashboardService", service),
+            "dataModelType": _DATA_MODELS[_service_type("dashboardService", number)],
+            "sql": f"SELECT * FROM {table.fqn}",
+            "columns": [
+                {"name": column["name"], "dataType": "STRING", "description": column["description"]}
+                for column in table.columns[:5]
+            ],
         }
 
     def _pipeline(self, number: int, stem: str, table: _Table) -> Line:

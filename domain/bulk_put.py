@@ -5,7 +5,6 @@ from typing import Any
 
 import msgspec
 
-from domain import names
 from domain.entity import Entity
 from domain.entity_cache import EntityCache
 from domain.errors import CatalogError, StoreUnavailable
@@ -98,4 +97,4 @@ def _likely_name(kind: EntityKind, request: Mapping[str, Any]) -> tuple[str, str
     parent = parents[0] if parents else None
     if not isinstance(name, str) or not isinstance(parent, str | None):
         return None
-    return kind.name, names.child(parent, kind.name_prefix + name)
+    return kind.name, kind.qualified_name(parent, name)

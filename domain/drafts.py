@@ -60,6 +60,11 @@ class Draft(_Said, kw_only=True, array_like=True):
         """The references below the top level of the body, to be resolved in place."""
         return iter(()) if self.struct is None else self.struct.nested_references()
 
+    def name_references(self, fqn: str) -> None:
+        """Give references by a bare name their qualified names; done already where it was sent."""
+        if self.struct is not None:
+            self.struct.name_references(fqn)
+
     def recorded(self, kind: EntityKind, fqn: str) -> Body:
         """The keys that hold something in the form that is recorded, but for top-level references.
 
@@ -176,7 +181,7 @@ def _expected_name(kind: EntityKind, made: Draft) -> str | None:
                 return None
             ref = ref.fully_qualified_name
         above = ref
-    return names.child(above, kind.name_prefix + made.name)
+    return kind.qualified_name(above, made.name)
 
 
 def _convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:

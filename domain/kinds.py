@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import msgspec
 
 from domain import names
-from domain.bodies.base import EntityBody, reference_fields
+from domain.bodies.base import EntityBody, loose_fields, reference_fields
 
 RELATIONS = (
     "owners",
@@ -67,6 +67,9 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Keys taken from the parent's body where it has them; a caller may repeat them."""
     name_prefix: str = ""
     """Put before the name in the last part of the qualified name."""
+    name_scope: str = ""
+    """A part of the qualified name between the parent's and the last part, which sets entities of
+    this kind apart from others below the same parent."""
     statuses: tuple[str, ...] = ()
     """Values of `entityStatus`, the default first; empty when the kind has none."""
     large: tuple[str, ...] = ()
@@ -109,6 +112,11 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         alone = self.root and not self.parents
         return names.quote(fqn) if alone and not fqn.startswith('"') else fqn
 
+    def qualified_name(self, parent: str | None, name: str) -> str:
+        """The qualified name of an entity below the parent that has this one, if there is any."""
+        above = names.child(parent, self.name_scope) if self.name_scope else parent
+        return names.child(above, self.name_prefix + name)
+
     @cached_property
     def search(self) -> tuple[SearchField, ...]:
         """Paths that plain text is matched against, with weights."""
@@ -125,6 +133,11 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def refers_to(self) -> Mapping[str, tuple[str, ...]]:
         """Key of the body -> kinds it may refer to (empty: any)."""
         return {self.key_of[attribute]: kinds for attribute, kinds in self.references.items()}
+
+    @cached_property
+    def loose(self) -> frozenset[str]:
+        """Keys of the body whose references may also lead to what is not held here."""
+        return frozenset(self.key_of[attribute] for attribute in loose_fields(self.body))
 
     @cached_property
     def key_of(self) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from domain import commands, drafts, names
+from domain import commands, drafts
 from domain.bodies.components import Ref, Reference
 from domain.curation import SOURCE_HASH
 from domain.drafts import Draft
@@ -104,7 +104,7 @@ def resolve(
     """
     claims.look_ahead(kind, draft)
     parent = _parent(kind, draft, claims)
-    fqn = names.child(parent.fqn if parent else None, kind.name_prefix + draft.name)
+    fqn = kind.qualified_name(parent.fqn if parent else None, draft.name)
     if draft.fqn not in (None, fqn):
         raise InvalidInput(
             f"fullyQualifiedName is {shown(draft.fqn)}, but name and parent make it {fqn!r}"
@@ -118,6 +118,7 @@ def resolve(
     if parent is not None:
         known_references[parent.id] = own = reference_to(parent)
         settled = _settled(kind, draft, own, parent_bodies)
+    draft.name_references(fqn)
     references = resolve_references(claims, kind, draft, settled, known_references)
     check_entity_bytes(resolve_nested(claims, draft, known_references))
     check_tags(claims, draft.tags, known_tags)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Protocol
 
-from domain.bodies.components import Ref, Reference
+from domain.bodies.components import Ref, Reference, as_reference, outsider
 from domain.drafts import Draft
 from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.port import Claim, EntityReads
@@ -145,14 +145,15 @@ def resolve_references(
         if key in settled:
             continue
         kinds = kind.refers_to[key]
+        resolve = _resolve_loosely if key in kind.loose else _resolve_one
         if isinstance(value, list):
             targets = [
-                _resolve_one(claims, ref, kinds, f"{key}[{place}]", known)
+                resolve(claims, ref, kinds, f"{key}[{place}]", known)
                 for place, ref in enumerate(value)
             ]
             resolved[key] = list({ref.id: ref for ref in targets}.values())
         else:
-            resolved[key] = _resolve_one(claims, value, kinds, key, known)
+            resolved[key] = resolve(claims, value, kinds, key, known)
     return resolved
 
 
@@ -182,6 +183,21 @@ def _resolve_one(
     if isinstance(ref, Reference) and ref.id is not None and ref.id in known:
         return known[ref.id]
     return reference_to(find(claims, ref, kinds, where))
+
+
+def _resolve_loosely(
+    claims: ClaimLookup,
+    ref: Ref,
+    kinds: tuple[str, ...],
+    where: str,
+    known: Mapping[str, Reference],
+) -> Reference:
+    """The reference to the entity if it is held here, or else to something outside."""
+    reference = as_reference(ref, kinds[0])
+    try:
+        return _resolve_one(claims, reference, kinds, where, known)
+    except NotFound:
+        return outsider(reference, kinds[0])
 
 
 def check_tags(

@@ -24,7 +24,10 @@ def request(kind: EntityKind, given: Schema) -> Schema:
     properties = {**given["properties"], "name": NAME}
     for attribute, kinds in kind.references.items():
         key = kind.key_of[attribute]
-        properties[key] = _referring(properties[key], _to(kinds), TEXT if kinds else None)
+        if key in kind.loose:
+            properties[key] = _referring(properties[key], _typed(OUTSIDE, kinds), _QUALIFIED)
+        else:
+            properties[key] = _referring(properties[key], _to(kinds), TEXT if kinds else None)
     for attribute, other in outside_fields(kind.body).items():
         key = kind.key_of[attribute]
         properties[key] = _referring(properties[key], _typed(OUTSIDE, (other,)), _QUALIFIED)

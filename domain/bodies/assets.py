@@ -1,4 +1,4 @@
-"""Topics, dashboards, pipelines, containers and search indexes."""
+"""Topics, pipelines, containers and search indexes."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -17,12 +17,10 @@ from domain.bodies.components import (
     Reference,
     TagLabel,
     UsageSummary,
-    outside,
     refers_to,
     to_people,
 )
 from domain.bodies.enumerations import ContainerFileFormat, SchemaType
-from domain.names import child, join, split
 
 
 class MessageSchema(Part, kw_only=True):
@@ -61,26 +59,6 @@ class Topic(Asset, kw_only=True):
         super().complete(fqn)
         if self.message_schema is not None:
             name_parts(self.message_schema.schema_fields, fqn)
-
-
-class Dashboard(Asset, kw_only=True):
-    """A page of charts, which are references only: charts are not kept here."""
-
-    service: Annotated[Ref, refers_to("dashboardService")]
-    dashboard_type: Literal["Dashboard", "Report"] | None = None
-    project: str | None = None
-    charts: Annotated[list[Ref] | None, outside("chart")] = None
-    data_models: Annotated[list[Ref] | None, outside("dashboardDataModel")] = None
-    source_url: str | None = None
-    usage_summary: UsageSummary | None = None
-
-    def complete(self, fqn: str) -> None:
-        """Also name charts that have no qualified name below the service of the dashboard."""
-        service = join(split(fqn)[:-1])
-        for chart in self.charts or ():
-            if isinstance(chart, Reference) and chart.name and not chart.fully_qualified_name:
-                chart.fully_qualified_name = child(service, chart.name)
-        super().complete(fqn)
 
 
 class Task(NamedPart, kw_only=True):

@@ -55,11 +55,15 @@ class EntityBody(Part, kw_only=True):
         if life_cycle is not None:
             yield from life_cycle.references()
 
+    def name_references(self, fqn: str) -> None:
+        """Give references by a bare name the qualified names that follow from the entity's own."""
+
     def complete(self, fqn: str) -> None:
         """Bring the payload into the form that is recorded; a second call changes nothing.
 
         `fqn` is the qualified name of the entity, from which the names of its parts follow.
         """
+        self.name_references(fqn)
         for attribute in self.unkept:
             setattr(self, attribute, None)
         for attribute, kind in outside_fields(type(self)).items():
@@ -106,6 +110,12 @@ def reference_fields(body: type[EntityBody]) -> Mapping[str, tuple[str, ...]]:
 def outside_fields(body: type[EntityBody]) -> Mapping[str, str]:
     """Attribute -> kind that is not kept here, for each field annotated with `outside`."""
     return MappingProxyType(_annotations(body, "outside"))
+
+
+@cache
+def loose_fields(body: type[EntityBody]) -> frozenset[str]:
+    """Attributes of fields that may refer to what is held here, and to what is not."""
+    return frozenset(_annotations(body, "or_outside"))
 
 
 def _annotations(body: type[EntityBody], key: str) -> dict[str, Any]:

@@ -53,9 +53,12 @@ Ref = Reference | str
 """A reference as callers write it: an object, or a bare qualified name."""
 
 
-def refers_to(*kinds: str) -> Meta:
-    """Annotates a field that refers to one entity or more of `kinds` (none: of any kind)."""
-    return Meta(extra={"refers_to": kinds})
+def refers_to(*kinds: str, or_outside: bool = False) -> Meta:
+    """Annotates a field that refers to one entity or more of `kinds` (none: of any kind).
+
+    With `or_outside`, given with one kind, the field may also name what nobody has written here.
+    """
+    return Meta(extra={"refers_to": kinds, **({"or_outside": True} if or_outside else {})})
 
 
 def outside(kind: str) -> Meta:

@@ -37,6 +37,16 @@ RequestMethod = Literal[
 SchemaType = Literal["Avro", "Protobuf", "JSON", "Other", "None"]
 ProgramLanguage = Literal["SQL", "Java", "JavaScript", "Python", "External"]
 StoredProcedureType = Literal["StoredProcedure", "UDF", "StoredPackage", "Function"]
+ChartType = Literal[
+    "Line", "Table", "Bar", "Area", "Pie", "Histogram", "Scatter", "Text", "BoxPlot", "SanKey",
+    "Gauge", "Map", "Graph", "Heatmap", "Timeline", "Other",
+]
+DashboardDataModelType = Literal[
+    "TableauDataModel", "TableauPublishedDatasource", "TableauEmbeddedDatasource",
+    "SupersetDataModel", "MetabaseDataModel", "LookMlView", "LookMlExplore", "PowerBIDataModel",
+    "QlikDataModel", "QuickSightDataModel", "SigmaDataModel", "PowerBIDataFlow",
+    "MicroStrategyDataset", "ThoughtSpotDataModel", "SsrsDataModel",
+]
 MetricType = Literal[
     "COUNT", "SUM", "AVERAGE", "RATIO", "PERCENTAGE", "MIN", "MAX", "MEDIAN", "MODE",
     "STANDARD_DEVIATION", "VARIANCE", "OTHER",

@@ -24,6 +24,7 @@ _STAND_INS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "glossaryTerm": _DESCRIBED,
         "table": {"columns": []},
         "storedProcedure": {"storedProcedureCode": {}},
+        "dashboardDataModel": {"columns": []},
         "mlmodel": {"algorithm": "mlmodel"},
         "searchIndex": {"fields": []},
     }

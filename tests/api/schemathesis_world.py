@@ -31,6 +31,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "searchService": {"serviceType": "ElasticSearch"},
     "apiService": {"serviceType": "Rest"},
     "topic": {"partitions": 1},
+    "dashboardDataModel": {"dataModelType": "SupersetDataModel"},
     "query": {"query": "SELECT 1"},
 }
 """What a kind needs beside its name and parent."""

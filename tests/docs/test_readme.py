@@ -57,7 +57,7 @@ def test_collections_and_roles_are_documented() -> None:
     services = re.search(r"`services/\{([a-z,]+)\}Services`", README)
     assert services is not None
     named = {f"services/{name}Services" for name in services[1].split(",")}
-    named |= set(re.findall(r"`([A-Za-z]+)`", README))
+    named |= set(re.findall(r"`([A-Za-z/]+)`", README))
 
     assert {kind.collection for kind in KINDS.values()} <= named
     assert {rule.role for rule in DEFAULT_RULES} <= named

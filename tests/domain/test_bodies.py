@@ -20,7 +20,6 @@ from domain.openmetadata.request_aliases import unalias
 from domain.registry import KINDS
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
-SERVICE = {"type": "dashboardService", "fullyQualifiedName": "s"}
 
 
 def read(kind: str, **values: Any) -> Any:
@@ -238,6 +237,8 @@ def label(name: str) -> dict[str, str]:
                 {"name": "c", "dataType": "INT", "tags": [label("c")]}]}]}),
         ("topic", {"service": "s", "partitions": 1, "messageSchema": {"schemaFields": [
             {"name": "a", "dataType": "INT", "tags": [label("b"), label("c")]}]}}),
+        ("dashboardDataModel", {"service": "s", "dataModelType": "LookMlView", "columns": [
+            {"name": "a", "dataType": "INT", "tags": [label("b"), label("c")]}]}),
         ("apiEndpoint", {"apiCollection": "c",
             "requestSchema": {"schemaFields": [
                 {"name": "a", "dataType": "INT", "tags": [label("b")]}]},
@@ -291,28 +292,6 @@ def test_query_without_a_name_is_named_by_the_md5_of_its_text() -> None:
         "query_type": "SELECT",
         "checksum": checksum,
     }
-
-
-def test_charts_become_references_that_stay_the_same() -> None:
-    charts = [{"name": "1.2", "displayName": "Orders"}, "s.3"]
-    first = recorded(read("dashboard", service=SERVICE, charts=charts), "s.n")["charts"]
-    other = recorded(read("dashboard", service=SERVICE, charts=charts), "s.m")["charts"]
-    assert first == other
-    assert first == [
-        {
-            "type": "chart",
-            "id": "1b256499-c816-5ee7-85d8-450b61880c37",
-            "fullyQualifiedName": 's."1.2"',
-            "name": "1.2",
-            "displayName": "Orders",
-        },
-        {
-            "type": "chart",
-            "id": "7918e3f9-8804-593e-9050-3d66327673d5",
-            "fullyQualifiedName": "s.3",
-            "name": "3",
-        },
-    ]
 
 
 def test_outsider_keeps_an_id_and_refuses_what_it_cannot_name() -> None:

@@ -259,3 +259,59 @@ def test_soft_deleted_holder_of_a_name_does_not_shadow_a_live_one(world: Any) ->
     assert message(world.create, NotFound, "team", "t", teamType="Group", owners=["bob"]) == (
         "owners[0]: user or team instance for 'bob' not found"
     )
+
+
+def test_charts_that_nobody_wrote_become_references_that_stay_the_same(world: Any) -> None:
+    world.create("dashboardService", "s", serviceType="Superset")
+    charts = [{"name": "1.2", "displayName": "Orders"}, "s.3"]
+    first = world.create("dashboard", "n", service="s", charts=charts).value("charts")
+    other = world.create("dashboard", "m", service="s", charts=charts).value("charts")
+    assert first == other
+    assert first == [
+        {
+            "type": "chart",
+            "id": "1b256499-c816-5ee7-85d8-450b61880c37",
+            "fullyQualifiedName": 's."1.2"',
+            "name": "1.2",
+            "displayName": "Orders",
+        },
+        {
+            "type": "chart",
+            "id": "7918e3f9-8804-593e-9050-3d66327673d5",
+            "fullyQualifiedName": "s.3",
+            "name": "3",
+        },
+    ]
+
+
+def test_charts_and_data_models_that_are_held_are_referred_to(world: Any) -> None:
+    world.create("dashboardService", "s", serviceType="Superset")
+    given = {
+        "service": "s",
+        "charts": [{"name": "orders"}, "s.returns"],
+        "dataModels": ["s.model.sales", {"name": "stock"}],
+    }
+    before = world.put("dashboard", "d", **given).entity
+    chart = world.create("chart", "orders", service="s", chartType="Bar")
+    sales, stock = (
+        world.create("dashboardDataModel", name, service="s", dataModelType="SupersetDataModel")
+        for name in ("sales", "stock")
+    )
+    assert (sales.fqn, sales.value("serviceType")) == ("s.model.sales", "Superset")
+    after = world.put("dashboard", "d", **given).entity
+    assert after.value("charts") == [reference(chart), before.value("charts")[1]]
+    assert after.value("dataModels") == [reference(sales), reference(stock)]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"type": "team", "name": "t"}, "charts[0].type must be chart, got 'team'"),
+        ({}, "charts[0]: a reference needs `id` or `fullyQualifiedName`"),
+        ("s..a", "'s..a' is not a qualified name: a part is empty at character 3"),
+    ],
+)
+def test_reference_to_a_chart_must_name_one(world: Any, given: Any, said: str) -> None:
+    world.create("dashboardService", "s", serviceType="Superset")
+    create = world.create
+    assert message(create, InvalidInput, "dashboard", "d", service="s", charts=[given]) == said

@@ -15,6 +15,8 @@ SPECIFIED_INDEXES = {
     "mlmodel": "mlmodel_search_index",
     "container": "container_search_index",
     "storedProcedure": "stored_procedure_search_index",
+    "chart": "chart_search_index",
+    "dashboardDataModel": "dashboard_data_model_search_index",
     "query": "query_search_index",
     "metric": "metric_search_index",
     "apiService": "api_service_search_index",
@@ -39,7 +41,7 @@ def parent_kinds(kind: EntityKind) -> set[str]:
 
 
 def test_registry_names_are_unique() -> None:
-    assert len(KINDS) == len(ROWS) == 31
+    assert len(KINDS) == len(ROWS) == 33
     assert len({row.collection for row in ROWS}) == len(ROWS)
     assert len({row.index for row in ROWS}) == len(ROWS)
     assert len({row.body for row in ROWS}) == len(ROWS)

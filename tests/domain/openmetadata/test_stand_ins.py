@@ -13,6 +13,7 @@ from domain.registry import KINDS
     [
         ("table", "n", {"columns": []}),
         ("storedProcedure", "n", {"storedProcedureCode": {}}),
+        ("dashboardDataModel", "n", {"columns": []}),
         ("mlmodel", "n", {"algorithm": "mlmodel"}),
         ("searchIndex", "n", {"fields": []}),
         ("user", "ada.l", {"email": "ada.l@example.org"}),
