@@ -375,7 +375,7 @@ ROWS = (
         body=metrics.Metric,
         index="metric_search_index",
         root=True,
-        large=("relatedMetrics",),
+        large=("relatedMetrics", "assets"),
         searched={"metricExpression.code": 0.5},
     ),
     EntityKind(

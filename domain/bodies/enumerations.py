@@ -45,11 +45,12 @@ DashboardDataModelType = Literal[
     "TableauDataModel", "TableauPublishedDatasource", "TableauEmbeddedDatasource",
     "SupersetDataModel", "MetabaseDataModel", "LookMlView", "LookMlExplore", "PowerBIDataModel",
     "QlikDataModel", "QuickSightDataModel", "SigmaDataModel", "PowerBIDataFlow",
-    "MicroStrategyDataset", "ThoughtSpotDataModel", "SsrsDataModel",
+    "MicroStrategyDataset", "ThoughtSpotDataModel", "SsrsDataModel", "ModeDataModel",
+    "OmniDataModel", "PowerBIDatamart", "SapS4HanaCdsView",
 ]
 MetricType = Literal[
     "COUNT", "SUM", "AVERAGE", "RATIO", "PERCENTAGE", "MIN", "MAX", "MEDIAN", "MODE",
-    "STANDARD_DEVIATION", "VARIANCE", "OTHER",
+    "STANDARD_DEVIATION", "VARIANCE", "SIMPLE", "CUMULATIVE", "DERIVED", "CONVERSION", "OTHER",
 ]
 MetricUnit = Literal[
     "COUNT", "DOLLARS", "PERCENTAGE", "TIMESTAMP", "SIZE", "REQUESTS", "EVENTS", "TRANSACTIONS",

@@ -278,6 +278,25 @@ def test_fields_of_an_endpoint_are_named_below_the_schema_that_they_are_in() -> 
     assert "sourceUrl" not in shown
 
 
+def test_dimensions_and_measures_of_a_metric_are_named_below_it() -> None:
+    metric = read("metric", dimensions=[{"name": "region"}], measures=[{"name": "net.revenue"}])
+    shown = recorded(metric, "revenue")
+    assert shown["dimensions"] == [
+        {"name": "region", "fullyQualifiedName": "revenue.dimension.region"}
+    ]
+    assert shown["measures"] == [
+        {"name": "net.revenue", "fullyQualifiedName": 'revenue.measure."net.revenue"'}
+    ]
+
+
+def test_metric_with_unfit_measures_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"length >= 1 - at `\$.measures\[0\].name`"):
+        read("metric", measures=[{"name": ""}])
+    many = read("metric", measures=[{"name": "a"}] * (MAX_PARTS + 1))
+    with pytest.raises(InvalidInput, match="may have 20000 dimensions and as many measures"):
+        many.complete("n")
+
+
 def test_query_without_a_name_is_named_by_the_md5_of_its_text() -> None:
     query = msgspec.convert({"query": "SELECT 1", "service": "s"}, KINDS["query"].body)
     # printf 'SELECT 1' | md5sum
