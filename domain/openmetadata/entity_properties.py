@@ -55,6 +55,7 @@ _NOT_HELD: Mapping[str, frozenset[str]] = MappingProxyType(
         "mlmodelService": _OF_SERVICES,
         "storageService": _OF_SERVICES,
         "searchService": _OF_SERVICES,
+        "apiService": _OF_SERVICES,
         "database": frozenset({"databaseProfilerConfig", "databaseSchemas", "location"}),
         "databaseSchema": frozenset({"databaseSchemaProfilerConfig", "tables"}),
         "table": frozenset(
@@ -77,6 +78,7 @@ _NOT_HELD: Mapping[str, frozenset[str]] = MappingProxyType(
         "pipeline": frozenset({"endDate", "pipelineStatus"}),
         "container": frozenset({"children", "retentionPeriod"}),
         "searchIndex": frozenset({"sampleData"}),
+        "metric": frozenset({"derivedFrom"}),
         "dataContract": frozenset(
             {"contractUpdates", "createdAt", "createdBy", "inherited", "latestResult", "testSuite"}
         ),

@@ -20,6 +20,8 @@ def test_properties_hold_all_that_entities_are_shown_with(kind: EntityKind) -> N
         ("database", {"databaseProfilerConfig", "databaseSchemas", "location"}),
         ("databaseSchema", {"databaseSchemaProfilerConfig", "tables"}),
         ("databaseService", {"connection", "pipelines", "testConnectionResult"}),
+        ("apiService", {"connection", "pipelines", "testConnectionResult"}),
+        ("metric", {"derivedFrom"}),
         ("pipeline", {"pipelineStatus", "endDate"}),
         ("user", {"follows", "inheritedRoles", "owns"}),
         ("dataContract", {"latestResult", "testSuite"}),
