@@ -63,7 +63,7 @@ COLLECTIONS = [kind.collection for kind in KINDS.values()]
 BELOW = "(/[^a-z]|/name/|/restore|/bulk|$)"
 PARTS = {
     **{f"kinds-{part}": rf"^/v1/({'|'.join(COLLECTIONS[part::5])}){BELOW}" for part in range(5)},
-    "system": "^/(v1/(search/query|audit|system)|healthz|readyz|metrics)",
+    "others": "^/(v1/(search|audit|system|services/test)|healthz|readyz|metrics)",
 }
 
 

@@ -232,7 +232,7 @@ def test_field_search_takes_patterns_indexes_and_pages(shop: Client) -> None:
     assert names(by_field(shop, "service.*", deleted="true")) == ["old_orders"]
     assert names(by_field(shop, "service", **everything)) == ["service"]
     assert names(by_field(shop, "service.database", index="database")) == ["database"]
-    assert names(by_field(shop, "*", index="query_search_index")) == []
+    assert names(by_field(shop, "*", index="test_case_search_index")) == []
     pages = [by_field(shop, "*", size=1, **{"from": place, **everything}) for place in range(5)]
     assert sorted(name for page in pages for name in names(page)) == sorted(
         names(by_field(shop, "*", **everything))
@@ -275,11 +275,11 @@ def test_field_search_names_what_is_wrong(empty: Client, query: str, said: str) 
 def test_index_that_only_openmetadata_has_is_empty(
     shop: Client, path: str, params: dict[str, str]
 ) -> None:
-    answer = shop.get(f"/v1/search/{path}", index="query_search_index", **params)
+    answer = shop.get(f"/v1/search/{path}", index="test_case_search_index", **params)
 
     assert answer["hits"]["total"] == {"value": 0, "relation": "eq"}
     assert answer["timed_out"] is False
-    tables = shop.get(f"/v1/search/{path}", index="query_search_index,table", **params)
+    tables = shop.get(f"/v1/search/{path}", index="test_case_search_index,table", **params)
     assert sorted(names(tables)) == ["customer_orders", "invoices"]
 
 

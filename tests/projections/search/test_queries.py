@@ -61,7 +61,7 @@ def test_aliases_select_kinds_with_what_lies_below(shop):
     assert shop.found(index="service") == shop.found(index="user") == set()
 
 
-@pytest.mark.parametrize("index", ["query_search_index", "testCase", "chart,chart_search_index"])
+@pytest.mark.parametrize("index", ["test_case_search_index", "testCase", "file,file_search_index"])
 def test_index_that_only_openmetadata_has_is_empty(shop, index):
     response = shop.respond(index=index)
     assert response["hits"] == {
