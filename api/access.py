@@ -82,8 +82,8 @@ class AccessMiddleware(ASGIMiddleware):
         and what the caller may do in `auth`.
         """
         handler = scope["route_handler"]
-        # Litestar's own handler of OPTIONS declares nothing: any caller may ask for the methods.
-        asks_methods = getattr(handler, "http_methods", None) == {"OPTIONS"}
+        # Any caller may ask for the methods.
+        asks_methods = scope.get("method") == "OPTIONS"
         needed = handler.opt.get("permission")
         # A direct read that left the answer to this route has admitted the caller already.
         if needed != PUBLIC and "auth" not in scope:

@@ -1,6 +1,8 @@
 """The `catalog` command: serve, mint tokens, import."""
 
+import gc
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
@@ -18,6 +20,7 @@ from domain.errors import CatalogError, InvalidInput
 from domain.names import MAX_NAME_LENGTH
 
 EXIT_BAD_LINES, EXIT_USAGE, EXIT_STOPPED = 1, 2, 3
+EXIT_INTERRUPTED = 128 + signal.SIGINT
 DAY = 86_400
 _CLASSIFICATIONS = Path(__file__).parent / "static" / "classifications.jsonl"
 
@@ -68,6 +71,7 @@ def main() -> None:
 @print_errors
 def serve(host: str | None, port: int | None, workers: int | None, data: str | None) -> None:
     """Serve the HTTP API until SIGTERM or SIGINT; exit code 0 then."""
+    gc.disable()  # see collect_rarely
     termination = Termination()
     termination.install()
     from api import logs, server, supervisor  # noqa: PLC0415 - start-up: tokens and import need no server
@@ -102,6 +106,7 @@ def serve(host: str | None, port: int | None, workers: int | None, data: str | N
         if settings.workers == 1:
             server.serve_alone(settings, listener, verifier, writer, counts, termination, announce)
         else:
+            gc.enable()
             supervisor.supervise(settings, listener, counts, announce)
 
 
@@ -114,6 +119,7 @@ def serve(host: str | None, port: int | None, workers: int | None, data: str | N
 @print_errors
 def worker(descriptor: int, number: int, counts: int, heartbeat: int, data: str | None) -> None:
     """Serve on an inherited socket; started by `serve --workers`."""
+    gc.disable()  # see collect_rarely
     termination = Termination()
     termination.install()
     from api import logs, server  # noqa: PLC0415 - start-up: tokens and import need no server
@@ -212,7 +218,7 @@ def import_files(files: tuple[str, ...], actor: str, as_bot: bool, data: str | N
     A FILE - is standard input.
 
     Exit code 1: there were bad lines; 3: the log could not be read or written, and the import
-    stopped at a line that is named. It is safe to run again.
+    stopped at a line that is named; 130: Ctrl-C. It is safe to run again.
     """
     _load([Path(file) for file in files], actor, as_bot=as_bot, data=data)
 
@@ -242,6 +248,9 @@ def _load(files: Sequence[Path], actor: str, *, as_bot: bool, data: str | None) 
     except ImportStopped as stopped:
         click.echo(f"error: {stopped}", err=True)
         sys.exit(EXIT_STOPPED)
+    except KeyboardInterrupt:
+        click.echo("stopped: what is counted here is stored, import again for the rest", err=True)
+        sys.exit(EXIT_INTERRUPTED)
     finally:
         click.echo(run.summary())
     if run.failed:

@@ -144,6 +144,9 @@ class BoundedProtocol(HttpToolsProtocol):
         for name, value in self.headers:
             if name == b"content-length" and value.isdigit() and int(value) > self._most:
                 self._refuse_body()
+        if sum(name == b"host" for name, _ in self.headers) > 1:
+            self._refuse(400, "a request has one Host header")
+            raise _Refused
         upgrade = self.parser.should_upgrade()
         if upgrade and any(
             name == b"transfer-encoding" or (name == b"content-length" and value != b"0")

@@ -122,11 +122,9 @@ class ImportRun:
             return open(0, "rb", closefd=False) if file == _STANDARD else file.open("rb")
 
     def _lines(self, file: Path, raw: BufferedReader) -> BinaryIO:
-        """The file's lines, decompressed when its name ends in .gz; standard input has no name."""
-        packed = file.suffix == ".gz"
-        if file == _STANDARD:
-            with self._interruption.interruptible():
-                packed = raw.peek(len(_GZIP_MAGIC)).startswith(_GZIP_MAGIC)
+        """The file's lines, decompressed when its name or its first bytes say so."""
+        with self._interruption.interruptible():
+            packed = file.suffix == ".gz" or raw.peek(2).startswith(_GZIP_MAGIC)
         return cast("BinaryIO", gzip.GzipFile(fileobj=raw)) if packed else raw
 
     def _add(self, file: Path, batch: Batch) -> None:
@@ -134,6 +132,9 @@ class ImportRun:
         counts.add(batch)
         for bad in batch.bad:
             said = f"{file.name}:{bad.number}: {bad.reason}"
+            if self._progress.disable:
+                click.echo(said, err=True)
+                continue
             self._progress.console.print(
                 said, markup=False, emoji=False, highlight=False, soft_wrap=True
             )

@@ -18,6 +18,7 @@ from api.services import Services
 from domain.bulk_put import MAX_REQUESTS, Done
 from domain.catalog import Proposal
 from domain.errors import CatalogError, InvalidInput
+from domain.event_store.appends import prepared
 from domain.json_input import decode
 from domain.kinds import EntityKind
 from domain.names import MAX_NAME_LENGTH
@@ -46,6 +47,7 @@ class BulkResult(msgspec.Struct, rename="camel"):
     number_of_rows_processed: int
     number_of_rows_passed: int
     number_of_rows_failed: int
+    dry_run: bool
     success_request: list[BulkItem]
     failed_request: list[BulkItem]
 
@@ -54,7 +56,10 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
     """The route that puts many entities of a kind, as OpenMetadata's clients do."""
 
     async def put_all(
-        request: Request[Any, Any, Any], asynchronous: bool, override_metadata: bool
+        request: Request[Any, Any, Any],
+        asynchronous: bool,
+        override_metadata: bool,
+        dry_run: bool,
     ) -> Finished:
         body = await _read(request)
         access: Access = request.auth
@@ -69,7 +74,8 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
             requests = _requests(body)
             check = _check(access, kind)
             proposal, results = services.catalog.propose_puts(kind, requests, context, check)
-            return proposal, msgspec.json.encode(_result(requests, results))
+            shown = msgspec.json.encode(_result(requests, results, dry_run=dry_run))
+            return _NOTHING if dry_run else proposal, shown
 
         left = partial(has_left, request.receive)
         position, shown = await services.write(context.actor, len(body), propose, left)
@@ -92,8 +98,17 @@ _PARAMETERS: Parameters = {
         ],
         False,
     ),
+    "dry_run": (
+        Annotated[
+            bool,
+            QueryParameter(name="dryRun", description="Tell what would be done, and do nothing."),
+        ],
+        False,
+    ),
     **OVERRIDE_METADATA,
 }
+_NOTHING = Proposal(append=prepared([]), position=0)
+"""What is stored of a request that only asks."""
 
 
 async def _read(request: Request[Any, Any, Any]) -> bytes:
@@ -124,7 +139,10 @@ def _check(access: Access, kind: EntityKind) -> Callable[[Mapping[str, Any]], No
 
 
 def _result(
-    requests: Sequence[Mapping[str, Any]], results: Sequence[Done | CatalogError]
+    requests: Sequence[Mapping[str, Any]],
+    results: Sequence[Done | CatalogError],
+    *,
+    dry_run: bool,
 ) -> BulkResult:
     passed, failed = [], []
     for request, result in zip(requests, results, strict=True):
@@ -140,6 +158,7 @@ def _result(
         number_of_rows_processed=len(results),
         number_of_rows_passed=len(passed),
         number_of_rows_failed=len(failed),
+        dry_run=dry_run,
         success_request=passed,
         failed_request=failed,
     )

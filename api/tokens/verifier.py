@@ -139,7 +139,7 @@ class TokenVerifier:
 
 def _token(header: bytes) -> bytes:
     """The token of an Authorization header; raises Unauthorized where there is none."""
-    scheme, _, token = header.partition(b" ")
+    scheme, _, token = header.strip(b" \t").partition(b" ")
     if scheme.lower() != b"bearer" or not token:
         raise Unauthorized(Refusal.NO_TOKEN)
     if len(token) > MAX_TOKEN_BYTES:

@@ -83,7 +83,6 @@ def test_deleted_contract_is_found_where_it_is_asked_for(world: Client) -> None:
         ({"entityId": NOBODY}, 400, "entityType"),
         ({"entityId": "x", "entityType": "table"}, 400, "entityId"),
         ({"entityId": NOBODY, "entityType": "tables"}, 400, "entityType must be one of team, "),
-        ({"entityId": NOBODY, "entityType": "table", "fields": "bogus"}, 404, "no dataContract"),
         ({"entityId": NOBODY, "entityType": "table"}, 404, "is attached to the table"),
     ],
 )

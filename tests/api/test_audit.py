@@ -242,13 +242,13 @@ def test_ndjson_has_the_same_events_and_says_where_it_ends(filled: Client) -> No
         ({"since": "2026-W05"}, "since must be an ISO 8601 date or time"),
         ({"since": ""}, "since must be an ISO 8601 date or time"),
         ({"until": "2026-13-01"}, "until must be an ISO 8601 date or time"),
-        ({"order": "newest"}, "order: "),
+        ({"order": "newest"}, "order must be one of asc, desc"),
         ({"before": 0, "order": "desc"}, "before: "),
         ({"before": 2, "order": "desc"}, "before must be at most 1, one beyond the head of"),
         ({"before": 1}, "before goes with order=desc; in log order, go on with after"),
         ({"after": 0, "order": "desc"}, "after goes with order=asc; newest first, go on with"),
         ({"entity": "12"}, "entity: "),
-        ({"eventType": "entity.eaten"}, "eventType: "),
+        ({"eventType": "entity.eaten"}, "eventType must be one of entity."),
     ],
 )
 def test_wrong_parameter_is_named(empty: Client, params: dict[str, Any], said: str) -> None:

@@ -49,6 +49,7 @@ def test_result_is_as_clients_of_openmetadata_know_it(client: Client) -> None:
         "numberOfRowsProcessed": 5,
         "numberOfRowsPassed": 3,
         "numberOfRowsFailed": 2,
+        "dryRun": False,
         "successRequest": [
             {
                 "request": "service.database.schema.new",
@@ -80,6 +81,20 @@ def test_result_is_as_clients_of_openmetadata_know_it(client: Client) -> None:
             },
         ],
     }
+
+
+def test_dry_run_tells_what_would_be_done_and_does_nothing(client: Client) -> None:
+    client.schema()
+    client.table("old", description="before")
+    requests = [table("new"), table("old", description="after"), {"name": "bad"}]
+    head = client.get("/v1/system/projections")["head"]
+
+    asked = put(client, "tables", requests, params={"dryRun": "true"})
+
+    assert client.get("/v1/system/projections")["head"] == head
+    assert client.get("/v1/tables")["paging"]["total"] == 1
+    done = put(client, "tables", requests)
+    assert asked == {**done, "dryRun": True}
 
 
 def test_what_was_put_is_in_the_next_list(client: Client) -> None:

@@ -236,7 +236,7 @@ def test_name_of_a_root_entity_may_be_given_bare(client: Client) -> None:
     assert client.ask("DELETE", "/v1/users/name/ann.lee")[0] == 200
 
 
-@pytest.mark.parametrize("path", ["/v1/tables/deleteStale", "/v1/dataContracts/entity"])
+@pytest.mark.parametrize("path", ["/v1/tables/deleteStale", "/v1/tables/entity"])
 def test_resource_that_only_openmetadata_has_is_404(empty: Client, path: str) -> None:
     assert empty.ask("GET", path)[0] == 404
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -141,11 +142,18 @@ def test_lines_of_several_writers_do_not_mix(
     file = tmp_path / "log"
     reader = Reader(pipe[0])
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT) if kind == "file" else os.dup(pipe[1])
+
+    def has(number: int) -> bool:
+        written = reader.received if kind == "pipe" else file.read_bytes()
+        return b'{"number":%d,' % number in written
+
     with running(descriptor) as one, running(descriptor) as other:
         for start in range(0, 6_000, 1_000):
             for number in range(start, start + 1_000):
                 (one if number % 2 else other).write(line(number))
-            time.sleep(0.03)
+            # So that both write several times.
+            until(partial(has, start + 998))
+            until(partial(has, start + 999))
     os.close(descriptor)
     os.close(pipe[1])
 

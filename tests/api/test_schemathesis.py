@@ -198,7 +198,7 @@ def test_operations_answer_each_role_as_documented(client: Client, world: World,
     headers = [{"Authorization": f"Bearer {token(role)}"} for role in ROLES]
     chance = random.Random(SEED)
     operations = [result.ok() for result in load(client, world).get_all_operations()]
-    assert len(operations) == 13 * len(KINDS) + 9
+    assert len(operations) == 13 * len(KINDS) + 10
     for operation in operations[half::2]:
         takes = list(operation.iter_parameters()) or operation.body
         mode = chance.choice(list(GenerationMode)) if takes else GenerationMode.POSITIVE

@@ -180,6 +180,15 @@ def test_import_reads_standard_input(tmp_path: Path, packed: bool) -> None:
     assert (done.returncode, done.stderr[:5]) == (1, b"-:2: ")
 
 
+def test_import_knows_gzip_by_its_first_bytes(tmp_path: Path) -> None:
+    file = tmp_path / "lines.jsonl"
+    file.write_bytes(gzip.compress(SERVICE.encode()))
+
+    done = catalog("import", str(file), "--data", str(tmp_path / "d"))
+
+    assert done.stdout.startswith("1 lines: 1 created")
+
+
 def test_import_without_standard_input_says_so(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "api.commands", "import", "-", "--data", str(tmp_path / "d")]
 

@@ -76,7 +76,7 @@ def test_import_that_is_ended_by_a_signal_goes_on_when_it_is_run_again(
     stored = head(data)
     again = catalog("import", str(file), "--data", str(data))
 
-    assert process.returncode == (1 if number == signal.SIGINT else -number)
+    assert process.returncode == (130 if number == signal.SIGINT else -number)
     assert b"Traceback" not in errors
     if number == signal.SIGINT:
         created = re.search(rb"lines: (\d+) created", said)
@@ -109,5 +109,5 @@ def test_interrupt_ends_an_import_that_waits_for_a_pipe(tmp_path: Path, sent: in
         os.killpg(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=60)
 
-    assert (process.returncode, errors.strip()) == (1, b"Aborted!")
+    assert (process.returncode, errors[:9]) == (130, b"stopped: ")
     until(lambda: is_gone(process.pid))

@@ -41,6 +41,8 @@ class Checksums:
         """File name -> CRC-32, of files that were found right or made by this process."""
         self._damaged: dict[str, str] = {}
         """File name -> what is wrong; kept, as names of segments are never used again."""
+        self._doubted = -1
+        """Generation of the commit whose files were summed once more."""
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = threading.Event()
@@ -75,6 +77,34 @@ class Checksums:
         due = manifest.sizes.get(name)
         if due is not None and self._storage.file_length(name) != due:
             raise StoreUnavailable(f"the search index is damaged: size of {name} is wrong")
+
+    def refuse_resized(self, manifest: Manifest) -> None:
+        """Raise Damaged, now and from now on, when a file has lost or won bytes since it was made.
+
+        Reading beyond the end of a mapped file ends the process.
+        """
+        for name in manifest.sizes:
+            try:
+                self.check_size(manifest, name)
+            except OSError:
+                continue  # A newer commit has removed it, and its mapping stays.
+            except StoreUnavailable as error:
+                self._refuse(name, error.message)
+                raise Damaged(error.message) from None
+
+    def doubt(self, manifest: Manifest) -> bool:
+        """Have all files of a commit summed once more; returns False when that was done before.
+
+        Raises nothing. Whoever misreads files that were found right may have met damage that came
+        later, or an error of the program, which summing again and again would only make slow.
+        """
+        if self._doubted == manifest.generation:
+            return False
+        self._doubted = manifest.generation
+        for name in manifest.files:
+            self._right.pop(name, None)
+        self.prove_in_background(self.unproven(manifest))
+        return True
 
     def prove(self, files: Mapping[str, int], go_on: Callable[[], None]) -> None:
         """Sum files now; raises StoreUnavailable that names one whose sum is wrong.
@@ -131,11 +161,7 @@ class Checksums:
             except _Closed:
                 return
             except StoreUnavailable as error:
-                self._damaged[name] = error.message
-                log_line.error(
-                    "the search index is damaged", extra={"file": name, "error": error.message}
-                )
-                self._warn(name)
+                self._refuse(name, error.message)
 
     def _prove_one(self, name: str, crc: int, pace: "_Pace") -> None:
         """Sum a file; one that a newer commit has removed meanwhile is left out."""
@@ -151,6 +177,12 @@ class Checksums:
                     raise StoreUnavailable(f"the search index is damaged: {error!r}") from error
                 if self._closed.wait(RETRY):
                     raise _Closed from error
+
+    def _refuse(self, name: str, message: str) -> None:
+        """Have a file refused from now on, by this process and by later ones."""
+        self._damaged[name] = message
+        log_line.error("the search index is damaged", extra={"file": name, "error": message})
+        self._warn(name)
 
     def _warn(self, name: str) -> None:
         # Where nothing can be written, the next process finds out by itself.

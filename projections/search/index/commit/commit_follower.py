@@ -114,13 +114,15 @@ class CommitFollower:
         """A block that reads the arrays of a commit, which may not have been summed yet.
 
         What the block came to is refused by StoreUnavailable when the commit is known to be
-        damaged at the end of the block, or cannot be read before it is known to be right.
+        damaged at the end of the block, or cannot be read before it is known to be right. One that
+        was known to be right is summed once more.
         """
         try:
             yield
         except _MISREAD as error:
             self._checksums.refuse_damaged(opened.manifest)
-            if self._checksums.unproven(opened.manifest):
+            unproven = self._checksums.unproven(opened.manifest)
+            if unproven or self._checksums.doubt(opened.manifest):
                 raise StoreUnavailable(
                     f"the search index, whose checksums are not known yet, is misread: {error!r}"
                 ) from error
@@ -180,6 +182,8 @@ class CommitFollower:
         self._refuse_closed()
         stamp = self._storage.manifest_stamp()
         if stamp == self._stamp:
+            if self._opened is not None:
+                self._checksums.refuse_resized(self._opened.manifest)
             return
         # Without the lock another thread is about to open it.
         if self._opening.acquire(blocking=False):

@@ -1,5 +1,6 @@
 """A large index is served while it is summed, and refused as soon as it is known to be damaged."""
 
+import os
 import threading
 
 import pytest
@@ -13,6 +14,7 @@ from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.arrays import unpack
 from projections.search.index.format.storage import MANIFEST, Directory, Memory
 from projections.search.tree import MatchAll, Term
+from tests.waiting import until
 
 EVERYTHING = EngineQuery(tree=MatchAll(), size=1_000)
 THREAD = "search-checksums"
@@ -359,3 +361,57 @@ def test_index_in_memory_is_summed_too(path):
     reader.check(lambda: None)
     assert reader.count() == 7
     reader.close()
+
+
+class Misreading(Term):
+    """A condition whose evaluation meets an array that is not as it must be."""
+
+    @property
+    def field(self):
+        raise IndexError("beyond the end of the array")
+
+
+MISREADING = EngineQuery(tree=Misreading("name", "word"))
+
+
+def test_file_that_is_cut_while_it_is_served_is_refused_and_not_read(path, storage, engine):
+    storage.go_on.set()
+    assert "id1" in ids(engine)
+    os.truncate(segment_file(path), 100)
+    refused = []
+
+    def is_refused():
+        try:
+            engine.revision()
+        except Damaged as error:
+            refused.append(error.message)
+        return bool(refused)
+
+    until(is_refused)
+    for ask in (lambda: engine.search(EVERYTHING), engine.count):
+        with pytest.raises(Damaged, match=r"size of .* is wrong"):
+            ask()
+
+
+def test_damage_that_is_met_after_the_sums_is_looked_for_once_more(path, storage, engine):
+    storage.go_on.set()
+    engine.check(lambda: None)
+    damage(path)
+
+    with pytest.raises(StoreUnavailable, match="misread"):
+        engine.search(MISREADING)
+    with pytest.raises(Damaged, match="checksum"):
+        engine.check(lambda: None)
+    with pytest.raises(Damaged, match="checksum"):
+        engine.search(EVERYTHING)
+
+
+def test_error_of_the_program_has_files_summed_once_and_is_shown_then(storage, engine):
+    storage.go_on.set()
+    engine.check(lambda: None)
+
+    with pytest.raises(StoreUnavailable, match="misread"):
+        engine.search(MISREADING)
+    engine.check(lambda: None)
+    with pytest.raises(IndexError, match="beyond the end"):
+        engine.search(MISREADING)
