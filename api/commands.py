@@ -223,7 +223,7 @@ def import_files(files: tuple[str, ...], actor: str, as_bot: bool, data: str | N
     _load([Path(file) for file in files], actor, as_bot=as_bot, data=data)
 
 
-@main.command()
+@main.command(short_help="Create the classifications Tier and PII.")
 @_data
 @print_errors
 def classifications(data: str | None) -> None:
