@@ -63,7 +63,7 @@ def main() -> None:
     os.umask(0o077)
 
 
-@main.command()
+@main.command(short_help="Serve the HTTP API.")
 @click.option("--host", help="Address to listen on (CATALOG_HOST).")
 @click.option("--port", type=int, help="Port to listen on, 0 for a free one (CATALOG_PORT).")
 @click.option("--workers", type=int, help="HTTP processes (CATALOG_WORKERS).")
