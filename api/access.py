@@ -86,7 +86,7 @@ class AccessMiddleware(ASGIMiddleware):
         asks_methods = scope.get("method") == "OPTIONS"
         needed = handler.opt.get("permission")
         # A direct read that left the answer to this route has admitted the caller already.
-        if needed != PUBLIC and "auth" not in scope:
+        if (asks_methods or needed != PUBLIC) and "auth" not in scope:
             await self._guard.admit(scope, needed, asks_methods=asks_methods)
         if asks_methods:
             # Litestar's own answer leaves out methods that were registered one by one.

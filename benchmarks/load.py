@@ -83,11 +83,14 @@ async def _own(server: Server, paths: Sequence[str], duration: int) -> Load:
 
 
 async def client(server: Server, paths: Iterable[str], until: float) -> list[float]:
-    """Seconds taken by each request of one connection, path after path until the time is up."""
+    """Seconds taken by each request of one connection, path after path until the time is up.
+
+    There is one at least, however long the connection takes to be made.
+    """
     reader, writer = await asyncio.open_connection(server.host, server.port)
-    taken = []
+    taken: list[float] = []
     for path in paths:
-        if (start := time.perf_counter()) >= until:
+        if (start := time.perf_counter()) >= until and taken:
             break
         writer.write(server.request(path))
         head = await reader.readuntil(b"\r\n\r\n")

@@ -61,7 +61,8 @@ def permissions(app: Litestar) -> dict[tuple[str, str], Any]:
         for route in app.routes
         if isinstance(route, HTTPRoute)
         for method, (handler, _) in route.route_handler_map.items()
-        if "permission" in handler.opt
+        # A handler stands for OPTIONS too, which the access middleware answers.
+        if "permission" in handler.opt and method != "OPTIONS"
     }
 
 
