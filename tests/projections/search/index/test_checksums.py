@@ -376,6 +376,7 @@ MISREADING = EngineQuery(tree=Misreading("name", "word"))
 
 def test_file_that_is_cut_while_it_is_served_is_refused_and_not_read(path, storage, engine):
     storage.go_on.set()
+    engine.check(lambda: None)
     assert "id1" in ids(engine)
     os.truncate(segment_file(path), 100)
     refused = []
