@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 from litestar import Litestar, Router
+from litestar.handlers import HTTPRouteHandler
 
 from api.access import AccessMiddleware, Guard
 from api.direct_reads import DirectReads
@@ -31,6 +32,19 @@ class _Routes(Router):
     def __deepcopy__(self, _: Any) -> Self:
         """Itself, for it is registered once; a copy of every handler is slow to make."""
         return self
+
+
+def _with_options(handlers: list[HTTPRouteHandler]) -> list[HTTPRouteHandler]:
+    """The handlers, one of each path standing for OPTIONS too, which the access middleware answers.
+
+    Litestar would make another handler for it, which takes the time of any other to be registered.
+    """
+    paths: set[str] = set()
+    for handler in handlers:
+        if not handler.paths <= paths:
+            handler.http_methods.add("OPTIONS")
+            paths |= handler.paths
+    return handlers
 
 
 class Application(Litestar):
@@ -71,7 +85,7 @@ def create_app(
         *docs_routes(),
     ]
     app = Application(
-        route_handlers=[_Routes("/", route_handlers=handlers)],
+        route_handlers=[_Routes("/", route_handlers=_with_options(handlers))],
         middleware=[AccessMiddleware(guard)],
         lifespan=[verifier.refreshing],
         exception_handlers={Exception: render},

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterable
 from functools import partial
 
-from api.limits import Places, WorkQueue
+from api.limits import Turns
 
 COMPRESSED_FROM = 32 * 1024
 """Bytes of a body from which it is compressed: a smaller one is sent in about the time that
@@ -14,13 +14,12 @@ _LEVEL = 1
 """Metadata shrinks to a sixth at the fastest level, and little more at others."""
 _GZIP = 16 + zlib.MAX_WBITS
 _THREADS = 2
-_MOST_BODIES = 1_000_000
 _PREFERENCE = re.compile(
     rb"\s*(gzip|x-gzip|identity|\*)\s*(?:;\s*q=([01](?:\.\d{0,3})?)\s*)?", re.IGNORECASE
 )
 
-_queue = WorkQueue(_THREADS, Places(_MOST_BODIES, "bodies"))
-"""Bodies wait in it no longer than their connections do, which bound them."""
+_turns = Turns(_THREADS)
+"""What waits for them is bounded by the connections that it is for."""
 
 
 def accepts_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
@@ -42,7 +41,7 @@ def accepts_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 async def compress(body: bytes, caller: str) -> bytes:
     """The body in gzip's format; made in one of a few threads, when it is the caller's turn."""
-    return await _queue.go_on(caller, partial(_compress, body))
+    return await _turns.go_on(caller, partial(_compress, body))
 
 
 def _compress(body: bytes) -> bytes:

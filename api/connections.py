@@ -141,10 +141,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._heading, self._receiving = False, True
         self._head_bytes = 0
         self._most = MAX_BODY if self.parser.get_method() in _WITH_BODY else MAX_UNREAD_BODY
+        hosts = 0
         for name, value in self.headers:
             if name == b"content-length" and value.isdigit() and int(value) > self._most:
                 self._refuse_body()
-        if sum(name == b"host" for name, _ in self.headers) > 1:
+            hosts += name == b"host"
+        if hosts > 1:
             self._refuse(400, "a request has one Host header")
             raise _Refused
         upgrade = self.parser.should_upgrade()

@@ -1,10 +1,8 @@
 """The one place where an error becomes a response: `{"code", "errorType", "message"}`."""
 
 import logging
-from collections.abc import Iterable
-from enum import Enum
 from http import HTTPStatus
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 import msgspec
 from litestar import Request, Response
@@ -13,6 +11,7 @@ from litestar.exceptions import HTTPException, ValidationException
 from api.base_path import as_asked
 from api.refusals import Refusal
 from domain import errors
+from domain.bodies.refused_values import closed_values
 from projections.visibility.withholding import FieldWithheld
 
 log = logging.getLogger("catalog.http")
@@ -179,18 +178,7 @@ def _explain_one(request: Request[Any, Any, Any], problem: dict[str, Any]) -> st
     given = request.query_params.getall(name, None) or [request.path_params.get(name)]
     message = str(problem.get("message", "not valid")).replace("`", "")
     values = ", ".join(repr(str(value)[:64]) for value in given[:_MAX_VALUES])
-    choices = list(_choices(field.annotation)) if field else []
+    choices = list(closed_values(field.annotation)) if field else []
     if choices:
         return f"{name} must be one of {', '.join(choices)}, got {values}"
     return f"{name}: {message}, got {values}"
-
-
-def _choices(annotation: Any) -> Iterable[str]:
-    """The values of the enumerations inside an annotation."""
-    if isinstance(annotation, type) and issubclass(annotation, Enum):
-        yield from (str(member.value) for member in annotation)
-    elif get_origin(annotation) is Literal:
-        yield from map(str, get_args(annotation))
-    else:
-        for part in get_args(annotation):
-            yield from _choices(part)

@@ -170,12 +170,11 @@ def _releasing(work: Callable[[], T]) -> T:
         raise
 
 
-class WorkQueue:
+class Turns:
     """Does work in a few threads, in which waiting callers take turns."""
 
-    def __init__(self, threads: int, places: Places, each: int | None = None) -> None:
-        """`places` bound work that is under way or waiting, `each` the threads of one caller."""
-        self._places = places
+    def __init__(self, threads: int, each: int | None = None) -> None:
+        """`each` bounds the threads of one caller."""
         self._threads = ThreadPoolExecutor(threads)
         self._idle = threads
         self._each = threads if each is None else each
@@ -183,24 +182,13 @@ class WorkQueue:
         self._waiting: dict[str, deque[asyncio.Event]] = {}
         """Caller -> its waiting work, oldest first; callers stand in the order of their turns."""
 
-    async def run(
-        self, caller: str, work: Callable[[], T], has_left: Callable[[], Awaitable[bool]]
-    ) -> T:
-        """Do a caller's work when it is its turn.
-
-        Raises TooManyRequests when too much of the caller's work is waiting, and ClientLeft when
-        the client did not wait for its turn.
-        """
-        with self._places.held(caller):
-            return await self.go_on(caller, work, has_left)
-
     async def go_on(
         self,
         caller: str,
         work: Callable[[], T],
         has_left: Callable[[], Awaitable[bool]] | None = None,
     ) -> T:
-        """Do a step of work whose place is held already, when it is its caller's turn.
+        """Do a step of work, whose waiting something else bounds, when it is its caller's turn.
 
         Raises ClientLeft when `has_left` says so after a wait; without it, that cancels the step.
         """
@@ -259,3 +247,23 @@ class WorkQueue:
             turns.popleft().set()
             if turns:
                 self._waiting[following] = turns
+
+
+class WorkQueue(Turns):
+    """Turns for which each caller may have so much waiting."""
+
+    def __init__(self, threads: int, places: Places, each: int | None = None) -> None:
+        """`places` bound work that is under way or waiting, `each` the threads of one caller."""
+        super().__init__(threads, each)
+        self._places = places
+
+    async def run(
+        self, caller: str, work: Callable[[], T], has_left: Callable[[], Awaitable[bool]]
+    ) -> T:
+        """Do a caller's work when it is its turn.
+
+        Raises TooManyRequests when too much of the caller's work is waiting, and ClientLeft when
+        the client did not wait for its turn.
+        """
+        with self._places.held(caller):
+            return await self.go_on(caller, work, has_left)

@@ -118,28 +118,14 @@ def route(
         opt["direct"] = DirectRead(permission, *_query_struct(parameters), *direct)
     return HTTPRouteHandler(
         path,
-        http_method=_methods(method, path),
+        # HEAD is answered as GET is, without the body.
+        http_method=[HttpMethod.GET, HttpMethod.HEAD] if method == "GET" else HttpMethod(method),
         status_code=status,
         opt=opt,
         before_request=_query_check(parameters, unsupported),
         media_type="application/json",
         sync_to_thread=None if inspect.iscoroutinefunction(function) else False,
     )(function)
-
-
-def _methods(method: str, path: str) -> list[HttpMethod]:
-    """The methods of a handler: HEAD is answered as GET is, without the body.
-
-    One handler of each path also stands for OPTIONS, which the access middleware answers: Litestar
-    would make another handler for it, and each takes the time of any other to be registered.
-    """
-    if method == "GET":
-        return [HttpMethod.GET, HttpMethod.HEAD, HttpMethod.OPTIONS]
-    alone = path.endswith(_WITHOUT_GET)
-    return [HttpMethod(method), HttpMethod.OPTIONS] if alone else [HttpMethod(method)]
-
-
-_WITHOUT_GET = ("/bulk", "/restore")
 
 
 def _query_check(

@@ -1,7 +1,9 @@
 """Says which values were allowed where a body has one of a closed set that is not in it."""
 
 import re
+from collections.abc import Iterator
 from difflib import get_close_matches
+from enum import Enum
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -32,13 +34,18 @@ def _allowed(body: Any, path: str) -> list[str]:
         types = [
             found for each in types for part in _alternatives(each) for found in _under(part, step)
         ]
-    return [
-        str(value)
-        for each in types
-        for part in _alternatives(each)
-        if get_origin(part) is Literal
-        for value in get_args(part)
-    ]
+    return [value for each in types for value in closed_values(each)]
+
+
+def closed_values(hint: Any) -> Iterator[str]:
+    """The values of the enumerations inside an annotation."""
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        yield from (str(member.value) for member in hint)
+    elif get_origin(hint) is Literal:
+        yield from map(str, get_args(hint))
+    else:
+        for part in get_args(hint):
+            yield from closed_values(part)
 
 
 def _alternatives(hint: Any) -> list[Any]:
