@@ -1,9 +1,11 @@
 """The composition root: settings in, a Litestar application out."""
 
-from typing import Any, Self
+from collections.abc import Iterable
+from typing import Any
 
-from litestar import Litestar, Router
+from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
+from litestar.routes import HTTPRoute
 
 from api.access import AccessMiddleware, Guard
 from api.direct_reads import DirectReads
@@ -26,31 +28,31 @@ from api.tokens.verifier import TokenVerifier
 from domain.registry import KINDS
 
 
-class _Routes(Router):
-    """All routes, registered at once: one by one, each would have all before it checked again."""
-
-    def __deepcopy__(self, _: Any) -> Self:
-        """Itself, for it is registered once; a copy of every handler is slow to make."""
-        return self
-
-
-def _with_options(handlers: list[HTTPRouteHandler]) -> list[HTTPRouteHandler]:
-    """The handlers, one of each path standing for OPTIONS too, which the access middleware answers.
-
-    Litestar would make another handler for it, which takes the time of any other to be registered.
-    """
-    paths: set[str] = set()
-    for handler in handlers:
-        if not handler.paths <= paths:
-            handler.http_methods.add("OPTIONS")
-            paths |= handler.paths
-    return handlers
-
-
 class Application(Litestar):
     """Litestar's application, inside the edge, which sees requests that no route takes too."""
 
     edge: Edge
+
+    def register_all(self, handlers: Iterable[HTTPRouteHandler]) -> None:
+        """Register handlers, all of each path: one by one, each would have all before it checked.
+
+        One handler of each path stands for OPTIONS too, which the access middleware answers.
+        Litestar would make another one for it.
+        """
+        paths: dict[str, list[HTTPRouteHandler]] = {}
+        for handler in handlers:
+            handler.owner = self
+            handler.on_registration(self)
+            (path,) = handler.paths
+            paths.setdefault(path, []).append(handler)
+        for path, together in paths.items():
+            together[0].http_methods.add("OPTIONS")
+            route = HTTPRoute(path=path, route_handlers=together)
+            route.create_handler_map()
+            for plugin in self.plugins.receive_route:
+                plugin.receive_route(route)
+            self.routes.append(route)
+        self.asgi_router.construct_routing_trie()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request, or run the life of the application."""
@@ -85,13 +87,13 @@ def create_app(
         *docs_routes(),
     ]
     app = Application(
-        route_handlers=[_Routes("/", route_handlers=_with_options(handlers))],
         middleware=[AccessMiddleware(guard)],
         lifespan=[verifier.refreshing],
         exception_handlers={Exception: render},
         openapi_config=None,  # or Litestar would serve pages of its own; see api.openapi
         logging_config=None,
     )
+    app.register_all(handlers)
     reads = DirectReads([*entities, *searches], guard, services.answers)
     app.edge = Edge(metrics, AccessLog(writer, wanted=settings.access_log), reads.answer)
     return app

@@ -10,13 +10,12 @@ import msgspec
 from anyio import to_thread
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import QueryParameter
 
 from api.bodies import has_left
 from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
 from api.responses import LOOP_BYTES, NDJSON, Heavy, Large
-from api.routes.signatures import REQUEST, Parameters, route
+from api.routes.signatures import REQUEST, Parameters, QueryParameter, route
 from api.services import Services
 from domain.audit import AuditEvent, AuditQuery, AuditTrail, LogSpan
 from domain.errors import InvalidInput

@@ -7,13 +7,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import QueryParameter
 
 from api.bodies import JSON_TYPES, check_media_type, has_left, read_body
 from api.errors import status_of
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
-from api.routes.signatures import OVERRIDE_METADATA, REQUEST, Parameters, route
+from api.routes.signatures import OVERRIDE_METADATA, REQUEST, Parameters, QueryParameter, route
 from api.services import Services
 from domain.bulk_put import MAX_REQUESTS, Done
 from domain.catalog import Proposal

@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from litestar.params import QueryParameter
-
 from api.permissions import Access, Action
 from api.routes.requested_fields import parse_fields
-from api.routes.signatures import Parameters
+from api.routes.signatures import Parameters, QueryParameter
 from domain.kinds import EntityKind
 from projections.entities.name_filters import NameFilter, name_filter
 from projections.entities.port import Include, ListRequest

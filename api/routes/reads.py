@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter, QueryParameter
+from litestar.params import PathParameter
 
 from api.bodies import has_left
 from api.permissions import Access, Action, Permission
@@ -20,6 +20,7 @@ from api.routes.signatures import (
     FQN,
     REQUEST,
     Parameters,
+    QueryParameter,
     id_in_path,
     name_in_path,
     route,

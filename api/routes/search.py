@@ -6,14 +6,13 @@ from typing import Annotated, Any, Literal
 
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import QueryParameter
 
 from api.bodies import has_left
 from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
 from api.remembered_answers import key_of
 from api.responses import Finished, Large
-from api.routes.signatures import REQUEST, Parameters, route
+from api.routes.signatures import REQUEST, Parameters, QueryParameter, route
 from api.services import Services
 from domain.errors import InvalidInput
 from domain.registry import KINDS

@@ -7,14 +7,15 @@ from typing import Annotated, Any, get_args, get_origin
 from urllib.parse import unquote_to_bytes
 
 import msgspec
-from litestar import HttpMethod, Request
+from litestar import HttpMethod, Request, params
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter, QueryParameter
+from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 from litestar.types import HTTPScope
 
 from api.permissions import Access, Permission
 from api.responses import Finished
+from api.routes.late_handler import LateHandler
 from api.routes.near_names import meant_name
 from api.routes.unsupported_parameters import refuse_unsupported
 from domain.errors import InvalidInput, NotFound
@@ -24,6 +25,16 @@ Parameters = Mapping[str, tuple[Any, Any]]
 """Name -> (annotation, default); `...` for a required one."""
 
 AnyRequest = Request[Any, Any, Any]
+
+
+class QueryParameter(params.QueryParameter):
+    """A query parameter; no two are the same, whatever they say.
+
+    Litestar's have one hash, made by going through all that they say, and typing asks for it.
+    """
+
+    __hash__ = object.__hash__
+
 
 REQUEST: Parameters = {"request": (Request[Any, Any, Any], ...)}
 ENTITY_ID: Parameters = {
@@ -116,7 +127,7 @@ def route(
     opt: dict[str, Any] = {"permission": permission, "names": _names(parameters)}
     if direct is not None and isinstance(permission, Permission):
         opt["direct"] = DirectRead(permission, *_query_struct(parameters), *direct)
-    return HTTPRouteHandler(
+    return LateHandler(
         path,
         # HEAD is answered as GET is, without the body.
         http_method=[HttpMethod.GET, HttpMethod.HEAD] if method == "GET" else HttpMethod(method),

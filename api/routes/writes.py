@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import msgspec
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import QueryParameter
 from msgspec.structs import replace
 
 from api.bodies import JSON_TYPES, PATCH_TYPES, check_media_type, has_left, read_body
@@ -24,6 +23,7 @@ from api.routes.signatures import (
     OVERRIDE_METADATA,
     REQUEST,
     Parameters,
+    QueryParameter,
     id_in_path,
     name_in_path,
     route,
