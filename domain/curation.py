@@ -11,6 +11,7 @@ from msgspec import Raw
 
 from domain.commands import Ingestion
 from domain.events import Body
+from domain.json_patch import Operation
 from domain.kinds import EntityKind
 
 SOURCE_HASH = "sourceHash"
@@ -30,8 +31,33 @@ _OF_PARTS = ("displayName", "description", "extension")
 """Keys of a column or another named part whose value stays once it is not empty."""
 _EMPTY = frozenset((b"null", b"[]", b"{}", b'""'))
 
+_PLACE = "ordinalPosition"
+"""Key of a column that holds its place in the list, from 1."""
+
 _Part = dict[str, Any]
 _decode = msgspec.json.decode
+
+
+def patched(kind: EntityKind, before: Body, body: Body) -> Body:
+    """The body that a bot's patch leaves of an entity; a person's patch would leave `body`.
+
+    When the patch changes more than what people curate, such as the foreign keys that a connector
+    adds once it knows all tables, `sourceHash` no longer stands for what is there. It goes, so that
+    the bot's next write is compared with the entity in full.
+    """
+    if before.get(SOURCE_HASH) != body.get(SOURCE_HASH):
+        return body
+    parts = {key: inner for key, _, inner in (path.partition(".") for path in kind.body.parts)}
+    for key in (before.keys() | body.keys()).difference(_OF_ENTITIES, (_TAGS,)):
+        old, new = before.get(key), body.get(key)
+        if old != new and not _differ_as_curated(old, new, parts.get(key)):
+            return {key: raw for key, raw in body.items() if key != SOURCE_HASH}
+    return body
+
+
+def adds_only_source_hash(before: Body, patch: list[Operation]) -> bool:
+    """Whether all that a bot's write changes is that the entity gets a `sourceHash`."""
+    return SOURCE_HASH not in before and [each["path"] for each in patch] == [f"/{SOURCE_HASH}"]
 
 
 def ingested(kind: EntityKind, before: Body, target: Body, ingestion: Ingestion) -> Body:
@@ -82,8 +108,14 @@ def _joined(before: Any, given: Any, inner: str, override: bool) -> Any:
 
 
 def _parts(before: list[_Part], given: list[_Part], override: bool) -> list[_Part]:
-    """The parts that a bot gives, each with what people wrote on the part of the same name."""
+    """The parts that a bot gives, each with what people wrote on the part of the same name.
+
+    They are numbered where those that are there are and the bot numbers none: OpenMetadata's client
+    numbers columns in every patch, and in no other write.
+    """
     known = {part["name"]: part for part in before}
+    if any(_PLACE in part for part in before) and not any(_PLACE in part for part in given):
+        given = [{**part, _PLACE: place} for place, part in enumerate(given, 1)]
     return [
         _part(known[part["name"]], part, override) if part["name"] in known else part
         for part in given
@@ -100,6 +132,30 @@ def _part(before: _Part, given: _Part, override: bool) -> _Part:
     if before.get(_CHILDREN) and given.get(_CHILDREN):
         part[_CHILDREN] = _parts(before[_CHILDREN], given[_CHILDREN], override)
     return part
+
+
+def _differ_as_curated(old: Raw | None, new: Raw | None, inner: str | None) -> bool:
+    """Whether two values of a key differ by no more than what people curate of the parts there.
+
+    `inner` is the key that holds the parts, empty for the value itself, None when it has none.
+    """
+    if old is None or new is None or inner is None:
+        return False
+    return bool(_of_source(_decode(old), inner) == _of_source(_decode(new), inner))
+
+
+def _of_source(value: Any, inner: str) -> Any:
+    """The value of a key that holds named parts, without what people curate of the parts."""
+    if not inner:
+        return [_part_of_source(part) for part in value]
+    return {**value, inner: _of_source(value.get(inner) or [], "")}
+
+
+def _part_of_source(part: _Part) -> _Part:
+    left = {key: part[key] for key in part.keys() - {_TAGS, _PLACE, *_OF_PARTS}}
+    if left.get(_CHILDREN):
+        left[_CHILDREN] = _of_source(left[_CHILDREN], "")
+    return left
 
 
 def _tags(before: list[_Part], given: list[_Part] | None, override: bool) -> list[_Part]:

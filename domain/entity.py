@@ -8,7 +8,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from domain import commands, events, json_diff, json_patch
-from domain.curation import ingested
+from domain.curation import adds_only_source_hash, ingested
 from domain.errors import Conflict, InvalidInput, NotFound, StaleVersion
 from domain.events import Body, Event
 from domain.lifecycle import (
@@ -133,6 +133,8 @@ def _change(command: Any, state: Entity) -> list[Event]:
             check_transition(state.status or "", status)
             made.append((events.EntityStatusChanged, {"status": status}))
     patch, step = _patch(state, target)
+    if command.ingestion is not None and adds_only_source_hash(state.body, patch):
+        patch = []
     if patch:
         made.append((events.EntityChanged, {"patch": patch}))
     return [_event(event, command, state, step, **fields) for event, fields in made]

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from domain import commands, json_patch, payloads
+from domain.curation import patched
 from domain.entity import STATUS, Entity, decide, evolve
 from domain.entity_cache import ByName, EntityCache
 from domain.errors import AlreadyExists, Conflict, InvalidInput, NotEmpty, NotFound, StaleVersion
@@ -117,6 +118,8 @@ class Planner:
         body = {**kept, **payload.body}
         if STATUS in state.body and STATUS not in body:
             raise InvalidInput(f"{STATUS} cannot be removed")
+        if context.by_bot:
+            body = patched(kind, state.body, body)
         return self._change(state, body, context)
 
     def delete(

@@ -193,6 +193,25 @@ def test_patch_of_a_bot_replaces_as_it_says(client: Client, table: str) -> None:
     assert answer.json()["description"] == "theirs"
 
 
+def test_keys_that_a_bot_patches_in_are_nothing_new_in_its_next_write(
+    client: Client, table: str
+) -> None:
+    put_one(client, sent())
+    columns = [each | {"ordinalPosition": 1} for each in client.get(table)["columns"]]
+    key = {"constraintType": "PRIMARY_KEY", "columns": ["id"]}
+    patch = [
+        {"op": "add", "path": "/tableConstraints", "value": [key]},
+        {"op": "replace", "path": "/columns", "value": columns},
+    ]
+    headers = {"Content-Type": "application/json-patch+json"}
+    client.request("PATCH", table, json=patch, role="bot", headers=headers)
+    with_key, without = ({"tableConstraints": keys, "sourceHash": "h3"} for keys in ([key], []))
+
+    assert put_one(client, sent(**with_key)) == "entityNoChange"
+    assert put_one(client, sent(**without)) == "entityUpdated"
+    assert "tableConstraints" not in client.get(table)
+
+
 POLICIES = """
 [[rule]]
 role = "admin"

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from domain.bodies.columns import NamedPart
 from domain.bodies.components import Part
 from domain.commands import ChangeEntity, Ingestion
+from domain.curation import patched
 from domain.entity import Entity, decide, encode, fold
 from domain.events import EntityChanged, EntityRestored
 from domain.kinds import EntityKind
-from domain.registry import ROWS
+from domain.registry import KINDS, ROWS
 
 ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 Values = dict[str, Any]
@@ -174,6 +175,59 @@ def test_other_source_hash_or_none_lets_the_write_through(given_hash: Values) ->
     state = entity(sourceHash="h1", retentionPeriod="P1D")
     (event,) = decide(ingest(state, {"retentionPeriod": "P2D"} | given_hash), state)
     assert isinstance(event, EntityChanged)
+
+
+def test_source_hash_alone_is_recorded_where_there_is_another_and_not_where_there_is_none() -> None:
+    changed, unhashed = entity(sourceHash="h1"), entity(description="ours")
+    sent = {"sourceHash": "h2", "description": None}
+    (event,) = decide(ingest(changed, sent), changed)
+    assert isinstance(event, EntityChanged)
+    assert decide(ingest(unhashed, sent), unhashed) == []
+    assert values(ingested(unhashed, sent | {"retentionPeriod": "P1D"}))["sourceHash"] == "h2"
+
+
+def test_columns_stay_numbered_when_a_bot_numbers_none() -> None:
+    def numbered(*names: str) -> list[Values]:
+        return [column(name, ordinalPosition=n) for n, name in enumerate(names, 1)]
+
+    state = entity(columns=numbered("a", "b"))
+    same, grown = ({"columns": [column(name) for name in names]} for names in ("ab", "bca"))
+    assert decide(ingest(state, same), state) == []
+    assert values(ingested(state, grown)) == {"columns": numbered("b", "c", "a")}
+    theirs = {"columns": [column("a", ordinalPosition=7)]}
+    assert values(ingested(state, theirs)) == theirs
+
+
+@pytest.mark.parametrize(
+    ("change", "stays"),
+    [
+        ({"description": "new", "tags": [PII], "owners": [ANN], "displayName": None}, True),
+        ({"columns": [column("a", **CURATED, ordinalPosition=1)]}, True),
+        ({"columns": [column("a", "BIGINT")]}, False),
+        ({"columns": [column("a"), column("b")]}, False),
+        ({"columns": None}, False),
+        ({"tableConstraints": [{"constraintType": "UNIQUE", "columns": ["a"]}]}, False),
+        ({"sourceHash": "h2", "retentionPeriod": "P1D"}, True),
+    ],
+)
+def test_patch_of_a_bot_keeps_the_source_hash_while_it_stands_for_what_is_there(
+    change: Values, stays: bool
+) -> None:
+    before = entity(sourceHash="h1", displayName="Ours", columns=[column("a")]).body
+    given = {key: encode(value) for key, value in change.items() if value is not None}
+    body = {key: raw for key, raw in before.items() if key not in change} | given
+    after = patched(KINDS["table"], before, body)
+    assert after == (body if stays else {k: v for k, v in body.items() if k != "sourceHash"})
+
+
+def test_patch_of_a_bot_sees_parts_inside_others() -> None:
+    def bodies(data_type: str, **texts: str) -> Values:
+        children = [column("a", data_type, **texts)]
+        return entity("container", sourceHash="h1", dataModel={"columns": children}).body
+
+    kind = KINDS["container"]
+    assert "sourceHash" in patched(kind, bodies("INT"), bodies("INT", description="new"))
+    assert "sourceHash" not in patched(kind, bodies("INT"), bodies("DATE"))
 
 
 def test_override_writes_in_spite_of_an_equal_source_hash() -> None:
