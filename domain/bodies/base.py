@@ -32,6 +32,9 @@ class EntityBody(Part, kw_only=True):
     unkept: ClassVar[tuple[str, ...]] = ()
     """Attributes that OpenMetadata's client sends and that are not recorded, such as secrets."""
 
+    unsearched: ClassVar[tuple[str, ...]] = ()
+    """Keys that search documents, and what searches show of an entity, do not have."""
+
     parts: ClassVar[tuple[str, ...]] = ()
     """Keys, or dotted paths, of the columns and other named parts on which people write."""
 

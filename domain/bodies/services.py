@@ -4,6 +4,7 @@ from typing import Annotated, Any, ClassVar
 
 from domain.bodies.base import Tagged, Users
 from domain.bodies.components import LifeCycle, Ref, Style, outside
+from domain.bodies.connections import without_secrets
 from domain.bodies.enumerations import (
     ApiServiceType,
     DashboardServiceType,
@@ -19,15 +20,22 @@ from domain.bodies.enumerations import (
 class Service(Tagged, kw_only=True):
     """The keys of all services.
 
-    A connection is accepted and not recorded: it holds credentials, and a log never forgets.
+    A connection is recorded without its secrets, because a log never forgets.
     """
 
-    unkept: ClassVar[tuple[str, ...]] = ("connection",)
+    unsearched: ClassVar[tuple[str, ...]] = ("connection",)
 
+    service_type: str
     connection: dict[str, Any] | None = None
     followers: Users = None
     ingestion_runner: Annotated[Ref | None, outside("ingestionRunner")] = None
     style: Style | None = None
+
+    def complete(self, fqn: str) -> None:
+        """Bring the payload into the form that is recorded; a second call changes nothing."""
+        super().complete(fqn)
+        if self.connection is not None:
+            self.connection = without_secrets(self.service_type, self.connection)
 
 
 class DatabaseService(Service, kw_only=True):
@@ -51,7 +59,7 @@ class DashboardService(Service, kw_only=True):
 class PipelineService(Service, kw_only=True):
     """Runs pipelines."""
 
-    unkept: ClassVar[tuple[str, ...]] = (*Service.unkept, "schedule_interval", "life_cycle")
+    unkept: ClassVar[tuple[str, ...]] = ("schedule_interval", "life_cycle")
 
     service_type: PipelineServiceType
     schedule_interval: str | None = None

@@ -21,7 +21,7 @@ _OF_EVERY_KIND = frozenset(
         "incrementalChangeDescription",
     }
 )
-_OF_SERVICES = frozenset({"connection", "pipelines", "testConnectionResult"})
+_OF_SERVICES = frozenset({"pipelines", "testConnectionResult"})
 
 _NOT_HELD: Mapping[str, frozenset[str]] = MappingProxyType(
     {

@@ -80,7 +80,8 @@ class SearchDocument(msgspec.Struct, frozen=True):
 
 def document(entity: Entity) -> SearchDocument:
     """The search document of an entity."""
-    body = {key: _decode(raw) for key, raw in entity.body.items()}
+    unsearched = KINDS[entity.kind].body.unsearched
+    body = {key: _decode(raw) for key, raw in entity.body.items() if key not in unsearched}
     votes = body.get("votes")
     whole = {
         **KINDS[entity.kind].search_defaults,

@@ -30,7 +30,14 @@ def read_in_parts(ids: Sequence[str], read_sources: ReadSources) -> Iterator[tup
 
 
 def source(kind: str, entity_json: bytes) -> bytes:
-    """The entity's finished JSON object with `entityType` added, without decoding it."""
+    """The entity's finished JSON object with `entityType` added, mostly without decoding it.
+
+    The keys that are not searched are left out.
+    """
+    if unsearched := KINDS[kind].body.unsearched:
+        shown = msgspec.json.decode(entity_json, type=dict[str, msgspec.Raw])
+        kept = {key: value for key, value in shown.items() if key not in unsearched}
+        entity_json = msgspec.json.encode(kept)
     head = entity_json.rstrip()[:-1].rstrip()
     comma = b"" if head == b"{" else b","
     return b"".join((head, comma, b'"entityType":', msgspec.json.encode(kind), b"}"))

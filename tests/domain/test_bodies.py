@@ -360,7 +360,6 @@ def test_teams_of_a_user_may_be_given_by_id() -> None:
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
-        ("databaseService", {"serviceType": "Mysql", "connection": {"config": {"password": "x"}}}),
         ("pipelineService", {"serviceType": "Airflow", "lifeCycle": {}, "scheduleInterval": "x"}),
         ("user", {"password": "x", "confirmPassword": "x", "createPasswordType": "ADMIN_CREATE",
             "botName": "x", "authenticationMechanism": {"config": {"JWTToken": "x"}}}),

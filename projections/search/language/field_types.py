@@ -154,12 +154,12 @@ def _payload_types() -> Iterator[tuple[str, FieldType]]:
 
 @cache
 def _declared() -> tuple[tuple[EntityKind, str, inspect.Type], ...]:
-    """Each path of each kind's payload, as far as it is recorded, as it is declared there."""
+    """Each path of each kind's payload, as far as it is searched, as it is declared there."""
     return tuple(
         (row, path, declared)
         for row in KINDS.values()
         for field in payload_fields()[row.name]
-        if field.encode_name in row.keys
+        if field.encode_name in row.keys.difference(row.body.unsearched)
         for path, declared in _walk(field.type, field.encode_name, frozenset())
     )
 

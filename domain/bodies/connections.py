@@ -1,0 +1,58 @@
+"""Connections of services: what of them is recorded, which is never a secret.
+
+A log forgets nothing, so that a secret must not reach an event. Connectors bring connections of
+their own to every run; what is kept here says where a service is, to people and to OpenMetadata's
+client.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from domain.bodies.connection_keys import kept_keys, secret_keys
+
+MASK = "*********"
+"""Stands for a secret, as in the answers of OpenMetadata's server."""
+_SETTING = re.compile(
+    r"(pass|pwd|secret|token|key|credential|sig)\w{0,20}\s{0,5}[=:]\s{0,5}\S", re.IGNORECASE
+)
+"""A secret beside something else, as in `host;pwd=secret`. Each part is bounded, for speed."""
+
+
+def without_secrets(service_type: str, connection: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The connection as it is recorded: known keys alone, secrets masked; None if nothing is left.
+
+    What is recorded is recorded again unchanged.
+    """
+    config = connection.get("config")
+    if not isinstance(config, dict):
+        return None
+    kept = _kept_object(config, kept_keys(service_type))
+    return {"config": kept} if kept else None
+
+
+def _kept_object(given: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    for key, value in given.items():
+        if value is None:
+            continue
+        if key in secret_keys() and not isinstance(value, (dict, list)):
+            kept[key] = MASK
+        elif key in keys:
+            kept[key] = _kept(value, keys)
+    return kept
+
+
+def _kept(value: Any, keys: frozenset[str]) -> Any:
+    """The value of a key that is kept, without the secrets in it."""
+    if isinstance(value, dict):
+        return _kept_object(value, keys)
+    if isinstance(value, list):
+        return [_kept(item, keys) for item in value]
+    return MASK if isinstance(value, str) and _holds_secret(value) else value
+
+
+def _holds_secret(text: str) -> bool:
+    """Whether a text may hold a secret beside something else, as in `https://user:secret@host`."""
+    user, at, _ = text.rpartition("@")
+    return bool(at and (":" in user or "/" in user)) or _SETTING.search(text) is not None
