@@ -166,13 +166,21 @@ def project(counts: int, heartbeat: int, data: str | None) -> None:
     type=click.IntRange(min=1),
     help="Lifetime in seconds; a day if that is allowed (CATALOG_JWT_MAX_LIFETIME).",
 )
+@click.option(
+    "--expires",
+    metavar="TIME",
+    help="Lifetime such as 90d or 12h, up to 365d: the token is registered, and can be revoked.",
+)
 @_data
 @print_errors
-def token(subject: str, roles: tuple[str, ...], ttl: int | None, data: str | None) -> None:
+def token(
+    subject: str, roles: tuple[str, ...], ttl: int | None, expires: str | None, data: str | None
+) -> None:
     """Print a bearer token signed with the catalog's secret."""
     from api.policies import open_policies  # noqa: PLC0415 - start-up: import needs no tokens
     from api.tokens.claims import is_name  # noqa: PLC0415 - start-up: as above
-    from api.tokens.minting import find_minter, mint  # noqa: PLC0415 - start-up: as above
+    from api.tokens.minting import find_minter, mint, mint_long_lived  # noqa: PLC0415 - start-up: as above
+    from api.tokens.register import parse_lifetime  # noqa: PLC0415 - start-up: as above
     from api.tokens.secret import has_own_secret  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data)
@@ -183,6 +191,17 @@ def token(subject: str, roles: tuple[str, ...], ttl: int | None, data: str | Non
     if not is_name(subject):
         limits = f"1 to {MAX_NAME_LENGTH} printable characters"
         raise InvalidInput(f"--subject must have {limits}, got {subject[:80]!r}")
+    if expires is not None:
+        if ttl is not None:
+            raise InvalidInput("--ttl and --expires say the same thing: give one of them")
+        lifetime = parse_lifetime(expires)
+        _check_catalog(settings.directory)
+        signed, token_id = mint_long_lived(
+            find_minter(settings), settings.directory, subject, roles, lifetime
+        )
+        click.echo(f"token {token_id}, until catalog revoke --id {token_id}", err=True)
+        click.echo(signed)
+        return
     if ttl is None:
         ttl = min(DAY, settings.jwt_max_lifetime)
     elif ttl > settings.jwt_max_lifetime:
@@ -191,6 +210,46 @@ def token(subject: str, roles: tuple[str, ...], ttl: int | None, data: str | Non
     if settings.makes_secret and not has_own_secret(settings.directory):
         _check_catalog(settings.directory)
     click.echo(mint(find_minter(settings), subject, roles, ttl))
+
+
+@main.command(short_help="Revoke tokens.")
+@click.option("--id", "ids", multiple=True, help="Id (jti) of a token.")
+@click.option("--subject", "subjects", multiple=True, help="Whose tokens of up to now to revoke.")
+@_data
+@print_errors
+def revoke(ids: tuple[str, ...], subjects: tuple[str, ...], data: str | None) -> None:
+    """Revoke tokens by id, or all that a subject has now; servers follow within 2 seconds."""
+    from api.tokens.register import revoke_tokens  # noqa: PLC0415 - start-up: serve needs no command
+
+    settings = read_settings(data=data)
+    if not ids and not subjects:
+        raise InvalidInput("name tokens with --id, or whose tokens with --subject")
+    _check_catalog(settings.directory)
+    unknown = revoke_tokens(settings.directory, ids, subjects)
+    for token_id in ids:
+        note = " (no long-lived token of this catalog)" if token_id in unknown else ""
+        _print(f"revoked: token {token_id[:80]}{note}")
+    for subject in subjects:
+        _print(f"revoked: all tokens of {subject[:80]!r} of up to now")
+
+
+@main.command(short_help="List the long-lived tokens.")
+@_data
+@print_errors
+def issued(data: str | None) -> None:
+    """List the long-lived tokens: id, subject, roles, end, and whether they are revoked."""
+    from datetime import UTC, datetime  # noqa: PLC0415 - start-up: as in revoke
+
+    from api.tokens.register import FILE, read_register  # noqa: PLC0415 - start-up: as above
+
+    settings = read_settings(data=data)
+    _check_catalog(settings.directory)
+    register = read_register(settings.directory / FILE)
+    for each in register.long_lived:
+        end = datetime.fromtimestamp(each.expires, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        revoked = register.refuses(each.subject, each.id, each.issued)
+        state = "revoked" if revoked else f"until {end}"
+        _print(f"{each.id}  {each.subject}  {','.join(each.roles)}  {state}")
 
 
 def _check_catalog(directory: Path) -> None:

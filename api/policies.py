@@ -5,7 +5,6 @@ already issued. A file that cannot be read is logged, and the rules before it st
 """
 
 import logging
-import os
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from api.file_stamp import file_stamp
 from api.permissions import Access, Action
 from domain.errors import InvalidInput
 from domain.registry import KINDS
@@ -68,7 +68,7 @@ class Policies:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._stamp = None if path is None else _stamp(path)
+        self._stamp = None if path is None else file_stamp(path)
         self._rules = DEFAULT_RULES if path is None else read_rules(path)
         self._known: dict[tuple[str, ...], Access] = {}
 
@@ -90,7 +90,7 @@ class Policies:
 
     def _follow(self, path: Path) -> None:
         """Take over the file's rules if it has changed and can be read."""
-        stamp = _stamp(path)
+        stamp = file_stamp(path)
         if stamp == self._stamp:
             return
         self._stamp = stamp
@@ -191,12 +191,3 @@ def _line(content: bytes, number: int) -> int:
     headers = list(_HEADER.finditer(content))
     at = headers[number].start() if number < len(headers) else 0
     return content.count(b"\n", 0, at) + 1
-
-
-def _stamp(path: Path) -> tuple[int, int, int, int] | None:
-    """Times, size and inode of a file, which differ after an edit; None when there is no file."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino

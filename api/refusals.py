@@ -27,6 +27,7 @@ class Refusal(StrEnum):
     SIGNATURE = "signature does not fit"
     NAME = "no name in the name claim"
     ROLES = "no list of texts in the roles claim"
+    REVOKED = "token was revoked"
 
     @property
     def challenge(self) -> str:

@@ -38,6 +38,7 @@ class Claims(msgspec.Struct, frozen=True):
     iat: float | None = None
     iss: str | None = None
     aud: str | list[str] | None = None
+    jti: str | None = None
 
     @property
     def audiences(self) -> list[str]:

@@ -1,14 +1,18 @@
 """Makes tokens that are signed with a shared secret."""
 
 import time
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import jwt
+from msgspec.structs import replace
 
 from api.settings import Settings
 from api.tokens.claims import SPACED, place_claim
 from api.tokens.issuers import Issuer, read_issuers
 from api.tokens.keys import SYMMETRIC
+from api.tokens.register import LongLived, change_register
 from domain.errors import InvalidInput
 
 
@@ -25,8 +29,45 @@ def find_minter(settings: Settings) -> Issuer:
 
 def mint(issuer: Issuer, subject: str, roles: tuple[str, ...], lifetime: int) -> str:
     """A token of an issuer with a secret, for `subject`, good for `lifetime` seconds from now."""
-    now = int(time.time())
-    claims: dict[str, Any] = {"sub": subject, "iat": now, "exp": now + lifetime}
+    now = time.time()
+    return sign(issuer, subject, roles, token_id=str(uuid4()), issued=now, expires=now + lifetime)
+
+
+def mint_long_lived(
+    issuer: Issuer, directory: Path, subject: str, roles: tuple[str, ...], lifetime: int
+) -> tuple[str, str]:
+    """A token like those of `mint`, put into the register of a data directory, and its id.
+
+    Raises InvalidInput when the register cannot be read or is full, and OSError.
+    """
+    now = time.time()
+    entry = LongLived(
+        id=str(uuid4()), subject=subject, roles=roles, issued=now, expires=now + lifetime
+    )
+    change_register(
+        directory, now, lambda register: replace(register, long_lived=(*register.long_lived, entry))
+    )
+    signed = sign(
+        issuer, subject, roles, token_id=entry.id, issued=entry.issued, expires=entry.expires
+    )
+    return signed, entry.id
+
+
+def sign(
+    issuer: Issuer,
+    subject: str,
+    roles: tuple[str, ...],
+    *,
+    token_id: str,
+    issued: float,
+    expires: float,
+) -> str:
+    """A token of an issuer with a secret; times are in seconds since 1970.
+
+    Times keep their fractions, so that a token which is issued after a revocation is told from one
+    that was issued before it in the same second.
+    """
+    claims: dict[str, Any] = {"sub": subject, "jti": token_id, "iat": issued, "exp": expires}
     if issuer.name is not None:
         claims["iss"] = issuer.name
     if issuer.audiences:

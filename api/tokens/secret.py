@@ -28,7 +28,7 @@ def read_own_secret(directory: Path) -> tuple[str, Path]:
             pass
         finally:
             fresh.unlink()
-        _sync(directory)
+        sync_names(directory)
     return path.read_text().strip(), path
 
 
@@ -48,7 +48,7 @@ def warn_of_readers(directory: Path) -> None:
         )
 
 
-def _sync(directory: Path) -> None:
+def sync_names(directory: Path) -> None:
     """Make a new file's name survive power loss."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:

@@ -19,6 +19,7 @@ from api.tokens.claims import Claims, find_claim, find_roles, is_name, read_toke
 from api.tokens.issuers import Issuer, read_issuers
 from api.tokens.key_cache import CachedKeys, start_all
 from api.tokens.keys import ASYMMETRIC, SYMMETRIC, Key, KeySet
+from api.tokens.register import FILE, FollowedRegister, Register
 
 MAX_TOKEN_BYTES = 8_192
 """Longer tokens are refused before they are decoded."""
@@ -26,6 +27,8 @@ MOST_REMEMBERED = 10_000
 """How many verified tokens are remembered; beyond that the least recently used one is forgotten."""
 TICK_SECONDS = 5.0
 """How often each issuer's keys are looked at for whether they are due to be loaded again."""
+FOLLOW_SECONDS = 1.0
+"""How often the register of tokens is looked at for revocations."""
 
 _signatures = jwt.PyJWS(
     algorithms=[*SYMMETRIC, *ASYMMETRIC], options={"enforce_minimum_key_length": True}
@@ -38,12 +41,13 @@ class _Trusted(msgspec.Struct, frozen=True, eq=False):
 
 
 class _Verified(msgspec.Struct, frozen=True, eq=False):
-    """A token that was good, and stays so until its time is over or the issuer's keys change."""
+    """A token that was good, and stays so until its time is over, or keys or register change."""
 
     principal: Principal
     expires: float
     keys: KeySet
     cache: CachedKeys
+    register: Register
 
 
 class TokenVerifier:
@@ -52,12 +56,14 @@ class TokenVerifier:
     def __init__(
         self,
         trusted: list[tuple[Issuer, CachedKeys]],
+        register: FollowedRegister,
         *,
         leeway: float,
         max_lifetime: float,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._trusted = {issuer.name: _Trusted(issuer, cache) for issuer, cache in trusted}
+        self._register = register
         self._leeway = leeway
         self._max_lifetime = max_lifetime
         self._clock = clock
@@ -84,7 +90,11 @@ class TokenVerifier:
         known = self._remembered.get(digest)
         if known is None:
             return None
-        if self._clock() < known.expires and known.keys is known.cache.current():
+        if (
+            self._clock() < known.expires
+            and known.keys is known.cache.current()
+            and known.register is self._register.current
+        ):
             self._remembered.move_to_end(digest)
             return known.principal
         del self._remembered[digest]
@@ -93,7 +103,8 @@ class TokenVerifier:
     async def _verify(self, token: bytes) -> _Verified:
         """Check a token; its claims come before its keys, so that a bad token causes no request."""
         header, claims, everything = read_token(token)
-        self._check_times(claims)
+        register = self._register.current
+        self._check_times(claims, register)
         trusted = self._trusted.get(claims.iss)
         if trusted is None:
             raise Unauthorized(Refusal.ISSUER)
@@ -109,16 +120,24 @@ class TokenVerifier:
         if not any(_is_signed(token, key) for key in candidates):
             raise Unauthorized(Refusal.SIGNATURE if candidates else Refusal.KEY)
         principal = _make_principal(everything, trusted.issuer)
-        return _Verified(principal, claims.exp + self._leeway, keys, trusted.cache)
+        if register.refuses(principal.name, claims.jti, claims.iat):
+            raise Unauthorized(Refusal.REVOKED)
+        return _Verified(principal, claims.exp + self._leeway, keys, trusted.cache, register)
 
-    def _check_times(self, claims: Claims) -> None:
-        """Raise Unauthorized for wrong times; depends on the token's times and the clock alone."""
+    def _check_times(self, claims: Claims, register: Register) -> None:
+        """Raise Unauthorized for wrong times.
+
+        Depends on the clock and the token's times alone, but for long-lived tokens, whose ids
+        nobody guesses.
+        """
         now = self._clock()
         issued = now if claims.iat is None else min(claims.iat, now)
         if not now < claims.exp + self._leeway:
             raise Unauthorized(Refusal.EXPIRED)
         if not claims.exp <= issued + self._max_lifetime + self._leeway:
-            raise Unauthorized(Refusal.LIFETIME)
+            registered = register.expiry(claims.jti)
+            if registered is None or not claims.exp <= registered:
+                raise Unauthorized(Refusal.LIFETIME)
         for begin in (claims.nbf, claims.iat):
             if begin is not None and not begin <= now + self._leeway:
                 raise Unauthorized(Refusal.NOT_YET)
@@ -129,10 +148,11 @@ class TokenVerifier:
 
     @asynccontextmanager
     async def refreshing(self, _: Any) -> AsyncIterator[None]:
-        """Keep the keys current while the block runs (a lifespan of the application)."""
+        """Keep keys and register current while the block runs (a lifespan of the application)."""
         async with create_task_group() as tasks:
             for trusted in self._trusted.values():
                 tasks.start_soon(_keep_current, trusted.cache)
+            tasks.start_soon(_follow, self._register)
             yield
             tasks.cancel_scope.cancel()
 
@@ -158,7 +178,10 @@ def open_verifier(settings: Settings) -> TokenVerifier:
     ]
     start_all([cache for _, cache in trusted])
     return TokenVerifier(
-        trusted, leeway=settings.jwt_leeway, max_lifetime=settings.jwt_max_lifetime
+        trusted,
+        FollowedRegister(settings.directory / FILE),
+        leeway=settings.jwt_leeway,
+        max_lifetime=settings.jwt_max_lifetime,
     )
 
 
@@ -176,6 +199,12 @@ async def _keep_current(cache: CachedKeys) -> None:
     while True:
         await sleep(TICK_SECONDS)
         await cache.reload_if_due()
+
+
+async def _follow(register: FollowedRegister) -> None:
+    while True:
+        await sleep(FOLLOW_SECONDS)
+        register.follow()
 
 
 def _is_signed(token: bytes, key: Key) -> bool:

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -16,11 +17,13 @@ from api.permissions import Principal
 from api.tokens.issuers import Issuer
 from api.tokens.key_cache import CachedKeys
 from api.tokens.keys import KeySet, read_key_set
+from api.tokens.register import FollowedRegister
 from api.tokens.verifier import TokenVerifier
 
 NAME, AUDIENCE = "https://idp.example/realm", "catalog"
 LEEWAY, MAX_LIFETIME = 30.0, 3_600.0
 ALGORITHMS = ("RS256", "ES256", "PS256", "EdDSA")
+NO_REGISTER = Path("/nonexistent/tokens.json")
 
 
 class Clock:
@@ -102,12 +105,16 @@ def start(keys: KeySet) -> CachedKeys:
 
 
 def verifier(
-    *trusted: tuple[Issuer, CachedKeys], clock: Clock | None = None, max_lifetime: float = 3_600.0
+    *trusted: tuple[Issuer, CachedKeys],
+    clock: Clock | None = None,
+    max_lifetime: float = 3_600.0,
+    register: Path = NO_REGISTER,
 ) -> TokenVerifier:
     """A verifier; without arguments of one issuer with a key for each algorithm."""
     default = (issuer(), cached(public_jwk(algorithm) for algorithm in ALGORITHMS))
     return TokenVerifier(
         list(trusted) or [default],
+        FollowedRegister(register),
         leeway=LEEWAY,
         max_lifetime=max_lifetime,
         clock=clock or Clock(),

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import jwt
 import pytest
@@ -289,6 +290,7 @@ def test_minted_token_is_what_its_issuer_accepts(
 
     made = jwt.decode(token, SECRET, ["HS256"], options={"verify_aud": False})
     assert made.pop("exp") - made.pop("iat") == 60
+    assert UUID(made.pop("jti")).version == 4
     assert made == expected
 
 

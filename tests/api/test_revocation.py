@@ -1,0 +1,100 @@
+"""A revoked token is refused by every way to an answer, remembered ones included."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from api.commands import main
+from api.tokens.register import FILE
+from tests.api.conftest import SECRET, Client, running
+from tests.waiting import until
+
+
+def catalog(*arguments: str, directory: Path) -> Result:
+    """What a command prints, in a process that has the secret of the tests."""
+    environment = {"CATALOG_JWT_SECRET": SECRET, "CATALOG_DATA": str(directory)}
+    return CliRunner().invoke(main, arguments, env=environment)
+
+
+def status(client: Client, method: str, path: str, token: str, **options: Any) -> int:
+    headers = {"Authorization": f"Bearer {token}"}
+    answer: int = client.http.request(method, path, headers=headers, **options).status_code
+    return answer
+
+
+def test_a_long_lived_token_is_made_listed_and_revoked_by_commands(client: Client) -> None:
+    arguments = ("token", "--subject=ingestion-bot", "--role=bot", "--expires=365d")
+    made = catalog(*arguments, directory=client.directory)
+    assert made.exit_code == 0, made.output
+    signed, token_id = made.stdout.strip(), made.stderr.split()[1].rstrip(",")
+    until(lambda: status(client, "GET", "/v1/tables", signed) == 200, seconds=5)
+    listed = catalog("issued", directory=client.directory).stdout
+    assert listed.startswith(f"{token_id}  ingestion-bot  bot  until 20")
+
+    done = catalog("revoke", f"--id={token_id}", directory=client.directory)
+    assert done.stdout == f"revoked: token {token_id}\n"
+    until(lambda: status(client, "GET", "/v1/tables", signed) == 401, seconds=5)
+    listed = catalog("issued", directory=client.directory).stdout
+    assert listed == f"{token_id}  ingestion-bot  bot  revoked\n"
+
+
+def test_an_answer_that_is_remembered_is_not_given_to_a_revoked_token(client: Client) -> None:
+    client.schema()
+    made = catalog("token", "--subject=ann", "--role=admin", directory=client.directory)
+    held = made.stdout.strip()
+    asked: list[tuple[str, str, Any]] = [
+        ("GET", "/v1/databases", None),
+        ("GET", "/v1/databases/name/service.database", None),
+        ("GET", "/v1/search/query?q=service", None),
+        ("PUT", "/v1/databases", {"name": "database", "service": "service"}),
+    ]
+    for method, path, body in asked * 2:
+        assert status(client, method, path, held, json=body) == 200
+
+    done = catalog("revoke", "--subject=ann", directory=client.directory)
+    assert done.stdout == "revoked: all tokens of 'ann' of up to now\n"
+    until(lambda: status(client, "GET", "/v1/databases", held) == 401, seconds=5)
+    for method, path, body in asked:
+        assert status(client, method, path, held, json=body) == 401
+    renewed = catalog("token", "--subject=ann", "--role=admin", directory=client.directory)
+    assert status(client, "GET", "/v1/databases", renewed.stdout.strip()) == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("token", "--subject=a", "--role=bot", "--expires=366d"), "of 365d at most, got '366d'"),
+        (("token", "--subject=a", "--role=bot", "--expires=1d", "--ttl=1"), "give one of them"),
+        (("revoke",), "name tokens with --id, or whose tokens with --subject"),
+    ],
+)
+def test_commands_refuse_what_has_no_meaning(
+    client: Client, arguments: tuple[str, ...], reason: str
+) -> None:
+    done = catalog(*arguments, directory=client.directory)
+    assert done.exit_code == 2
+    assert reason in done.stderr
+    assert not (client.directory / FILE).exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("token", "--subject=a", "--role=bot", "--expires=1d"), ("revoke", "--id=a"), ("issued",)],
+)
+def test_a_register_is_made_in_no_directory_but_that_of_a_catalog(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    done = catalog(*arguments, directory=tmp_path)
+    assert done.exit_code == 2
+    assert "holds neither a secret nor a catalog" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_server_starts_with_the_revocations_that_there_are(tmp_path: Path) -> None:
+    with running(tmp_path):
+        made = catalog("token", "--subject=ann", "--role=admin", directory=tmp_path).stdout.strip()
+    assert catalog("revoke", "--subject=ann", directory=tmp_path).exit_code == 0
+    with running(tmp_path) as client:
+        assert status(client, "GET", "/v1/tables", made) == 401
