@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from projections.search.aggregations import Aggregation
 from projections.search.documents import SearchDocument, SortValue
 from projections.search.objects import ReadObjects
 from projections.search.tree import Node
@@ -24,6 +25,14 @@ class Sort(msgspec.Struct, frozen=True):
 
     field: str
     descending: bool = False
+
+
+class Facet(msgspec.Struct, frozen=True):
+    """An aggregation over what a search matches before its `post_filter`."""
+
+    aggregation: Aggregation
+    filter: Node | None = None
+    """What restricts this facet in place of the `post_filter`."""
 
 
 class EngineQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +57,7 @@ class EngineQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Sort values of the hit after which the page begins."""
     exact_total: bool = True
     """Without it the total may stop at TOTAL_CAP."""
+    facets: tuple[Facet, ...] = ()
 
 
 class EngineHit(msgspec.Struct, frozen=True):
@@ -59,6 +69,38 @@ class EngineHit(msgspec.Struct, frozen=True):
     """None when the order is not by score."""
     sort: tuple[SortValue, ...]
     """The value sorted by, the name and the id."""
+
+
+class Bucket(msgspec.Struct, frozen=True):
+    """Some of the matching documents."""
+
+    key: str | float | bool
+    """What they have in common: a text, folded; a number; the millisecond that an interval begins
+    with."""
+    count: int
+    below: tuple["FacetResult", ...] = ()
+    """What came of the aggregations inside, in their order."""
+
+
+class Buckets(msgspec.Struct, frozen=True):
+    """What came of `Terms` and `DateHistogram`."""
+
+    buckets: tuple[Bucket, ...] = ()
+    others: int = 0
+    """The sum of the counts of the buckets that are not given."""
+
+
+class TopDocuments(msgspec.Struct, frozen=True):
+    """What came of `TopHits`."""
+
+    total: int = 0
+    """How many documents there are to choose from."""
+    hits: tuple[EngineHit, ...] = ()
+    max_score: float | None = None
+    """As in EngineHits."""
+
+
+FacetResult = Buckets | TopDocuments
 
 
 class EngineHits(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,8 +117,11 @@ class EngineHits(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the deadline came first.
 
     The hits then match as any others do and are in order, but others that match may be missing,
-    all of them in the worst case; the relation is "gte".
+    all of them in the worst case; the relation is "gte". Facets then count what was looked at, and
+    one that was not done by then is empty.
     """
+    facets: tuple[FacetResult, ...] = ()
+    """What came of the facets, in their order."""
 
 
 class IndexSnapshot(Protocol):
@@ -139,7 +184,8 @@ class SearchEngine(Protocol):
         """The page of hits; it ends at the engine's deadline with what there is by then.
 
         Nested queries with several conditions need `read_objects`. Raises InvalidInput for what
-        the engine cannot do.
+        the engine cannot do, such as an answer of more than MAX_BUCKETS buckets or MAX_TOP_HITS
+        documents in them (`aggregations`).
         """
 
     def snapshot(self) -> AbstractContextManager[IndexSnapshot]:

@@ -1,12 +1,23 @@
 """Carries out one query on the segments of a commit: evaluated one by one, ranked together."""
 
-from projections.search.engine import EngineHits, EngineQuery
+from projections.search.aggregations import TopHits
+from projections.search.engine import (
+    Buckets,
+    EngineHits,
+    EngineQuery,
+    Facet,
+    FacetResult,
+    TopDocuments,
+)
+from projections.search.index.aggregate.aggregator import Aggregator, Part
 from projections.search.index.evaluate.deadline import Deadline, OutOfTime
 from projections.search.index.evaluate.evaluator import Evaluator, evaluate
 from projections.search.index.evaluate.nested import Nesting
-from projections.search.index.evaluate.segments import Snapshot
+from projections.search.index.evaluate.results import Matches
+from projections.search.index.evaluate.segments import Mask, SegmentView, Snapshot
 from projections.search.index.rank import ranking
 from projections.search.objects import ReadObjects
+from projections.search.tree import Node
 
 
 def search(
@@ -23,7 +34,7 @@ def search(
     for what cannot be answered.
     """
     matched: list[ranking.Matching] = []
-    filters = [node for node in (query.filter, query.post_filter) if node is not None]
+    parts: dict[Node | None, list[Part]] = {facet.filter: [] for facet in query.facets}
     nesting = Nesting(read_objects, deadline, evaluate)
     timed_out = False
     try:
@@ -31,10 +42,43 @@ def search(
             deadline.check()
             evaluator = Evaluator(snapshot, view, nesting)
             allowed = view.allowed(query.kinds, query.include_deleted)
-            allowed = evaluator.restricted(allowed, filters)
+            allowed = evaluator.restricted(allowed, _filters(query.filter))
+            restricted = {
+                node: evaluator.restricted(allowed, _filters(node))
+                for node in {query.post_filter, *parts}
+            }
             matches = evaluator.matches(query.tree)
-            allowed = nesting.without_undecided(view, allowed)
-            matched.append(ranking.Matching(view, matches, allowed))
+            decided = {
+                node: nesting.without_undecided(view, mask) for node, mask in restricted.items()
+            }
+            matched.append(ranking.Matching(view, matches, decided[query.post_filter]))
+            for node, documents in parts.items():
+                documents.append(Part(view, matches, _mask(view, matches, decided[node])))
     except OutOfTime:
         timed_out = True
-    return ranking.page(query, matched, timed_out=timed_out or nesting.has_undecided)
+    facets: list[FacetResult] = []
+    try:
+        aggregator = Aggregator(deadline.check)
+        for facet in query.facets:
+            facets.append(aggregator.result(facet.aggregation, parts[facet.filter]))
+    except OutOfTime:
+        timed_out = True
+        facets += [_empty(facet) for facet in query.facets[len(facets) :]]
+    timed_out = timed_out or nesting.has_undecided
+    return ranking.page(query, matched, facets=tuple(facets), timed_out=timed_out)
+
+
+def _filters(node: Node | None) -> tuple[Node, ...]:
+    return () if node is None else (node,)
+
+
+def _mask(view: SegmentView, matches: Matches, allowed: Mask | None) -> Mask | None:
+    """The allowed documents (None: all) that match; None when that is all of the segment."""
+    if matches.count < view.size:
+        mask = matches.mask()
+        return mask if allowed is None else mask & allowed
+    return None if allowed is None or allowed.all() else allowed
+
+
+def _empty(facet: Facet) -> FacetResult:
+    return TopDocuments() if isinstance(facet.aggregation, TopHits) else Buckets()

@@ -6,8 +6,16 @@ from datetime import UTC, datetime, timedelta, timezone
 from random import Random
 from typing import Any
 
+from projections.search.aggregations import (
+    CALENDAR,
+    Aggregation,
+    DateHistogram,
+    Terms,
+    TopHits,
+    Values,
+)
 from projections.search.analysis import stem, tokens
-from projections.search.documents import Scalar, SearchDocument
+from projections.search.documents import SORTABLE, Scalar, SearchDocument
 from projections.search.language.field_texts import is_prose, is_whole
 from projections.search.language.field_types import field_type
 
@@ -199,6 +207,43 @@ class Questions:
         path, _, words = self.text_value()
         some = [self._random.choice(("", "", "-", "+")) + escaped(w) for w in words[:3]]
         return f"{escaped(path)}:({self._random.choice((' OR ', ' ')).join(some)})"
+
+    # Aggregations
+
+    def aggregation(self, depth: int = 2) -> Aggregation:
+        """Buckets of a field that some document has, with buckets or hits in them."""
+        way = self._random.random()
+        if not depth or way < 0.1:
+            field, size = self._random.choice(tuple(SORTABLE)), self._random.randint(0, 3)
+            descending = self._random.random() < 0.5
+            return TopHits(name="top", size=size, sort_field=field, descending=descending)
+        below = tuple(self.aggregation(depth - 1) for _ in range(self._random.choice((0, 0, 1))))
+        if way < 0.25:
+            return DateHistogram(
+                name="time",
+                field="updatedAt",
+                interval=self._random.choice((*CALENDAR[2:], 100_000_000)),
+                gaps=False,
+                below=below,
+            )
+        size = self._random.choice((1, 3, 10, 50))
+        if way < 0.4:
+            path, value = self.value(lambda _, v: isinstance(v, int | float))
+            form: Values = "booleans" if isinstance(value, bool) else "numbers"
+            return Terms(name="numbers", field=path, values=form, size=size, below=below)
+        path, text, words = self.text_value()
+        if is_prose(path):
+            path, text = self.value(lambda p, v: isinstance(v, str) and has_order(p, v))
+            words = str(text).split() or ["a"]
+        return Terms(
+            name="texts",
+            field=self.form(path),
+            size=size,
+            order=self._random.choice(("count", "key")),
+            pattern=self._random.choice((None, None, self.expression(str(text)[:20]))),
+            containing=self._random.choice((None, None, self._random.choice(words))),
+            below=below,
+        )
 
     # Filters
 

@@ -14,10 +14,11 @@ import pytest
 
 from projections.search import tree
 from projections.search.documents import SearchDocument, document
-from projections.search.engine import EngineQuery
+from projections.search.engine import EngineQuery, Facet
 from projections.search.index.engine import WhooshEngine
 from projections.search.language import filter_json, text
 from projections.search.objects import object_reader
+from tests.projections.search.aggregation_oracle import as_told, told
 from tests.projections.search.conftest import Catalog, make_entity
 from tests.projections.search.oracle import Oracle
 from tests.projections.search.questions import Questions
@@ -165,6 +166,28 @@ def both(request) -> Iterator[Both]:
     filled.fill(entities)
     yield filled
     catalog.engine.close()
+
+
+def test_engine_counts_what_the_oracle_counts(both):
+    documents = {document.id: document for document in both.documents()}
+    questions = Questions(both.random, list(documents.values()))
+    ends = time.monotonic() + SECONDS / 3
+    counted = 0
+    for number in range(ROUNDS // 2):
+        if time.monotonic() > ends:
+            break
+        node = text.parse(questions.query()) if number % 2 else tree.MatchAll()
+        asked = [questions.aggregation() for _ in range(3)]
+        hits = both.catalog.engine.search(
+            EngineQuery(tree=node, size=0, facets=tuple(map(Facet, asked))),
+            object_reader(both.catalog.read_sources),
+        )
+        matching = [documents[each] for each in both.oracle.found(node)]
+        for aggregation, result in zip(asked, hits.facets, strict=True):
+            expected = told(matching, aggregation)
+            assert as_told(result) == expected, f"seed {SEED}, {number}: {node} {aggregation}"
+            counted += bool(expected.get("buckets"))
+    assert counted > number / 2
 
 
 def test_engine_finds_what_the_oracle_finds(both):

@@ -14,7 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.documents import SORTABLE
-from projections.search.engine import SCORE, TOTAL_CAP, EngineHit, EngineHits, EngineQuery, Sort
+from projections.search.engine import (
+    SCORE,
+    TOTAL_CAP,
+    EngineHit,
+    EngineHits,
+    EngineQuery,
+    FacetResult,
+    Sort,
+)
 from projections.search.index.evaluate.results import Dense, Matches
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 from projections.search.index.rank.after import After, Key, comparable
@@ -35,8 +43,14 @@ class Matching(msgspec.Struct, frozen=True):
     allowed: Mask | None
 
 
-def page(query: EngineQuery, matching: Sequence[Matching], *, timed_out: bool) -> EngineHits:
-    """The hits that the query asks for, of all that match."""
+def page(
+    query: EngineQuery,
+    matching: Sequence[Matching],
+    *,
+    facets: tuple[FacetResult, ...] = (),
+    timed_out: bool,
+) -> EngineHits:
+    """The hits that the query asks for, of all that match, with what came of its facets."""
     sort = query.sort or _BEST_FIRST
     wanted = query.offset + query.size
     after = None if query.search_after is None else After(query.search_after, sort)
@@ -58,6 +72,7 @@ def page(query: EngineQuery, matching: Sequence[Matching], *, timed_out: bool) -
         hits=hits,
         max_score=max((part.top for part in parts), default=None) if sort.field == SCORE else None,
         timed_out=timed_out,
+        facets=facets,
     )
 
 

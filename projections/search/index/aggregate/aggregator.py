@@ -1,0 +1,275 @@
+"""Aggregations over the matching documents of all segments, from the outermost inwards.
+
+Buckets are counted and chosen first. Aggregations inside are then carried out for each bucket that
+was chosen, over a mask of its documents.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from domain.errors import InvalidInput
+from projections.search import tree
+from projections.search.aggregations import (
+    MAX_BUCKETS,
+    MAX_TOP_HITS,
+    Aggregation,
+    DateHistogram,
+    Terms,
+    TopHits,
+)
+from projections.search.analysis import keyword
+from projections.search.engine import (
+    SCORE,
+    Bucket,
+    Buckets,
+    EngineQuery,
+    FacetResult,
+    Sort,
+    TopDocuments,
+)
+from projections.search.index.aggregate import merging
+from projections.search.index.aggregate.counting import counts, grouped
+from projections.search.index.aggregate.moments import (
+    beginnings,
+    following,
+    moments,
+    number_of,
+    number_prefix,
+)
+from projections.search.index.evaluate.lexicons import Span
+from projections.search.index.evaluate.results import Matches, Sparse
+from projections.search.index.evaluate.segments import Mask, SegmentView
+from projections.search.index.format.arrays import Inverted
+from projections.search.index.format.terms import EXACT, KEYWORD, SEPARATOR
+from projections.search.index.rank.ranking import Matching, page
+from projections.search.language.patterns import TermPattern, wildcard
+from projections.search.language.regex import regex
+from projections.visibility.field_paths import indexed_path
+
+Check = Callable[[], None]
+"""Raises when the time is up."""
+
+
+class Part(msgspec.Struct, frozen=True):
+    """Some documents of one segment."""
+
+    view: SegmentView
+    matches: Matches
+    """What matches in the segment, with scores."""
+    mask: Mask | None
+    """The documents that the part has; None for all of the segment."""
+
+
+class Aggregator:
+    """Carries out the aggregations of one search, within what one answer may have."""
+
+    def __init__(self, check: Check) -> None:
+        self._check = check
+        self._buckets = 0
+        self._documents = 0
+
+    def result(self, aggregation: Aggregation, parts: Sequence[Part]) -> FacetResult:
+        """What comes of an aggregation over some documents; InvalidInput when it is too much."""
+        self._check()
+        match aggregation:
+            case Terms():
+                return self._terms(aggregation, parts)
+            case DateHistogram():
+                return self._histogram(aggregation, parts)
+            case TopHits():
+                return self._top(aggregation, parts)
+
+    # Values
+
+    def _terms(self, asked: Terms, parts: Sequence[Part]) -> Buckets:
+        prefix, low_is_number = _prefix(asked)
+        counted = [self._counted(asked, prefix, part, low_is_number) for part in parts]
+        chosen = self._chosen(asked, counted)
+        self._count_buckets(len(chosen))
+        others = sum(terms.total() for terms in counted) - sum(count for _, count in chosen)
+        buckets = tuple(
+            Bucket(_key(asked, key), count, self._inside(asked.below, parts, prefix + key))
+            for key, count in chosen
+        )
+        return Buckets(buckets, others)
+
+    def _counted(self, asked: Terms, prefix: bytes, part: Part, numbers: bool) -> merging.Terms:
+        """The terms of a segment that the aggregation is about and that some document has."""
+        inverted = part.view.fields[EXACT]
+        span = Span(inverted, prefix, b"", numbers=numbers)
+        counted = counts(inverted, span.low, span.high, part.mask, self._check)
+        places = np.flatnonzero(counted)
+        for pattern in _patterns(asked):
+            matching = span.matching(pattern, part.view.memory, self._check) - span.low
+            places = np.intersect1d(places, matching, assume_unique=True)
+        return merging.Terms(inverted, len(prefix), places + span.low, counted.take(places))
+
+    def _chosen(self, asked: Terms, counted: Sequence[merging.Terms]) -> list[merging.Counted]:
+        if asked.order == "count":
+            return merging.largest(counted, asked.size, self._check)
+        if asked.order == "key":
+            return merging.first(counted, asked.size, self._check)
+        text = keyword(asked.containing or "").encode()
+        chosen: list[merging.Counted] = []
+        # A text itself comes before whatever else begins with it.
+        for beginning in (True, False):
+            some = [_beginning(terms, text, beginning=beginning) for terms in counted]
+            chosen += merging.first(some, asked.size - len(chosen), self._check)
+        return chosen
+
+    def _inside(
+        self, below: Sequence[Aggregation], parts: Sequence[Part], term: bytes
+    ) -> tuple[FacetResult, ...]:
+        """What comes of aggregations over those documents of the parts that have a term."""
+        if not below:
+            return ()
+        inside = []
+        for part in parts:
+            number = part.view.number(EXACT, term)
+            if number >= 0:
+                inside.append(_restricted(part, number, number + 1))
+        return tuple(self.result(each, inside) for each in below)
+
+    # Time
+
+    def _histogram(self, asked: DateHistogram, parts: Sequence[Part]) -> Buckets:
+        path = indexed_path(asked.field)
+        total: dict[int, int] = {}
+        places: dict[int, list[tuple[Part, int, int]]] = {}
+        for part in parts:
+            self._check()
+            low, values = moments(part.view, path)
+            if not len(values):
+                continue
+            begins = beginnings(values, asked.interval)
+            firsts = np.flatnonzero(np.diff(begins, prepend=begins[0] - 1))
+            ends = np.append(firsts[1:], len(values))
+            found = self._in_ranges(part, low + firsts, low + len(values))
+            for key, first, end, count in zip(
+                begins[firsts].tolist(), firsts.tolist(), ends.tolist(), found.tolist(), strict=True
+            ):
+                if count:
+                    total[key] = total.get(key, 0) + count
+                    places.setdefault(key, []).append((part, low + first, low + end))
+        keys = _with_gaps(sorted(total), asked.interval) if asked.gaps else sorted(total)
+        self._count_buckets(len(keys))
+        buckets = []
+        for key in keys:
+            inside = [_restricted(*place) for place in places.get(key, ())] if asked.below else []
+            below = tuple(self.result(each, inside) for each in asked.below)
+            buckets.append(Bucket(key, total.get(key, 0), below))
+        return Buckets(tuple(buckets))
+
+    def _in_ranges(self, part: Part, firsts: merging.Numbers, end: int) -> merging.Numbers:
+        """How many documents have any of the terms of each range, which follow each other."""
+        inverted, mask = part.view.fields[EXACT], part.mask
+        bounds = inverted.starts.take(np.append(firsts, end))
+        ids = inverted.ids[bounds[0] : bounds[-1]]
+        begins = bounds[:-1] - bounds[0]
+        present = np.ones(len(ids), np.bool_) if mask is None else mask.take(ids)
+        if _has_each_once(part.view.size, ids):
+            return grouped(present, begins)
+        ranges = np.repeat(np.arange(len(firsts)), np.diff(bounds)).compress(present)
+        size = part.view.size
+        pairs = np.unique(ranges * size + ids.compress(present))
+        return np.bincount(pairs // size, minlength=len(firsts))
+
+    # Documents
+
+    def _top(self, asked: TopHits, parts: Sequence[Part]) -> TopDocuments:
+        sort = Sort(asked.sort_field or SCORE, asked.descending)
+        query = EngineQuery(tree=tree.MatchAll(), sort=sort, size=asked.size)
+        matching = [Matching(part.view, _scored(part), None) for part in parts]
+        hits = page(query, matching, timed_out=False)
+        self._documents += len(hits.hits)
+        if self._documents > MAX_TOP_HITS:
+            raise InvalidInput(
+                f"all top hits may have {MAX_TOP_HITS:,} documents together: ask for fewer hits, or"
+                " for fewer buckets, with size"
+            )
+        return TopDocuments(hits.total, hits.hits, hits.max_score)
+
+    def _count_buckets(self, number: int) -> None:
+        self._buckets += number
+        if self._buckets > MAX_BUCKETS:
+            raise InvalidInput(
+                f"an answer may have {MAX_BUCKETS:,} buckets: ask for fewer with size, or for a"
+                " longer interval"
+            )
+
+
+def _prefix(asked: Terms) -> tuple[bytes, bool]:
+    """What the terms of the values begin with, and whether numbers may be among them."""
+    path = indexed_path(asked.field)
+    match asked.values:
+        case "texts":
+            return f"{path}{KEYWORD}".encode(), True
+        case "booleans":
+            return f"{path}{SEPARATOR}".encode(), False
+    return number_prefix(path), True
+
+
+def _key(asked: Terms, key: bytes) -> str | float | bool:
+    match asked.values:
+        case "texts":
+            return key.decode()
+        case "booleans":
+            return key == b"true"
+    return number_of(key)
+
+
+def _patterns(asked: Terms) -> Iterator[TermPattern]:
+    if asked.pattern is not None:
+        yield regex(asked.pattern)
+    if asked.containing is not None:
+        yield wildcard(f"*{tree.escape_wildcards(keyword(asked.containing))}*")
+
+
+def _beginning(terms: merging.Terms, text: bytes, *, beginning: bool) -> merging.Terms:
+    """The terms that begin with a text, or the others."""
+    if not len(terms.numbers):
+        return terms
+    inverted = terms.inverted
+    prefix = inverted.term(int(terms.numbers[0]))[: terms.skip] + text
+    low, high = terms.numbers.searchsorted(inverted.span(prefix))
+    inside = np.zeros(len(terms.numbers), np.bool_)
+    inside[low:high] = True
+    return terms.select(np.flatnonzero(inside == beginning))
+
+
+def _restricted(part: Part, low: int, high: int) -> Part:
+    """The documents of a part that have any of the terms from `low` up to `high`."""
+    inverted: Inverted = part.view.fields[EXACT]
+    ids = inverted.ids[int(inverted.starts[low]) : int(inverted.starts[high])]
+    mask = np.zeros(part.view.size, np.bool_)
+    mask[ids if part.mask is None else ids.compress(part.mask.take(ids))] = True
+    return Part(part.view, part.matches, mask)
+
+
+def _scored(part: Part) -> Matches:
+    """The documents of a part with their scores."""
+    if part.mask is None:
+        return part.matches
+    ids = np.flatnonzero(part.mask).astype(np.int32)
+    constant = part.matches.constant
+    scores = part.matches.scores_at(ids) if constant is None else constant
+    return Sparse(part.view.size, ids, scores)
+
+
+def _has_each_once(size: int, ids: np.ndarray) -> bool:
+    """Whether no document of a segment of this size comes twice."""
+    seen = np.zeros(size, np.bool_)
+    seen[ids] = True
+    return int(np.count_nonzero(seen)) == len(ids)
+
+
+def _with_gaps(keys: Sequence[int], interval: str | int) -> list[int]:
+    """The keys and those of the intervals between them, up to one more than an answer may have."""
+    if not keys:
+        return []
+    every = [keys[0]]
+    while every[-1] < keys[-1] and len(every) <= MAX_BUCKETS:
+        every.append(following(every[-1], interval))
+    return every

@@ -1,0 +1,85 @@
+"""Moments of a field in a segment, and the intervals of time that they are in."""
+
+import struct
+
+import numpy as np
+from numpy.typing import NDArray
+
+from projections.search.index.evaluate.segments import SegmentView
+from projections.search.index.format.terms import EXACT, NUMBER, SEPARATOR
+
+Milliseconds = NDArray[np.int64]
+_DIGITS = 16
+"""Hexadecimal digits of a number in a term."""
+_SIGN = np.uint64(1 << 63)
+FIRST, LAST = -62_135_596_800_000, 253_402_300_799_999
+"""The milliseconds with which the year 1 begins and the year 9999 ends."""
+_DAY = 86_400_000
+_UNITS = {"minute": "m", "hour": "h", "day": "D", "month": "M", "year": "Y"}
+
+
+def number_prefix(path: str) -> bytes:
+    """What the terms of numbers of a path begin with."""
+    return f"{path}{SEPARATOR}{NUMBER}".encode()
+
+
+def number_of(digits: bytes) -> float:
+    """The number that a term says in hexadecimal digits, as `terms.sortable` wrote it."""
+    bits = int(digits, 16)
+    bits = bits ^ 1 << 63 if bits >> 63 else bits ^ 0xFFFFFFFFFFFFFFFF
+    number: float = struct.unpack(">d", struct.pack(">Q", bits))[0]
+    return number
+
+
+def moments(view: SegmentView, path: str) -> tuple[int, Milliseconds]:
+    """The first term with a moment of the path, and the moments of it and of those that follow.
+
+    Ascending; a part of a millisecond is dropped.
+    """
+    inverted = view.fields[EXACT]
+    prefix = number_prefix(path)
+    low, high = inverted.span(prefix)
+
+    def read() -> NDArray[np.float64]:
+        begin, end = int(inverted.offsets[low]), int(inverted.offsets[high])
+        terms = inverted.lexicon[begin:end].reshape(high - low, len(prefix) + _DIGITS)
+        digits = terms[:, -_DIGITS:].tobytes().decode()
+        bits = np.frombuffer(bytes.fromhex(digits), ">u8").astype(np.uint64)
+        positive = (bits & _SIGN) != 0
+        return np.where(positive, bits ^ _SIGN, ~bits).view(np.float64)
+
+    if low >= high:
+        return low, np.empty(0, np.int64)
+    values = view.memory.array(("moments", path), read)
+    after = int(values.searchsorted(LAST + 1))
+    before = int(values.searchsorted(FIRST))
+    return low + before, np.floor(values[before:after]).astype(np.int64)
+
+
+def beginnings(values: Milliseconds, interval: str | int) -> Milliseconds:
+    """When the interval begins that each moment is in."""
+    if isinstance(interval, int):
+        return values // interval * interval
+    if interval == "week":
+        # The first of January 1970 was a Thursday.
+        days = values // _DAY
+        return ((days + 3) // 7 * 7 - 3) * _DAY
+    if interval == "quarter":
+        months = values.astype("datetime64[ms]").astype("datetime64[M]").astype(np.int64)
+        return _since_1970((months // 3 * 3).astype("datetime64[M]"))
+    return _since_1970(values.astype("datetime64[ms]").astype(f"datetime64[{_UNITS[interval]}]"))
+
+
+def following(begin: int, interval: str | int) -> int:
+    """When the next interval begins."""
+    if isinstance(interval, int):
+        return begin + interval
+    if interval == "week":
+        return begin + 7 * _DAY
+    unit, steps = ("M", 3) if interval == "quarter" else (_UNITS[interval], 1)
+    after = np.datetime64(begin, "ms").astype(f"datetime64[{unit}]") + steps
+    return int(after.astype("datetime64[ms]").astype(np.int64))
+
+
+def _since_1970(dates: NDArray[np.datetime64]) -> Milliseconds:
+    return dates.astype("datetime64[ms]").astype(np.int64)
