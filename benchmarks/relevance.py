@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.figures import Figure
-from benchmarks.judged import CATALOGS, Judged, Key, entities, judged, lines
+from benchmarks.judged import CATALOGS, SET_ASIDE, Judged, Key, entities, judged, lines
 from benchmarks.workspace import Workspace, catch_up, load
 from projections.search.engine import SearchEngine
 from projections.search.queries import SearchRequest, search
@@ -55,11 +55,12 @@ def evaluate(
 
 
 def scores(outcomes: Sequence[Outcome]) -> dict[str, Scores]:
-    """Means over all the outcomes, and over each category of them."""
+    """Means over all the outcomes, over each group of them, and over each category of a group."""
     groups: dict[str, list[Outcome]] = {ALL: []}
     for outcome in outcomes:
-        groups[ALL].append(outcome)
-        groups.setdefault(outcome.query.category, []).append(outcome)
+        query = outcome.query
+        for name in (ALL, query.group, f"{query.group}: {query.category}"):
+            groups.setdefault(name, []).append(outcome)
     return {
         name: Scores(
             len(group),
@@ -71,7 +72,7 @@ def scores(outcomes: Sequence[Outcome]) -> dict[str, Scores]:
 
 
 def measure(workspace: Workspace, large: bool) -> list[Figure]:
-    """MRR and nDCG@10, over everything and by category."""
+    """MRR and nDCG@10, over everything, by group and by category."""
     outcomes = outcomes_of(workspace)
     return [
         Figure(
@@ -137,10 +138,11 @@ def _gain(grades: Sequence[int]) -> float:
 
 
 def _worst(outcomes: Sequence[Outcome], count: int) -> Table:
-    table = Table(title="worst queries", title_justify="left")
+    table = Table(title="worst queries, but for those set aside", title_justify="left")
     for heading in ("query", "category", "nDCG", "came first", "hoped for"):
         table.add_column(heading, overflow="fold")
-    for outcome in sorted(outcomes, key=lambda outcome: outcome.ndcg)[:count]:
+    tuned = [outcome for outcome in outcomes if outcome.query.group != SET_ASIDE]
+    for outcome in sorted(tuned, key=lambda outcome: outcome.ndcg)[:count]:
         hoped = max(outcome.query.grades.items(), key=lambda graded: graded[1])[0]
         first = " ".join(outcome.found[0]) if outcome.found else "-"
         row = outcome.query.text, outcome.query.category, f"{outcome.ndcg:.2f}"
@@ -152,7 +154,7 @@ def _means(groups: Mapping[str, Scores]) -> Table:
     table = Table(title="relevance", title_justify="left")
     for heading in ("category", "queries", "MRR", f"nDCG@{DEPTH}"):
         table.add_column(heading)
-    for name, group in groups.items():
+    for name, group in sorted(groups.items()):
         table.add_row(name, str(group.queries), f"{group.mrr:.3f}", f"{group.ndcg:.3f}")
     return table
 
@@ -160,7 +162,10 @@ def _means(groups: Mapping[str, Scores]) -> Table:
 @click.command()
 @click.option("--worst", type=click.IntRange(min=0), default=15, show_default=True)
 def main(worst: int) -> None:
-    """Print MRR and nDCG@10 by category, and the queries that go worst."""
+    """Print MRR and nDCG@10 by group and category, and the queries that go worst.
+
+    Of the queries set aside only the means are told, so that nobody tunes on one of them.
+    """
     with tempfile.TemporaryDirectory(prefix="relevance-") as directory:
         outcomes = outcomes_of(Workspace(Path(directory)))
     if outcomes:

@@ -4,9 +4,10 @@ import math
 from collections import Counter
 
 import pytest
+from click.testing import CliRunner
 
 from benchmarks import relevance
-from benchmarks.judged import Judged, entities, judged
+from benchmarks.judged import FIRST, SET_ASIDE, TYPED, Judged, entities, judged
 
 TABLE, CONTRACT = ("table", "s.d.t"), ("dataContract", "s.d.t.dataContract_c")
 
@@ -24,10 +25,20 @@ def outcome(found, grades):
 
 
 def test_judged_queries_are_many_and_of_every_category():
-    categories = Counter(query.category for query in judged([]))
+    categories = Counter(query.category for query in judged([]) if query.group == FIRST)
     assert categories.total() >= 70
     assert categories["typing slip"] >= 10
     assert {name: count for name, count in categories.items() if count < 5} == {}
+
+
+def test_half_of_the_typed_queries_is_set_aside():
+    groups = Counter(query.group for query in judged([]) if query.group != FIRST)
+    assert groups.total() >= 60
+    assert set(groups) == {TYPED, SET_ASIDE}
+    assert abs(groups[TYPED] - groups[SET_ASIDE]) < 5
+    for group in groups:
+        about = Counter(query.category for query in judged([]) if query.group == group)
+        assert min(about[each] for each in ("unfinished word", "typing slip", "qualified name")) > 5
 
 
 def test_judged_queries_are_all_different_and_have_something_perfect():
@@ -68,11 +79,22 @@ def test_outcome_is_nothing_when_only_others_are_found():
     assert (found.reciprocal_rank, found.ndcg) == (0.0, 0.0)
 
 
-def test_scores_are_means_over_all_and_over_each_category():
+def test_scores_are_means_over_all_over_groups_and_over_their_categories():
     first = relevance.outcome(Judged("a", "x", {TABLE: 3}), (TABLE,))
-    second = relevance.outcome(Judged("b", "y", {TABLE: 3}), ())
+    second = relevance.outcome(Judged("b", "x", {TABLE: 3}, SET_ASIDE), ())
     assert relevance.scores([first, second]) == {
         "all": relevance.Scores(2, 0.5, 0.5),
-        "x": relevance.Scores(1, 1.0, 1.0),
-        "y": relevance.Scores(1, 0.0, 0.0),
+        FIRST: relevance.Scores(1, 1.0, 1.0),
+        f"{FIRST}: x": relevance.Scores(1, 1.0, 1.0),
+        SET_ASIDE: relevance.Scores(1, 0.0, 0.0),
+        f"{SET_ASIDE}: x": relevance.Scores(1, 0.0, 0.0),
     }
+
+
+def test_queries_set_aside_are_not_told_one_by_one(monkeypatch):
+    worst = relevance.outcome(Judged("never told", "x", {TABLE: 3}, SET_ASIDE), ())
+    tuned = relevance.outcome(Judged("told", "x", {TABLE: 3}, TYPED), ())
+    monkeypatch.setattr(relevance, "outcomes_of", lambda workspace: [worst, tuned])
+    printed = CliRunner().invoke(relevance.main, ["--worst", "5"]).output
+    assert " told " in printed
+    assert "never told" not in printed
