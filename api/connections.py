@@ -5,6 +5,7 @@ application: it is answered with the error body and logged by the edge, then its
 """
 
 import asyncio
+import re
 import resource
 from asyncio.events import TimerHandle
 from typing import Any, ClassVar
@@ -26,12 +27,14 @@ MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32_768
 MAX_HEAD = MAX_URL + MAX_HEADER_BYTES
 MAX_UNREAD_BODY = 65_536
-"""How many bytes a body may have where the method has no use for a body."""
+"""How many bytes a body may have where there is no use for a body."""
 MAX_PIPELINED = 16
 """How many requests of one connection may wait for the answer to an earlier one."""
 LEAST_RATE = 256_000
 """Bytes a second that a client must read of an answer after its receive timeout."""
 _WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
+_DELETE_WITH_BODY = re.compile(rb"[^?]*/deleteStale/*(\?|$)").match
+"""The addresses at which a DELETE has a body: names of what a connector has seen."""
 _LINGER_SECONDS = 2.0
 """How long the rest of a refused request is thrown away, so that its answer can be read."""
 _OTHER_FILES = 256
@@ -140,7 +143,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unset_timer()
         self._heading, self._receiving = False, True
         self._head_bytes = 0
-        self._most = MAX_BODY if self.parser.get_method() in _WITH_BODY else MAX_UNREAD_BODY
+        method = self.parser.get_method()
+        reads = method in _WITH_BODY or (method == b"DELETE" and _DELETE_WITH_BODY(self.url))
+        self._most = MAX_BODY if reads else MAX_UNREAD_BODY
         hosts = 0
         for name, value in self.headers:
             if name == b"content-length" and value.isdigit() and int(value) > self._most:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from domain import history
+from domain.bulk_delete import BulkDelete, Delete
 from domain.bulk_put import BulkPut, Done
 from domain.entity import Entity
 from domain.entity_cache import ByName, EntityCache
@@ -143,6 +144,16 @@ class Catalog:
         puts = BulkPut(self.store, self._now, self._make_id)
         results = puts.decide(kind, requests, context, check)
         append = puts.append()
+        position = None if append.rows else self.store.head()
+        return Proposal(append=append, position=position), results
+
+    def propose_deletes(
+        self, entity_ids: Sequence[str], delete: Delete
+    ) -> tuple[Proposal, dict[str, Change | CatalogError]]:
+        """Decide on many deletes together; see `BulkDelete.decide`. Raises StoreUnavailable."""
+        deletes = BulkDelete(self.store, self._now)
+        results = deletes.decide(entity_ids, delete)
+        append = deletes.append()
         position = None if append.rows else self.store.head()
         return Proposal(append=append, position=position), results
 

@@ -16,6 +16,7 @@ from domain.events import Body, Event
 from domain.kinds import EntityKind
 from domain.openmetadata import document
 from domain.references import StoredClaims
+from domain.registry import ATTACHED
 from domain.write_context import WriteContext
 
 
@@ -130,14 +131,18 @@ class Planner:
         *,
         hard: bool,
         recursive: bool,
+        attached: bool = True,
     ) -> Plan:
         """Soft-delete the entity, or purge it when `hard`; with its children when `recursive`.
 
-        Raises NotEmpty when there are children and `recursive` is false.
+        A soft delete takes along what is attached to the entity, such as its contract, unless
+        `attached` is false. Raises NotEmpty when there are other children and `recursive` is false.
         """
         state = self._entities.existing(kind, which)
         doomed = [claim for claim in self._entities.below(state.id) if hard or not claim.deleted]
-        if doomed and not recursive and (hard or not state.deleted):
+        goes_along = frozenset() if hard or not attached else ATTACHED
+        stays = any(claim.kind not in goes_along for claim in doomed)
+        if stays and not recursive and (hard or not state.deleted):
             raise NotEmpty(
                 # Not what: the caller may see this kind and none of those below.
                 f"{kind.name} {state.fqn!r} is not empty:"

@@ -405,17 +405,32 @@ KINDS: Mapping[str, EntityKind] = MappingProxyType({row.name: row for row in ROW
 """Kind name -> its row, parents before children."""
 
 
+ATTACHED = frozenset(kind.name for kind in ROWS if kind.attached_by is not None)
+"""The kinds whose entities are attached to another entity, and are nothing without it."""
+
+
+@cache
+def kinds_right_below(kind: str) -> frozenset[str]:
+    """The kinds that entities may have whose parent is of this kind."""
+    return frozenset(
+        row.name
+        for row in KINDS.values()
+        if any(kind in (row.refers_to[key] or KINDS) for key in row.parents)
+    )
+
+
+@cache
+def kinds_above(kind: str) -> tuple[str, ...]:
+    """The kinds that entities above one of this kind may have, in the order of the registry."""
+    return tuple(above for above in KINDS if kind in kinds_below(above))
+
+
 @cache
 def kinds_below(kind: str) -> frozenset[str]:
     """The kinds that entities below one of this kind may have."""
-    below: set[str] = set()
-    above = {kind}
+    below: frozenset[str] = frozenset()
+    above = frozenset((kind,))
     while above:
-        above = {
-            row.name
-            for row in KINDS.values()
-            for key in row.parents
-            if (to := set(row.references[row.attribute_of[key]]) or set(KINDS)) and to & above
-        } - below
+        above = frozenset().union(*map(kinds_right_below, above)) - below
         below |= above
-    return frozenset(below)
+    return below

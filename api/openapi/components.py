@@ -11,6 +11,7 @@ from api.openapi.json_schema import NAME, Schema, closed
 from api.openapi.requests import REFERENCE, bulk_request, request, shared_requests
 from api.routes.audit import AuditPage
 from api.routes.bulk import BulkItem, BulkResult
+from api.routes.delete_stale import DeleteStale
 from api.routes.system import Readiness, Version
 from domain.bodies.columns import NamedPart
 from domain.changes import ChangeDescription
@@ -20,6 +21,8 @@ from projections.inspection import Inspection
 
 _ANSWERS = (Version, Readiness, Inspection, AuditPage, BulkResult, BulkItem)
 """Structs that routes answer with as they are."""
+_REQUESTS = (DeleteStale,)
+"""Structs that routes take as they are."""
 
 
 _SPACES = r"\s\u001c-\u001f\u0085"
@@ -34,7 +37,7 @@ def body_name(kind: EntityKind) -> str:
 def component_schemas() -> dict[str, Schema]:
     """Every component schema by name."""
     bodies = [kind.body for kind in KINDS.values()]
-    own = [ErrorBody, ChangeDescription, *_ANSWERS]
+    own = [ErrorBody, ChangeDescription, *_ANSWERS, *_REQUESTS]
     _, generated = msgspec.json.schema_components(
         [*bodies, *own], ref_template="#/components/schemas/{name}"
     )

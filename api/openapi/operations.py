@@ -124,6 +124,18 @@ ENTITY_OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(
             takes=("X-Request-Id",),
             headers=("X-Catalog-Position",),
         ),
+        ("delete", "/deleteStale"): Operation(
+            id="deleteStale{Kinds}",
+            summary="Delete {kinds} that were not seen",
+            about="Those that live below the scope and are not among `seenFqns`, some in each"
+            " transaction. Where `seenFqns` is empty, or the scope is not there, nothing is"
+            " deleted. What is not seen and has something below it that was seen is kept.",
+            answers={200: "BulkResult"},
+            errors=(400, 408, 409, 413, 415, 503),
+            body="DeleteStale",
+            takes=("X-Request-Id",),
+            headers=("X-Catalog-Position",),
+        ),
         ("put", "/restore"): _write(
             "restore{Kind}",
             "Restore a soft-deleted {kind}",

@@ -60,7 +60,7 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
         override_metadata: bool,
         dry_run: bool,
     ) -> Finished:
-        body = await _read(request)
+        body = await read_for_many(request)
         access: Access = request.auth
         context = WriteContext(
             actor=request.user.name,
@@ -74,7 +74,7 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
             check = _check(access, kind)
             proposal, results = services.catalog.propose_puts(kind, requests, context, check)
             shown = msgspec.json.encode(_result(requests, results, dry_run=dry_run))
-            return _NOTHING if dry_run else proposal, shown
+            return NOTHING if dry_run else proposal, shown
 
         left = partial(has_left, request.receive)
         position, shown = await services.write(context.actor, len(body), propose, left)
@@ -106,11 +106,11 @@ _PARAMETERS: Parameters = {
     ),
     **OVERRIDE_METADATA,
 }
-_NOTHING = Proposal(append=prepared([]), position=0)
+NOTHING = Proposal(append=prepared([]), position=0)
 """What is stored of a request that only asks."""
 
 
-async def _read(request: Request[Any, Any, Any]) -> bytes:
+async def read_for_many(request: Request[Any, Any, Any]) -> bytes:
     """The body of a request; raises InvalidInput for a header that means one entity."""
     check_media_type(request.headers.get("content-type"), JSON_TYPES)
     for name in _NOT_FOR_MANY:
@@ -152,9 +152,14 @@ def _result(
             name = request.get("name")
             shown = name[:MAX_NAME_LENGTH] if isinstance(name, str) else ""
             failed.append(BulkItem(shown, status_of(result)[0], result.message))
+    return bulk_result(passed, failed, dry_run=dry_run)
+
+
+def bulk_result(passed: list[BulkItem], failed: list[BulkItem], *, dry_run: bool) -> BulkResult:
+    """What came of requests some of which passed and some of which failed."""
     return BulkResult(
         status="partialSuccess" if passed and failed else "failure" if failed else "success",
-        number_of_rows_processed=len(results),
+        number_of_rows_processed=len(passed) + len(failed),
         number_of_rows_passed=len(passed),
         number_of_rows_failed=len(failed),
         dry_run=dry_run,

@@ -12,10 +12,10 @@ from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
 from api.bodies import JSON_TYPES, PATCH_TYPES, check_media_type, has_left, read_body
-from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
 from api.routes.bulk import bulk_route
+from api.routes.delete_stale import check_recursive, delete_stale_routes, may_delete_attached
 from api.routes.reads import etag
 from api.routes.signatures import (
     ENTITY_ID,
@@ -38,7 +38,6 @@ from domain.kinds import EntityKind
 from domain.lifecycle import format_version
 from domain.openmetadata import document
 from domain.planning import Change, Plan, Planner
-from domain.registry import kinds_below
 from domain.write_context import WriteContext
 
 MAX_KEY_LENGTH = 255
@@ -115,6 +114,7 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         route("DELETE", named, deleting, delete_by_name, {**name, **_DELETE}),
         route("PUT", f"{path}/restore", editing, restore, REQUEST),
         bulk_route(kind, services),
+        *delete_stale_routes(kind, services),
     ]
 
 
@@ -157,10 +157,16 @@ def _delete(
     asked: Asked,
 ) -> Callable[[], Plan]:
     if recursive:
-        for below in sorted(kinds_below(kind.name)):
-            if not asked.access.may(Permission(Action.DELETE, below)):
-                raise Forbidden(f"recursive: you have no permission to delete {below}")
-    return partial(planner.delete, kind, which, asked.context, hard=hard, recursive=recursive)
+        check_recursive(asked.access, kind)
+    return partial(
+        planner.delete,
+        kind,
+        which,
+        asked.context,
+        hard=hard,
+        recursive=recursive,
+        attached=may_delete_attached(asked.access),
+    )
 
 
 def _restore(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:
@@ -177,7 +183,13 @@ _DELETE: Parameters = {
         False,
     ),
     "recursive": (
-        Annotated[bool, QueryParameter(description="With everything below it.")],
+        Annotated[
+            bool,
+            QueryParameter(
+                description="With everything below it. The contract of an entity goes with a soft"
+                " delete of the entity all the same, and comes back with it."
+            ),
+        ],
         False,
     ),
 }

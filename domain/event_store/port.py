@@ -223,6 +223,13 @@ class EventStore(EntityReads):
         """
 
     @abstractmethod
+    def live_children(self, parent_id: str, kind: str, after: str, limit: int) -> list[Claim]:
+        """The claims of at most `limit` children of a kind that are not soft-deleted.
+
+        They come in order of qualified names, the first of those above `after`.
+        """
+
+    @abstractmethod
     def answer(self, actor: str, key: str) -> RememberedAnswer | None:
         """What a caller's write under an idempotency key led to; None when it is not remembered."""
 

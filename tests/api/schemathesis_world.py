@@ -15,7 +15,7 @@ from api.routes.audit import MAX_LIMIT
 from domain.kinds import EntityKind
 from domain.names import MAX_NAME_LENGTH
 from domain.openmetadata.request_aliases import REQUEST_ALIASES
-from domain.registry import KINDS
+from domain.registry import KINDS, kinds_above
 from projections.search.queries import MAX_WINDOW
 from tests.api.conftest import Client
 
@@ -94,12 +94,16 @@ class World:
             if case.method == "PUT":
                 case.headers.pop("If-Match", None)
         collection = case.path.removeprefix("/v1/").partition("/{")[0]
-        for suffix in ("/name", "/restore", "/bulk"):
+        for suffix in ("/name", "/restore", "/bulk", "/deleteStale"):
             collection = collection.removesuffix(suffix)
         kind = _COLLECTIONS.get(collection)
         if kind is not None:
             self._aim(case, kind)
-            if case.path.endswith("/bulk"):
+            if case.path.endswith("/deleteStale"):
+                # What there is, other requests are about.
+                case.body["scopeFqn"] = "nowhere"
+                case.body["scopeEntityType"] = kinds_above(kind.name)[0]
+            elif case.path.endswith("/bulk"):
                 case.body = [
                     self._body(kind, one) if isinstance(one.get("name"), str) else one
                     for one in case.body

@@ -156,3 +156,17 @@ def test_claims_are_looked_up_together(family: EventStore) -> None:
     ]
     assert family.claims() == []
     assert family.claims(names=[("domain", "top")] * 2, ids=["p"]) == [claim("p", "top")]
+
+
+def test_live_children_are_read_page_by_page(family: EventStore) -> None:
+    family.append(
+        [created("c3", "top.three", "p"), created("c4", "top.zero", "p"), created("q", "other")]
+    )
+    family.append([created("g", "top.one.deep", "c1"), deleted("c3", 2)])
+    one, two = claim("c1", "top.one", "p"), claim("c2", "top.two", "p")
+    zero = claim("c4", "top.zero", "p")
+    assert family.live_children("p", "domain", "", 9) == [one, two, zero]
+    assert family.live_children("p", "domain", "", 2) == [one, two]
+    assert family.live_children("p", "domain", "top.two", 2) == [zero]
+    assert family.live_children("p", "team", "", 9) == []
+    assert family.live_children("c2", "domain", "", 9) == []

@@ -6,6 +6,7 @@ import pytest
 
 from domain.errors import NotEmpty, NotFound
 from domain.planning import Change
+from domain.registry import KINDS
 
 SCHEMA = "service.database.schema"
 
@@ -55,6 +56,66 @@ def test_delete_of_a_parent_needs_recursive(world: Any, family: Family, hard: bo
         f"databaseSchema '{SCHEMA}' is not empty: recursive=true deletes what is below it too"
     )
     assert below(world) == ALL_LIVE
+
+
+def test_soft_delete_takes_the_contract_along(world: Any, family: Family) -> None:
+    head = world.log.head()
+    outcome = world.delete(family.one)
+    assert (outcome.change, outcome.entity.id) == (Change.SOFT_DELETED, family.one.id)
+    assert below(world) == ALL_LIVE | {"one": False, "dataContract_c": False}
+    assert world.events(after=head) == [("entity.soft-deleted", name) for name in ("c", "one")]
+
+
+def test_purge_takes_the_contract_along_when_it_is_recursive(world: Any, family: Family) -> None:
+    with pytest.raises(NotEmpty):
+        world.delete(family.one, hard=True)
+    assert below(world) == ALL_LIVE
+    world.delete(family.one, hard=True, recursive=True)
+    assert below(world) == {"schema": True, "two": True}
+
+
+def test_contract_of_a_parent_does_not_take_its_children_along(world: Any, family: Family) -> None:
+    world.contract("of schema", family.schema)
+    with pytest.raises(NotEmpty):
+        world.delete(family.schema)
+    for table in (family.one, family.two):
+        world.delete(table)
+    world.delete(family.schema)
+    assert not any(below(world).values())
+
+
+def test_contract_stays_where_it_may_not_go_along(world: Any, family: Family) -> None:
+    def plan() -> Any:
+        return world.catalog.planner.delete(
+            KINDS["table"],
+            family.one.id,
+            world.context(),
+            hard=False,
+            recursive=False,
+            attached=False,
+        )
+
+    with pytest.raises(NotEmpty):
+        plan()
+    world.delete(family.contract)
+    assert [step.entity_id for step in plan().steps] == [family.one.id]
+
+
+@pytest.mark.parametrize("recursive", [False, True])
+@pytest.mark.parametrize("by_put", [False, True])
+def test_contract_comes_back_with_its_table(
+    world: Any, family: Family, recursive: bool, by_put: bool
+) -> None:
+    before = world.contract("own", family.two)
+    world.delete(before)
+    for table in (family.one, family.two):
+        world.delete(table, recursive=recursive)
+    for table in (family.one, family.two):
+        if by_put:
+            world.put("table", table.name, databaseSchema=SCHEMA)
+        else:
+            world.restore(table)
+    assert below(world) == ALL_LIVE | {"dataContract_own": False}
 
 
 def test_recursive_soft_delete_takes_everything_below_children_first(

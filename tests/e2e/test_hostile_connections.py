@@ -48,6 +48,8 @@ def test_hostile_29_many_or_large_headers_are_431(server: Serving) -> None:
     [
         ("GET", "/v1/tables", 100_000_000),
         ("DELETE", "/v1/tables/x", 1_000_000),
+        ("DELETE", "/v1/tables/x?y=/deleteStale", 1_000_000),
+        ("DELETE", "/v1/tables/deleteStale", 100_000_000),
         ("POST", "/v1/tables", 100_000_000),
         ("PUT", "/nowhere", 100_000_000),
     ],

@@ -104,6 +104,17 @@ def select_claims(
     return [as_claim(rows[key]) for key in sorted(rows)]
 
 
+def select_live_children(
+    cursor: sqlite3.Cursor, parent_id: str, kind: str, after: str, limit: int
+) -> list[Claim]:
+    """The claims of live children of a kind with names above `after`, in order of names."""
+    statement = (
+        f"{SELECT_CLAIMS} WHERE parent_id = ? AND deleted = 0 AND kind = ? AND fqn > ?"
+        " ORDER BY fqn LIMIT ?"
+    )
+    return [as_claim(row) for row in cursor.execute(statement, (parent_id, kind, after, limit))]
+
+
 def as_claim(row: tuple[Any, ...]) -> Claim:
     """The claim of a row of the claims table."""
     kind, fqn, entity_id, name, parent_id, deleted = row

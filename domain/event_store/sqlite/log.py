@@ -143,6 +143,11 @@ class SqliteEventStore(EventStore):
         with _translated_errors():
             return self._recorder.select_claims(names, ids, parents)
 
+    def live_children(self, parent_id: str, kind: str, after: str, limit: int) -> list[Claim]:
+        """Read a range of an index; see `EventStore.live_children`."""
+        with _translated_errors():
+            return self._recorder.select_live_children(parent_id, kind, after, limit)
+
     def answer(self, actor: str, key: str) -> RememberedAnswer | None:
         """Read the table `answers`; see `EventStore.answer`."""
         with _translated_errors():

@@ -35,7 +35,13 @@ from domain.event_store.port import (
     StoredRow,
     StreamSpan,
 )
-from domain.event_store.sqlite.claims import check_claims, look_up, select_claims, write_claims
+from domain.event_store.sqlite.claims import (
+    check_claims,
+    look_up,
+    select_claims,
+    select_live_children,
+    write_claims,
+)
 from domain.event_store.writes import (
     Append,
     NewRow,
@@ -284,6 +290,13 @@ class Recorder(SQLiteApplicationRecorder):
         """The claims on names, of entities and of children of parents, all from one moment."""
         with self.reading() as cursor:
             return select_claims(cursor, names, ids, parents)
+
+    def select_live_children(
+        self, parent_id: str, kind: str, after: str, limit: int
+    ) -> list[Claim]:
+        """The claims of live children of a kind with names above `after`, in order of names."""
+        with self.reading() as cursor:
+            return select_live_children(cursor, parent_id, kind, after, limit)
 
     def select_answer(self, actor: str, key: str) -> RememberedAnswer | None:
         """The answer remembered for an actor's key; None when there is none."""

@@ -1,0 +1,167 @@
+"""Delete what a connector no longer finds: the entities below a scope that it has not seen."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Request
+from litestar.handlers import HTTPRouteHandler
+
+from api.bodies import has_left
+from api.errors import Forbidden, status_of
+from api.permissions import Access, Action, Permission
+from api.responses import Large
+from api.routes.bulk import NOTHING, BulkItem, bulk_result, read_for_many
+from api.routes.signatures import REQUEST, route
+from api.services import Services
+from domain.catalog import Proposal
+from domain.errors import CatalogError
+from domain.json_input import decode
+from domain.kinds import EntityKind
+from domain.planning import Change, Plan, Planner
+from domain.registry import ATTACHED, kinds_above, kinds_below
+from domain.stale_entities import StaleEntity, StaleSearch, scope_kind
+from domain.write_context import WriteContext
+
+_PAGES = 100
+"""How many pages of the log a search reads in one turn of its caller."""
+
+Results = Mapping[str, Change | CatalogError]
+"""Id -> what came of an entity's delete."""
+
+
+class DeleteStale(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """Which entities are to be deleted: those below a scope that were not seen."""
+
+    scope_fqn: Annotated[str, msgspec.Meta(min_length=1)]
+    """Qualified name of the entity below which they are."""
+    scope_entity_type: str
+    """Kind of that entity; `service` is the kind of service that they belong to."""
+    seen_fqns: list[str] | None = None
+    """Qualified names of the entities that were seen; none of them deletes nothing."""
+    dry_run: bool = False
+    """Tell what would be deleted, and delete nothing."""
+    hard_delete: bool = False
+    """Delete for good."""
+    recursive: bool = True
+    """Delete what is below them as well; without it an entity with something below it fails."""
+
+
+def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
+    """The route that deletes entities of a kind which OpenMetadata's connectors no longer find.
+
+    There is none for a kind whose entities stand below no others.
+    """
+
+    async def delete_stale(request: Request[Any, Any, Any]) -> Large:
+        body = await read_for_many(request)
+        access: Access = request.auth
+        context = WriteContext(
+            actor=request.user.name, request_id=request.scope["state"]["request_id"]
+        )
+        caller = context.actor
+        in_turn = partial(services.writes.run, caller, has_left=partial(has_left, request.receive))
+
+        with services.write_bytes.held(caller, len(body)):
+            asked, search, head = await in_turn(partial(_begin, services, kind, access, body))
+            while search is not None and await in_turn(partial(search.look_on, _PAGES)):
+                pass
+            stale = search.stale if search else []
+            position, results = await _delete_all(services, kind, request, context, asked, stale)
+            shown = await in_turn(partial(_shown, stale, results, asked.dry_run))
+        headers = {"X-Catalog-Position": str(max(position, head))}
+        return Large(shown, caller, services.streams, headers=headers)
+
+    # The answer names what is there, as a list does.
+    permission = Permission(Action.DELETE, kind.name, also=Action.LIST)
+    path = f"/v1/{kind.collection}/deleteStale"
+    if not kinds_above(kind.name):
+        return []
+    return [route("DELETE", path, permission, delete_stale, REQUEST)]
+
+
+def check_recursive(access: Access, kind: EntityKind) -> None:
+    """Raise Forbidden unless a caller may delete whatever may be below an entity of a kind."""
+    for below in sorted(kinds_below(kind.name)):
+        if not access.may(Permission(Action.DELETE, below)):
+            raise Forbidden(f"recursive: you have no permission to delete {below}")
+
+
+def may_delete_attached(access: Access) -> bool:
+    """Whether a caller may delete what is attached to entities, such as contracts."""
+    return all(access.may(Permission(Action.DELETE, kind)) for kind in ATTACHED)
+
+
+def _begin(
+    services: Services, kind: EntityKind, access: Access, body: bytes
+) -> tuple[DeleteStale, StaleSearch | None, int]:
+    """What a body asks for, the search for it, and the position of the log before it.
+
+    There is no search where there is nothing to look for.
+
+    A connector that ended early has seen nothing, and one that runs for the first time may name a
+    scope that is not there yet: neither means that all is to be deleted. Raises InvalidInput and
+    Forbidden.
+    """
+    asked = decode(body, DeleteStale, "the body")
+    scope = scope_kind(kind, asked.scope_entity_type)
+    if asked.recursive:
+        check_recursive(access, kind)
+    log = services.stores.log
+    head, claim = log.head(), log.claim(scope.name, scope.spelled(asked.scope_fqn))
+    if not asked.seen_fqns or claim is None or claim.deleted:
+        return asked, None, head
+    return asked, StaleSearch(log, kind, claim, asked.seen_fqns), head
+
+
+async def _delete_all(
+    services: Services,
+    kind: EntityKind,
+    request: Request[Any, Any, Any],
+    context: WriteContext,
+    asked: DeleteStale,
+    stale: list[StaleEntity],
+) -> tuple[int, Results]:
+    """Delete the entities, some in each transaction, and in turns with others' writes.
+
+    Returns the position that includes the last transaction, 0 when there is none. Where the client
+    leaves, what has been deleted stays deleted.
+    """
+    left = partial(has_left, request.receive)
+    waiting = [one.id for one in stale if one.kept_for is None]
+    results: dict[str, Change | CatalogError] = {}
+    position = 0
+
+    def delete(planner: Planner, entity_id: str) -> Plan:
+        return planner.delete(
+            kind,
+            entity_id,
+            context,
+            hard=asked.hard_delete,
+            recursive=asked.recursive,
+            attached=may_delete_attached(request.auth),
+        )
+
+    def propose() -> tuple[Proposal, dict[str, Change | CatalogError]]:
+        proposal, made = services.catalog.propose_deletes(waiting[len(results) :], delete)
+        return NOTHING if asked.dry_run else proposal, made
+
+    while len(results) < len(waiting):
+        position, made = await services.write(context.actor, 0, propose, left)
+        results |= made
+    return position, results
+
+
+def _shown(stale: list[StaleEntity], results: Results, dry_run: bool) -> bytes:
+    """The answer: OpenMetadata's BulkOperationResult, with an item for each stale entity."""
+    passed, failed = [], []
+    for one in stale:
+        if one.kept_for is not None:
+            why = f"is kept, as {one.kept_for!r} below it was seen"
+            failed.append(BulkItem(one.fqn, 400, f"{one.fqn!r} {why}"))
+        elif isinstance(result := results[one.id], CatalogError):
+            failed.append(BulkItem(one.fqn, status_of(result)[0], result.message))
+        else:
+            passed.append(BulkItem(one.fqn, 200, result.value))
+    return msgspec.json.encode(bulk_result(passed, failed, dry_run=dry_run))
