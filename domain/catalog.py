@@ -24,7 +24,8 @@ from domain.events import Event
 from domain.hierarchy import expectations
 from domain.ids import new_id
 from domain.kinds import EntityKind
-from domain.planning import Change, Plan, Planner, record
+from domain.lineage import LineagePlanner
+from domain.planning import Change, Plan, Planner, Step, record
 from domain.write_context import WriteContext
 
 T = TypeVar("T")
@@ -82,18 +83,19 @@ class Catalog:
         self._make_id = make_id
         self._entities = EntityCache(store)
         self.planner = Planner(store, self._entities, now, make_id)
-        """Makes the plans of `propose`."""
+        self.lineage = LineagePlanner(store, self._entities, now, make_id)
+        """This and `planner` make the plans of `propose`."""
 
     def create(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Outcome:
         """Create an entity."""
-        return self._write(context, partial(self.planner.create, kind, values, context))
+        return self.write(context, partial(self.planner.create, kind, values, context))
 
     def put(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Outcome:
         """Create the entity, or change the keys given; keys given as null or empty are removed.
 
         A soft-deleted entity is restored first.
         """
-        return self._write(context, partial(self.planner.put, kind, values, context))
+        return self.write(context, partial(self.planner.put, kind, values, context))
 
     def patch(
         self,
@@ -103,7 +105,7 @@ class Catalog:
         context: WriteContext,
     ) -> Outcome:
         """Apply an RFC 6902 patch to the entity's document, with absent arrays shown as []."""
-        return self._write(context, partial(self.planner.patch, kind, which, patch, context))
+        return self.write(context, partial(self.planner.patch, kind, which, patch, context))
 
     def delete(
         self,
@@ -116,11 +118,11 @@ class Catalog:
     ) -> Outcome:
         """Soft-delete the entity, or purge it when `hard`; with its children when `recursive`."""
         plan = partial(self.planner.delete, kind, which, context, hard=hard, recursive=recursive)
-        return self._write(context, plan)
+        return self.write(context, plan)
 
     def restore(self, kind: EntityKind, entity_id: str, context: WriteContext) -> Outcome:
         """Make a soft-deleted entity live again, with the children deleted by the same request."""
-        return self._write(context, partial(self.planner.restore, kind, entity_id, context))
+        return self.write(context, partial(self.planner.restore, kind, entity_id, context))
 
     def propose(self, plan: Callable[[], Plan], context: WriteContext) -> EntityProposal:
         """Decide a write on the newest state, without storing anything.
@@ -132,6 +134,17 @@ class Catalog:
             if remembered and self._now() - remembered.at < ANSWERS_KEPT_MS:
                 return self._repetition(remembered, context)
         return self._proposal(plan(), context)
+
+    def propose_steps(self, plan: Callable[[], Sequence[Step]]) -> tuple[Proposal, int]:
+        """Decide a write that may concern no entity at all; tells how many it concerns.
+
+        `plan` calls a method of `lineage`. Raises its errors.
+        """
+        steps = plan()
+        recorded, changed = _recorded(steps)
+        append = prepared(recorded, expecting=expectations(changed))
+        position = None if recorded else self.store.head()
+        return Proposal(append=append, position=position), len(steps)
 
     def propose_puts(
         self,
@@ -187,7 +200,9 @@ class Catalog:
         if isinstance(refusal, ConcurrentChange):
             self._entities.forget(refusal.entity_ids)
 
-    def _write(self, context: WriteContext, plan: Callable[[], Plan]) -> Outcome:
+    def write(self, context: WriteContext, plan: Callable[[], Plan]) -> Outcome:
+        """Propose what `plan` plans, by a method of `planner` or `lineage`, and store it."""
+
         def propose() -> tuple[EntityProposal, EntityProposal]:
             proposal = self.propose(plan, context)
             return proposal, proposal
@@ -196,13 +211,7 @@ class Catalog:
         return Outcome(proposal.entity, proposal.change, position)
 
     def _proposal(self, plan: Plan, context: WriteContext) -> EntityProposal:
-        recorded: list[RecordedEvent] = []
-        changed: list[tuple[list[Event], Entity]] = []
-        for step in plan.steps:
-            events, after = record(step.entity_id, step.before, step.events)
-            assert after is not None
-            recorded += events
-            changed.append((step.events, after))
+        recorded, changed = _recorded(plan.steps)
         (entity,) = (after for _, after in changed if after.id == plan.entity_id)
         answer = None
         if context.idempotency_key is not None:
@@ -233,3 +242,17 @@ class Catalog:
             entity=entity,
             change=Change(remembered.outcome),
         )
+
+
+def _recorded(
+    steps: Sequence[Step],
+) -> tuple[list[RecordedEvent], list[tuple[list[Event], Entity]]]:
+    """The events of some steps with their places, and each step's with the entity after them."""
+    recorded: list[RecordedEvent] = []
+    changed: list[tuple[list[Event], Entity]] = []
+    for step in steps:
+        events, after = record(step.entity_id, step.before, step.events)
+        assert after is not None
+        recorded += events
+        changed.append((step.events, after))
+    return recorded, changed

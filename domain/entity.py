@@ -20,7 +20,7 @@ from domain.lifecycle import (
     version_step,
 )
 from domain.payload_bounds import check_entity_bytes
-from domain.registry import KINDS
+from domain.registry import ALL_KINDS
 
 STATUS = "entityStatus"
 
@@ -89,7 +89,7 @@ def _create(command: commands.CreateEntity, state: Entity | None) -> list[Event]
         raise Conflict(f"id {state.id} is the id of {state.kind} {state.fqn!r}")
     body = command.body
     check_entity_bytes(_size(body))
-    statuses = KINDS[command.kind].statuses
+    statuses = ALL_KINDS[command.kind].statuses
     if statuses and STATUS not in body:
         body = {**body, STATUS: encode(statuses[0])}
     return [
@@ -118,10 +118,10 @@ def _change(command: Any, state: Entity) -> list[Event]:
         made.append((events.EntityRestored, {}))
     target = command.body
     if command.ingestion is not None:
-        target = ingested(KINDS[state.kind], state.body, target, command.ingestion)
+        target = ingested(ALL_KINDS[state.kind], state.body, target, command.ingestion)
     if (size := _size(target)) > _size(state.body):
         check_entity_bytes(size)
-    for key in KINDS[state.kind].fixed:
+    for key in ALL_KINDS[state.kind].fixed:
         if _first(target.get(key)) != _first(state.body.get(key)):
             raise InvalidInput(
                 f"{key} of a {state.kind} cannot be changed: its qualified name stands on it"
@@ -150,7 +150,7 @@ def _patch(state: Entity, target: Body) -> tuple[list[json_patch.Operation], int
     """Operations from the state's body to the target's, and the step of the version."""
     patch: list[json_patch.Operation] = []
     step = MINOR
-    columns = KINDS[state.kind].columns
+    columns = ALL_KINDS[state.kind].columns
     for key in sorted(state.body.keys() | target.keys()):
         if key == STATUS or state.body.get(key) == target.get(key):
             continue

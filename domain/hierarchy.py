@@ -1,12 +1,14 @@
-"""The rules that hold between an entity and its parent, as what an append expects of the claims.
+"""The rules between an entity, its parent and its edges, as what an append expects of the claims.
 
 A live entity's parent is live, and every parent exists. So nothing is created or restored below
 what is deleted, nothing live is left below what is soft-deleted, and nothing at all below what is
-purged. A writer that read otherwise is refused, and plans again.
+purged. A lineage edge is drawn between live entities, and none is left at an entity that is purged.
+A writer that read otherwise is refused, and plans again.
 """
 
 from collections.abc import Iterable, Sequence
 
+from domain.edges import EDGE, edge_ends
 from domain.entity import Entity
 from domain.event_store.writes import Expectations
 from domain.events import EntityCreated, EntityRestored, Event
@@ -16,11 +18,14 @@ _MAKE_LIVE = frozenset((EntityCreated, EntityRestored))
 
 def expectations(changes: Iterable[tuple[Sequence[Event], Entity]]) -> Expectations:
     """What must hold for an append of these events; each entity is as its events leave it."""
-    live, without_children, without_live_children = set(), set(), set()
+    live, without_children, without_live_children = set[str](), set(), set()
     for events, entity in changes:
         if not events:
             continue
-        if entity.purged:
+        if entity.kind == EDGE:
+            if not (entity.purged or _MAKE_LIVE.isdisjoint(map(type, events))):
+                live.update(edge_ends(entity.fqn))
+        elif entity.purged:
             without_children.add(entity.id)
         elif entity.deleted:
             without_live_children.add(entity.id)
@@ -30,4 +35,6 @@ def expectations(changes: Iterable[tuple[Sequence[Event], Entity]]) -> Expectati
         live=frozenset(live),
         without_children=frozenset(without_children),
         without_live_children=frozenset(without_live_children),
+        # What has no children any more has no edges either.
+        without_edges=frozenset(without_children),
     )

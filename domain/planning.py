@@ -150,9 +150,16 @@ class Planner:
             )
         command_type = commands.PurgeEntity if hard else commands.SoftDeleteEntity
         at = self._now()
-        below = self._entities.newest_of([claim.id for claim in reversed(doomed)])
-        steps = [_step(command_type, entity, context, at) for entity in below]
-        own = _step(command_type, state, context, at, checked=True)
+        concerned = [*(claim.id for claim in reversed(doomed)), state.id]
+        # What is gone for good takes its edges along, whoever may delete edges.
+        edges = self._store.claims(ends=concerned) if hard else []
+        ids = [*(edge.id for edge in edges), *concerned[:-1]]
+        steps = [
+            step(command_type, one, context, at)
+            for one in self._entities.newest_of(ids)
+            if not one.purged
+        ]
+        own = step(command_type, state, context, at, checked=True)
         change = Change.DELETED if hard else Change.SOFT_DELETED
         return Plan(state.id, change if own.events else Change.NO_CHANGE, [*steps, own])
 
@@ -162,7 +169,7 @@ class Planner:
         if not state.deleted:
             raise NotFound(f"{kind.name} instance for {entity_id} is not deleted")
         at = self._now()
-        own = _step(commands.RestoreEntity, state, context, at, checked=True)
+        own = step(commands.RestoreEntity, state, context, at, checked=True)
         steps = [own, *self._restorations(state, context, at)]
         return Plan(entity_id, Change.RESTORED, steps)
 
@@ -182,7 +189,7 @@ class Planner:
     ) -> Plan:
         at = self._now()
         fields = {"body": body, "ingestion": ingestion}
-        own = _step(commands.ChangeEntity, state, context, at, checked=True, **fields)
+        own = step(commands.ChangeEntity, state, context, at, checked=True, **fields)
         together = self._restorations(state, context, at) if state.deleted else []
         change = Change.UPDATED if own.events else Change.NO_CHANGE
         return Plan(state.id, change, [own, *together])
@@ -197,13 +204,13 @@ class Planner:
         # Callers choose request ids, so one may come twice; the time tells them apart.
         cause = state.deleted_by, state.updated_at
         return [
-            _step(commands.RestoreEntity, entity, context, at)
+            step(commands.RestoreEntity, entity, context, at)
             for entity in below
             if (entity.deleted_by, entity.updated_at) == cause
         ]
 
 
-def _step(
+def step(
     command_type: type[commands.Command],
     state: Entity,
     context: WriteContext,

@@ -10,6 +10,7 @@ from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.port import Claim, EntityReads
 from domain.ids import parse_id
 from domain.kinds import EntityKind
+from domain.registry import KINDS
 
 
 class ClaimLookup(Protocol):
@@ -84,7 +85,7 @@ def find(claims: ClaimLookup, ref: Ref, kinds: tuple[str, ...], where: str) -> C
     if not candidates:
         raise InvalidInput(f"{where}: a reference by name needs its `type` here")
     for kind in candidates:
-        claim = claims.claim(kind, fqn)
+        claim = claims.claim(kind, fqn) if kind in KINDS else None
         # A name may be held once in each kind: a deleted holder does not hide a live one.
         if claim is not None and not claim.deleted:
             return claim
@@ -94,7 +95,8 @@ def find(claims: ClaimLookup, ref: Ref, kinds: tuple[str, ...], where: str) -> C
 def _find_by_id(claims: ClaimLookup, ref: Reference, kinds: tuple[str, ...], where: str) -> Claim:
     assert ref.id is not None
     claim = claims.claim_by_id(parse_id(ref.id, f"{where}.id"))
-    if claim is None or claim.deleted or claim.kind not in (kinds or (claim.kind,)):
+    # An edge of the lineage has an id too, and nothing refers to one.
+    if claim is None or claim.deleted or claim.kind not in (kinds or KINDS):
         raise _not_found(ref.id, kinds, where)
     if ref.type not in (None, claim.kind):
         raise _not_found(ref.id, kinds, where)

@@ -15,6 +15,7 @@ from domain.bodies import (
     dashboards,
     databases,
     domains,
+    lineage,
     metrics,
     mlmodels,
     people,
@@ -22,6 +23,7 @@ from domain.bodies import (
     services,
     vocabularies,
 )
+from domain.edges import EDGE
 from domain.kinds import EntityKind, NamePart
 
 ROWS = (
@@ -403,6 +405,19 @@ ROWS = (
 
 KINDS: Mapping[str, EntityKind] = MappingProxyType({row.name: row for row in ROWS})
 """Kind name -> its row, parents before children."""
+
+LINEAGE_EDGE = EntityKind(
+    name=EDGE,
+    collection="",
+    body=lineage.LineageEdge,
+    index="",
+    filters={"from": "fromEntity", "to": "toEntity", "pipeline": "pipeline"},
+)
+"""The edges of the lineage: recorded, audited and verified as entities are, without a collection
+and an index. The filters have the sorted read model find an edge by its ends and its pipeline."""
+
+ALL_KINDS: Mapping[str, EntityKind] = MappingProxyType({**KINDS, EDGE: LINEAGE_EDGE})
+"""Kind name -> its row, of everything that the log holds and policies grant."""
 
 
 ATTACHED = frozenset(kind.name for kind in ROWS if kind.attached_by is not None)

@@ -37,8 +37,12 @@ class StagedLog(EntityReads):
         names: Collection[tuple[str, str]] = (),
         ids: Collection[str] = (),
         parents: Collection[str] = (),
+        ends: Collection[str] = (),
     ) -> list[Claim]:
-        """The claims as the staged events leave them; see `EntityReads.claims`."""
+        """The claims as the staged events leave them; see `EntityReads.claims`.
+
+        No edge is ever staged.
+        """
         new_names = [name for name in names if name not in self._known]
         new_ids = [entity_id for entity_id in ids if entity_id not in self._known]
         if new_names or new_ids:
@@ -48,7 +52,7 @@ class StagedLog(EntityReads):
         asked: tuple[tuple[str, str] | str, ...] = (*names, *ids)
         known = [self._known[key] for key in asked]
         found = {claim.id: claim for claim in known if claim is not None}
-        for claim in self._log.claims(parents=parents) if parents else ():
+        for claim in self._log.claims(parents=parents, ends=ends) if parents or ends else ():
             found[claim.id] = claim
         for parent_id in parents:
             found |= self._children[parent_id]

@@ -122,11 +122,13 @@ class EntityReads(ABC):
         names: Collection[tuple[str, str]] = (),
         ids: Collection[str] = (),
         parents: Collection[str] = (),
+        ends: Collection[str] = (),
     ) -> list[Claim]:
         """The claims on `names`, of the entities with `ids`, and of the children of `parents`.
 
-        A name is a pair of kind and qualified name. The claims come in order of kind and qualified
-        name, each once, all as they are at one moment.
+        Also those of the lineage edges that begin or end at the entities with the ids `ends`, as
+        the names of edges say (`domain.edges`). A name is a pair of kind and qualified name. The
+        claims come in order of kind and qualified name, each once, all as they are at one moment.
         """
 
     def stream(

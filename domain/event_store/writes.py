@@ -33,6 +33,8 @@ class Expectations(msgspec.Struct, frozen=True, kw_only=True):
     """Ids that no claim has as its parent."""
     without_live_children: frozenset[str] = frozenset()
     """Ids that no claim of an entity which is not soft-deleted has as its parent."""
+    without_edges: frozenset[str] = frozenset()
+    """Ids of entities at which no lineage edge that holds a claim begins or ends."""
 
 
 class RememberedAnswer(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from domain.errors import InvalidInput
 from domain.events import Body
 from domain.lifecycle import format_version
 from domain.openmetadata.stand_ins import stand_ins
-from domain.registry import KINDS
+from domain.registry import ALL_KINDS
 
 SERVER_KEYS = ("id", "name", "fullyQualifiedName", "version", "updatedAt", "updatedBy", "deleted")
 """Keys that callers read and only the catalog writes."""
@@ -59,7 +59,7 @@ def patched(entity: Entity, patch: Sequence[Mapping[str, Any]]) -> dict[str, Any
     """
     shown = {key: msgspec.json.decode(raw) for key, raw in fields(entity).items()}
     kept = {key: shown.pop(key, None) for key in SERVER_KEYS}
-    arrays: dict[str, Any] = {key: [] for key in sorted(KINDS[entity.kind].arrays)}
+    arrays: dict[str, Any] = {key: [] for key in sorted(ALL_KINDS[entity.kind].arrays)}
     document: dict[str, Any] = {**kept, **arrays, **shown}
     values = json_patch.apply(document, patch)
     if not isinstance(values, dict):

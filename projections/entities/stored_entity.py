@@ -9,7 +9,7 @@ from domain.entity import Entity
 from domain.events import Body
 from domain.openmetadata import document
 from domain.openmetadata.stand_ins import stand_ins
-from domain.registry import KINDS
+from domain.registry import ALL_KINDS
 from projections.feeding.port import Folded
 
 VERSION = 1
@@ -53,7 +53,7 @@ def stored_code() -> str:
     """Digest of what decides how entities are stored, apart from the tables of a database."""
     kinds = [
         (kind.name, sorted(kind.optional), sorted(kind.filters.items()), stand_ins(kind.name, "x"))
-        for kind in KINDS.values()
+        for kind in ALL_KINDS.values()
     ]
     return blake2b(msgspec.json.encode((VERSION, kinds)), digest_size=8).hexdigest()
 
@@ -88,14 +88,14 @@ def columns_digest(columns: tuple[Any, ...]) -> bytes:
 def split_fields(entity: Entity) -> tuple[Body, Body]:
     """The fields that every answer shows, and those that `fields` of a request may add."""
     core = document.fields(entity)
-    optional = {key: core.pop(key) for key in KINDS[entity.kind].optional if key in core}
+    optional = {key: core.pop(key) for key in ALL_KINDS[entity.kind].optional if key in core}
     return core, optional
 
 
 def scopes_of(entity: Entity) -> list[str]:
     """Ids of the entities to which a list of this kind can be narrowed and still show `entity`."""
     scopes: set[str] = set()
-    for key in KINDS[entity.kind].filters.values():
+    for key in ALL_KINDS[entity.kind].filters.values():
         if (raw := entity.body.get(key)) is not None:
             value = _references.decode(raw)
             scopes.update(one.id for one in (value if isinstance(value, list) else (value,)))

@@ -6,6 +6,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from domain import events
+from domain.edges import EDGE, edge_name
 from domain.event_store.port import Claim, RecordedEvent
 
 COMMON: dict[str, Any] = {"kind": "domain", "actor": "ann", "at": 1, "version": 1}
@@ -18,6 +19,24 @@ def created(entity_id: str, fqn: str | None = None, parent_id: str | None = None
         request_id="r", name=last(fqn), fqn=fqn, parent_id=parent_id, body={}, **COMMON
     )
     return RecordedEvent(entity_id, 1, event)
+
+
+def drawn(edge_id: str, from_id: str, to_id: str) -> RecordedEvent:
+    """The creation of a lineage edge."""
+    event = events.EntityCreated(
+        request_id="r",
+        name=to_id,
+        fqn=edge_name(from_id, to_id),
+        body={},
+        **{**COMMON, "kind": EDGE},
+    )
+    return RecordedEvent(edge_id, 1, event)
+
+
+def erased(edge_id: str) -> RecordedEvent:
+    """The end of a lineage edge that was never changed."""
+    event = events.EntityPurged(request_id="r", **{**COMMON, "kind": EDGE})
+    return RecordedEvent(edge_id, 2, event)
 
 
 def changed(entity_id: str, stream_version: int, size: int = 1) -> RecordedEvent:
@@ -40,6 +59,17 @@ def restored(entity_id: str, stream_version: int) -> RecordedEvent:
 def purged(entity_id: str, stream_version: int) -> RecordedEvent:
     event = events.EntityPurged(request_id="r", **COMMON)
     return RecordedEvent(entity_id, stream_version, event)
+
+
+def edge_claim(edge_id: str, from_id: str, to_id: str) -> Claim:
+    return Claim(
+        kind=EDGE,
+        fqn=edge_name(from_id, to_id),
+        id=edge_id,
+        name=to_id,
+        parent_id=None,
+        deleted=False,
+    )
 
 
 def claim(

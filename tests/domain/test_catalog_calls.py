@@ -72,8 +72,9 @@ def test_recursive_delete_and_restore_read_level_by_level(
     world.delete(service, hard=hard, recursive=True)
 
     assert len(world.events(after=head)) == TABLES + 3
-    # The service; the levels below it, the last of which is empty; their states; the append.
-    levels = ["claims"] * 4
+    # The service; the levels below it, the last of which is empty; of what is gone for good, the
+    # edges of the lineage; their states; the append.
+    levels = ["claims"] * (5 if hard else 4)
     assert counted.names == ["streams", *levels, "streams", "append_group"]
     if not hard:
         begin(world, counted)

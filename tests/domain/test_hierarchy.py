@@ -1,4 +1,4 @@
-"""What an append must find for its events to be right: live parents, nobody left below."""
+"""What an append must find for its events to be right: live parents and ends, nobody left."""
 
 import sqlite3
 from contextlib import closing
@@ -8,6 +8,7 @@ from domain.event_store.writes import Expectations
 from domain.hierarchy import expectations
 from domain.history import state
 from domain.planning import Change
+from tests.domain.drawing import draw, erase
 
 
 def expected_of(world: Any, after: int) -> Expectations:
@@ -44,7 +45,18 @@ def test_deletions_expect_nobody_below(world: Any) -> None:
     assert expected_of(world, head) == Expectations(without_live_children=both)
     head = world.log.head()
     world.delete(service, hard=True, recursive=True)
-    assert expected_of(world, head) == Expectations(without_children=both)
+    assert expected_of(world, head) == Expectations(without_children=both, without_edges=both)
+
+
+def test_edges_expect_live_ends_when_they_are_drawn(world: Any) -> None:
+    a, b = (world.create("databaseService", name, serviceType="Mysql") for name in "ab")
+    head = world.log.head()
+    draw(world.catalog, a, b)
+    assert expected_of(world, head) == Expectations(live=frozenset({a.id, b.id}))
+    head = world.log.head()
+    draw(world.catalog, a, b, sqlQuery="select 1")
+    erase(world.catalog, a, b)
+    assert expected_of(world, head) == Expectations()
 
 
 def test_write_that_changes_nothing_expects_nothing(world: Any) -> None:

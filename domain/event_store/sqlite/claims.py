@@ -2,10 +2,11 @@
 
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
+from domain.edges import EDGE
 from domain.errors import AlreadyExists, ConcurrentChange
 from domain.event_store.port import Claim
 from domain.event_store.writes import ClaimChange, Expectations
@@ -22,6 +23,14 @@ _STATEMENTS = {
 _LIVE = "SELECT id FROM claims WHERE deleted = 0 AND id"
 _PARENTS = "SELECT parent_id FROM claims WHERE parent_id"
 _PARENTS_OF_LIVE = "SELECT parent_id FROM claims WHERE deleted = 0 AND parent_id"
+_BEGINNING = "substr(fqn, 1, instr(fqn, '.') - 1)"
+"""Of a claim on an edge: the id of the entity that it begins at; its name is that of the other."""
+EDGE_INDEXES = (
+    f"CREATE INDEX IF NOT EXISTS edges_by_beginning ON claims ({_BEGINNING}) WHERE kind = '{EDGE}'",
+    f"CREATE INDEX IF NOT EXISTS edges_by_end ON claims (name) WHERE kind = '{EDGE}'",
+)
+_EDGES_FROM = f"WHERE kind = '{EDGE}' AND {_BEGINNING}"
+_EDGES_TO = f"WHERE kind = '{EDGE}' AND name"
 MOST_SOUGHT = 100
 """Values that one statement looks up: a statement for each costs twice as much."""
 
@@ -68,10 +77,15 @@ def check_claims(cursor: sqlite3.Cursor, expecting: Expectations) -> None:
     live = {entity_id for (entity_id,) in look_up(cursor, _LIVE, expecting.live)}
     parents = look_up(cursor, _PARENTS, expecting.without_children)
     parents_of_live = look_up(cursor, _PARENTS_OF_LIVE, expecting.without_live_children)
+    beginnings = look_up(
+        cursor, f"SELECT {_BEGINNING} FROM claims {_EDGES_FROM}", expecting.without_edges
+    )
+    endings = look_up(cursor, f"SELECT name FROM claims {_EDGES_TO}", expecting.without_edges)
     checks = {
         "is gone": expecting.live - live,
         "has children": {parent_id for (parent_id,) in parents},
         "has live children": {parent_id for (parent_id,) in parents_of_live},
+        "has lineage": {end for (end,) in chain(beginnings, endings)},
     }
     unmet = [(entity_id, what) for what, ids in checks.items() for entity_id in sorted(ids)]
     if unmet:
@@ -87,8 +101,12 @@ def select_claims(
     names: Collection[tuple[str, str]],
     ids: Collection[str],
     parents: Collection[str],
+    ends: Collection[str],
 ) -> list[Claim]:
-    """The claims on names, of entities and of children of parents, each once, in order of name."""
+    """The claims on names, of entities, of children of parents and of edges at ends.
+
+    Each comes once, in order of kind and name.
+    """
     by_kind: dict[str, list[str]] = {}
     for kind, fqn in names:
         by_kind.setdefault(kind, []).append(fqn)
@@ -99,6 +117,8 @@ def select_claims(
         ),
         look_up(cursor, f"{SELECT_CLAIMS} WHERE id", ids),
         look_up(cursor, f"{SELECT_CLAIMS} WHERE parent_id", parents),
+        look_up(cursor, f"{SELECT_CLAIMS} {_EDGES_FROM}", ends),
+        look_up(cursor, f"{SELECT_CLAIMS} {_EDGES_TO}", ends),
     ]
     rows = {row[:2]: row for found in wanted for row in found}
     return [as_claim(rows[key]) for key in sorted(rows)]

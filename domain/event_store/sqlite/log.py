@@ -138,10 +138,11 @@ class SqliteEventStore(EventStore):
         names: Collection[tuple[str, str]] = (),
         ids: Collection[str] = (),
         parents: Collection[str] = (),
+        ends: Collection[str] = (),
     ) -> list[Claim]:
         """Read all claims in one transaction; see `EventStore.claims`."""
         with _translated_errors():
-            return self._recorder.select_claims(names, ids, parents)
+            return self._recorder.select_claims(names, ids, parents, ends)
 
     def live_children(self, parent_id: str, kind: str, after: str, limit: int) -> list[Claim]:
         """Read a range of an index; see `EventStore.live_children`."""

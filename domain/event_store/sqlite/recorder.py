@@ -36,6 +36,7 @@ from domain.event_store.port import (
     StreamSpan,
 )
 from domain.event_store.sqlite.claims import (
+    EDGE_INDEXES,
     check_claims,
     look_up,
     select_claims,
@@ -61,6 +62,7 @@ _TABLES = (
     "parent_id TEXT, deleted INTEGER NOT NULL, PRIMARY KEY (kind, fqn)) WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS claims_by_parent ON claims (parent_id, deleted) "
     "WHERE parent_id IS NOT NULL",
+    *EDGE_INDEXES,
     "CREATE TABLE IF NOT EXISTS answers ("
     "actor TEXT NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL, entity_id TEXT NOT NULL, "
     "stream_version INTEGER NOT NULL, outcome TEXT NOT NULL, at INTEGER NOT NULL, "
@@ -286,10 +288,11 @@ class Recorder(SQLiteApplicationRecorder):
         names: Collection[tuple[str, str]],
         ids: Collection[str],
         parents: Collection[str],
+        ends: Collection[str],
     ) -> list[Claim]:
-        """The claims on names, of entities and of children of parents, all from one moment."""
+        """The claims on names, of entities, children and edges, all from one moment."""
         with self.reading() as cursor:
-            return select_claims(cursor, names, ids, parents)
+            return select_claims(cursor, names, ids, parents, ends)
 
     def select_live_children(
         self, parent_id: str, kind: str, after: str, limit: int

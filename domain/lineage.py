@@ -1,0 +1,262 @@
+"""What a write of the lineage means on the state that the log has now: edges between entities."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from domain import commands, drafts, json_patch
+from domain.bodies.components import Reference
+from domain.bodies.lineage import MANUAL, ColumnLineage, LineageEdge
+from domain.edge_columns import fitting_mappings, joined_mappings
+from domain.edges import EDGE, edge_ends, edge_name
+from domain.entity import Entity, decide
+from domain.entity_cache import EntityCache
+from domain.errors import InvalidInput, NotFound, StaleVersion, shown
+from domain.event_store.port import Claim, EntityReads
+from domain.events import Body
+from domain.openmetadata import document
+from domain.payload_bounds import check_entity_bytes
+from domain.planning import Change, Plan, Step, step
+from domain.references import ClaimLookup, StoredClaims, find, resolve_references
+from domain.registry import LINEAGE_EDGE
+from domain.write_context import WriteContext
+
+_COLUMNS = "columnsLineage"
+_SET_HERE = ("createdAt", "createdBy", "updatedAt", "updatedBy")
+DETAIL_KEYS = (
+    "sqlQuery",
+    _COLUMNS,
+    "pipeline",
+    "description",
+    "source",
+    "assetEdges",
+    "tempLineageTables",
+    *_SET_HERE,
+)
+"""The keys of an edge that its `lineageDetails` show, the last four set by the catalog."""
+
+_mappings = msgspec.json.Decoder(list[ColumnLineage])
+
+
+class Ends(msgspec.Struct, frozen=True):
+    """The entities that an edge begins and ends at, each by its kind and its id or its name."""
+
+    beginning: Reference
+    end: Reference
+
+
+def details_of(fields: Mapping[str, Raw]) -> Body:
+    """The `lineageDetails` among the fields of an edge's document."""
+    held = {_COLUMNS: Raw(b"[]"), **fields}
+    return {key: held[key] for key in DETAIL_KEYS if key in held}
+
+
+class LineagePlanner:
+    """Plans writes of edges; threads may share it, and it holds nothing between two plans."""
+
+    def __init__(
+        self,
+        store: EntityReads,
+        entities: EntityCache,
+        now: Callable[[], int],
+        make_id: Callable[[], str],
+    ) -> None:
+        self._store = store
+        self._entities = entities
+        self._now = now
+        self._make_id = make_id
+
+    def put(self, ends: Ends, details: Mapping[str, Any], context: WriteContext) -> Plan:
+        """Draw the edge, or make its details read as given; what is not given is removed.
+
+        A bot's write keeps a description; of an edge that a person drew, also its source and its
+        column mappings. Raises InvalidInput and EntityOverLimit, NotFound unless both ends and the
+        pipeline are live, and StaleVersion.
+        """
+        claims = StoredClaims(self._store)
+        beginning, end = self._live_ends(claims, ends)
+        state = self._entities.holder(LINEAGE_EDGE, edge_name(beginning.id, end.id))
+        at = self._now()
+        edge = self._edge(claims, beginning, end, details, state)
+        if state is None:
+            if context.expected_version is not None or context.must_exist:
+                raise StaleVersion(f"{_between(beginning, end)} does not exist, so has no version")
+            return self._creation(beginning, end, edge, context, at)
+        ingestion = None
+        if context.by_bot:
+            ingestion = commands.Ingestion()
+            _keep_drawn(edge, state)
+        return self._change(edge, state, context, at, ingestion)
+
+    def patch(
+        self, ends: Ends, operations: Sequence[Mapping[str, Any]], context: WriteContext
+    ) -> Plan:
+        """Apply an RFC 6902 patch to the edge's `lineageDetails`; raises what `put` raises."""
+        json_patch.check_size(operations)
+        claims = StoredClaims(self._store)
+        beginning, end = self._live_ends(claims, ends)
+        state = self._existing(beginning, end)
+        present = details_of(document.fields(state))
+        before = {key: msgspec.json.decode(raw) for key, raw in present.items()}
+        kept = {key: before[key] for key in _SET_HERE}
+        details = json_patch.apply(before, operations)
+        if not isinstance(details, dict):
+            raise InvalidInput("a patch cannot replace the details by something else")
+        for key, value in kept.items():
+            if not json_patch.same(details.get(key), value):
+                raise InvalidInput(f"{key} is set by the catalog and cannot be patched")
+        edge = self._edge(claims, beginning, end, details, state)
+        return self._change(edge, state, context, self._now(), None)
+
+    def delete(self, ends: Ends, context: WriteContext) -> Plan:
+        """Remove the edge, whose ends may be soft-deleted; raises NotFound and StaleVersion."""
+        claims = StoredClaims(self._store)
+        beginning = _end(claims, ends.beginning, "fromEntity")
+        state = self._existing(beginning, _end(claims, ends.end, "toEntity"))
+        own = step(commands.PurgeEntity, state, context, self._now(), checked=True)
+        return Plan(state.id, Change.DELETED, [own])
+
+    def delete_by_source(
+        self, which: Reference, source: str, via: Collection[str], context: WriteContext
+    ) -> list[Step]:
+        """Remove the edges of one source that end at an entity; raises NotFound for the entity.
+
+        `via` are ids of edges that may name the entity as their pipeline: those that do are removed
+        too.
+        """
+        target = _end(StoredClaims(self._store), which, "the entity")
+        ending = [
+            claim.id
+            for claim in self._store.claims(ends=[target.id])
+            if edge_ends(claim.fqn)[1] == target.id
+        ]
+        at = self._now()
+        return [
+            step(commands.PurgeEntity, edge, context, at)
+            for edge in self._entities.newest_of([*dict.fromkeys((*ending, *via))])
+            if not edge.purged
+            and edge.value("source") == source
+            and target.id in (edge_ends(edge.fqn)[1], (edge.value("pipeline") or {}).get("id"))
+        ]
+
+    def _live_ends(self, claims: ClaimLookup, ends: Ends) -> tuple[Claim, Claim]:
+        return find(claims, ends.beginning, (), "fromEntity"), find(
+            claims, ends.end, (), "toEntity"
+        )
+
+    def _existing(self, beginning: Claim, end: Claim) -> Entity:
+        state = self._entities.holder(LINEAGE_EDGE, edge_name(beginning.id, end.id))
+        if state is None:
+            raise NotFound(f"{_between(beginning, end)} not found")
+        return state
+
+    def _edge(
+        self,
+        claims: ClaimLookup,
+        beginning: Claim,
+        end: Claim,
+        details: Mapping[str, Any],
+        state: Entity | None,
+    ) -> LineageEdge:
+        """The edge with these details, checked, its mappings held to the columns of its ends."""
+        for key in details:
+            if key not in DETAIL_KEYS:
+                raise InvalidInput(
+                    f"lineageDetails has no key {shown(key)}; it has {', '.join(DETAIL_KEYS)}"
+                )
+        given = {key: value for key, value in details.items() if value is not None}
+        values = {
+            "source": MANUAL,
+            **{key: value for key, value in given.items() if key not in _SET_HERE},
+            "name": end.id,
+            "fromEntity": {"id": beginning.id, "type": beginning.kind},
+            "toEntity": {"id": end.id, "type": end.kind},
+            # What is recorded of these is known when it is decided whether the edge is a new one.
+            "createdAt": 0,
+            "createdBy": "",
+        }
+        draft = drafts.draft(LINEAGE_EDGE, values)
+        edge = draft.struct
+        assert isinstance(edge, LineageEdge)
+        known = _pipelines(state)
+        resolved = resolve_references(claims, LINEAGE_EDGE, draft, (), known)
+        for key, reference in resolved.items():
+            setattr(edge, LINEAGE_EDGE.attribute_of[key], reference)
+        if edge.columns_lineage:
+            entities = [self._entities.known(claim.id) for claim in (beginning, end)]
+            edge.columns_lineage = fitting_mappings(edge.columns_lineage, *entities)
+        return edge
+
+    def _creation(
+        self, beginning: Claim, end: Claim, edge: LineageEdge, context: WriteContext, at: int
+    ) -> Plan:
+        edge.created_at, edge.created_by = at, context.actor
+        command = commands.CreateEntity(
+            actor=context.actor,
+            at=at,
+            request_id=context.request_id,
+            kind=EDGE,
+            name=end.id,
+            fqn=edge_name(beginning.id, end.id),
+            body=_recorded(edge),
+        )
+        edge_id = self._make_id()
+        return Plan(edge_id, Change.CREATED, [Step(edge_id, None, decide(command, None))])
+
+    def _change(
+        self,
+        edge: LineageEdge,
+        state: Entity,
+        context: WriteContext,
+        at: int,
+        ingestion: commands.Ingestion | None,
+    ) -> Plan:
+        edge.created_at, edge.created_by = state.value("createdAt"), state.value("createdBy")
+        fields = {"body": _recorded(edge), "ingestion": ingestion}
+        own = step(commands.ChangeEntity, state, context, at, checked=True, **fields)
+        return Plan(state.id, Change.UPDATED if own.events else Change.NO_CHANGE, [own])
+
+
+def _end(claims: ClaimLookup, ref: Reference, where: str) -> Claim:
+    """The entity, live or soft-deleted, of a reference with a type; raises NotFound."""
+    if ref.id is not None:
+        claim = claims.claim_by_id(ref.id)
+    else:
+        claim = claims.claim(ref.type or "", ref.fully_qualified_name or "")
+    if claim is None or claim.kind != ref.type:
+        sought = shown(ref.id or ref.fully_qualified_name)
+        raise NotFound(f"{where}: {ref.type} instance for {sought} not found")
+    return claim
+
+
+def _between(beginning: Claim, end: Claim) -> str:
+    return f"lineage edge from {beginning.kind} {beginning.id} to {end.kind} {end.id}"
+
+
+def _pipelines(state: Entity | None) -> dict[str, Reference]:
+    """The reference to the edge's pipeline by its id; it stays as it is when that is gone."""
+    raw = state.body.get("pipeline") if state is not None else None
+    if raw is None:
+        return {}
+    reference = msgspec.json.decode(raw, type=Reference)
+    return {reference.id or "": reference}
+
+
+def _keep_drawn(edge: LineageEdge, state: Entity) -> None:
+    """Of an edge that a person drew, let a bot's write keep the source and the mappings."""
+    if state.value("source") != MANUAL:
+        return
+    edge.source = MANUAL
+    if _COLUMNS in state.body:
+        before = _mappings.decode(state.body[_COLUMNS])
+        edge.columns_lineage = joined_mappings(before, edge.columns_lineage or ())
+
+
+def _recorded(edge: LineageEdge) -> Body:
+    """The keys of an edge that hold something; raises EntityOverLimit."""
+    values = msgspec.json.decode(msgspec.json.encode(edge), type=dict[str, Raw])
+    body = {key: raw for key, raw in values.items() if key != "name" and bytes(raw) != b"[]"}
+    check_entity_bytes(sum(map(len, body.values())))
+    return body
