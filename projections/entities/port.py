@@ -197,6 +197,23 @@ class EntitySnapshot(Protocol):
         """Where the totals are not the numbers of stored entities."""
 
 
+class EdgeReader(Protocol):
+    """The edges of the lineage in one consistent state of the read model."""
+
+    def ending_at(self, entity_id: str) -> Iterator[bytes]:
+        """The JSON of the edges that end at an entity, in order of their ids."""
+
+    def leaving(self, entity_id: str) -> Iterator[bytes]:
+        """The JSON of the edges that begin at an entity, or have it as their pipeline.
+
+        They come in order of the ids of their ends, and of their own. Those that have the entity as
+        their pipeline and end at it are left out. No more edges are read than are taken.
+        """
+
+    def deleted(self, ids: Sequence[str]) -> set[str]:
+        """Which of these entities are soft-deleted."""
+
+
 class SortedReadModel(ReadModel, Protocol):
     """Every entity of the catalog, kept in the order in which lists show them.
 
@@ -229,6 +246,9 @@ class SortedReadModel(ReadModel, Protocol):
 
     def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:
         """Id -> JSON with every field that the entity has; ids that are not stored are left out."""
+
+    def edges(self) -> AbstractContextManager[EdgeReader]:
+        """One consistent state of the lineage, which is held until the block ends."""
 
     def digests(self) -> Mapping[str, tuple[int, int]]:
         """Kind -> number of its entities, and the sum of their digests modulo 2**128."""

@@ -41,6 +41,7 @@ class StoredEntities:
         return Model(
             name="entities",
             position=self._snapshot.position,
+            holds=lambda _: True,
             stored=(Stored(one.id, one.kind, one.fqn, one) for one in stored),
             expected=_expected,
             digest=_digest,

@@ -14,6 +14,7 @@ from domain.event_store.port import EventStore, StreamSpan
 from domain.history import folded
 from projections.feeding.log_fingerprint import fingerprint_at
 from projections.feeding.port import Progress
+from projections.search.documents import is_indexed
 from projections.search.engine import SearchEngine
 from projections.search.projection import EntityDocuments
 
@@ -95,7 +96,8 @@ def _resume(log: EventStore, fingerprint: str) -> _Reached | None:
 
 
 def _entities(log: EventStore, ids: Sequence[str], upto: int) -> Iterator[Entity]:
-    """The entities as they are at a position, in the order of the ids."""
+    """Those of the entities that are indexed, as they were at a position, in order of the ids."""
     streams = log.streams([StreamSpan(entity_id) for entity_id in ids], upto=upto)
     for entity, _ in folded(streams):
-        yield entity
+        if is_indexed(entity):
+            yield entity

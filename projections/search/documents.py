@@ -78,6 +78,11 @@ class SearchDocument(msgspec.Struct, frozen=True):
     """64 bits over everything of the entity that the document is made of, see `entity_digest`."""
 
 
+def is_indexed(entity: Entity) -> bool:
+    """Whether an entity, as long as it is not purged, has a search document: edges have none."""
+    return entity.kind in KINDS
+
+
 def document(entity: Entity) -> SearchDocument:
     """The search document of an entity."""
     unsearched = KINDS[entity.kind].body.unsearched

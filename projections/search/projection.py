@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from domain.entity import Entity
 from projections.feeding.port import Folded
-from projections.search.documents import SearchDocument, document
+from projections.search.documents import SearchDocument, document, is_indexed
 from projections.search.engine import SearchEngine
 
 VERSION = 3
@@ -45,5 +45,9 @@ class SearchProjection:
 
     def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:
         """Index these states, remove purged entities, commit with position and fingerprint."""
-        states = {entity_id: folded.entity for entity_id, folded in entities.items()}
+        states = {
+            entity_id: folded.entity
+            for entity_id, folded in entities.items()
+            if is_indexed(folded.entity)
+        }
         self._engine.apply(EntityDocuments(states), position, fingerprint)

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from domain.event_store.port import EventStore
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged
-from projections.search.documents import entity_digest
+from projections.search.documents import entity_digest, is_indexed
 from projections.search.engine import IndexSnapshot, SearchEngine
 from projections.verification.comparison import Model, Stored
 from projections.verification.report import Difference, Differences, FieldPair
@@ -40,6 +40,7 @@ class SortedEntries:
         return Model(
             name="search",
             position=self.position,
+            holds=is_indexed,
             stored=self._stored(ids),
             expected=lambda entity, _: (digest := entity_digest(entity), digest),
             digest=int,

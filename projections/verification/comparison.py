@@ -30,6 +30,8 @@ class Model(msgspec.Struct, Generic[V], frozen=True, kw_only=True):
     name: str
     position: int
     """Its checkpoint in that state."""
+    holds: Callable[[Entity], bool]
+    """Whether the read model holds an entity at all, as long as it is not purged."""
     stored: Iterator[Stored[V]]
     """What the read model holds, in order of id."""
     expected: Callable[[Entity, int], tuple[V, int]]
@@ -71,7 +73,7 @@ class Comparison(Generic[V]):
         if not stream.whole:
             if stored is not None:
                 self._count_stored(stored, self.model.digest(stored.value))
-        elif entity is None or entity.purged:
+        elif entity is None or entity.purged or not self.model.holds(entity):
             if stored is not None:
                 self._add_ghost(stored)
         else:

@@ -23,7 +23,7 @@ from msgspec.inspect import (
 
 from domain.bodies.components import Reference
 from domain.entity import STATUS
-from domain.registry import KINDS
+from domain.registry import ALL_KINDS
 
 NESTED = "children"
 FORMS = (".keyword", ".ngram", ".compound")
@@ -57,7 +57,7 @@ class FieldPath(msgspec.Struct, frozen=True):
 @cache
 def field_paths(kind_name: str) -> Mapping[str, FieldPath]:
     """Every path of a kind's body -> what is known of it; references have nothing below them."""
-    kind = KINDS[kind_name]
+    kind = ALL_KINDS[kind_name]
     body = type_info(kind.body)
     assert isinstance(body, StructType)
     unkept = {kind.key_of[attribute] for attribute in kind.body.unkept}

@@ -114,6 +114,34 @@ def named(entities: Iterable[StoredEntity], names: Iterable[tuple[str, str]]) ->
     return next((ids[name] for name in names if name in ids), None)
 
 
+class PlainEdges:
+    """The edges among the entities that there were when reading began."""
+
+    def __init__(self, entities: Mapping[str, StoredEntity]) -> None:
+        self.entities = entities
+
+    def edges(self, scope: str) -> list[StoredEntity]:
+        found = [
+            one
+            for one in self.entities.values()
+            if one.kind == "lineageEdge" and scope in json.loads(one.scopes)
+        ]
+        return sorted(found, key=lambda one: (one.name, one.id))
+
+    def ending_at(self, entity_id: str) -> Iterator[bytes]:
+        return (one.core for one in self.edges(entity_id) if one.name == entity_id)
+
+    def leaving(self, entity_id: str) -> Iterator[bytes]:
+        return (
+            one.core
+            for one in self.edges(entity_id)
+            if one.name != entity_id or one.fqn == f"{entity_id}.{entity_id}"
+        )
+
+    def deleted(self, ids: Sequence[str]) -> set[str]:
+        return {one for one in ids if one in self.entities and self.entities[one].deleted}
+
+
 class PlainSnapshot:
     """The entities that there were when the snapshot was taken."""
 
@@ -204,6 +232,10 @@ class PlainReadModel:
             for one in entity_ids
             if one in self.stored
         }
+
+    @contextmanager
+    def edges(self) -> Iterator[PlainEdges]:
+        yield PlainEdges(self.stored)
 
     def apply(
         self, entities: Mapping[str, StoredEntity | None], position: int, fingerprint: str

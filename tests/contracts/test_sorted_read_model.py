@@ -495,3 +495,63 @@ def walk(model: SortedReadModel, limit: int, side: str, **options: Any) -> list[
         if side not in paging:
             return pages
         options[side] = paging[side]
+
+
+def edge(number: int, beginning: int, end: int, pipeline: int | None = None) -> StoredEntity:
+    """A lineage edge as it is stored, with its number for its JSON."""
+    concerned = {beginning, end} if pipeline is None else {beginning, end, pipeline}
+    columns = (
+        "lineageEdge",
+        0,
+        uuid(end),
+        uuid(number),
+        f"{uuid(beginning)}.{uuid(end)}",
+        None,
+        json.dumps(sorted(map(uuid, concerned))),
+        1,
+        b"%d" % number,
+        b"{}",
+    )
+    return StoredEntity(*columns, columns_digest(columns))
+
+
+def test_edges_are_found_from_their_ends_and_their_pipeline(model: SortedReadModel) -> None:
+    fill(
+        model,
+        edge(11, 1, 2),
+        edge(12, 2, 3, pipeline=5),
+        edge(13, 3, 1),
+        edge(14, 1, 1),
+        edge(10, 4, 2),
+        edge(15, 2, 5, pipeline=5),
+        edge(16, 5, 1, pipeline=5),
+        stored(1, "one", scopes=[uuid(2)]),
+        stored(3, "three", deleted=1),
+    )
+    with model.edges() as edges:
+        assert [*edges.ending_at(uuid(2))] == [b"10", b"11"]
+        assert [*edges.ending_at(uuid(1))] == [b"13", b"14", b"16"]
+        assert [*edges.leaving(uuid(1))] == [b"14", b"11"]
+        assert [*edges.leaving(uuid(2))] == [b"12", b"15"]
+        assert [*edges.ending_at(uuid(5))] == [b"15"]
+        assert [*edges.leaving(uuid(5))] == [b"16", b"12"]
+        assert [*edges.ending_at(uuid(9)), *edges.leaving(uuid(9))] == []
+        assert edges.deleted([uuid(1), uuid(3), uuid(9)]) == {uuid(3)}
+
+
+def test_edges_are_read_in_one_state(model: SortedReadModel) -> None:
+    fill(model, edge(11, 1, 2), stored(1, "one"))
+    with model.edges() as edges:
+        assert [*edges.ending_at(uuid(2))] == [b"11"]
+        with ThreadPoolExecutor() as pool:
+            pool.submit(
+                model.apply,
+                {uuid(11): None, uuid(12): edge(12, 3, 2), uuid(1): stored(1, "one", deleted=1)},
+                2,
+                "two",
+            ).result()
+        assert [*edges.ending_at(uuid(2))] == [b"11"]
+        assert edges.deleted([uuid(1)]) == set()
+    with model.edges() as edges:
+        assert [*edges.ending_at(uuid(2))] == [b"12"]
+        assert edges.deleted([uuid(1)]) == {uuid(1)}

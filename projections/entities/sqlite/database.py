@@ -83,6 +83,19 @@ class EntityDatabase:
                 raise
 
     @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """This thread's connection, which sees one state of the file until the block ends."""
+        with sqlite_errors():
+            connection = self.connection
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                # Nothing was written; on a damaged file this succeeds where a COMMIT fails.
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """A connection that sees one consistent state of the file, however long it reads."""
         with sqlite_errors():

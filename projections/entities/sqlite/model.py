@@ -10,6 +10,7 @@ from projections.entities.entity_json import with_all_fields
 from projections.entities.port import EntityTooLarge, ListRequest, StoredDocument
 from projections.entities.sqlite.commit import write_entities
 from projections.entities.sqlite.database import EntityDatabase
+from projections.entities.sqlite.edges import SqliteEdgeReader
 from projections.entities.sqlite.errors import sqlite_errors
 from projections.entities.sqlite.pages import SqliteListReader
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
@@ -107,6 +108,12 @@ class SqliteReadModel:
                 if row is not None:
                     documents[entity_id] = with_all_fields(*row)
         return documents
+
+    @contextmanager
+    def edges(self) -> Iterator[SqliteEdgeReader]:
+        """One consistent state of the lineage, which is held until the block ends."""
+        with self.database.reading() as connection:
+            yield SqliteEdgeReader(connection)
 
     def apply(
         self, entities: Mapping[str, StoredEntity | None], position: int, fingerprint: str

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from projections.verification.report import FieldPair, Verdict
+from tests.domain.drawing import draw
 from tests.projections.verification.conftest import Verified
 
 ZERO = "00000000-0000-7000-8000-000000000000"
@@ -40,6 +41,34 @@ def test_what_was_projected_is_equal_kind_by_kind(filled: Verified) -> None:
         ]
         for kind in proof.kinds:
             assert kind.replayed_digest == kind.stored_digest == kind.kept_digest
+
+
+def test_edges_of_the_lineage_are_verified_as_entities_are(filled: Verified) -> None:
+    other = filled.table("other")
+    edge = draw(filled.catalog, filled.orders.entity, other.entity, sqlQuery="select 1").entity
+    draw(filled.catalog, other.entity, filled.orders.entity)
+    filled.index()
+    result = filled.verify()
+    assert result.verdict is Verdict.EQUAL
+    held = [{kind.kind: kind.stored for kind in proof.kinds} for proof in result.projections]
+    assert [each.get("lineageEdge") for each in held] == [2, None]
+    filled.edit(
+        "UPDATE entities SET core = CAST(replace(core, 'select 1', 'select 2') AS BLOB)"
+        " WHERE id = ?",
+        edge.id,
+    )
+    different, (_, _, _, sums) = found(filled)
+    assert different == (
+        "different",
+        "lineageEdge",
+        edge.fqn,
+        [FieldPair("sqlQuery", "select 1", "select 2")],
+    )
+    assert [(pair.expected, pair.actual) for pair in sums if pair.name == "count"] == [(2, 2)]
+    filled.edit("DELETE FROM scopes WHERE scope = ? AND id = ?", other.entity.id, edge.id)
+    assert ("scope", "lineageEdge", edge.fqn) in [
+        (sort, kind, name) for sort, kind, name, _ in found(filled)
+    ]
 
 
 def test_model_behind_the_log_is_compared_at_its_own_checkpoint(filled: Verified) -> None:

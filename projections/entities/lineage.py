@@ -1,0 +1,236 @@
+"""The lineage of an entity: what it is made of and what is made of it, some steps away.
+
+The walk goes breadth first, upstream and downstream each for itself, and takes each edge and each
+entity once, so that circles end. A pipeline or stored procedure has the edges that name it too:
+they are shown as edges to it and from it.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import msgspec
+
+from domain.bodies.components import Reference
+from domain.edges import EDGE, edge_name
+from domain.errors import NotFound
+from domain.events import Body
+from projections.entities.port import EdgeReader, SortedReadModel
+from projections.visibility.edges import EdgeSight
+
+MAX_EDGES = 2_000
+"""How many edges one answer shows in each direction."""
+MAX_SEEN = 20_000
+"""How many edges are looked at in each direction: some lead to what the caller may not see."""
+MAX_BYTES = 4_000_000
+"""Bytes of edges that are read in each direction; the last one may go beyond them."""
+MAX_SECONDS = 0.5
+"""How long edges of each direction are read."""
+_CLOCK_EVERY = 32
+_RUNNING = ("pipeline", "storedProcedure")
+"""Kinds that the edges of others name as their pipeline."""
+
+
+class Node(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A reference to an entity of the lineage."""
+
+    type: str
+    id: str
+    name: str
+    fully_qualified_name: str
+    deleted: bool = False
+    """Whether it is soft-deleted."""
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """An edge as it is shown: between the entities that it leads the walk from and to."""
+
+    from_id: str
+    to_id: str
+    fields: Body
+    """The edge's document."""
+
+
+class Lineage(msgspec.Struct, kw_only=True):
+    """What a walk found."""
+
+    entity: Node
+    """Where it began."""
+    nodes: list[Node]
+    """The other entities, in the order in which they were met."""
+    upstream: list[Edge]
+    downstream: list[Edge]
+    truncated: bool
+    """Whether there may be more than is shown, because a bound ended the walk."""
+
+
+class _Named(msgspec.Struct, rename="camel"):
+    id: str
+    name: str
+    fully_qualified_name: str
+
+
+_named = msgspec.json.Decoder(_Named)
+_fields = msgspec.json.Decoder(Body)
+_node = msgspec.json.Decoder(Node)
+
+
+class _Bounds:
+    """What is left of the bounds of one direction."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._ends_at = clock() + MAX_SECONDS
+        self._seen = self._bytes = 0
+
+    def admit(self, size: int, shown: int) -> bool:
+        """Whether one more edge, of so many bytes, may be looked at when so many are shown."""
+        if shown >= MAX_EDGES or self._seen >= MAX_SEEN or self._bytes >= MAX_BYTES:
+            return False
+        if self._seen % _CLOCK_EVERY == 0 and self._clock() >= self._ends_at:
+            return False
+        self._seen += 1
+        self._bytes += size
+        return True
+
+
+class _Walk:
+    """One direction of an answer in the making."""
+
+    def __init__(
+        self,
+        reader: EdgeReader,
+        sight: EdgeSight,
+        clock: Callable[[], float],
+        *,
+        upstream: bool,
+    ) -> None:
+        self._reader = reader
+        self._sight = sight
+        self._upstream = upstream
+        self._bounds = _Bounds(clock)
+        self.met: dict[str, Node] = {}
+        """Id -> each entity that was met, the first of them where the walk began."""
+        self.edges: dict[tuple[str, str], Edge] = {}
+        """The ids that an edge is shown between -> the edge, in the order of the walk."""
+        self.truncated = False
+
+    def go(self, root: Node, depth: int) -> None:
+        """Follow the edges for some steps, or until a bound is reached."""
+        self.met[root.id] = root
+        level = [root]
+        for _ in range(depth):
+            known = len(self.met)
+            for node in level:
+                self._step(node)
+            level = [*islice(self.met.values(), known, None)]
+
+    def _step(self, node: Node) -> None:
+        """Take in the edges of one entity."""
+        for core in self._cores(node):
+            if not self._bounds.admit(len(core), len(self.edges)):
+                self.truncated = True
+                return
+            fields = _fields.decode(core)
+            beginning, end = (_node.decode(fields[key]) for key in ("fromEntity", "toEntity"))
+            own, other = (end, beginning) if self._upstream else (beginning, end)
+            if own.id != node.id and (other.id == node.id or not _runs(fields, node.id)):
+                continue
+            if not self._sight.shows(fields):
+                continue
+            between = (other.id, node.id) if self._upstream else (node.id, other.id)
+            self.edges.setdefault(between, Edge(*between, fields))
+            self.met.setdefault(other.id, other)
+
+    def _cores(self, node: Node) -> Iterator[bytes]:
+        if self.truncated:
+            return
+        if self._upstream:
+            yield from self._reader.ending_at(node.id)
+        if not self._upstream or node.type in _RUNNING:
+            yield from self._reader.leaving(node.id)
+
+
+def _runs(fields: Body, entity_id: str) -> bool:
+    """Whether an edge names an entity as its pipeline."""
+    return "pipeline" in fields and _node.decode(fields["pipeline"]).id == entity_id
+
+
+def read_lineage(
+    model: SortedReadModel,
+    root: Reference,
+    sight: EdgeSight,
+    *,
+    upstream: int,
+    downstream: int,
+    clock: Callable[[], float] = time.monotonic,
+) -> Lineage:
+    """The lineage of a live entity, at most so many steps upstream and downstream.
+
+    `root` has the type, and the id or the qualified name. Raises NotFound without such an entity.
+    """
+    entity = find_entity(model, root)
+    if entity.deleted:
+        raise NotFound(f"{root.type} instance for {root.id or root.fully_qualified_name} not found")
+    with model.edges() as reader:
+        up = _Walk(reader, sight, clock, upstream=True)
+        down = _Walk(reader, sight, clock, upstream=False)
+        up.go(entity, upstream)
+        down.go(entity, downstream)
+        nodes = {**up.met, **down.met}
+        del nodes[entity.id]
+        for entity_id in reader.deleted([*nodes]):
+            nodes[entity_id].deleted = True
+    return Lineage(
+        entity=entity,
+        nodes=[*nodes.values()],
+        upstream=[*up.edges.values()],
+        downstream=[*down.edges.values()],
+        truncated=up.truncated or down.truncated,
+    )
+
+
+def find_entity(model: SortedReadModel, which: Reference) -> Node:
+    """The reference to an entity by its type, and its id or qualified name; raises NotFound."""
+    kind = which.type or ""
+    stored = model.document(kind, entity_id=which.id, fqn=which.fully_qualified_name)
+    if stored is None:
+        raise NotFound(f"{kind} instance for {which.id or which.fully_qualified_name} not found")
+    named = _named.decode(stored.core)
+    return Node(kind, named.id, named.name, named.fully_qualified_name, stored.deleted)
+
+
+def read_edge(model: SortedReadModel, from_id: str, to_id: str, sight: EdgeSight) -> Body:
+    """The `lineageDetails` of the edge between two entities, as far as the caller may see them.
+
+    Raises NotFound where there is no edge, or none between entities that the caller may view.
+    """
+    stored = model.document(EDGE, fqn=edge_name(from_id, to_id))
+    fields = None if stored is None else _fields.decode(stored.core)
+    if fields is None or not sight.shows(fields):
+        raise NotFound(f"lineage edge from {from_id} to {to_id} not found")
+    return sight.details(fields)
+
+
+def lineage_json(found: Lineage, sight: EdgeSight) -> bytes:
+    """A lineage in the form of OpenMetadata; `truncated` is there only when it is true."""
+    upstream, downstream = (
+        [
+            {
+                "fromEntity": edge.from_id,
+                "toEntity": edge.to_id,
+                "lineageDetails": sight.details(edge.fields),
+            }
+            for edge in edges
+        ]
+        for edges in (found.upstream, found.downstream)
+    )
+    return msgspec.json.encode(
+        {
+            "entity": found.entity,
+            "nodes": found.nodes,
+            "upstreamEdges": upstream,
+            "downstreamEdges": downstream,
+            **({"truncated": True} if found.truncated else {}),
+        }
+    )
