@@ -30,6 +30,8 @@ class _Head(NamedTuple):
     raw_path: bytes
     query_string: bytes
     headers: list[tuple[bytes, bytes]]
+    prefix: str | None
+    """The prefix that was taken off the paths, if they had it; see api.base_path."""
 
 
 MOST_HEADS, MOST_HEAD_BYTES = 512, 2_048
@@ -88,9 +90,13 @@ class AnsweringProtocol(BoundedProtocol):
         if len(data) <= MOST_HEAD_BYTES:
             if len(self._heads) >= MOST_HEADS:
                 self._heads.clear()
-            scope = self.scope
+            scope: Any = self.scope
             self._heads[data] = _Head(
-                scope["path"], scope["raw_path"], scope["query_string"], self.headers
+                scope["path"],
+                scope["raw_path"],
+                scope["query_string"],
+                self.headers,
+                scope.get("prefix"),
             )
 
     def _answer_again(self, head: _Head) -> bool:
@@ -100,6 +106,8 @@ class AnsweringProtocol(BoundedProtocol):
         scope["method"], scope["headers"] = "GET", head.headers
         scope["path"], scope["raw_path"] = head.path, head.raw_path
         scope["query_string"] = head.query_string
+        if head.prefix is not None:
+            scope["prefix"] = head.prefix
         self._heading = False
         if not self._respond(scope):
             self._tried = scope

@@ -1,7 +1,8 @@
 """The other base path of the API: `/api/v1`, where OpenMetadata's clients look for `/v1`.
 
 The prefix is taken off a request before anything looks at its path, and put back where an answer
-shows a path. So there is one set of routes, which is looked up, measured and logged alike.
+shows a path. So there is one set of routes, which is looked up, measured and logged alike. All
+that differs is what lists show: to these clients also the keys that they cannot do without.
 """
 
 import re
@@ -28,6 +29,11 @@ def take_off_prefix(scope: Any) -> None:
         scope["prefix"] = _PREFIX
 
 
+def has_prefix(scope: Any) -> bool:
+    """Whether a request came below `/api/v1`, as those of OpenMetadata's clients do."""
+    return "prefix" in scope
+
+
 def as_asked(scope: Any, path: str) -> str:
     """A path of the API as the client of a request writes it."""
     return f"{scope.get('prefix', '')}{path}"
@@ -35,7 +41,7 @@ def as_asked(scope: Any, path: str) -> str:
 
 def with_location_as_asked(scope: Any, headers: Headers) -> Headers:
     """The headers of an answer, its Location as the client of the request writes paths."""
-    if "prefix" not in scope:
+    if not has_prefix(scope):
         return headers
     return [
         (name, as_asked(scope, value.decode()).encode() if name == b"location" else value)

@@ -98,7 +98,7 @@ class DirectReads:
             revision = target.direct.revision()
             answer = self._answers.get(key, revision)
             if answer is None:
-                answer = target.direct.read(admitted.name, access, named, values)
+                answer = target.direct.read(scope, access, named, values)
                 if answer is not None:
                     self._answers.keep(key, revision, answer)
         except Exception:

@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Any
 
+from api.base_path import has_prefix
 from api.responses import Finished
 
 MOST_BYTES, LONGEST = 16 * 1024 * 1024, 64 * 1024
@@ -22,7 +23,7 @@ def key_of(scope: Any) -> Hashable | None:
     path, query_string = scope["path"], scope["query_string"]
     if len(path) + len(query_string) > LONGEST_ADDRESS:
         return None
-    return path, query_string, scope["auth"]
+    return path, query_string, scope["auth"], has_prefix(scope)
 
 
 class RememberedAnswers:

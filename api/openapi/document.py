@@ -67,7 +67,8 @@ def document(app: Litestar) -> dict[str, Any]:
             "version": "1",
             "description": "Entities of a data platform: contracts, tables, search. Every error"
             " is an Error with its status, a type and what was wrong. Every path below `/v1`"
-            " answers below `/api/v1` too, where OpenMetadata's clients look for it.",
+            " answers below `/api/v1` too, where OpenMetadata's clients look for it; lists of"
+            " tables show `columns` there without being asked.",
         },
         "servers": [{"url": "/"}],
         "tags": [

@@ -14,15 +14,20 @@ from projections.entities.port import Include, ListRequest
 DEFAULT_LIMIT = 10
 
 
-def list_request(kind: EntityKind, access: Access, given: Mapping[str, Any]) -> ListRequest:
-    """The page that the parameters of a list ask for; raises InvalidInput or FieldWithheld."""
+def list_request(
+    kind: EntityKind, access: Access, given: Mapping[str, Any], shown: tuple[str, ...]
+) -> ListRequest:
+    """The page that the parameters of a list ask for; raises InvalidInput or FieldWithheld.
+
+    `shown` are optional fields that the page shows unasked, as far as the caller may see them.
+    """
     withheld = access.withheld(Action.LIST, kind.name)
     filters = {name: str(given[name]) for name in kind.filters if given[name] is not None}
     patterns = {name: given[name] for name in kind.name_filters if given[name]}
     request = ListRequest(
         kind=kind,
         limit=given["limit"],
-        fields=parse_fields(kind, given["fields"], withheld),
+        fields=tuple(dict.fromkeys((*parse_fields(kind, given["fields"], withheld), *shown))),
         before=given["before"],
         after=given["after"],
         include=given["include"],

@@ -10,6 +10,7 @@ from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
 
+from api import base_path
 from api.bodies import has_left
 from api.permissions import Access, Action, Permission
 from api.responses import LOOP_BYTES, Finished, Heavy, Large
@@ -31,6 +32,7 @@ from domain import history
 from domain.errors import NotFound
 from domain.kinds import EntityKind
 from domain.openmetadata import document
+from domain.openmetadata.stand_ins import insisted_keys
 from domain.payload_bounds import MAX_ENTITY_BYTES
 from domain.registry import KINDS
 from projections.entities.list_pages import list_page, small_page
@@ -50,9 +52,10 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     """The GET routes of a kind."""
     path = f"/v1/{kind.collection}"
     stores = services.stores
+    insisted_on = tuple(key for key in insisted_keys(kind.name) if key in kind.optional)
 
     def list_entities(request: AnyRequest, **given: Any) -> Any:
-        chunks = page(list_request(kind, request.auth, given))
+        chunks = page(list_request(kind, request.auth, given, shown_to(request.scope)))
         whole = next(chunks)
         if whole:
             # Using the generator up costs less than closing it.
@@ -60,13 +63,16 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             return Finished(whole)
         return heavy(request, chunks)
 
-    def small_list(_: str, access: Access, __: str, given: Mapping[str, Any]) -> Finished | None:
+    def small_list(scope: Any, access: Access, _: str, given: Mapping[str, Any]) -> Finished | None:
         if given["limit"] > _DIRECT_LIMIT:
             return None
-        wanted = list_request(kind, access, given)
+        wanted = list_request(kind, access, given, shown_to(scope))
         with stores.entities.use() as entities:
             whole = small_page(entities, wanted)
         return Finished(whole) if whole else None
+
+    def shown_to(scope: Any) -> tuple[str, ...]:
+        return insisted_on if base_path.has_prefix(scope) else ()
 
     def page(wanted: ListRequest) -> Generator[bytes]:
         with stores.entities.use() as entities:
@@ -119,12 +125,12 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         return body, {"headers": _headers(entity, withheld), "conditional": "entity_id" in which}
 
     def small_by_id(
-        _: str, access: Access, named: str, given: Mapping[str, Any]
+        _: Any, access: Access, named: str, given: Mapping[str, Any]
     ) -> Finished | None:
         return small_one(access, given, entity_id=id_in_path(named))
 
     def small_by_name(
-        _: str, access: Access, named: str, given: Mapping[str, Any]
+        _: Any, access: Access, named: str, given: Mapping[str, Any]
     ) -> Finished | None:
         return small_one(access, given, fqn=kind.spelled(named))
 

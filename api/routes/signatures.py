@@ -62,9 +62,9 @@ OVERRIDE_METADATA: Parameters = {
     )
 }
 
-PlainRead = Callable[[str, Access, str, Mapping[str, Any]], Finished | None]
-"""Answers a request of a caller, given the caller's name and access, what the path names (empty for
-a list) and the query parameters by argument; None where the route must answer."""
+PlainRead = Callable[[Any, Access, str, Mapping[str, Any]], Finished | None]
+"""Answers a request, given its scope, the caller's access, what the path names (empty for a list)
+and the query parameters by argument; None where the route must answer."""
 
 
 class DirectRead(msgspec.Struct, frozen=True):

@@ -38,3 +38,8 @@ def stand_ins(kind: str, name: str) -> Mapping[str, Any]:
         fit = _MAILBOX.fullmatch(name) and len(name) <= _MAX_MAILBOX
         return {"email": f"{name if fit else 'unknown'}@{_NO_MAIL}"}
     return _STAND_INS.get(kind, {})
+
+
+def insisted_keys(kind: str) -> tuple[str, ...]:
+    """The keys that an entity of this kind cannot be read without, and may not have recorded."""
+    return tuple(stand_ins(kind, "x"))

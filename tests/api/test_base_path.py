@@ -1,5 +1,6 @@
 """The API below `/api/v1`, where OpenMetadata's clients look for it: as below `/v1`."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from tests.api.conftest import Client, body_of, running
 
 NAME = "service.database.schema.orders"
+_LIST_OF_TABLES = re.compile(r"(/+api)?/+v1/+tables/*(\?|$)")
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +42,13 @@ class World:
         if "/search/" in path and answer.status_code == 200 and method == "GET":
             text = {key: value for key, value in answer.json().items() if key != "took"}
             found.pop("content-length", None)
+        elif _LIST_OF_TABLES.match(path) and answer.status_code == 200:
+            # Below `/api/v1` its items show their columns as well.
+            found.pop("content-length", None)
+            if text:
+                text = answer.json()
+                for item in text["data"]:
+                    item.pop("columns", None)
         return answer.status_code, found, text
 
 
@@ -212,3 +221,55 @@ def test_any_path_is_answered_the_same_below_both(
         text = text.replace(f"{method} /v1", f"{method} /api/v1")
         headers["content-length"] = str(len(text.encode()))
     assert prefixed == (status, headers, text)
+
+
+COLUMNS = [{"name": "id", "dataType": "INT", "fullyQualifiedName": f"{NAME}.id", "tags": []}]
+
+
+def listed(client: Client, path: str, role: str = "admin") -> list[Any]:
+    """The items of a list, each without what a list of tables shows below both paths."""
+    response = client.request("GET", path, role=role)
+    assert response.status_code == 200, response.text
+    return [item.get("columns") for item in response.json()["data"]]
+
+
+@pytest.mark.parametrize("query", ["", "?limit=1", "?limit=101", "?limit=1000&include=all"])
+def test_lists_of_tables_show_columns_to_clients_of_openmetadata(world: World, query: str) -> None:
+    client = world.client
+    # Asked again and again by turns, so that no answer for one is given to the other.
+    for _ in range(3):
+        assert listed(client, f"/api/v1/tables{query}")[-1] == COLUMNS
+        assert listed(client, f"/v1/tables{query}")[-1] is None
+    assert listed(client, "/v1/tables?fields=columns") == [COLUMNS]
+    assert listed(client, "/api/v1/tables?fields=owners,columns") == [COLUMNS]
+
+
+def test_table_without_columns_shows_that_it_has_none(world: World) -> None:
+    client = world.client
+    made = client.table("bare", columns=[])
+    try:
+        assert listed(client, "/api/v1/tables") == [[], COLUMNS]
+        assert listed(client, "/v1/tables") == [None, None]
+    finally:
+        client.request("DELETE", f"/v1/tables/{made['id']}?hardDelete=true")
+
+
+def test_lists_of_other_kinds_show_the_same_below_both_paths(world: World) -> None:
+    for path in ("databases", "databaseSchemas", "glossaries"):
+        plain, prefixed = (world.client.get(f"{base}/v1/{path}")["data"] for base in ("", "/api"))
+        assert plain == prefixed
+
+
+def test_columns_that_are_withheld_stay_withheld(tmp_path: Path) -> None:
+    policies = tmp_path / "policies.toml"
+    policies.write_text(
+        '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create"]\n'
+        '[[rule]]\nrole = "blind"\nallow = ["list"]\nwithhold = ["columns"]\n'
+    )
+    with running(tmp_path, policies=str(policies)) as client:
+        client.schema()
+        client.table()
+        for limit in (1, 101):
+            for role, shown in (("admin", COLUMNS), ("blind", None), ("admin", COLUMNS)):
+                assert listed(client, f"/api/v1/tables?limit={limit}", role) == [shown]
+        assert client.ask("GET", "/api/v1/tables?fields=columns", role="blind")[0] == 403

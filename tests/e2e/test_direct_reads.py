@@ -89,6 +89,24 @@ def test_connection_answers_below_both_base_paths(server: Serving) -> None:
     assert texts[:6] == texts[6:]
 
 
+def test_request_that_is_known_by_its_bytes_keeps_its_base_path(server: Serving) -> None:
+    for path, body in (
+        ("/v1/services/databaseServices", {"name": "s", "serviceType": "Mysql"}),
+        ("/v1/databases", {"name": "d", "service": "s"}),
+        ("/v1/databaseSchemas", {"name": "s", "database": "s.d"}),
+        ("/v1/tables", {"name": "t", "databaseSchema": "s.d.s", "columns": []}),
+    ):
+        text = json.dumps(body).encode()
+        head = server.head("PUT", path, Content_Length=len(text))
+        assert server.ask(head + text)[0] in (200, 201)
+    with server.connect() as connection:
+        for _ in range(3):
+            for base, shown in (("", False), ("/api", True)):
+                connection.sendall(server.head("GET", f"{base}/v1/tables?limit=1"))
+                ((_, text),) = answers(connection, 1)
+                assert ("columns" in json.loads(text)["data"][0]) is shown
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_requests_are_answered_in_order_however_they_are_cut(server: Serving, seed: int) -> None:
     random = Random(seed)
