@@ -21,6 +21,9 @@ from api.routes.audit import audit_routes
 from api.routes.connection_tests import connection_test_routes
 from api.routes.reads import read_routes
 from api.routes.search import search_routes
+from api.routes.search_documents import document_routes
+from api.routes.search_facets import facet_routes
+from api.routes.searcher import Searcher
 from api.routes.system import system_routes
 from api.routes.writes import write_routes
 from api.services import Services
@@ -77,7 +80,12 @@ def create_app(
         for kind in KINDS.values()
         for handler in (*read_routes(kind, services), *write_routes(kind, services))
     ]
-    searches = search_routes(services)
+    searcher = Searcher(services)
+    searches = [
+        *search_routes(searcher),
+        *facet_routes(searcher),
+        *document_routes(services, searcher),
+    ]
     handlers = [
         *entities,
         *searches,

@@ -141,6 +141,7 @@ def _search() -> dict[str, Schema]:
     }
     return {
         "SearchSource": source,
+        "Aggregations": _aggregations(),
         "SearchHit": closed_object(hit, "_source", "sort", "hierarchy"),
         "SearchResponse": closed_object(
             {
@@ -158,6 +159,38 @@ def _search() -> dict[str, Schema]:
                         "hits": {"type": "array", "items": ref("SearchHit")},
                     }
                 ),
-            }
+                "aggregations": ref("Aggregations"),
+            },
+            "aggregations",
         ),
+    }
+
+
+def _aggregations() -> Schema:
+    """The schema of what came of aggregations, by typed name."""
+    bucket: Schema = {
+        "type": "object",
+        "properties": {
+            "key": {"type": ["string", "number"]},
+            "key_as_string": TEXT,
+            "doc_count": COUNT,
+        },
+        "required": ["key", "doc_count"],
+        "additionalProperties": {"type": "object"},
+        "description": "With aggregations inside by their typed names.",
+    }
+    return {
+        "type": "object",
+        "description": "`sterms#` and a name for texts, `dterms#` for numbers, `lterms#` for"
+        " booleans and moments; `date_histogram#`; `top_hits#`, which have `hits`.",
+        "additionalProperties": {
+            "type": "object",
+            "properties": {
+                "doc_count_error_upper_bound": {"const": 0},
+                "sum_other_doc_count": COUNT,
+                "buckets": {"type": "array", "items": bucket},
+                "hits": {"type": "object"},
+            },
+            "additionalProperties": False,
+        },
     }

@@ -21,6 +21,9 @@ _ENTITY_HEADERS = ("ETag", "X-Catalog-Position")
 _WRITE_HEADERS = (*_ENTITY_HEADERS, "X-OpenMetadata-Change")
 _LARGE_ABOUT = "Large fields are there without being asked for."
 _PATCH_ABOUT = "RFC 6902, applied to the entity as it is shown, with absent arrays as []."
+_AGGREGATE_ABOUT = (
+    "By value, without hits. With fields of documents, each bucket has some of its documents."
+)
 _DELETE_ABOUT = "Soft-deleted entities keep their names and can be restored."
 
 
@@ -191,6 +194,70 @@ OTHER_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = MappingProxy
                 " word fits.",
                 answers={200: "SearchResponse"},
                 errors=READ_ERRORS,
+            ),
+        ),
+        ("get", "/v1/search/aggregate"): (
+            "search",
+            Operation(
+                id="aggregateField",
+                summary="Count by the values of one field",
+                about=_AGGREGATE_ABOUT,
+                answers={200: "SearchResponse"},
+                errors=READ_ERRORS,
+            ),
+        ),
+        ("post", "/v1/search/aggregate"): (
+            "search",
+            Operation(
+                id="aggregateFieldByBody",
+                summary="Count by the values of one field",
+                about=_AGGREGATE_ABOUT,
+                answers={200: "SearchResponse"},
+                errors=(400, 408, 413, 415, 503),
+                body="AggregateRequest",
+            ),
+        ),
+        ("get", "/v1/search/entityTypeCounts"): (
+            "search",
+            Operation(
+                id="countKinds",
+                summary="Count what a search finds of each kind",
+                about="As `aggregations.entityType.buckets`, without kinds of which nothing is"
+                " found. Every parameter may be spelled in snake_case too.",
+                answers={200: "SearchResponse"},
+                errors=READ_ERRORS,
+            ),
+        ),
+        ("get", "/v1/search/sourceUrl"): (
+            "search",
+            Operation(
+                id="searchBySourceUrl",
+                summary="Search by the address of a source",
+                answers={200: "SearchResponse"},
+                errors=READ_ERRORS,
+            ),
+        ),
+        ("get", "/v1/search/get/{index}/doc/{entity_id}"): (
+            "search",
+            Operation(
+                id="getSearchDocument",
+                summary="Get a document of an index",
+                about="Soft-deleted or not.",
+                answers={200: "SearchSource"},
+                errors=_ONE_ERRORS,
+            ),
+        ),
+        ("get", "/v1/search/export"): (
+            "search",
+            Operation(
+                id="exportSearch",
+                summary="Get all that a search finds as CSV",
+                about="A row for each entity, by name where no order is asked for. What a"
+                " spreadsheet would take for a formula has an apostrophe before it. Every"
+                " parameter may be spelled in snake_case too.",
+                answers={200: ""},
+                errors=READ_ERRORS,
+                media_type="text/csv",
             ),
         ),
         ("get", "/v1/audit/events"): (

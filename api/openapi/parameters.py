@@ -5,12 +5,15 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from api.openapi.json_schema import UUID, Schema
-from api.routes import search
+from api.routes import search, search_documents, search_facets
 from api.routes.requested_fields import field_names
+from api.routes.spellings import Rows
 from api.routes.writes import MAX_KEY_LENGTH
 from domain.kinds import EntityKind
 from domain.registry import KINDS
 from projections.entities import name_filters
+from projections.search import aggregate
+from projections.search.aggregations import MAX_BUCKETS
 from projections.search.documents import SORTABLE
 from projections.search.engine import SCORE
 from projections.search.index_names import ALL, meanings
@@ -55,6 +58,9 @@ CONDITIONS_OF_READS: Mapping[str, Schema] = MappingProxyType(
         }
     }
 )
+_NAME = f"({'|'.join(sorted((ALL, *meanings())))})"
+INDEX: Schema = {"type": "string", "pattern": f"^{_NAME}(,{_NAME})*$"}
+"""The names of indexes that searches take."""
 PATH_PARAMETERS: Mapping[str, Schema] = MappingProxyType(
     {
         "entity_id": {"description": "Id of the entity.", "schema": UUID},
@@ -68,10 +74,9 @@ PATH_PARAMETERS: Mapping[str, Schema] = MappingProxyType(
             "description": "Decimal version such as `0.1`.",
             "schema": {"type": "string", "pattern": r"^[0-9]+\.[0-9]$"},
         },
+        "index": {"description": search.INDEX, "schema": INDEX},
     }
 )
-_NAME = f"({'|'.join(sorted((ALL, *meanings())))})"
-_INDEX: Schema = {"type": "string", "pattern": f"^{_NAME}(,{_NAME})*$"}
 _WINDOW: Mapping[str, Schema] = {
     "from": {"type": "integer", "minimum": 0, "maximum": MAX_WINDOW},
     "size": {"type": "integer", "minimum": 0, "maximum": MAX_SIZE},
@@ -84,22 +89,59 @@ _TIME: Schema = {
         {"type": "string", "pattern": "^[0-9]{11,15}$"},
     ]
 }
+_TEXT: Schema = {"type": "string", "format": "query-text", "maxLength": MAX_LENGTH}
+_FILTER: Schema = {"type": "string", "format": "query-filter"}
+_SORT: Schema = {"type": "string", "enum": [*SORTABLE, SCORE]}
+_SPELLED: Mapping[str, Rows] = MappingProxyType(
+    {
+        "/v1/search/query": search.PARAMETERS,
+        "/v1/search/entityTypeCounts": search_facets.COUNT_PARAMETERS,
+        "/v1/search/export": search_documents.EXPORT_PARAMETERS,
+    }
+)
+"""Path -> its query parameters that may be spelled in two ways, of which the document has one."""
 _QUERY_SCHEMAS: Mapping[str, Mapping[str, Schema]] = MappingProxyType(
     {
         "/v1/search/query": {
-            "q": {"type": "string", "format": "query-text", "maxLength": MAX_LENGTH},
-            "index": _INDEX,
+            "q": _TEXT,
+            "index": INDEX,
             **_WINDOW,
-            "sortField": {"type": "string", "enum": [*SORTABLE, SCORE]},
+            "sortField": _SORT,
             "includeSourceFields": _PATHS,
             "excludeSourceFields": _PATHS,
-            "queryFilter": {"type": "string", "format": "query-filter"},
-            "postFilter": {"type": "string", "format": "query-filter"},
+            "queryFilter": _FILTER,
+            "postFilter": _FILTER,
+            "aggregations": {"type": "string", "format": "aggregations"},
         },
+        "/v1/search/entityTypeCounts": {
+            "q": _TEXT,
+            "index": INDEX,
+            "queryFilter": _FILTER,
+            "postFilter": _FILTER,
+        },
+        "/v1/search/export": {
+            "q": _TEXT,
+            "index": INDEX,
+            "sortField": _SORT,
+            "queryFilter": _FILTER,
+            "postFilter": _FILTER,
+        },
+        "/v1/search/aggregate": {
+            "field": {"type": "string", "format": "countable-field"},
+            "value": {"type": "string", "format": "term-regex", "maxLength": MAX_PATTERN},
+            "index": INDEX,
+            "q": _TEXT,
+            "queryText": _TEXT,
+            "size": {"type": "integer", "minimum": 0, "maximum": MAX_BUCKETS},
+            "sourceFields": {"type": "string", "format": "field-path"},
+            "topHitsSize": {"type": "integer", "minimum": 0, "maximum": aggregate.MAX_HITS},
+            "topHitsSortField": {"type": "string", "enum": ["_doc", *SORTABLE]},
+        },
+        "/v1/search/sourceUrl": _WINDOW,
         "/v1/search/fieldQuery": {
             "fieldName": {"type": "string", "format": "field-path"},
             "fieldValue": {"type": "string", "maxLength": MAX_PATTERN},
-            "index": _INDEX,
+            "index": INDEX,
             **_WINDOW,
         },
         "/v1/audit/events": {
@@ -128,7 +170,7 @@ def _list_schemas(kind: EntityKind) -> Mapping[str, Schema]:
 
 def parameters(path: str, kind: EntityKind | None, generated: Schema) -> Iterator[Schema]:
     """The path and query parameters of an operation that Litestar generated."""
-    searching = {name: default for name, _, default, _ in search.PARAMETERS}
+    defaults = {name: default for name, _, default, _ in _SPELLED.get(path, ())}
     own = _QUERY_SCHEMAS.get(path) or (_list_schemas(kind) if kind else {})
     for parameter in generated.get("parameters", ()):
         name, place = parameter["name"], parameter["in"]
@@ -136,11 +178,11 @@ def parameters(path: str, kind: EntityKind | None, generated: Schema) -> Iterato
             yield shared(name)
             continue
         schema = {**_given(parameter["schema"]), **own.get(name, {})}
-        if path == "/v1/search/query":
-            if name not in searching:
+        if path in _SPELLED:
+            if name not in defaults:
                 continue
-            if searching[name] not in (None, ...):
-                schema["default"] = searching[name]
+            if defaults[name] is not None:
+                schema["default"] = defaults[name]
         yield {
             "name": name,
             "in": place,

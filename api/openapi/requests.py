@@ -1,10 +1,26 @@
 """What callers write: the bodies of requests, and references in them."""
 
-from api.openapi.json_schema import NAME, NULL, TEXT, UUID, Schema, closed_object, ref
+from api.openapi.json_schema import (
+    COUNT,
+    NAME,
+    NULL,
+    TEXT,
+    UUID,
+    Schema,
+    closed_object,
+    ref,
+)
+from api.openapi.parameters import INDEX
 from domain.bodies.base import outside_fields
 from domain.bulk_put import MAX_REQUESTS
 from domain.kinds import EntityKind
 from domain.openmetadata.request_aliases import REQUEST_ALIASES
+from domain.registry import KINDS
+from projections.search.aggregate import MAX_HITS
+from projections.search.aggregations import MAX_BUCKETS
+from projections.search.documents import SORTABLE
+from projections.search.language.patterns import MAX_PATTERN
+from projections.search.language.text import MAX_LENGTH
 
 REFERENCE, OUTSIDE = "Reference", "OutsideReference"
 _QUALIFIED: Schema = {
@@ -76,12 +92,42 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
             ],
         },
         "RestoreEntity": closed_object({"id": UUID}),
+        "AggregateRequest": _aggregate_request(),
         "JsonPatch": {
             "type": "array",
             "description": "RFC 6902 operations on the entity as it is shown.",
             "items": {"oneOf": _patch_operations()},
         },
     }
+
+
+def _aggregate_request() -> Schema:
+    """The schema of the body that asks for the values of one field."""
+    top_hits = {
+        "size": {**COUNT, "maximum": MAX_HITS, "default": 1},
+        "sortField": {"enum": ["_doc", *SORTABLE], "default": "_doc"},
+        "sortOrder": {"enum": ["asc", "desc"], "default": "asc"},
+    }
+    none = {"enum": ["none", ""], "default": "none"}
+    query = {**TEXT, "format": "query-text", "maxLength": MAX_LENGTH}
+    properties: dict[str, Schema] = {
+        "fieldName": {**TEXT, "format": "countable-field"},
+        "fieldValue": {**TEXT, "format": "term-regex", "maxLength": MAX_PATTERN, "default": ""},
+        "query": {**query, "default": ""},
+        "queryText": {"anyOf": [query, NULL]},
+        "index": {**INDEX, "default": KINDS["table"].index},
+        "size": {**COUNT, "maximum": MAX_BUCKETS, "default": 10},
+        "deleted": {"type": "boolean", "default": False},
+        "sourceFields": {"type": "array", "items": {**TEXT, "format": "source-field"}},
+        "topHits": {"anyOf": [closed_object(top_hits, *top_hits), NULL]},
+        "fetchParentsAliases": none,
+        "fetchChildAliases": none,
+    }
+    return closed_object(
+        properties,
+        *(name for name in properties if name != "fieldName"),
+        description="As the parameters of the GET; `query` is `q`, `fieldName` is `field`.",
+    )
 
 
 def _having(**properties: Schema) -> Schema:

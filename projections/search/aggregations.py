@@ -27,8 +27,8 @@ CALENDAR = ("minute", "hour", "day", "week", "month", "quarter", "year")
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """A bucket for each whole value of a field; texts are folded as `analysis.keyword` folds them.
 
-    Only values that `pattern` matches as a whole, and that contain the text `containing`, make
-    buckets.
+    Only texts that begin with `prefix`, that `pattern` matches as a whole and that contain the text
+    `containing` make buckets.
     """
 
     name: str
@@ -42,10 +42,10 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """`count` gives the largest buckets first, ties in the order of their keys; `key` goes by the
     keys in code-point order, numbers by size; `nearest` gives the value that is `containing` first,
     then those that begin with it, then the others, each by key."""
+    prefix: str = ""
     pattern: str | None = None
-    """A regular expression of the dialect of `tree.Regex`; texts only."""
+    """A regular expression of the dialect of `tree.Regex`."""
     containing: str | None = None
-    """Texts only."""
     below: tuple["Aggregation", ...] = ()
 
 

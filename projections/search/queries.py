@@ -1,7 +1,7 @@
 """Searches: a request checked, carried out by an engine, answered as JSON bytes."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -10,32 +10,30 @@ from msgspec import Raw
 
 from domain.errors import InvalidInput
 from domain.registry import KINDS
-from projections.search import tree
+from projections.search import aggregation_json, facets, tree
+from projections.search.aggregations import Aggregation
 from projections.search.documents import SORTABLE, SortValue
-from projections.search.engine import SCORE, EngineHits, EngineQuery, SearchEngine, Sort
+from projections.search.engine import SCORE, EngineHits, EngineQuery, Facet, SearchEngine, Sort
+from projections.search.facet_answers import FacetWriter
 from projections.search.index_names import ALL, kinds_of
 from projections.search.language import filter_json, text
-from projections.search.language.field_values import UnknownField, known_type
 from projections.search.language.whole_values import whole_value
 from projections.search.objects import object_reader
 from projections.search.restriction import Hidden, Visibility
 from projections.search.sources import (
-    EVERYTHING,
+    BoundedSources,
     ReadSources,
     ancestors,
+    check_paths,
     narrow,
-    read_in_parts,
     source,
 )
 from projections.search.tree import Node
-from projections.visibility.field_paths import FORMS, NESTED, indexed_path
+from projections.visibility.field_paths import indexed_path
 from projections.visibility.withholding import Withheld
 
 MAX_SIZE = 1_000
 MAX_WINDOW = 10_000
-MAX_SOURCES = 64_000_000
-"""Bytes of documents in an answer."""
-_MAX_PATHS = 256
 
 
 class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +58,8 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     include_source_fields: tuple[str, ...] = ()
     exclude_source_fields: tuple[str, ...] = ()
     query_filter: bytes | None = None
+    query_filter_name: str = "queryFilter"
+    """The parameter that holds it."""
     post_filter: bytes | None = None
     search_after: tuple[SortValue, ...] | None = None
     field_name: str | None = None
@@ -67,6 +67,17 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     field_value: str = ""
     only_deleted: bool = False
     """Whether of what is found only the soft-deleted entities are given."""
+    include_aggregations: bool | None = None
+    """Whether the usual facets are given; None gives them where no hits are asked for."""
+    aggregations: bytes | None = None
+    """Facets of the caller's own as JSON, in place of the usual ones."""
+    one_facet: Aggregation | None = None
+    """A facet that is the purpose of the request: what the parameters `field` and `sourceFields`
+    made it of, and narrowed by all of the post filter."""
+    also: str | None = None
+    """A second query text, which what is found must match too without being scored by it."""
+    source_url: str | None = None
+    """The whole `sourceUrl` of what is found."""
 
 
 class SearchAnswer(msgspec.Struct, frozen=True):
@@ -87,6 +98,19 @@ def search(
     withheld: Mapping[str, Withheld] = MappingProxyType({}),
     clock: Callable[[], float] = time.perf_counter,
 ) -> SearchAnswer:
+    """The response of the specification as JSON; see `response`."""
+    answered = response(request, engine, read_sources, visible_kinds, withheld, clock)
+    return SearchAnswer(msgspec.json.encode(answered), complete=not answered["timed_out"])
+
+
+def response(
+    request: SearchRequest,
+    engine: SearchEngine,
+    read_sources: ReadSources,
+    visible_kinds: Iterable[str] | None = None,
+    withheld: Mapping[str, Withheld] = MappingProxyType({}),
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, Any]:
     """The response of the specification; a hit whose entity is gone meanwhile is left out.
 
     `visible_kinds` are the kinds that the caller may see, None for all; `withheld` has the fields
@@ -95,9 +119,11 @@ def search(
     """
     started = clock()
     visibility = Visibility.of(visible_kinds, withheld)
-    page = engine.search(_engine_query(request, visibility), object_reader(read_sources))
-    hits = _hits(request, page, read_sources, visibility)
-    response = {
+    query = engine_query(request, visibility)
+    page = engine.search(query, object_reader(read_sources))
+    sources = BoundedSources(read_sources)
+    hits = _hits(request, page, read_sources, sources, visibility)
+    answered: dict[str, Any] = {
         "took": int((clock() - started) * 1000),
         "timed_out": page.timed_out,
         "_shards": {"total": 1, "successful": 1, "failed": 0, "skipped": 0},
@@ -107,14 +133,18 @@ def search(
             "hits": hits,
         },
     }
-    return SearchAnswer(msgspec.json.encode(response), complete=not page.timed_out)
+    if query.facets:
+        asked = [facet.aggregation for facet in query.facets]
+        answered["aggregations"] = FacetWriter(sources, visibility).written(asked, page.facets)
+    return answered
 
 
-def _engine_query(request: SearchRequest, visibility: Visibility) -> EngineQuery:
+def engine_query(request: SearchRequest, visibility: Visibility) -> EngineQuery:
+    """What an engine is asked for a request; raises InvalidInput and FieldWithheld."""
     _check_window(request)
     sort = _sort(request)
-    for name in ("include_source_fields", "exclude_source_fields"):
-        _check_paths(name, getattr(request, name))
+    check_paths(request.include_source_fields, "includeSourceFields", everything=True)
+    check_paths(request.exclude_source_fields, "excludeSourceFields")
     kinds = visibility.within(kinds_of(request.index))
     hidden = visibility.hidden_in(kinds)
     if request.sort_field is not None:
@@ -124,7 +154,7 @@ def _engine_query(request: SearchRequest, visibility: Visibility) -> EngineQuery
     query_filter, post_filter = (
         None if data is None else filter_json.parse(data, where=where)
         for data, where in (
-            (request.query_filter, "queryFilter"),
+            (request.query_filter, request.query_filter_name),
             (request.post_filter, "postFilter"),
         )
     )
@@ -134,13 +164,17 @@ def _engine_query(request: SearchRequest, visibility: Visibility) -> EngineQuery
 
     filters = [
         node
-        for node in (allowed(query_filter, "queryFilter"), *_own_filters(request, hidden))
+        for node in (
+            allowed(query_filter, request.query_filter_name),
+            *_own_filters(request, hidden),
+        )
         if node is not None
     ]
+    post_filter = allowed(post_filter, "postFilter")
     return EngineQuery(
         tree=hidden.restrict(text.parse(request.q), "q"),
         filter=tree.all_of(filters) if filters else None,
-        post_filter=allowed(post_filter, "postFilter"),
+        post_filter=post_filter,
         kinds=kinds,
         include_deleted=request.deleted,
         sort=sort,
@@ -148,7 +182,30 @@ def _engine_query(request: SearchRequest, visibility: Visibility) -> EngineQuery
         size=request.size,
         search_after=request.search_after,
         exact_total=request.track_total_hits,
+        facets=_facets(request, hidden, post_filter),
     )
+
+
+def _facets(request: SearchRequest, hidden: Hidden, post_filter: Node | None) -> tuple[Facet, ...]:
+    if request.one_facet is not None:
+        asked = (request.one_facet,)
+        facets.refuse_withheld(asked, hidden, "field", "sourceFields")
+        return facets.facets(asked, post_filter, own_too=True)
+    return facets.facets(_aggregations(request, hidden), post_filter)
+
+
+def _aggregations(request: SearchRequest, hidden: Hidden) -> tuple[Aggregation, ...]:
+    """The aggregations that a request names, or else the usual ones where it wants them."""
+    wanted = request.include_aggregations
+    if request.aggregations is not None:
+        if wanted is False:
+            raise InvalidInput("aggregations are given, and includeAggregations is false")
+        asked = aggregation_json.parse(request.aggregations)
+        facets.refuse_withheld(asked, hidden, "aggregations", "aggregations")
+        return asked
+    if wanted is None:
+        wanted = request.size == 0
+    return facets.default_aggregations(hidden) if wanted else ()
 
 
 def _own_filters(request: SearchRequest, hidden: Hidden) -> Iterator[Node]:
@@ -156,6 +213,11 @@ def _own_filters(request: SearchRequest, hidden: Hidden) -> Iterator[Node]:
     if request.field_name is not None:
         node = whole_value(request.field_name, request.field_value)
         yield hidden.restrict(node, "fieldName")
+    if request.source_url is not None:
+        node = tree.Exact("sourceUrl.keyword", request.source_url)
+        yield hidden.restrict(node, "sourceUrl")
+    if request.also is not None:
+        yield hidden.restrict(text.parse(request.also), "queryText")
     if request.only_deleted:
         yield tree.Exact("deleted", "true")
 
@@ -193,46 +255,17 @@ def _sort(request: SearchRequest) -> Sort | None:
     return Sort(field, order == "desc" or (order is None and field == SCORE))
 
 
-def _check_paths(name: str, paths: tuple[str, ...]) -> None:
-    first, *others = name.split("_")
-    shown = first + "".join(map(str.capitalize, others))
-    if len(paths) > _MAX_PATHS:
-        raise InvalidInput(f"{shown} may name {_MAX_PATHS} fields, got {len(paths)}")
-    for path in paths:
-        if not all(path.split(".")) or len(path) > 256:
-            raise InvalidInput(f"{shown} must be dotted field names, got {path[:80]!r}")
-        if path == EVERYTHING and name == "include_source_fields":
-            continue
-        try:
-            known = known_type(path.removesuffix(f".{NESTED}"))
-        except UnknownField as error:
-            raise InvalidInput(f"{shown}: {error.message}") from None
-        if known != "undefined" and path.endswith(FORMS):
-            raise InvalidInput(f"{shown}: {path[:80]!r} is searched, but stands in no document")
-
-
-def _stored(ids: Sequence[str], read_sources: ReadSources) -> dict[str, bytes]:
-    """The documents of hits that are still there; raises InvalidInput when they are too much."""
-    stored: dict[str, bytes] = {}
-    size = 0
-    for entity_id, whole in read_in_parts(ids, read_sources):
-        size += len(whole)
-        if size > MAX_SOURCES:
-            raise InvalidInput(
-                f"the documents of {len(ids)} hits have more than {MAX_SOURCES // 1_000_000} MB:"
-                " ask for fewer with size, or for none with fetchSource=false"
-            )
-        stored[entity_id] = whole
-    return stored
-
-
 def _hits(
-    request: SearchRequest, page: EngineHits, read_sources: ReadSources, visibility: Visibility
+    request: SearchRequest,
+    page: EngineHits,
+    read_sources: ReadSources,
+    sources: BoundedSources,
+    visibility: Visibility,
 ) -> list[dict[str, Any]]:
     named = request.include_source_fields or request.exclude_source_fields
     with_source = request.fetch_source or bool(named)
     wanted = with_source or request.get_hierarchy
-    stored = _stored([hit.id for hit in page.hits], read_sources) if wanted else {}
+    stored = sources.read([hit.id for hit in page.hits]) if wanted else {}
     chains = {}
     if request.get_hierarchy:
         kept = {hit.id: (hit.kind, stored[hit.id]) for hit in page.hits if hit.id in stored}

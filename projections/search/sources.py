@@ -5,10 +5,17 @@ from typing import Any
 
 import msgspec
 
+from domain.errors import InvalidInput
 from domain.registry import KINDS
-from projections.visibility.field_paths import PathTree, path_tree
+from projections.search.language.field_values import UnknownField, known_type
+from projections.visibility.field_paths import FORMS, NESTED, PathTree, path_tree
 
 MAX_ANCESTORS = 20
+MAX_SOURCES = 64_000_000
+"""Bytes of documents in an answer."""
+MAX_PATHS = 256
+_LONGEST_PATH = 256
+"""Characters."""
 EVERYTHING = "*"
 
 ReadSources = Callable[[Sequence[str]], Mapping[str, bytes]]
@@ -27,6 +34,47 @@ def read_in_parts(ids: Sequence[str], read_sources: ReadSources) -> Iterator[tup
     """
     for entity_id in ids:
         yield from read_sources((entity_id,)).items()
+
+
+class BoundedSources:
+    """Reads the documents of one answer, up to MAX_SOURCES bytes of them."""
+
+    def __init__(self, read_sources: ReadSources) -> None:
+        self._read = read_sources
+        self._size = 0
+
+    def read(self, ids: Sequence[str]) -> dict[str, bytes]:
+        """The documents that are still there by id; raises InvalidInput when they are too much."""
+        stored: dict[str, bytes] = {}
+        for entity_id, whole in read_in_parts(ids, self._read):
+            self._size += len(whole)
+            if self._size > MAX_SOURCES:
+                raise InvalidInput(
+                    f"the documents of all hits have more than {MAX_SOURCES // 1_000_000} MB:"
+                    " ask for fewer with size, or for none with fetchSource=false"
+                )
+            stored[entity_id] = whole
+        return stored
+
+
+def check_paths(paths: Sequence[str], where: str, *, everything: bool = False) -> None:
+    """Raise InvalidInput, naming `where`, unless these are paths that documents may have.
+
+    With `everything`, EVERYTHING is such a path too.
+    """
+    if len(paths) > MAX_PATHS:
+        raise InvalidInput(f"{where} may name {MAX_PATHS} fields, got {len(paths)}")
+    for path in paths:
+        if not all(path.split(".")) or len(path) > _LONGEST_PATH:
+            raise InvalidInput(f"{where} must be dotted field names, got {path[:80]!r}")
+        if everything and path == EVERYTHING:
+            continue
+        try:
+            known = known_type(path.removesuffix(f".{NESTED}"))
+        except UnknownField as error:
+            raise InvalidInput(f"{where}: {error.message}") from None
+        if known != "undefined" and path.endswith(FORMS):
+            raise InvalidInput(f"{where}: {path[:80]!r} is searched, but stands in no document")
 
 
 def source(kind: str, entity_json: bytes) -> bytes:

@@ -35,8 +35,14 @@ _ALIASES = {
     "columnNamesFuzzy": "columns.name",
     "fqnParts": "fullyQualifiedName",
     "ownerName": "owners.name",
-    "ownerDisplayName": "owners.displayName",
+    "ownerDisplayName": "owners.name",
     "tier.tagFQN": "tags.tagFQN",
+    # References are recorded with names alone, and shown under them where there is no other name.
+    "owners.displayName": "owners.name",
+    "domains.displayName": "domains.name",
+    "service.displayName": "service.name",
+    "database.displayName": "database.name",
+    "databaseSchema.displayName": "databaseSchema.name",
 }
 """Paths that OpenMetadata's documents have beside the entity's own."""
 

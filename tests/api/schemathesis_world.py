@@ -118,6 +118,12 @@ class World:
             # A field that takes any text, for not every field takes every value.
             case.query["fieldName"] = "name"
             _keep_within_window(case.query)
+        elif case.path == "/v1/search/sourceUrl":
+            _keep_within_window(case.query)
+        elif case.path == "/v1/search/aggregate":
+            _keep_to_texts(case.body if case.method == "POST" else case.query)
+        elif case.path == "/v1/search/get/{index}/doc/{entity_id}":
+            case.path_parameters |= {"index": "all", "entity_id": self.entities["table"]["id"]}
         elif case.path == "/v1/audit/events":
             for place in ("after", "before"):  # at most the head of the log, which moves
                 case.query.pop(place, None)
@@ -204,6 +210,13 @@ class World:
 def _keep_within_window(query: dict[str, Any]) -> None:
     offset, size = int(query.get("from", 0)), int(query.get("size", 10))
     query["from"] = min(offset, MAX_WINDOW - size)
+
+
+def _keep_to_texts(given: Any) -> None:
+    """Fewer hits in all than too many, and a filter only where it is one."""
+    for key in ("size", "topHitsSize"):
+        if key in given:
+            given[key] = min(int(given[key]), 20)
 
 
 def _patch(operations: list[dict[str, Any]]) -> list[dict[str, Any]]:

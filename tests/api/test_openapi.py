@@ -29,7 +29,7 @@ from projections.stores import open_stores
 
 REMOTE = re.compile(rb"(?:https?:)?//[a-z0-9]", re.IGNORECASE)
 ID = "01890000-0000-7000-8000-000000000000"
-TEXTS = ("query-text", "page-cursor", "query-filter", "name-regex")
+TEXTS = ("query-text", "page-cursor", "query-filter", "name-regex", "term-regex", "aggregations")
 """Formats of texts, which `null` may be one of."""
 
 

@@ -52,6 +52,13 @@ FORMATS = {
         '{"query":{"match_all":{}}}',
         '{"query":{"bool":{"must":[{"term":{"name":"x"}}],"must_not":{"exists":{"field":"y"}}}}}',
     ),
+    "aggregations": (
+        '{"types":{"terms":{"field":"serviceType","size":3},"aggs":{"best":{"top_hits":{}}}}}',
+        '{"aggs":{"time":{"date_histogram":{"field":"updatedAt","calendar_interval":"day"}}}}',
+    ),
+    "countable-field": ("name", "serviceType", "tags.tagFQN", "entityType", "owners.name"),
+    "source-field": ("name", "owners.name"),
+    "term-regex": ("", ".*", ".*or.*", "table.*", "[a-z]+"),
     "field-path": ("name", "displayName", "columns.name", "name,description"),
     "name-regex": ("", "orders", "^(fact|dim)_.*$", "(a)|(b)", "\\\\.s", "[^x]{1,3}", "(?i)ORDERS"),
     # A cursor belongs to one list with its filters; tests/api/test_lists.py follows real ones.

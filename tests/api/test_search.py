@@ -298,6 +298,8 @@ _CHANGES: dict[str, dict[str, Any]] = {
     "excludeSourceFields": {"excludeSourceFields": "name"},
     "queryFilter": {"queryFilter": '{"term":{"entityType":"table"}}'},
     "postFilter": {"postFilter": '{"term":{"entityType":"table"}}'},
+    "includeAggregations": {"includeAggregations": "true"},
+    "aggregations": {"aggregations": '{"a":{"terms":{"field":"name"}}}'},
     "searchAfter": {"searchAfter": ["database", "database", "0"]},
 }
 """For each parameter a value that makes another response than none."""

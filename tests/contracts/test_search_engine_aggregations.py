@@ -96,6 +96,8 @@ def test_terms_by_key_by_pattern_and_by_text(tables: SearchEngine) -> None:
     assert keys(asked(tables, by_key)) == [("glue", 1), ("kafka", 1), ("mysql", 2)]
     fitting = Terms(name="", field="serviceType", order="key", pattern="[gk].*|none", size=1)
     assert asked(tables, fitting) == Buckets(asked(tables, by_key).buckets[:1], 1)  # type: ignore[union-attr]
+    beginning = Terms(name="", field="serviceType", prefix="My")
+    assert keys(asked(tables, beginning)) == [("mysql", 2)]
     within = Terms(name="", field="serviceType", containing="L")
     assert keys(asked(tables, within)) == [("mysql", 2), ("glue", 1)]
 
@@ -299,6 +301,7 @@ def aggregations() -> st.SearchStrategy[Aggregation]:
             field=st.sampled_from(("serviceType", "tags.tagFQN", "tags.tagFQN.keyword", "nothing")),
             size=sizes,
             order=orders,
+            prefix=st.sampled_from(("", "A", "a.")),
             pattern=st.sampled_from((None, "a.*", "[^a]+", "b|ab")),
             containing=st.sampled_from((None, "B", ".", "")),
             below=below,

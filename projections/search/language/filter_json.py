@@ -25,7 +25,7 @@ def parse(data: bytes, *, where: str = "queryFilter") -> Node:
     """
     if not data.strip():
         return tree.MatchAll()
-    value = _read(data, where)
+    value = read(data, where)
     if not isinstance(value, dict):
         raise InvalidInput(f"{where} must be a JSON object holding one clause")
     path = "$"
@@ -36,7 +36,8 @@ def parse(data: bytes, *, where: str = "queryFilter") -> Node:
     return Clauses(where).node(value, path)
 
 
-def _read(data: bytes, where: str) -> Any:
+def read(data: bytes, where: str) -> Any:
+    """The JSON value in `data`, within the limits; raises InvalidInput that names `where`."""
     if len(data) > MAX_BYTES:
         raise InvalidInput(f"{where} may have {MAX_BYTES} bytes, got {len(data)}")
     too_deep = InvalidInput(f"{where} may be {MAX_NESTING} levels deep")

@@ -88,6 +88,8 @@ def _key(path: str, value: Scalar, asked: Terms) -> Any:
 
 
 def _is_asked_for(key: Any, asked: Terms) -> bool:
+    if asked.prefix and not key.startswith(keyword(asked.prefix)):
+        return False
     if asked.containing is not None and keyword(asked.containing) not in key:
         return False
     return asked.pattern is None or bool(

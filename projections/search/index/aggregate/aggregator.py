@@ -98,7 +98,8 @@ class Aggregator:
     def _counted(self, asked: Terms, prefix: bytes, part: Part, numbers: bool) -> merging.Terms:
         """The terms of a segment that the aggregation is about and that some document has."""
         inverted = part.view.fields[EXACT]
-        span = Span(inverted, prefix, b"", numbers=numbers)
+        start = keyword(asked.prefix).encode()
+        span = Span(inverted, prefix, start, numbers=numbers)
         counted = counts(inverted, span.low, span.high, part.mask, self._check)
         places = np.flatnonzero(counted)
         for pattern in _patterns(asked):

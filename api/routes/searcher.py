@@ -1,0 +1,79 @@
+"""Carries out searches for routes: in a thread, in the caller's turn, within what it may see."""
+
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
+from typing import Any
+
+from litestar import Request
+
+from api.bodies import has_left
+from api.errors import Forbidden
+from api.permissions import Access, Action
+from api.remembered_answers import key_of
+from api.responses import Finished, Large
+from api.services import Services
+from projections.search.engine import SearchEngine
+from projections.search.index_names import kinds_named
+from projections.search.queries import SearchAnswer
+from projections.search.sources import ReadSources
+from projections.visibility.withholding import Withheld
+
+Ask = Callable[[SearchEngine, ReadSources, frozenset[str], Mapping[str, Withheld]], SearchAnswer]
+"""Searches with an engine and a reader of documents, among the kinds that a caller may see, without
+the fields that are withheld from it."""
+
+
+class Searcher:
+    """Answers the searches of all routes that have any."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def answer(self, request: Request[Any, Any, Any], index: str, ask: Ask) -> Large:
+        """What comes of a search in `index`; a complete answer to a GET is remembered.
+
+        Raises Forbidden and InvalidInput for an index, and what `ask` raises.
+        """
+        services, stores = self._services, self._services.stores
+        access: Access = request.auth
+        visible = access.kinds(Action.SEARCH)
+        check_index(index, visible)
+
+        def work() -> SearchAnswer:
+            with stores.engine.use() as engine, stores.entities.use() as entities:
+                withheld = access.hidden.get(Action.SEARCH, {})
+                return ask(engine, entities.documents, visible, withheld)
+
+        caller: str = request.user.name
+        left = partial(has_left, request.receive)
+        # Read before the search: a commit meanwhile makes the answer newer, never older.
+        present = self.revision()
+        found = await services.searches.run(caller, work, left)
+        if found.complete and request.method == "GET":
+            services.answers.keep(key_of(request.scope), present, Finished(found.body))
+        return Large(found.body, caller, services.streams)
+
+    def revision(self) -> Hashable:
+        """What is another one before answers may be."""
+        stores = self._services.stores
+        return stores.engine.revision(), stores.entities.revision()
+
+    @property
+    def direct(self) -> tuple[Callable[..., None], Callable[[], Hashable]]:
+        """How routes of searches answer plain requests: with what is remembered, or not at all."""
+        return _remembered_only, self.revision
+
+
+def check_index(index: str, visible: frozenset[str]) -> None:
+    """Raise Forbidden for a name of which the caller may search none of the kinds.
+
+    Raises InvalidInput for a name that means nothing.
+    """
+    for name in index.split(","):
+        kinds = kinds_named(name.strip())
+        if kinds and not kinds & visible:
+            raise Forbidden(f"you have no permission to search {' or '.join(sorted(kinds))}")
+
+
+def _remembered_only(*_: object) -> None:
+    """A search is no work for the event loop: its route does it in a thread."""

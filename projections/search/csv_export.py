@@ -1,0 +1,165 @@
+"""What a search finds as CSV for spreadsheets, page by page, with a row for each entity.
+
+Spreadsheets run a cell as a formula that begins with one of a few characters, also in what somebody
+else has written into a description: such a cell is given an apostrophe, which makes it a text.
+"""
+
+import csv
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from io import StringIO
+from typing import Any
+
+import msgspec
+
+from domain.errors import InvalidInput, StoreUnavailable
+from projections.search.engine import EngineHit, EngineHits, Sort
+from projections.search.engine import SearchEngine as Engine
+from projections.search.objects import object_reader
+from projections.search.queries import SearchRequest, engine_query
+from projections.search.restriction import Visibility
+from projections.search.sources import ReadSources
+
+HEADER = (
+    "Entity Type",
+    "Service Name",
+    "Service Type",
+    "FQN",
+    "Name",
+    "Display Name",
+    "Description",
+    "Owners",
+    "Tags",
+    "Glossary Terms",
+    "Domains",
+    "Tier",
+)
+MAX_ROWS = 200_000
+_PAGE = 1_000
+"""Rows of which the entities are looked up together."""
+_CHUNK = 256 * 1024
+"""Characters of a part of the file, which one more row may exceed."""
+_READ = 4_000_000
+"""Bytes of documents that are read in one turn, which one more document may exceed."""
+_FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # noqa: RUF001 (spreadsheets take the wide ones too)
+_TIER = "Tier."
+_KEYS = (
+    *("service", "serviceType", "fullyQualifiedName", "name", "displayName", "description"),
+    *("owners", "tags", "domains"),
+)
+
+Opened = AbstractContextManager[tuple[Engine, ReadSources]]
+"""An engine and a reader of documents for as long as a page takes."""
+
+
+def export(
+    request: SearchRequest, visibility: Visibility, opened: Callable[[], Opened]
+) -> Generator[bytes]:
+    """The file in parts of some 256 kB, with an empty part wherever others may have their turn.
+
+    By name where the request has no order. Each page is of what is indexed then: an entity that
+    another one passes meanwhile may be missing or come twice. Raises InvalidInput, before the first
+    part, for more than MAX_ROWS, and StoreUnavailable where a page took too long: a file that ends
+    is complete.
+    """
+    query = engine_query(request, visibility)
+    query = msgspec.structs.replace(
+        query, sort=query.sort or Sort("name"), size=_PAGE, exact_total=True
+    )
+    buffer = StringIO()
+    csv.writer(buffer).writerow(HEADER)
+    rows = 0
+    while True:
+        with opened() as (engine, read_sources):
+            page = engine.search(query, object_reader(read_sources))
+        _check(page)
+        for _ in _write(page.hits, buffer, visibility, opened):
+            yield _taken(buffer) if buffer.tell() > _CHUNK else b""
+        rows += len(page.hits)
+        # What is added meanwhile must not make a file that never ends.
+        if len(page.hits) < _PAGE or rows >= MAX_ROWS:
+            break
+        query = msgspec.structs.replace(query, search_after=page.hits[-1].sort)
+    yield _taken(buffer)
+
+
+def _write(
+    hits: Sequence[EngineHit],
+    buffer: StringIO,
+    visibility: Visibility,
+    opened: Callable[[], Opened],
+) -> Iterator[None]:
+    """Write the rows of hits, stopping where a part is full or much was read, and at the end."""
+    writer = csv.writer(buffer)
+    left = iter(hits)
+    hit = next(left, None)
+    while hit is not None:
+        read = 0
+        with opened() as (_, read_sources):
+            while hit is not None and read <= _READ and buffer.tell() <= _CHUNK:
+                entity_json = read_sources((hit.id,)).get(hit.id, b"")
+                read += len(entity_json)
+                shown = entity_json and visibility.show(hit.kind, entity_json)
+                if shown:
+                    writer.writerow(_row(hit.kind, shown))
+                hit = next(left, None)
+        yield None
+
+
+def _check(page: EngineHits) -> None:
+    if page.timed_out:
+        raise StoreUnavailable("the search takes too long to be exported: make it narrower")
+    if page.total > MAX_ROWS:
+        raise InvalidInput(
+            f"an export may have {MAX_ROWS:,} rows, and {page.total:,} entities match: narrow it"
+            " with q, index or queryFilter"
+        )
+
+
+def _taken(buffer: StringIO) -> bytes:
+    """What is in the buffer, which is emptied."""
+    text = buffer.getvalue()
+    buffer.seek(0)
+    buffer.truncate()
+    return text.encode()
+
+
+def _row(kind: str, entity_json: bytes) -> tuple[str, ...]:
+    """The cells of an entity."""
+    raw = msgspec.json.decode(entity_json, type=dict[str, msgspec.Raw])
+    entity = {key: msgspec.json.decode(raw[key]) for key in _KEYS if key in raw}
+    tags = [tag for tag in _objects(entity.get("tags")) if isinstance(tag.get("tagFQN"), str)]
+    tiers = [tag for tag in tags if tag["tagFQN"].startswith(_TIER)]
+    others = [tag for tag in tags if tag not in tiers]
+    cells = (
+        kind,
+        _joined(_objects(entity.get("service")), "name"),
+        entity.get("serviceType"),
+        entity.get("fullyQualifiedName"),
+        entity.get("name"),
+        entity.get("displayName"),
+        entity.get("description"),
+        _joined(_objects(entity.get("owners")), "displayName", "name"),
+        _joined([tag for tag in others if tag.get("source") != "Glossary"], "tagFQN"),
+        _joined([tag for tag in others if tag.get("source") == "Glossary"], "tagFQN"),
+        _joined(_objects(entity.get("domains")), "displayName", "name"),
+        _joined(tiers, "tagFQN"),
+    )
+    return tuple(guarded(cell) if isinstance(cell, str) else "" for cell in cells)
+
+
+def guarded(cell: str) -> str:
+    """The text, made one that no spreadsheet runs as a formula."""
+    return f"'{cell}" if cell.startswith(_FORMULA) or cell.lstrip().startswith(_FORMULA) else cell
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
+    """A reference as a list, or those of a list that are objects."""
+    values = value if isinstance(value, list) else [value]
+    return [each for each in values if isinstance(each, dict)]
+
+
+def _joined(objects: list[Mapping[str, Any]], *keys: str) -> str:
+    """Of each object the first of the keys that holds a text, between bars."""
+    texts = (next((o[key] for key in keys if isinstance(o.get(key), str)), "") for o in objects)
+    return "|".join(filter(None, texts))

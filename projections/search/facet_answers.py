@@ -1,0 +1,124 @@
+"""Facets as they are answered: in the form, and under the typed names, of the engines people know.
+
+A name tells what it is of: `sterms#` texts, `dterms#` numbers, `lterms#` booleans and moments,
+`date_histogram#` and `top_hits#`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
+from typing import Any
+
+from msgspec import Raw
+
+from domain.registry import KINDS
+from projections.search.aggregations import (
+    Aggregation,
+    DateHistogram,
+    Terms,
+    TopHits,
+    Values,
+    below,
+)
+from projections.search.engine import Bucket, EngineHit, FacetResult, TopDocuments
+from projections.search.restriction import Visibility
+from projections.search.sources import BoundedSources, narrow, source
+
+_TYPES: Mapping[Values, str] = MappingProxyType(
+    {"texts": "sterms", "numbers": "dterms", "moments": "lterms", "booleans": "lterms"}
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_KIND = "entityType"
+_KINDS = {kind.lower(): kind for kind in KINDS}
+
+
+class FacetWriter:
+    """Writes the facets of one answer, with the documents that top hits have."""
+
+    def __init__(self, sources: BoundedSources, visibility: Visibility) -> None:
+        self._sources = sources
+        self._visibility = visibility
+
+    def written(
+        self, aggregations: Sequence[Aggregation], results: Sequence[FacetResult]
+    ) -> dict[str, Any]:
+        """The results by the typed names of the aggregations that they came of."""
+        return {
+            typed_name(aggregation): self._one(aggregation, result)
+            for aggregation, result in zip(aggregations, results, strict=True)
+        }
+
+    def _one(self, aggregation: Aggregation, result: FacetResult) -> dict[str, Any]:
+        if isinstance(result, TopDocuments):
+            assert isinstance(aggregation, TopHits)
+            return {
+                "hits": {
+                    "total": {"value": result.total, "relation": "eq"},
+                    "max_score": result.max_score,
+                    "hits": list(self._hits(aggregation, result.hits)),
+                }
+            }
+        buckets = [self._bucket(aggregation, bucket) for bucket in result.buckets]
+        if isinstance(aggregation, DateHistogram):
+            return {"buckets": buckets}
+        return {
+            "doc_count_error_upper_bound": 0,
+            "sum_other_doc_count": result.others,
+            "buckets": buckets,
+        }
+
+    def _bucket(self, aggregation: Aggregation, bucket: Bucket) -> dict[str, Any]:
+        return {
+            **_key(aggregation, bucket.key),
+            "doc_count": bucket.count,
+            **self.written(below(aggregation), bucket.below),
+        }
+
+    def _hits(self, asked: TopHits, hits: Sequence[EngineHit]) -> Iterator[dict[str, Any]]:
+        """The hits with their documents; one whose entity is gone meanwhile is left out."""
+        stored = self._sources.read([hit.id for hit in hits]) if asked.sources else {}
+        for hit in hits:
+            shown: dict[str, Any] = {
+                "_index": KINDS[hit.kind].index,
+                "_id": hit.id,
+                "_score": hit.score,
+            }
+            if asked.sources:
+                entity_json = stored.get(hit.id)
+                visible = entity_json and self._visibility.show(hit.kind, entity_json)
+                if not visible:
+                    continue
+                whole = source(hit.kind, visible)
+                shown["_source"] = Raw(narrow(whole, asked.include, asked.exclude))
+            yield shown if asked.sort_field is None else {**shown, "sort": hit.sort}
+
+
+def typed_name(aggregation: Aggregation) -> str:
+    """The name of an aggregation with its type before it."""
+    match aggregation:
+        case Terms(values=values):
+            return f"{_TYPES[values]}#{aggregation.name}"
+        case DateHistogram():
+            return f"date_histogram#{aggregation.name}"
+    return f"top_hits#{aggregation.name}"
+
+
+def _key(aggregation: Aggregation, key: str | float | bool) -> dict[str, Any]:
+    """The key of a bucket, as a text too where it is a moment or a boolean."""
+    if isinstance(key, bool):
+        return {"key": int(key), "key_as_string": "true" if key else "false"}
+    if isinstance(aggregation, DateHistogram) or (
+        isinstance(aggregation, Terms) and aggregation.values == "moments"
+    ):
+        return {"key": int(key), "key_as_string": _as_text(int(key))}
+    if isinstance(aggregation, Terms) and aggregation.field == _KIND:
+        return {"key": _KINDS.get(str(key), key)}
+    return {"key": key}
+
+
+def _as_text(milliseconds: int) -> str:
+    try:
+        moment = _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return str(milliseconds)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,112 @@
+"""The facets of a search: which aggregations it has, what narrows each, and what may be asked.
+
+A facet counts what the query and its filter match. Of the `postFilter`, by which people narrow a
+page facet by facet, each facet leaves out what is about its own field: who has chosen one value
+still sees what choosing another one would give.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from projections.search import tree
+from projections.search.aggregations import Aggregation, Terms, TopHits, every
+from projections.search.engine import Facet
+from projections.search.language.countable_fields import countable, counted_path
+from projections.search.restriction import Hidden
+from projections.search.tree import Node
+
+DEFAULT_SIZE = 50
+"""Buckets of a facet that nobody has asked for by name."""
+DEFAULT_FIELDS = (
+    "serviceType",
+    "service.displayName.keyword",
+    "entityType",
+    "entityType.keyword",
+    "tier.tagFQN",
+    "owners.displayName.keyword",
+    "domains.displayName.keyword",
+    "tags.tagFQN",
+    "certification.tagLabel.tagFQN",
+    "database.name.keyword",
+    "databaseSchema.name.keyword",
+    "database.displayName",
+    "databaseSchema.displayName",
+)
+"""The facets that OpenMetadata's pages show, of which the catalog keeps values."""
+
+
+def default_aggregations(hidden: Hidden) -> tuple[Aggregation, ...]:
+    """A facet for each of DEFAULT_FIELDS that is not withheld."""
+    return tuple(terms(field, DEFAULT_SIZE) for field in DEFAULT_FIELDS if not hidden.hides(field))
+
+
+def terms(field: str, size: int, name: str | None = None) -> Terms:
+    """The largest buckets of a field, named as the field unless a name is given.
+
+    Raises InvalidInput for a field that buckets cannot be made of.
+    """
+    holds = countable(field)
+    return Terms(
+        name=name or field, field=field, values=holds.values, size=size, prefix=holds.prefix
+    )
+
+
+def refuse_withheld(
+    aggregations: Sequence[Aggregation], hidden: Hidden, field: str, sources: str
+) -> None:
+    """Raises FieldWithheld for aggregations by, ordered by, or showing what is withheld.
+
+    `field` and `sources` are the parameters that name fields to aggregate by, and to show.
+    """
+    for aggregation in aggregations:
+        for each in every(aggregation):
+            if not isinstance(each, TopHits):
+                hidden.refuse(each.field, field)
+                continue
+            if each.sort_field is not None:
+                hidden.refuse(each.sort_field, field)
+            for path in each.include:
+                hidden.refuse(path, sources, below_only=True)
+
+
+def facets(
+    aggregations: Sequence[Aggregation], post_filter: Node | None, *, own_too: bool = False
+) -> tuple[Facet, ...]:
+    """The aggregations, each narrowed by what is not its own of a filter.
+
+    All of the filter narrows top hits, which have no field of their own; with `own_too`, all
+    facets.
+    """
+    if own_too or post_filter is None:
+        return tuple(Facet(aggregation, post_filter) for aggregation in aggregations)
+    conditions = tuple(_conditions(post_filter))
+    return tuple(Facet(each, _others(conditions, each)) for each in aggregations)
+
+
+def _others(conditions: Sequence[Node], aggregation: Aggregation) -> Node | None:
+    """Those of the conditions that are not about the field of an aggregation alone."""
+    if isinstance(aggregation, TopHits):
+        return tree.all_of(conditions)
+    own = {counted_path(aggregation.field)}
+    others = [condition for condition in conditions if set(_paths(condition)) != own]
+    return tree.all_of(others) if others else None
+
+
+def _conditions(node: Node) -> Iterator[Node]:
+    """Nodes that match together what the node matches."""
+    if isinstance(node, tree.Bool) and not node.should and not node.required:
+        for inner in (*node.must, *node.filter):
+            yield from _conditions(inner)
+        for inner in node.must_not:
+            yield tree.Bool(must_not=(inner,))
+    elif isinstance(node, tree.Constant | tree.Boosted):
+        yield from _conditions(node.node)
+    else:
+        yield node
+
+
+def _paths(node: Node) -> Iterator[str | None]:
+    """The fields that a node and those inside it are about; None for the default fields."""
+    for field in tree.named_fields(node):
+        yield None if field is None else counted_path(field)
+    for inner in tree.children(node):
+        yield from _paths(inner)

@@ -1,0 +1,35 @@
+"""How many entities of each kind a search finds, as the tabs of OpenMetadata's pages show it."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from domain.registry import KINDS
+from projections.search import facets
+from projections.search.engine import SearchEngine
+from projections.search.facet_answers import typed_name
+from projections.search.queries import SearchAnswer, SearchRequest, response
+from projections.search.sources import ReadSources
+from projections.visibility.withholding import Withheld
+
+_KIND = "entityType"
+
+
+def kind_counts(
+    request: SearchRequest,
+    engine: SearchEngine,
+    read_sources: ReadSources,
+    visible_kinds: Iterable[str] | None,
+    withheld: Mapping[str, Withheld],
+) -> SearchAnswer:
+    """The response to a search, with the counts of all that it finds by kind.
+
+    Kinds of which nothing is found are left out; the counts add up to the total. Raises what
+    `response` raises.
+    """
+    counted = facets.terms(_KIND, len(KINDS))
+    asked = msgspec.structs.replace(request, one_facet=counted)
+    answered = response(asked, engine, read_sources, visible_kinds, withheld)
+    buckets = answered["aggregations"][typed_name(counted)]["buckets"]
+    answered["aggregations"] = {_KIND: {"buckets": buckets}}
+    return SearchAnswer(msgspec.json.encode(answered), complete=not answered["timed_out"])

@@ -1,0 +1,35 @@
+"""One document of the index by its id, as searches show it."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from domain.errors import NotFound, StoreUnavailable
+from projections.search.engine import SearchEngine
+from projections.search.queries import SearchAnswer, SearchRequest, response
+from projections.search.sources import ReadSources
+from projections.visibility.withholding import Withheld
+
+
+def single_document(
+    index: str,
+    entity_id: str,
+    engine: SearchEngine,
+    read_sources: ReadSources,
+    visible_kinds: Iterable[str] | None,
+    withheld: Mapping[str, Withheld],
+) -> SearchAnswer:
+    """The `_source` of an entity that is in the index, soft-deleted or not.
+
+    Raises NotFound where there is none, or none that the caller may see, and StoreUnavailable.
+    """
+    query_filter = msgspec.json.encode({"ids": {"values": [entity_id]}})
+    request = SearchRequest(q="", index=index, deleted=True, size=1, query_filter=query_filter)
+    answered = response(request, engine, read_sources, visible_kinds, withheld)
+    hits = answered["hits"]["hits"]
+    complete = not answered["timed_out"]
+    if not hits and not complete:
+        raise StoreUnavailable("the search takes too long: try again")
+    if not hits:
+        raise NotFound(f"{index[:80]} instance for {entity_id} not found")
+    return SearchAnswer(bytes(hits[0]["_source"]), complete=complete)
