@@ -1,0 +1,190 @@
+"""Exports of searches: every entity once, safe for spreadsheets, in bounded parts."""
+
+import csv
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import StringIO
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from domain.errors import InvalidInput, StoreUnavailable
+from projections.search import csv_export
+from projections.search.csv_export import HEADER, export, guarded
+from projections.search.engine import SearchEngine
+from projections.search.index.engine import WhooshEngine
+from projections.search.queries import SearchRequest
+from projections.search.restriction import Visibility
+from projections.search.sources import ReadSources
+from projections.visibility.withholding import FieldWithheld, Withheld
+from tests.projections.search.conftest import Catalog, make_entity
+
+EVERYTHING = Visibility.of(None, {})
+
+
+@pytest.fixture
+def catalog() -> Any:
+    made = Catalog(WhooshEngine.open(None))
+    yield made
+    made.engine.close()
+
+
+def opener(
+    catalog: Catalog,
+) -> Callable[[], Any]:
+    @contextmanager
+    def opened() -> Iterator[tuple[SearchEngine, ReadSources]]:
+        yield catalog.engine, catalog.read_sources
+
+    return opened
+
+
+def parts(catalog: Catalog, visibility: Visibility = EVERYTHING, **request: Any) -> list[bytes]:
+    return list(export(SearchRequest(q="", **request), visibility, opener(catalog)))
+
+
+def rows(catalog: Catalog, **request: Any) -> list[dict[str, str]]:
+    text = b"".join(parts(catalog, **request)).decode()
+    return list(csv.DictReader(StringIO(text, newline="")))
+
+
+def tag(fqn: str, source: str = "Classification") -> dict[str, str]:
+    return {"tagFQN": fqn, "source": source}
+
+
+def test_row_has_what_openmetadata_exports(catalog: Catalog) -> None:
+    catalog.add(
+        make_entity(
+            "orders",
+            displayName="The orders",
+            description='All, "every"\none',
+            service={"type": "databaseService", "name": "prod", "id": "1"},
+            serviceType="Mysql",
+            owners=[{"type": "user", "name": "ann"}, {"type": "team", "name": "sales"}],
+            tags=[tag("PII.None"), tag("Tier.Tier1"), tag("g.term", "Glossary"), tag("PII.Some")],
+            domains=[{"type": "domain", "name": "shop"}],
+        )
+    )
+    assert rows(catalog) == [
+        {
+            "Entity Type": "table",
+            "Service Name": "prod",
+            "Service Type": "Mysql",
+            "FQN": "shop.db.public.orders",
+            "Name": "orders",
+            "Display Name": "The orders",
+            "Description": 'All, "every"\none',
+            "Owners": "ann|sales",
+            "Tags": "PII.None|PII.Some",
+            "Glossary Terms": "g.term",
+            "Domains": "shop",
+            "Tier": "Tier.Tier1",
+        }
+    ]
+
+
+def test_export_of_nothing_is_the_header(catalog: Catalog) -> None:
+    assert b"".join(parts(catalog)).decode() == ",".join(HEADER) + "\r\n"
+
+
+@pytest.mark.parametrize("page", [1, 2, 3, 7])
+def test_pages_have_every_entity_once(
+    catalog: Catalog, page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_export, "_PAGE", page)
+    for number in range(7):
+        # In commits of their own, and under three names.
+        name = f"t{number % 3}"
+        catalog.add(make_entity(name, fqn=f"s.d.{number}.{name}", version=number % 2))
+    names = [row["FQN"].rpartition(".")[2] for row in rows(catalog)]
+    assert names == ["t0"] * 3 + ["t1"] * 2 + ["t2"] * 2
+    by_version = [row["FQN"] for row in rows(catalog, sort_field="version", sort_order="desc")]
+    assert (len(set(by_version)), {int(fqn.split(".")[2]) % 2 for fqn in by_version[:3]}) == (
+        7,
+        {1},
+    )
+    assert len(rows(catalog, sort_field="_score")) == 7
+
+
+def test_parts_are_bounded_and_let_others_have_their_turn(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_export, "_CHUNK", 1_000)
+    for number in range(20):
+        catalog.add(make_entity(f"t{number}", description="x" * 400))
+    made = parts(catalog)
+    assert len(made) > 5
+    assert max(map(len, made)) < 1_000 + 600
+    monkeypatch.setattr(csv_export, "_CHUNK", 10**9)
+    monkeypatch.setattr(csv_export, "_READ", 1_000)
+    # Much was read, though little is written.
+    assert parts(catalog).count(b"") > 5
+
+
+def test_too_many_rows_are_refused_before_the_first_part(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_export, "MAX_ROWS", 2)
+    catalog.add(*(make_entity(f"t{number}") for number in range(3)))
+    made = export(SearchRequest(q=""), EVERYTHING, opener(catalog))
+    with pytest.raises(InvalidInput, match="may have 2 rows, and 3 entities match: narrow it"):
+        next(made)
+    assert len(rows(catalog, query_filter=b'{"prefix": {"name": "t1"}}')) == 1
+
+
+def test_cut_search_makes_no_file(catalog: Catalog) -> None:
+    catalog.add(make_entity("a"))
+    times = iter([0.0, 9.0, 9.0, 9.0, 9.0])
+    catalog.engine = WhooshEngine.open(None, deadline=1.0, clock=lambda: next(times))
+    catalog.add(make_entity("b"))
+    with pytest.raises(StoreUnavailable, match="takes too long to be exported"):
+        parts(catalog)
+
+
+def test_withheld_fields_are_cut_or_refused(catalog: Catalog) -> None:
+    catalog.add(make_entity("orders", description="secret", tags=[tag("Tier.Tier1")]))
+    catalog.add(make_entity("clicks", "topic", description="open"))
+    visibility = Visibility.of(None, {"table": Withheld("table", frozenset({"description"}))})
+    text = b"".join(parts(catalog, visibility)).decode()
+    assert ("secret" in text, "open" in text, "Tier.Tier1" in text) == (False, True, True)
+    with pytest.raises(FieldWithheld):
+        parts(catalog, visibility, query_filter=b'{"match": {"description": "secret"}}')
+    topics = b"".join(parts(catalog, Visibility.of(["topic"], {}))).decode()
+    assert ("orders" in topics, "clicks" in topics) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "cell", ["=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1", "\n=1", "  =1", "\uff1d1", "\u00a0-1"]
+)
+def test_formulas_are_made_texts(cell: str) -> None:
+    assert guarded(cell) == f"'{cell}"
+
+
+@given(st.text())
+def test_no_cell_begins_a_formula(cell: str) -> None:
+    made = guarded(cell)
+    assert made in (cell, f"'{cell}")
+    assert not made.strip().startswith(("=", "+", "-", "@"))
+    assert not made.startswith(("\t", "\r", "\n"))
+
+
+def test_formulas_are_guarded_in_every_column(catalog: Catalog) -> None:
+    bad = '=HYPERLINK("x")'
+    reference = {"type": "user", "name": bad}
+    catalog.add(
+        make_entity(
+            bad,
+            fqn=bad,
+            displayName=bad,
+            description=bad,
+            serviceType=bad,
+            service=reference,
+            owners=[reference],
+            domains=[reference],
+            tags=[tag(bad), tag(bad, "Glossary")],
+        )
+    )
+    (row,) = rows(catalog)
+    assert {row[name] for name in HEADER[1:-1]} == {f"'{bad}"}
