@@ -19,12 +19,14 @@ from api.policies import open_policies
 from api.request_log import Edge
 from api.routes.audit import audit_routes
 from api.routes.connection_tests import connection_test_routes
+from api.routes.measurements import measurement_routes
 from api.routes.reads import read_routes
 from api.routes.search import search_routes
 from api.routes.search_documents import document_routes
 from api.routes.search_facets import facet_routes
 from api.routes.searcher import Searcher
 from api.routes.system import system_routes
+from api.routes.usage import usage_routes
 from api.routes.writes import write_routes
 from api.services import Services
 from api.tokens.verifier import TokenVerifier
@@ -91,6 +93,8 @@ def create_app(
         *searches,
         *audit_routes(services),
         *connection_test_routes(),
+        *measurement_routes(services),
+        *usage_routes(services),
         *system_routes(services, metrics, verifier),
         *docs_routes(),
     ]

@@ -17,6 +17,7 @@ class Action(StrEnum):
     CREATE = "create"
     EDIT = "edit"
     DELETE = "delete"
+    SAMPLE = "sample"
     AUDIT = "audit"
     OPERATE = "operate"
 

@@ -19,12 +19,13 @@ from api.connections import bounded
 from api.heartbeat import Heart
 from api.log_writer import LogWriter
 from api.metrics import Metrics
-from api.services import make_services
+from api.services import make_services, open_measurements
 from api.settings import Settings
 from api.shared_counts import SharedCounts
 from api.sharing_server import SharingServer
 from api.termination import Termination
 from api.tokens.verifier import TokenVerifier, open_verifier
+from domain.measurements.sweeping import Sweeper
 from projections.feeding.daemon import Daemon, ProjectorLock
 from projections.stores import Stores, make_directory, open_stores
 
@@ -160,12 +161,25 @@ def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
             daemon = make_daemon(stores, settings)
             try:
                 daemon.start()
-                yield stores, daemon
+                with _sweeping(settings, stores):
+                    yield stores, daemon
             finally:
                 stores.interrupt()
                 daemon.stop()
         finally:
             stores.close()
+
+
+@contextmanager
+def _sweeping(settings: Settings, stores: Stores) -> Iterator[None]:
+    """Delete measurements of purged entities, and old ones, from time to time during a block."""
+    with closing(open_measurements(settings)) as measurements:
+        sweeper = Sweeper(measurements, lambda each: stores.log.claim_by_id(each) is not None)
+        sweeper.start()
+        try:
+            yield
+        finally:
+            sweeper.stop()
 
 
 def _stop_with_parent() -> None:

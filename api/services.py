@@ -13,6 +13,7 @@ from api.settings import Settings
 from domain.catalog import Catalog, Proposal
 from domain.errors import AlreadyExists, ConcurrentChange
 from domain.event_store.committer import Committer
+from domain.measurements.store import MeasurementStore
 from projections.feeding.daemon import Daemon
 from projections.feeding.passing import CheckpointWaiters, Waiter
 from projections.stores import Stores
@@ -71,6 +72,8 @@ class Services(msgspec.Struct, frozen=True):
     """Reads that take more than some milliseconds: histories, large pages, counting."""
     streams: Streams
     answers: RememberedAnswers
+    measurements: MeasurementStore
+    """What profilers and test runs report; read in the threads of heavy reads."""
 
     async def write(
         self,
@@ -105,6 +108,20 @@ class Services(msgspec.Struct, frozen=True):
             await self.listed.until(position)
             return position, given
 
+    async def measure(
+        self,
+        caller: str,
+        size: int,
+        work: Callable[[], T],
+        has_left: Callable[[], Awaitable[bool]],
+    ) -> T:
+        """Change measurements by a request with a body of `size` bytes, in its caller's turn.
+
+        Raises TooManyRequests and ClientLeft as `write` does, and what `work` raises.
+        """
+        with self.write_bytes.held(caller, size), self.write_places.held(caller):
+            return await self.writes.go_on(caller, work, has_left)
+
     def _submit(self, propose: Callable[[], tuple[Proposal, T]], waiter: Waiter) -> T:
         """Propose a write and hand its append to the committer; `waiter` hears of the position."""
         proposal, given = propose()
@@ -130,6 +147,7 @@ class Services(msgspec.Struct, frozen=True):
     def close(self) -> None:
         """Wait for the last appends; to be called before the stores are closed."""
         self.committer.close()
+        self.measurements.close()
 
 
 def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = None) -> Services:
@@ -153,4 +171,12 @@ def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = No
         heavy_reads=WorkQueue(_HEAVY_READS, Places(MAX_HEAVY_READS, "large reads")),
         streams=Streams(MAX_STREAMS, UNSENT_BYTES_EACH, UNSENT_BYTES),
         answers=RememberedAnswers(),
+        measurements=open_measurements(settings),
+    )
+
+
+def open_measurements(settings: Settings) -> MeasurementStore:
+    """The measurements of a data directory, bounded as the settings say."""
+    return MeasurementStore(
+        settings.directory, days=settings.measurement_days, most_bytes=settings.measurement_bytes
     )

@@ -60,6 +60,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Connections of each process; idle ones make room for new ones."""
     receive_timeout: Annotated[float, Meta(gt=0.0, le=3_600.0)] = 30.0
     """Seconds that a request's head, then its body, may take; and a client, to read on."""
+    measurement_days: Annotated[int, Meta(ge=1, le=3_650)] = 365
+    """Days that measurements (profiles, test results, use) are kept."""
+    measurement_bytes: Annotated[int, Meta(ge=1_000_000, le=2**50)] = 10_000_000_000
+    """Bytes that the measurements of all entities may take; beyond, new ones are refused."""
     search_refresh: Annotated[float, Meta(ge=0.0, le=60.0)] = 0.2
     """Seconds during which writes are gathered before they become searchable."""
     ready_lag: Annotated[float, Meta(gt=0.0)] = 30.0

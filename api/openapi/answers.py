@@ -95,9 +95,32 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
         "TestConnectionDefinition": closed_object(
             {"name": TEXT, "steps": {"type": "array", "maxItems": 0}}
         ),
+        "MeasuredTable": {
+            "type": "object",
+            "description": "A table, with `profile`, `columns.profile` or `sampleData`.",
+            "properties": {"id": UUID},
+            "required": ["id"],
+        },
+        **{f"{name}List": _measured(name) for name in _PROFILES},
+        "EntityUsage": closed_object(
+            {
+                "entity": {"type": "object", "required": ["id", "type"]},
+                "usage": {"type": "array", "items": ref("UsageSummary")},
+            }
+        ),
         "Health": closed_object({"status": {"const": "alive"}}),
         **_search(),
     }
+
+
+_PROFILES = ("TableProfile", "ColumnProfile", "SystemProfile")
+
+
+def _measured(name: str) -> Schema:
+    """The schema of a page of measurements, whose component has this name."""
+    after = {"type": "string", "description": "The `after` of the next page, if there is one."}
+    paging = closed_object({"total": COUNT, "after": after}, "after")
+    return closed_object({"data": {"type": "array", "items": ref(name)}, "paging": paging})
 
 
 def _search() -> dict[str, Schema]:

@@ -14,11 +14,15 @@ from api.routes.bulk import BulkItem, BulkResult
 from api.routes.delete_stale import DeleteStale
 from api.routes.system import Readiness, Version
 from domain.bodies.columns import NamedPart
+from domain.bodies.components import UsageSummary
 from domain.changes import ChangeDescription
 from domain.kinds import EntityKind
+from domain.measurements.reports import DailyUse, TableProfileReport, TableSample
 from domain.registry import KINDS
 from projections.inspection import Inspection
 
+_MEASURED = (TableProfileReport, TableSample, DailyUse, UsageSummary)
+"""Structs of measurements, as they are sent and shown."""
 _ANSWERS = (Version, Readiness, Inspection, AuditPage, BulkResult, BulkItem)
 """Structs that routes answer with as they are."""
 _REQUESTS = (DeleteStale,)
@@ -37,7 +41,7 @@ def body_name(kind: EntityKind) -> str:
 def component_schemas() -> dict[str, Schema]:
     """Every component schema by name."""
     bodies = [kind.body for kind in KINDS.values()]
-    own = [ErrorBody, ChangeDescription, *_ANSWERS, *_REQUESTS]
+    own = [ErrorBody, ChangeDescription, *_ANSWERS, *_REQUESTS, *_MEASURED]
     _, generated = msgspec.json.schema_components(
         [*bodies, *own], ref_template="#/components/schemas/{name}"
     )

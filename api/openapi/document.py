@@ -14,13 +14,13 @@ from litestar.routes import HTTPRoute
 
 from api.openapi.components import body_name, component_schemas
 from api.openapi.json_schema import Schema, ref
+from api.openapi.operation import Operation
 from api.openapi.operations import (
     ENTITY_OPERATIONS,
     GUARD_ERRORS,
     OTHER_OPERATIONS,
     READ_ERRORS,
     WRITE_ERRORS,
-    Operation,
 )
 from api.openapi.parameters import (
     CONDITIONS_OF_READS,
@@ -38,6 +38,7 @@ from domain.registry import KINDS
 _METHODS = ("get", "post", "put", "patch", "delete")
 _TAGS = {
     "search": "Full-text search over all kinds.",
+    "usage": "How often entities are used.",
     "services": "What connectors of services ask.",
     "audit": "Who changed what, when and by which request.",
     "system": "The service itself.",

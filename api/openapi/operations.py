@@ -6,8 +6,8 @@ Every route needs an `Operation` here; the document cannot be built without it.
 from collections.abc import Mapping
 from types import MappingProxyType
 
-import msgspec
-
+from api.openapi.measurements import MEASUREMENT_OPERATIONS
+from api.openapi.operation import Operation
 from api.openapi.parameters import KNOWN_VERSION, REQUEST_HEADERS
 from api.responses import JSON
 from api.routes import audit
@@ -25,30 +25,6 @@ _AGGREGATE_ABOUT = (
     "By value, without hits. With fields of documents, each bucket has some of its documents."
 )
 _DELETE_ABOUT = "Soft-deleted entities keep their names and can be restored."
-
-
-class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """What a route takes and answers; `{Kind}`, `{Kinds}`, `{kind}` and `{kinds}` are filled in."""
-
-    id: str
-    summary: str
-    about: str = ""
-    answers: Mapping[int, str]
-    """Status -> name of the component schema."""
-    conditional: bool = False
-    """Whether a 304 without a body may take the place of the answer."""
-    errors: tuple[int, ...] = ()
-    """Statuses with the error body, beside GUARD_ERRORS."""
-    body: str | None = None
-    """Name of the component schema of the request body."""
-    body_types: tuple[str, ...] = (JSON,)
-    takes: tuple[str, ...] = ()
-    """Names, in REQUEST_HEADERS or CONDITIONS_OF_READS, of headers that the request may have."""
-    headers: tuple[str, ...] = ()
-    """Names, in RESPONSE_HEADERS, of the headers that every answer has."""
-    media_type: str = JSON
-    lines: str | None = None
-    """Name of the component schema of a line, where the answer may be had as NDJSON."""
 
 
 def _one(id: str, summary: str, *, conditional: bool = False) -> Operation:
@@ -175,6 +151,7 @@ ENTITY_OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(
 """(method, path below the collection) -> operation of every kind."""
 OTHER_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = MappingProxyType(
     {
+        **MEASUREMENT_OPERATIONS,
         ("get", "/v1/search/query"): (
             "search",
             Operation(

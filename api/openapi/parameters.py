@@ -70,6 +70,18 @@ PATH_PARAMETERS: Mapping[str, Schema] = MappingProxyType(
             " `%2F`.",
             "schema": {"type": "string", "minLength": 1},
         },
+        "table": {
+            "description": "Id or qualified name of the table, or qualified name of a column.",
+            "schema": {"type": "string", "minLength": 1},
+        },
+        "profile_type": {
+            "description": "What of the table to delete.",
+            "schema": {"enum": ["table", "column", "system"]},
+        },
+        "at": {
+            "description": "Time of the profile, in milliseconds.",
+            "schema": {"type": "integer", "minimum": 0, "maximum": 2**53 - 1},
+        },
         "version": {
             "description": "Decimal version such as `0.1`.",
             "schema": {"type": "string", "pattern": r"^[0-9]+\.[0-9]$"},

@@ -7,7 +7,7 @@ from typing import Any
 
 from api.errors import CATALOG_ERRORS, ERROR_TYPES
 from api.openapi.json_schema import Schema, ref
-from api.openapi.operations import Operation
+from api.openapi.operation import Operation
 from api.responses import JSON, NDJSON
 
 RESPONSE_HEADERS: Mapping[str, Schema] = MappingProxyType(

@@ -1,0 +1,127 @@
+"""The operations on measurements: profiles and samples of tables, the use of entities."""
+
+from collections.abc import Iterator, Mapping
+
+from api.openapi.operation import Operation
+from api.routes.usage import used_kinds
+
+_READ_ERRORS = (400, 404, 503)
+_WRITE_ERRORS = (400, 404, 408, 413, 415, 503)
+_STORED = (
+    "It is a measurement: stored beside the log for some time (`docs/limits.md`), it makes no"
+    " version."
+)
+_LISTED = "The newest first. Follow `paging.after` until it is absent."
+_TABLES = "/v1/tables/{table}"
+
+
+def _measure(id: str, summary: str, body: str, answer: str, about: str = _STORED) -> Operation:
+    return Operation(
+        id=id,
+        summary=summary,
+        about=about,
+        answers={200: answer},
+        errors=_WRITE_ERRORS,
+        body=body,
+    )
+
+
+def _show(id: str, summary: str, answer: str, about: str = "") -> Operation:
+    return Operation(
+        id=id, summary=summary, about=about, answers={200: answer}, errors=_READ_ERRORS
+    )
+
+
+def _delete(id: str, summary: str) -> Operation:
+    return Operation(
+        id=id, summary=summary, answers={200: "MeasuredTable"}, errors=(400, 404, 408, 503)
+    )
+
+
+def _usage() -> Iterator[tuple[tuple[str, str], tuple[str, Operation]]]:
+    for kind in used_kinds():
+        name = kind.body.__name__
+        for place, by in (("{entity_id}", ""), ("name/{fqn}", "ByName")):
+            path = f"/v1/usage/{kind.name}/{place}"
+            for method, verb in (("put", "createOrUpdate"), ("post", "report")):
+                yield (
+                    (method, path),
+                    (
+                        "usage",
+                        _measure(
+                            f"{verb}{name}Usage{by}",
+                            f"Report the use of a {kind.name} on a day",
+                            "DailyUse",
+                            "EntityUsage",
+                        ),
+                    ),
+                )
+            summary = f"Get the use of a {kind.name}"
+            yield ("get", path), ("usage", _show(f"get{name}Usage{by}", summary, "EntityUsage"))
+
+
+MEASUREMENT_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = {
+    ("put", f"{_TABLES}/tableProfile"): (
+        "tables",
+        _measure(
+            "addTableProfile",
+            "Report the profile of a table",
+            "TableProfileReport",
+            "MeasuredTable",
+        ),
+    ),
+    ("get", f"{_TABLES}/tableProfile"): (
+        "tables",
+        _show("listTableProfiles", "List the profiles of a table", "TableProfileList", _LISTED),
+    ),
+    ("get", f"{_TABLES}/tableProfile/latest"): (
+        "tables",
+        _show(
+            "getLatestTableProfile",
+            "Get a table with its newest profile and those of its columns",
+            "MeasuredTable",
+        ),
+    ),
+    ("get", f"{_TABLES}/columnProfile"): (
+        "tables",
+        _show(
+            "listColumnProfiles",
+            "List the profiles of a column",
+            "ColumnProfileList",
+            f"The path names the column. {_LISTED}",
+        ),
+    ),
+    ("get", f"{_TABLES}/systemProfile"): (
+        "tables",
+        _show(
+            "listSystemProfiles",
+            "List the operations on a table",
+            "SystemProfileList",
+            _LISTED,
+        ),
+    ),
+    ("delete", f"{_TABLES}/{{profile_type}}/{{at}}/profile"): (
+        "tables",
+        _delete("deleteTableProfile", "Delete a profile of a table"),
+    ),
+    ("put", f"{_TABLES}/sampleData"): (
+        "tables",
+        _measure(
+            "addSampleData",
+            "Report a sample of the rows of a table",
+            "TableSample",
+            "MeasuredTable",
+            f"In place of the sample before it. {_STORED}",
+        ),
+    ),
+    ("get", f"{_TABLES}/sampleData"): (
+        "tables",
+        _show("getSampleData", "Get a table with the sample of its rows", "MeasuredTable"),
+    ),
+    ("delete", f"{_TABLES}/sampleData"): (
+        "tables",
+        _delete("deleteSampleData", "Delete the sample of the rows of a table"),
+    ),
+    **dict(_usage()),
+}
+"""(method, path) -> tag and operation."""
