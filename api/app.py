@@ -20,6 +20,7 @@ from api.request_log import Edge
 from api.routes.audit import audit_routes
 from api.routes.connection_tests import connection_test_routes
 from api.routes.measurements import measurement_routes
+from api.routes.profiler_settings import profiler_settings_routes
 from api.routes.reads import read_routes
 from api.routes.search import search_routes
 from api.routes.search_documents import document_routes
@@ -95,6 +96,7 @@ def create_app(
         *connection_test_routes(),
         *measurement_routes(services),
         *usage_routes(services),
+        *profiler_settings_routes(),
         *system_routes(services, metrics, verifier),
         *docs_routes(),
     ]

@@ -108,6 +108,14 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
                 "usage": {"type": "array", "items": ref("UsageSummary")},
             }
         ),
+        "ProfilerSettings": closed_object(
+            {
+                "config_type": {"const": "profilerConfiguration"},
+                "config_value": closed_object(
+                    {"metricConfiguration": {"type": "array", "maxItems": 0}}
+                ),
+            }
+        ),
         "Health": closed_object({"status": {"const": "alive"}}),
         **_search(),
     }

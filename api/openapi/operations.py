@@ -268,6 +268,15 @@ OTHER_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = MappingProxy
                 errors=(400, 404),
             ),
         ),
+        ("get", "/v1/system/settings/profilerConfiguration"): (
+            "system",
+            Operation(
+                id="getProfilerSettings",
+                summary="Get the settings of the profiler",
+                about="What OpenMetadata's profiler asks before it measures; nothing is set.",
+                answers={200: "ProfilerSettings"},
+            ),
+        ),
         ("get", "/v1/system/version"): (
             "system",
             Operation(id="getVersion", summary="Get the version", answers={200: "Version"}),

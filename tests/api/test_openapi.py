@@ -191,6 +191,7 @@ def test_document_is_served_without_a_token(client: Any, openapi: Any) -> None:
 
 
 BY_FIELD = "/v1/search/fieldQuery"
+PROFILER = "/v1/system/settings/profilerConfiguration"
 DEFINITIONS = "/v1/services/testConnectionDefinitions/name"
 
 
@@ -227,6 +228,7 @@ def test_answers_are_as_documented(client: Any, openapi: Any) -> None:
         ("get", BY_FIELD, f"{BY_FIELD}?fieldName=name&fieldValue=*&index=all", None),
         ("get", f"{DEFINITIONS}/{{fqn}}", f"{DEFINITIONS}/Mysql.testConnectionDefinition", None),
         ("get", f"{DEFINITIONS}/{{fqn}}", f"{DEFINITIONS}/Mysql", None),
+        ("get", PROFILER, PROFILER, None),
         ("get", "/v1/system/version", "/v1/system/version", None),
         ("get", "/v1/system/projections", "/v1/system/projections", None),
         ("get", "/healthz", "/healthz", None),
