@@ -45,6 +45,8 @@ class EngineQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Restricts like `filter`; it is apart because requests have it apart."""
     kinds: frozenset[str] | None = None
     """Kinds of which documents are searched, None for all."""
+    visible: frozenset[str] | None = None
+    """Kinds whose documents decide each `tree.IfFound`, searched or not; None for all."""
     include_deleted: bool = False
     """Whether soft-deleted documents are searched too."""
     sort: Sort | None = None

@@ -8,7 +8,7 @@ from domain.registry import KINDS
 from projections.search import facets
 from projections.search.engine import SearchEngine
 from projections.search.facet_answers import typed_name
-from projections.search.queries import SearchAnswer, SearchRequest, response
+from projections.search.queries import SearchAnswer, SearchRequest, is_complete, response
 from projections.search.sources import ReadSources
 from projections.visibility.withholding import Withheld
 
@@ -32,4 +32,4 @@ def kind_counts(
     answered = response(asked, engine, read_sources, visible_kinds, withheld)
     buckets = answered["aggregations"][typed_name(counted)]["buckets"]
     answered["aggregations"] = {_KIND: {"buckets": buckets}}
-    return SearchAnswer(msgspec.json.encode(answered), complete=not answered["timed_out"])
+    return SearchAnswer(msgspec.json.encode(answered), complete=is_complete(request, answered))

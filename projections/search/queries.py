@@ -17,6 +17,8 @@ from projections.search.engine import SCORE, EngineHits, EngineQuery, Facet, Sea
 from projections.search.facet_answers import FacetWriter
 from projections.search.index_names import ALL, kinds_of
 from projections.search.language import filter_json, text
+from projections.search.language.dates import Now
+from projections.search.language.fields import Fields
 from projections.search.language.whole_values import whole_value
 from projections.search.objects import object_reader
 from projections.search.restriction import Hidden, Visibility
@@ -78,6 +80,8 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A second query text, which what is found must match too without being scored by it."""
     source_url: str | None = None
     """The whole `sourceUrl` of what is found."""
+    now: Now = msgspec.field(default_factory=Now)
+    """What `now` means in dates of texts and filters."""
 
 
 class SearchAnswer(msgspec.Struct, frozen=True):
@@ -86,8 +90,9 @@ class SearchAnswer(msgspec.Struct, frozen=True):
     body: bytes
     """JSON."""
     complete: bool
-    """Whether the search had the time that it took: only then does the same search find the same
-    again, for as long as nothing is committed."""
+    """Whether the search had the time that it took, and asked for nothing that depends on the time
+    of day: only then does the same search find the same again, for as long as nothing is
+    committed."""
 
 
 def search(
@@ -100,7 +105,12 @@ def search(
 ) -> SearchAnswer:
     """The response of the specification as JSON; see `response`."""
     answered = response(request, engine, read_sources, visible_kinds, withheld, clock)
-    return SearchAnswer(msgspec.json.encode(answered), complete=not answered["timed_out"])
+    return SearchAnswer(msgspec.json.encode(answered), complete=is_complete(request, answered))
+
+
+def is_complete(request: SearchRequest, answered: Mapping[str, Any]) -> bool:
+    """Whether a response is complete, as `SearchAnswer` tells it."""
+    return not answered["timed_out"] and request.now.milliseconds is None
 
 
 def response(
@@ -152,7 +162,7 @@ def engine_query(request: SearchRequest, visibility: Visibility) -> EngineQuery:
     for path in request.include_source_fields:
         hidden.refuse(path, "includeSourceFields", below_only=True)
     query_filter, post_filter = (
-        None if data is None else filter_json.parse(data, where=where)
+        None if data is None else filter_json.parse(data, where=where, now=request.now)
         for data, where in (
             (request.query_filter, request.query_filter_name),
             (request.post_filter, "postFilter"),
@@ -172,10 +182,11 @@ def engine_query(request: SearchRequest, visibility: Visibility) -> EngineQuery:
     ]
     post_filter = allowed(post_filter, "postFilter")
     return EngineQuery(
-        tree=hidden.restrict(text.parse(request.q), "q"),
+        tree=hidden.restrict(text.parse(request.q, fields=Fields(now=request.now)), "q"),
         filter=tree.all_of(filters) if filters else None,
         post_filter=post_filter,
         kinds=kinds,
+        visible=visibility.within(None),
         include_deleted=request.deleted,
         sort=sort,
         offset=request.from_,
@@ -217,7 +228,8 @@ def _own_filters(request: SearchRequest, hidden: Hidden) -> Iterator[Node]:
         node = tree.Exact("sourceUrl.keyword", request.source_url)
         yield hidden.restrict(node, "sourceUrl")
     if request.also is not None:
-        yield hidden.restrict(text.parse(request.also), "queryText")
+        also = text.parse(request.also, fields=Fields(now=request.now))
+        yield hidden.restrict(also, "queryText")
     if request.only_deleted:
         yield tree.Exact("deleted", "true")
 

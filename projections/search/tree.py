@@ -57,6 +57,14 @@ class Phrase(Base, frozen=True):
     slop: int = 0
 
 
+class PhrasePrefix(Base, frozen=True):
+    """A phrase of whose last word only the beginning is given, as of one that is being typed."""
+
+    field: str | None
+    text: str
+    slop: int = 0
+
+
 class Wildcard(Base, frozen=True):
     """`*` any characters, `?` one character, a backslash takes the next one literally."""
 
@@ -145,6 +153,18 @@ class DisMax(Base, frozen=True):
     tie_breaker: float = 0.0
 
 
+class IfFound(Base, frozen=True):
+    """`then` where any document that the caller may see matches `sought`, else `otherwise`.
+
+    Of the search only its kinds that are visible and whether soft-deleted documents are searched
+    decide: not its index and its filters, so that what is counted is what is found.
+    """
+
+    sought: "Node"
+    then: "Node"
+    otherwise: "Node"
+
+
 class Nested(Base, frozen=True):
     """Documents with an object at `path` that itself satisfies the node.
 
@@ -157,9 +177,20 @@ class Nested(Base, frozen=True):
 
 
 Leaf = (
-    MatchAll | MatchNone | Term | Exact | Phrase | Wildcard | Fuzzy | Regex | Range | Exists | Ids
+    MatchAll
+    | MatchNone
+    | Term
+    | Exact
+    | Phrase
+    | PhrasePrefix
+    | Wildcard
+    | Fuzzy
+    | Regex
+    | Range
+    | Exists
+    | Ids
 )
-Node = Union[Leaf, Bool, Boosted, Constant, DisMax, Nested]  # noqa: UP007 (named above, in quotes)
+Node = Union[Leaf, Bool, Boosted, Constant, DisMax, IfFound, Nested]  # noqa: UP007 (named above, in quotes)
 
 
 def children(node: Node) -> tuple[Node, ...]:

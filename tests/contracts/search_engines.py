@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -70,9 +70,11 @@ def apply(engine: SearchEngine, position: int, *documents: SearchDocument) -> No
     engine.apply({each.id: each for each in documents}, position, str(position))
 
 
-def ids(engine: SearchEngine, node: Node | None = None, *, deleted: bool = False) -> set[str]:
+def ids(
+    engine: SearchEngine, node: Node | None = None, *, deleted: bool = False, **options: Any
+) -> set[str]:
     """What matches a node (None: everything), of all kinds."""
-    query = EngineQuery(tree=node or MatchAll(), size=1_000, include_deleted=deleted)
+    query = EngineQuery(tree=node or MatchAll(), size=1_000, include_deleted=deleted, **options)
     found = engine.search(query)
     assert (found.total, found.relation) == (len(found.hits), "eq")
     return {hit.id for hit in found.hits}

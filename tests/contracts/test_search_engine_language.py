@@ -14,11 +14,13 @@ from projections.search.tree import (
     Exists,
     Fuzzy,
     Ids,
+    IfFound,
     MatchAll,
     MatchNone,
     Nested,
     Node,
     Phrase,
+    PhrasePrefix,
     Range,
     Regex,
     Term,
@@ -83,6 +85,25 @@ ALL = {"customers", "dim_orders", "customerOrders", "raw.orders_v2"}
         (Phrase("description", "customers our"), set()),
         (Phrase("description", "one our", 4), {"customers"}),
         (Phrase("description", "one our", 1), set()),
+        (PhrasePrefix("name", "cust"), {"customers", "customerOrders"}),
+        (PhrasePrefix("name", "c"), {"customers", "customerOrders"}),
+        (PhrasePrefix("name", "dim_or"), {"dim_orders"}),
+        (PhrasePrefix("name", "customer_o"), {"customerOrders"}),
+        (PhrasePrefix("name", "im_or"), set()),
+        (PhrasePrefix("name", "..."), set()),
+        (PhrasePrefix("name", ""), set()),
+        (PhrasePrefix("description", "each of our cust"), {"customers"}),
+        (PhrasePrefix("description", "each our cust"), set()),
+        (PhrasePrefix("description", "each our cust", 1), {"customers"}),
+        (PhrasePrefix(None, "ord"), {"dim_orders", "customerOrders", "raw.orders_v2"}),
+        (PhrasePrefix(None, "pii sens"), {"raw.orders_v2"}),
+        (IfFound(Term(None, "view"), Term(None, "mail"), MatchAll()), {"customers"}),
+        (IfFound(Term(None, "gone"), MatchAll(), Term(None, "mail")), {"customers"}),
+        (
+            Bool(must_not=(IfFound(MatchNone(), MatchAll(), Term(None, "mail")),)),
+            ALL - {"customers"},
+        ),
+        (IfFound(IfFound(MatchNone(), MatchAll(), MatchNone()), MatchAll(), MatchNone()), set()),
         (Wildcard("name", "cust*"), {"customers", "customerOrders"}),
         (Wildcard("name", "*orders*"), {"dim_orders", "customerOrders", "raw.orders_v2"}),
         (Wildcard("name.keyword", "?im_orders"), {"dim_orders"}),
@@ -203,3 +224,24 @@ def test_nested_is_satisfied_by_one_object(
 def test_nested_of_several_conditions_needs_the_objects(shop: SearchEngine) -> None:
     with pytest.raises(InvalidInput, match="can only have one condition"):
         shop.search(EngineQuery(tree=tree.Nested("columns", Bool(must=NAME_AND_TYPE))))
+
+
+def test_decisions_look_at_visible_kinds_alone_and_at_all_of_them(shop):
+    """Whether a word is there must not tell of kinds that the caller may not see."""
+    node = IfFound(Term(None, "sensitive"), Term(None, "mail"), Term(None, "orders"))
+
+    def found(**options):
+        return ids(shop, node, **options)
+
+    topics, tables = frozenset({"topic"}), frozenset({"table"})
+    assert found() == found(kinds=tables) == {"customers"}
+    assert found(kinds=tables, visible=tables) == {"dim_orders", "customerOrders"}
+    assert found(filter=Exists("columns")) == {"customers"}
+    assert found(kinds=tables, visible=topics | tables) == {"customers"}
+
+
+def test_decisions_look_at_the_deleted_only_where_they_are_searched(shop):
+    node = IfFound(Exact("name.keyword", "gone"), Term(None, "mail"), MatchNone())
+    assert ids(shop, node) == set()
+    assert ids(shop, node, deleted=True) == {"customers"}
+    assert ids(shop, MatchAll(), filter=node) == set()

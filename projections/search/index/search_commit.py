@@ -1,5 +1,9 @@
 """Carries out one query on the segments of a commit: evaluated one by one, ranked together."""
 
+from collections.abc import Iterator
+
+import msgspec
+
 from projections.search.aggregations import TopHits
 from projections.search.engine import (
     Buckets,
@@ -11,6 +15,7 @@ from projections.search.engine import (
 )
 from projections.search.index.aggregate.aggregator import Aggregator, Part
 from projections.search.index.evaluate.deadline import Deadline, OutOfTime
+from projections.search.index.evaluate.decisions import Decisions
 from projections.search.index.evaluate.evaluator import Evaluator, evaluate
 from projections.search.index.evaluate.nested import Nesting
 from projections.search.index.evaluate.results import Matches
@@ -33,12 +38,18 @@ def search(
     `read_objects` reads what `tree.Nested` cannot decide by the index alone. Raises InvalidInput
     for what cannot be answered.
     """
+    try:
+        query = _decided(snapshot, query, deadline)
+        views = snapshot.views
+        timed_out = False
+    except OutOfTime:
+        views = ()
+        timed_out = True
     matched: list[ranking.Matching] = []
     parts: dict[Node | None, list[Part]] = {facet.filter: [] for facet in query.facets}
     nesting = Nesting(read_objects, deadline, evaluate)
-    timed_out = False
     try:
-        for view in snapshot.views:
+        for view in views:
             deadline.check()
             evaluator = Evaluator(snapshot, view, nesting)
             allowed = view.allowed(query.kinds, query.include_deleted)
@@ -66,6 +77,32 @@ def search(
         facets += [_empty(facet) for facet in query.facets[len(facets) :]]
     timed_out = timed_out or nesting.has_undecided
     return ranking.page(query, matched, facets=tuple(facets), timed_out=timed_out)
+
+
+def _decided(snapshot: Snapshot, query: EngineQuery, deadline: Deadline) -> EngineQuery:
+    """The query with every `tree.IfFound` in it replaced by what it comes to."""
+    nesting = Nesting(None, deadline, evaluate)
+
+    def in_segments(node: Node) -> Iterator[tuple[Matches, Mask | None]]:
+        for view in snapshot.views:
+            deadline.check()
+            deciding = view.allowed(query.visible, query.include_deleted)
+            yield evaluate(snapshot, view, nesting, node), deciding
+
+    decisions = Decisions(in_segments)
+
+    def made(node: Node | None) -> Node | None:
+        return None if node is None else decisions.made(node)
+
+    return msgspec.structs.replace(
+        query,
+        tree=decisions.made(query.tree),
+        filter=made(query.filter),
+        post_filter=made(query.post_filter),
+        facets=tuple(
+            msgspec.structs.replace(facet, filter=made(facet.filter)) for facet in query.facets
+        ),
+    )
 
 
 def _filters(node: Node | None) -> tuple[Node, ...]:

@@ -1,10 +1,12 @@
 """Dates as queries and documents write them: a text stands for the span of time it leaves open.
 
 `2024-01` is the whole month, `2024-01-31T10:00` the whole minute. Without an offset of its own a
-text is read in the given time zone.
+text is read in the given time zone. A text may also be calculated, as in OpenSearch: from `now`, or
+from a date with `||` behind it, by steps such as `-1d` and `/d`, which is the whole day.
 """
 
 import re
+import time
 from calendar import monthrange
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
@@ -27,6 +29,14 @@ _TIME = rf"[Tt ]([0-9]{{2}})(?::([0-9]{{2}})(?::([0-9]{{2}})(?:[.,]([0-9]{{1,9}}
 _ISO = re.compile(rf"([0-9]{{4}})(?:-([0-9]{{2}})(?:-([0-9]{{2}})(?:{_TIME})?)?)?")
 _LONGEST = 40
 """More characters than an ISO time has with nine digits of a second and an offset."""
+_CALCULATED = re.compile(r"now(?:[+\-/]|$)|[^|]*\|\|")
+_CALCULATION = re.compile(
+    r"(?:now|(?P<date>[^|]{1,40})\|\|)(?P<steps>(?:[+-][0-9]{0,6}[yMwdhHms]|/[yMwdhHms]){0,16})"
+)
+_STEP = re.compile(r"([+\-/])([0-9]*)([yMwdhHms])")
+_FIELDS_OF = {"y": 1, "M": 2, "w": 3, "d": 3, "h": 4, "H": 4, "m": 5, "s": 6}
+"""Unit -> how many fields of a time tell its beginning."""
+_CLOCK_UNITS = {"h": "hours", "H": "hours", "m": "minutes", "s": "seconds"}
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{0,20})?")
 _ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+\-/]{0,63}")
@@ -44,16 +54,40 @@ class Span(msgspec.Struct, frozen=True):
     last: int
 
 
+class Now:
+    """The moment that `now` means in a search, always the same; the clock is read at its first use.
+
+    What was searched with it is no answer for later.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        """`clock` gives seconds since 1970."""
+        self._clock = clock
+        self.milliseconds: int | None = None
+        """Since 1970; None until somebody asks."""
+
+    def __call__(self) -> int:
+        """Milliseconds since 1970."""
+        if self.milliseconds is None:
+            self.milliseconds = int(self._clock() * 1000)
+        return self.milliseconds
+
+
 def is_day(text: str) -> bool:
     """Whether the text is a day, without a time."""
     return _DAY.fullmatch(text) is not None and _iso(text, UTC) is not None
 
 
-def span(text: str, formats: str = DEFAULT_FORMATS, zone: str = "Z") -> Span:
+def span(
+    text: str, formats: str = DEFAULT_FORMATS, zone: str = "Z", now: Now | None = None
+) -> Span:
     """The span of time that a text means, in the first of the formats (joined by `||`) that fits.
 
-    Raises InvalidInput for a text in none of them, an unknown format or an unknown time zone.
+    Raises InvalidInput for a text in none of them, an unknown format, an unknown time zone, and
+    where a text is calculated from a `now` that is not given.
     """
+    if is_calculated(text):
+        return _calculated(text, formats, zone, now)
     within = _zone(zone)
     names = [name.strip() for name in formats.split("||")]
     for name in names:
@@ -70,6 +104,61 @@ def span(text: str, formats: str = DEFAULT_FORMATS, zone: str = "Z") -> Span:
         if formats == DEFAULT_FORMATS
         else f"{text[:40]!r} is no date in the format {formats[:80]}"
     )
+
+
+def is_calculated(text: str) -> bool:
+    """Whether the text begins as one that stands for a calculation."""
+    return _CALCULATED.match(text) is not None
+
+
+def _calculated(text: str, formats: str, zone: str, now: Now | None) -> Span:
+    written = _CALCULATION.fullmatch(text)
+    if not written:
+        raise InvalidInput(
+            f"{text[:40]!r} is no date: after now, or after a date and ||, steps such as -1d or +2h"
+            " are expected, or /d for the whole day; the units are y, M, w, d, h, m and s"
+        )
+    if written["date"] is not None:
+        first = span(written["date"], formats, zone).first
+    elif now is None:
+        raise InvalidInput(f"{text[:40]!r}: there is no now here")
+    else:
+        first = now()
+    within = _zone(zone)
+    try:
+        low = high = (_EPOCH + first * _MILLISECOND).astimezone(within)
+        for sign, count, unit in _STEP.findall(written["steps"]):
+            if sign == "/":
+                low = _floor(low, unit)
+                high = _moved(_floor(high, unit), 1, unit) - _MILLISECOND
+            else:
+                steps = int(f"{sign}{count or 1}")
+                low, high = _moved(low, steps, unit), _moved(high, steps, unit)
+        return Span((low - _EPOCH) // _MILLISECOND, (high - _EPOCH) // _MILLISECOND)
+    except (ValueError, OverflowError):
+        raise InvalidInput(f"{text[:40]!r} is before the year 1 or after 9999") from None
+
+
+def _moved(moment: datetime, count: int, unit: str) -> datetime:
+    """So many units later: days and longer ones on the calendar, others on the clock."""
+    if unit in "yM":
+        months = moment.year * 12 + moment.month - 1 + count * (12 if unit == "y" else 1)
+        year, month = divmod(months, 12)
+        day = min(moment.day, monthrange(year, month + 1)[1])
+        return moment.replace(year=year, month=month + 1, day=day)
+    if unit in "wd":
+        return moment + timedelta(days=count * (7 if unit == "w" else 1))
+    hours = timedelta(**{_CLOCK_UNITS[unit]: count})
+    return (moment.astimezone(UTC) + hours).astimezone(moment.tzinfo)
+
+
+def _floor(moment: datetime, unit: str) -> datetime:
+    """The beginning of the year, month, week (on Monday), day, hour, minute or second."""
+    if unit == "w":
+        moment -= timedelta(days=moment.weekday())
+    fields = (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.second)
+    kept = fields[: _FIELDS_OF[unit]]
+    return datetime(*kept, *_FIRST[len(kept) : 6], tzinfo=moment.tzinfo)  # type: ignore[misc, arg-type]
 
 
 def moment(text: str) -> int | None:

@@ -15,11 +15,11 @@ from projections.search.language.field_types import (
     fields_below,
     near_fields,
 )
+from projections.search.language.patterns import wildcard
 from projections.search.tree import Node
 from projections.visibility.field_paths import indexed_path
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_ARITHMETIC = re.compile(r"now(?:[+\-/]|$)|.*\|\|")
 _SIDES = ("gt", "gte", "lt", "lte")
 _TAKES: dict[FieldType, str] = {
     "number": "a number",
@@ -57,13 +57,19 @@ def is_matched_whole(field: str | None) -> bool:
 
 
 def typed(
-    node: Node, formats: str = dates.DEFAULT_FORMATS, zone: str = "Z", *, dated: bool = False
+    node: Node,
+    formats: str = dates.DEFAULT_FORMATS,
+    zone: str = "Z",
+    *,
+    dated: bool = False,
+    now: dates.Now | None = None,
 ) -> Node:
     """The leaf as its field reads it: dates as spans of time, ids as ids, closed sets as wholes.
 
     `dated` says that formats or time zone were asked for, so that a field of no known type is
-    read as moments. Raises UnknownField for a field that no kind has, and InvalidInput for a value,
-    or a kind of question, that the field cannot hold.
+    read as moments; `now` is what dates may be calculated from. Raises UnknownField for a field
+    that no kind has, and InvalidInput for a value, or a kind of question, that the field cannot
+    hold.
     """
     field = getattr(node, "field", None)
     if field is None:
@@ -92,9 +98,11 @@ def typed(
         _check_prose(node, field)
     match node:
         case tree.Range():
-            return _range(node, known, formats, zone)
+            return _range(node, known, formats, zone, now)
         case tree.Term(text=value) | tree.Phrase(text=value) | tree.Exact(value=value):
-            return _value(node, field, known, value)
+            return _value(node, field, known, value, now)
+    if isinstance(node, tree.PhrasePrefix) and field.endswith(".keyword"):
+        return _begun_whole(field, node.text)
     if known in _TAKES:
         raise InvalidInput(f"{field[:_SHOWN]} takes {_TAKES[known]}, no pattern and no slips")
     return node
@@ -120,7 +128,16 @@ def _keyword(node: Node, whole: str) -> Node:
     match node:
         case tree.Term(text=value) | tree.Phrase(text=value) | tree.Exact(value=value):
             return tree.Exact(whole, value)
+        case tree.PhrasePrefix(text=value):
+            return _begun_whole(whole, value)
     return msgspec.structs.replace(node, field=whole)
+
+
+def _begun_whole(whole: str, text: str) -> Node:
+    """The documents with a whole value that begins with the text."""
+    pattern = tree.escape_wildcards(text) + "*"
+    wildcard(pattern)
+    return tree.Wildcard(whole, pattern)
 
 
 def _check_prose(node: Node, field: str) -> None:
@@ -151,10 +168,10 @@ def _whole(node: Node, field: str) -> Node:
     raise InvalidInput(f"{field[:_SHOWN]} is found by whole values only, not by patterns or ranges")
 
 
-def _value(node: Node, field: str, known: FieldType, value: str) -> Node:
+def _value(node: Node, field: str, known: FieldType, value: str, now: dates.Now | None) -> Node:
     match known:
         case "moment":
-            span = dates.span(value)
+            span = dates.span(value, now=now)
             if span.first >= span.last:
                 return tree.Exact(field, str(span.last))
             return tree.Range(field, gte=str(span.first), lte=str(span.last))
@@ -167,20 +184,25 @@ def _value(node: Node, field: str, known: FieldType, value: str) -> Node:
     return node
 
 
-def _range(node: tree.Range, known: FieldType, formats: str, zone: str) -> Node:
+def _range(
+    node: tree.Range, known: FieldType, formats: str, zone: str, now: dates.Now | None
+) -> Node:
     bounds: dict[str, str] = {}
     for side in _SIDES:
         text = getattr(node, side)
         if text is None:
             continue
-        if _ARITHMETIC.match(text):
-            raise InvalidInput(f"date arithmetic such as {text[:40]!r} is not supported")
+        if known != "moment" and dates.is_calculated(text):
+            raise InvalidInput(
+                f"{node.field[:_SHOWN]} is not known to hold dates, so that nothing like"
+                f" {text[:40]!r} is calculated for it"
+            )
         late = side in ("gt", "lte")
         match known:
             case "boolean":
                 raise InvalidInput(f"{node.field[:_SHOWN]} is true or false and has no ranges")
             case "moment":
-                span = dates.span(text, formats, zone)
+                span = dates.span(text, formats, zone, now)
                 text = str(span.last if late else span.first)
             case "number":
                 text = _number(node.field, text)

@@ -1,9 +1,10 @@
-"""The fields in which a query looks for words that name no field."""
+"""The fields in which a query looks for words that name no field, and how it reads values."""
 
 import msgspec
 
 from domain.errors import InvalidInput
 from projections.search import tree
+from projections.search.language.dates import Now
 from projections.search.language.field_values import UnknownField, typed
 from projections.search.tree import Node
 
@@ -12,6 +13,8 @@ class Fields(msgspec.Struct, frozen=True):
     """Where unfielded words are looked for, instead of the kinds' own default fields."""
 
     boosts: tuple[tuple[str, float], ...] = ()
+    now: Now | None = None
+    """What `now` means in dates that are calculated; None where it means nothing."""
     lenient: bool = False
     """Whether a value that its field cannot hold matches nothing, instead of being a mistake."""
 
@@ -28,7 +31,7 @@ class Fields(msgspec.Struct, frozen=True):
     def typed(self, node: Node) -> Node:
         """The leaf as its field reads it; raises UnknownField even where `lenient`."""
         try:
-            return typed(node)
+            return typed(node, now=self.now)
         except UnknownField:
             raise
         except InvalidInput:

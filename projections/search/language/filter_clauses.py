@@ -6,7 +6,7 @@ from typing import Any
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.language import text
-from projections.search.language.dates import DEFAULT_FORMATS
+from projections.search.language.dates import DEFAULT_FORMATS, Now
 from projections.search.language.field_types import is_object
 from projections.search.language.field_values import typed
 from projections.search.language.fields import Fields
@@ -19,7 +19,11 @@ from projections.search.tree import Node
 MAX_DEPTH = 20
 MAX_TERMS = 1_024
 MAX_CLAUSES = 2_048
-_MULTI_TYPES = ("best_fields", "most_fields", "cross_fields", "phrase")
+_MULTI_TYPES = ("best_fields", "most_fields", "cross_fields", "phrase", "phrase_prefix")
+_PHRASES: Mapping[str, type[tree.Phrase | tree.PhrasePrefix]] = {
+    "phrase": tree.Phrase,
+    "phrase_prefix": tree.PhrasePrefix,
+}
 _SCORE_MODES = ("avg", "max", "min", "none", "sum")
 _DATED = ("format", "time_zone")
 _BOOST = ("boost",)
@@ -28,8 +32,8 @@ _BOOST = ("boost",)
 class Clauses(FilterReader):
     """Reads one filter into the tree; each method `clause_<name>` reads the clause of this name."""
 
-    def __init__(self, where: str) -> None:
-        super().__init__(where)
+    def __init__(self, where: str, now: Now | None = None) -> None:
+        super().__init__(where, now)
         self.depth = 0
         self.count = 0
         names = [name for name in dir(self) if name.startswith("clause_")]
@@ -99,7 +103,7 @@ class Clauses(FilterReader):
         if not isinstance(values, list) or len(values) > MAX_TERMS:
             raise self.error(path, f"expected a list of at most {MAX_TERMS} values")
         texts = [self.scalar(v, f"{path}[{place}]") for place, v in enumerate(values)]
-        any_value = tree.any_of(typed(tree.Exact(field, text)) for text in texts)
+        any_value = tree.any_of(typed(tree.Exact(field, text), now=self.now) for text in texts)
         return self.boost(tree.Constant(any_value), options, path)
 
     def clause_match(self, body: Any, path: str) -> Node:
@@ -111,9 +115,22 @@ class Clauses(FilterReader):
     def clause_match_phrase(self, body: Any, path: str) -> Node:
         """`match_phrase`: documents with these words next to each other in a field."""
         field, options, path = self.field(body, path, "query", ("slop",))
+        return self._phrase(tree.Phrase, field, options, path)
+
+    def clause_match_phrase_prefix(self, body: Any, path: str) -> Node:
+        """`match_phrase_prefix`: the same, of the last word at least the beginning."""
+        field, options, path = self.field(body, path, "query", ("slop",))
+        return self._phrase(tree.PhrasePrefix, field, options, path)
+
+    def _phrase(
+        self,
+        form: type[tree.Phrase | tree.PhrasePrefix],
+        field: str,
+        options: Mapping[str, Any],
+        path: str,
+    ) -> Node:
         slop = self.whole(options.get("slop", 0), f"{path}.slop", text.MAX_SLOP)
-        phrase = tree.Phrase(field, self.scalar(options["query"], path), slop)
-        return self.leaf(phrase, options, path)
+        return self.leaf(form(field, self.scalar(options["query"], path), slop), options, path)
 
     def clause_multi_match(self, body: Any, path: str) -> Node:
         """`multi_match`: a match over several fields, joined as its type says."""
@@ -123,7 +140,7 @@ class Clauses(FilterReader):
             raise self.error(path, "'query' is missing")
         kind = self.choice(options.get("type", "best_fields"), f"{path}.type", _MULTI_TYPES)
         for key in ("operator", "minimum_should_match", "fuzziness"):
-            if kind == "phrase" and key in options:
+            if kind in _PHRASES and key in options:
                 raise self.error(f"{path}.{key}", "a phrase has no such option")
         tie = self.number(options.get("tie_breaker", 0), f"{path}.tie_breaker", 0, 1)
         given = self.fields(options["fields"], f"{path}.fields") if "fields" in options else None
@@ -132,10 +149,10 @@ class Clauses(FilterReader):
         if kind == "cross_fields":
             return self.boost(self._across(over, options, path), options, path)
         for field, boost in over:
-            if kind == "phrase":
+            if kind in _PHRASES:
                 query = self.scalar(options["query"], f"{path}.query")
-                fields = Fields(lenient=self.flag(options, "lenient", path))
-                phrase = fields.typed(tree.Phrase(field, query))
+                fields = Fields(now=self.now, lenient=self.flag(options, "lenient", path))
+                phrase = fields.typed(_PHRASES[kind](field, query))
                 nodes.append(tree.boosted(phrase, boost))
             else:
                 nodes.append(tree.boosted(self.words(field, options, path), boost))
@@ -228,7 +245,8 @@ class Clauses(FilterReader):
         }
         formats = given.get("format", DEFAULT_FORMATS)
         node = tree.Range(field, **bounds) if bounds else tree.Exists(field)
-        made = typed(node, formats, given.get("time_zone", "Z"), dated=bool(given))
+        zone = given.get("time_zone", "Z")
+        made = typed(node, formats, zone, dated=bool(given), now=self.now)
         return self.boost(made, options, path)
 
     def clause_query_string(self, body: Any, path: str) -> Node:
@@ -270,7 +288,7 @@ class Clauses(FilterReader):
             return self.fields([options["default_field"]], f"{path}.default_field", lenient)
         if "fields" in options:
             return self.fields(options["fields"], f"{path}.fields", lenient)
-        return Fields(lenient=lenient)
+        return Fields(now=self.now, lenient=lenient)
 
     def clause_bool(self, body: Any, path: str) -> Node:
         """`bool`: clauses that must, should or must not match, or only filter."""

@@ -10,6 +10,7 @@ from typing import Any
 from domain.errors import InvalidInput
 from domain.json_input import is_deeper
 from projections.search import tree
+from projections.search.language.dates import Now
 from projections.search.language.filter_clauses import Clauses
 from projections.search.tree import Node
 
@@ -18,10 +19,11 @@ MAX_NESTING = 80
 """The most brackets inside each other, enough for MAX_DEPTH clauses."""
 
 
-def parse(data: bytes, *, where: str = "queryFilter") -> Node:
+def parse(data: bytes, *, where: str = "queryFilter", now: Now | None = None) -> Node:
     """The tree of a filter, bare or under `query`; an empty one is every document.
 
-    Raises InvalidInput for anything that is not a filter this catalog carries out entirely.
+    `now` is what `now` means in dates that are calculated. Raises InvalidInput
+    for anything that is not a filter this catalog carries out entirely.
     """
     if not data.strip():
         return tree.MatchAll()
@@ -33,7 +35,7 @@ def parse(data: bytes, *, where: str = "queryFilter") -> Node:
         value, path = value["query"], "$.query"
     if value == {}:
         return tree.MatchAll()
-    return Clauses(where).node(value, path)
+    return Clauses(where, now).node(value, path)
 
 
 def read(data: bytes, where: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.language import text
+from projections.search.language.dates import Now
 from projections.search.language.field_values import (
     UnknownField,
     check_field,
@@ -30,8 +31,10 @@ Any one query text has room: its 64 clauses over 64 fields come to as many.
 class FilterReader:
     """Reads the values of one filter; `where` is the parameter that holds it."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, now: Now | None = None) -> None:
+        """`now` is what `now` means in dates that are calculated."""
         self.where = where
+        self.now = now
         self.field_words = 0
         """Words read so far, as MAX_FIELD_WORDS counts them."""
 
@@ -128,7 +131,7 @@ class FilterReader:
         `case_insensitive` may be either: as in OpenMetadata's mappings all values are lower-cased.
         """
         self.flag(options, "case_insensitive", path)
-        fields = Fields(lenient=self.flag(options, "lenient", path))
+        fields = Fields(now=self.now, lenient=self.flag(options, "lenient", path))
         return self.boost(fields.typed(node), options, path)
 
     def minimum(self, options: Mapping[str, Any], path: str, clauses: int) -> str | None:
@@ -162,7 +165,7 @@ class FilterReader:
             except UnknownField as error:
                 raise self.error(f"{path}[{place}]", error.message) from None
             boosts.append((name, factor))
-        return Fields(tuple(boosts), lenient)
+        return Fields(tuple(boosts), self.now, lenient)
 
     def refuse_objects(self, objects: str, path: str) -> None:
         """Raise InvalidInput for the path of a nested clause where no kind has objects."""
@@ -193,7 +196,7 @@ class FilterReader:
     def words(self, field: str | None, options: Mapping[str, Any], path: str) -> Node:
         """The node of a match: documents with any, all or enough of the words."""
         query = self.scalar(options["query"], f"{path}.query")
-        fields = Fields(lenient=self.flag(options, "lenient", path))
+        fields = Fields(now=self.now, lenient=self.flag(options, "lenient", path))
         operator = self.choice(options.get("operator", "or"), f"{path}.operator", OPERATORS)
         nodes: list[Node] = []
         words = [query] if is_matched_whole(field) else self.split(query, path)

@@ -1,24 +1,41 @@
 """Plain text to the query tree: the search of people who type what they remember.
 
-An exact name comes first, then documents with all the words, then with all of them up to one
-slip each, then with most of them; inside each step the weighted fields decide.
+An exact name comes first, then what a qualified name ends with, then documents with all the words,
+then with all of them where words may go on, then with all up to a slip each, then with most of
+them; inside each step the weighted fields decide.
 """
 
 from collections.abc import Sequence
 
+from domain import names
+from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.tree import Node
 
 EXACT = 10_000.0
+QUALIFIED = 8_000.0
 ALL_WORDS = 4_000.0
+ALL_BEGUN = 3_000.0
 ALL_WITH_SLIPS = 2_000.0
 """Scores of the steps, far above what the words of a text can add up to."""
 
 MOST = "2<70%"
 """The `minimum_should_match` of the last step: both of two words, or 70% of more words."""
 
+BEGUN_FROM = 3
+"""Letters and digits of the shortest word that may be the beginning of another one."""
+BEGUN = 0.7
+"""What a word counts for one that it begins, beside 1 for itself."""
+
 FORGIVEN_FROM = 5
-"""Length of the shortest word in which a slip is forgiven."""
+"""Length of the shortest word in which a slip is forgiven although there is such a word."""
+UNKNOWN_FROM = 3
+"""Length of the shortest word in which a slip is forgiven where nothing has the word, or goes on
+from it; from FORGIVEN_FROM on two are, behind the second letter."""
+FORGIVEN_TO = 64
+"""Length of the longest word in which slips are forgiven."""
+SLIPPED = 0.5
+"""What a word counts for one that is a slip away, beside 1 for itself."""
 
 NAMES = ("name.keyword", "fullyQualifiedName.keyword", "displayName.keyword")
 """Fields with whose whole values a plain text is compared."""
@@ -28,21 +45,58 @@ def relevance(words: Sequence[str]) -> Node:
     """The tree of a text without operators, given its words as typed."""
     text = " ".join(words)
     telling = [word for word in words if any(c.isalnum() for c in word)] or list(words)
-    exact = tree.DisMax(tuple(tree.Exact(path, text) for path in NAMES))
     strict = tuple(tree.Term(None, word) for word in telling)
-    forgiving = tuple(_forgiving(word) for word in telling)
+    begun = tuple(map(_begun, telling))
+    forgiving = tuple(map(_forgiving, telling))
     return tree.Bool(
         should=(
-            tree.Constant(exact, EXACT),
-            tree.Constant(tree.all_of(strict), ALL_WORDS),
-            tree.Constant(tree.all_of(forgiving), ALL_WITH_SLIPS),
+            *_named(text),
+            _step(strict, ALL_WORDS),
+            _step(begun, ALL_BEGUN),
+            _step(forgiving, ALL_WITH_SLIPS),
             tree.Bool(should=forgiving, minimum_should_match=MOST),
         )
     )
 
 
-def _forgiving(word: str) -> Node:
+def quoted(text: str) -> Node:
+    """The tree of a text that is one phrase: what is named so comes first."""
+    return tree.Bool(should=(*_named(text), tree.Phrase(None, text)))
+
+
+def _named(text: str) -> tuple[Node, ...]:
+    """The documents of this name; those whose qualified name ends so, where there are such."""
+    exact = tree.DisMax(tuple(tree.Exact(path, text) for path in NAMES))
+    named: tuple[Node, ...] = (tree.Constant(exact, EXACT),)
+    try:
+        parts = names.split(text)
+    except InvalidInput:
+        return named
+    if len(parts) == 1:
+        return named
+    below = tree.Phrase(None, " ".join(parts))
+    ends = tree.all_of((tree.Exact("name.keyword", parts[-1]), below))
+    return (*named, tree.Constant(ends, QUALIFIED))
+
+
+def _step(nodes: tuple[Node, ...], score: float) -> Node:
+    """The documents of all the nodes, whose own scores need not be summed up for that."""
+    return tree.Constant(nodes[0] if len(nodes) == 1 else tree.Bool(filter=nodes), score)
+
+
+def _begun(word: str) -> Node:
     term = tree.Term(None, word)
-    if len(word) < FORGIVEN_FROM or len(word) > 64:
+    if sum(map(str.isalnum, word)) < BEGUN_FROM:
         return term
-    return tree.DisMax((term, tree.Boosted(tree.Fuzzy(None, word, 1), 0.5)))
+    return tree.DisMax((term, tree.Boosted(tree.PhrasePrefix(None, word), BEGUN)))
+
+
+def _forgiving(word: str) -> Node:
+    begun = _begun(word)
+    if not UNKNOWN_FROM <= len(word) <= FORGIVEN_TO:
+        return begun
+    slip = tree.Boosted(tree.Fuzzy(None, word, 1), SLIPPED)
+    if len(word) < FORGIVEN_FROM:
+        return tree.IfFound(begun, begun, slip)
+    slips = tree.Boosted(tree.Fuzzy(None, word, 2, prefix=2), SLIPPED)
+    return tree.IfFound(begun, tree.DisMax((begun, slip)), tree.DisMax((slip, slips)))

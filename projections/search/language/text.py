@@ -17,7 +17,7 @@ from projections.search.language.occurrence import Clause, Sign, disjoin, is_noi
 from projections.search.language.patterns import wildcard
 from projections.search.language.ranges import begins_range, read_range
 from projections.search.language.regex import regex
-from projections.search.language.relevance import relevance
+from projections.search.language.relevance import quoted, relevance
 from projections.search.language.scanner import Scanner
 from projections.search.tree import Node
 
@@ -59,8 +59,12 @@ def parse(
         return tree.MatchAll()
     parser = _Parser(text, where, either, fields, slips)
     node = parser.whole()
-    if parser.plain and not either and not fields.boosts:
+    if either or fields.boosts:
+        return node
+    if parser.plain:
         return relevance(parser.words)
+    if isinstance(node, tree.Phrase) and node.field is None and not node.slop:
+        return quoted(node.text)
     return node
 
 

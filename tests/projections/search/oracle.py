@@ -62,9 +62,17 @@ class Oracle:
         self,
         *nodes: tree.Node,
         kinds: frozenset[str] | None = None,
+        visible: frozenset[str] | None = None,
         include_deleted: bool = False,
     ) -> set[str]:
         """The ids of the documents that satisfy every node."""
+        seen = [
+            asked
+            for asked in self._asked.values()
+            if (visible is None or asked.kind in visible)
+            and (include_deleted or asked.id not in self._deleted)
+        ]
+        nodes = tuple(decided(node, seen) for node in nodes)
         return {
             asked.id
             for asked in self._asked.values()
@@ -72,6 +80,24 @@ class Oracle:
             and (include_deleted or asked.id not in self._deleted)
             and all(satisfies(asked, node) for node in nodes)
         }
+
+
+def decided(node: tree.Node, seen: Sequence[Asked]) -> tree.Node:
+    """The node with the one of two nodes that is meant, where that depends on what may be seen."""
+    if isinstance(node, tree.IfFound):
+        found = any(satisfies(asked, decided(node.sought, seen)) for asked in seen)
+        return decided(node.then if found else node.otherwise, seen)
+    if isinstance(node, tree.Bool):
+        parts = {
+            name: tuple(decided(inner, seen) for inner in getattr(node, name))
+            for name in ("must", "should", "must_not", "filter")
+        }
+        return msgspec.structs.replace(node, **parts)
+    if isinstance(node, tree.DisMax):
+        return tree.DisMax(tuple(decided(inner, seen) for inner in node.nodes), node.tie_breaker)
+    if isinstance(node, tree.Constant | tree.Boosted | tree.Nested):
+        return msgspec.structs.replace(node, node=decided(node.node, seen))
+    return node
 
 
 def satisfies(asked: Asked, node: tree.Node) -> bool:
@@ -87,6 +113,8 @@ def satisfies(asked: Asked, node: tree.Node) -> bool:
             return _exact(asked, field, value)
         case tree.Phrase(field=field, text=text, slop=slop):
             return _phrase(asked, field, text, slop)
+        case tree.PhrasePrefix(field=field, text=text, slop=slop):
+            return _begun(asked, field, text, slop)
         case tree.Wildcard(field=field, pattern=pattern):
             return _any_term(asked, field, _wildcard(fold(pattern)))
         case tree.Regex(field=field, pattern=pattern):
@@ -213,11 +241,30 @@ def _phrase(asked: Asked, field: str | None, text: str, slop: int) -> bool:
     return any(_follow(places, parts, slop) for places in _texts(asked, field))
 
 
+def _begun(asked: Asked, field: str | None, text: str, slop: int) -> bool:
+    """Whether the words stand together, counting as the last one whatever begins with it."""
+    parts = tokens(text).parts
+    if len(parts) <= 1:
+        return any(term.startswith(part) for part in parts for term in _terms(asked, field))
+    for places in _texts(asked, field):
+        ends = [
+            place for token, at in places.items() if token.startswith(parts[-1]) for place in at
+        ]
+        known = [places.get(part, ()) for part in parts[:-1]]
+        if _can_follow([*known, ends], slop):
+            return True
+    return False
+
+
 def _follow(places: Occurrences, parts: Sequence[str], slop: int) -> bool:
     """Whether the parts can be placed so that their moves differ by the slop at most."""
-    if not all(part in places for part in parts):
+    return _can_follow([places.get(part, ()) for part in parts], slop)
+
+
+def _can_follow(places: Sequence[Iterable[int]], slop: int) -> bool:
+    moves = [{place - at for place in found} for at, found in enumerate(places)]
+    if not all(moves):
         return False
-    moves = [{place - at for place in places[part]} for at, part in enumerate(parts)]
     if not slop:
         return bool(set.intersection(*moves))
     return any(

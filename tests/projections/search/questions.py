@@ -95,6 +95,11 @@ class Questions:
         )
         return self._random.choice(ways) or word
 
+    def typed(self, word: str) -> str:
+        """A word as it may be typed: as it is, not to its end, or with a slip or two."""
+        ways = (word, word, word[: self._random.randint(1, len(word))], self.slip(word))
+        return self._random.choice((*ways, self.slip(self.slip(word))))
+
     def pattern(self, word: str) -> str:
         """A wildcard pattern that the word fits, unless it has signs of its own."""
         start, stop = sorted(self._random.sample(range(len(word) + 1), 2)) if word else (0, 0)
@@ -124,7 +129,7 @@ class Questions:
 
     def query(self) -> str:
         if self._random.random() < 0.2:
-            words = [w if self._random.random() < 0.7 else self.slip(w) for w in self.named()]
+            words = [self.typed(word) for word in self.named()]
             return " ".join(map(escaped, words)) or "*"
         return self._combined(self._random.choice((0, 0, 1, 1, 2)))
 
@@ -287,6 +292,14 @@ class Questions:
                 {"match": {path: {"query": self.slip(some), "fuzziness": "AUTO"}}},
                 {"match": {self.form(path): {"query": some, "fuzziness": 1}}},
                 {"match_phrase": {path: some}},
+                {"match_phrase_prefix": {path: some[: self._random.randint(1, len(some))]}},
+                {"match_phrase_prefix": {self.form(path): words[0][:2]}},
+                {
+                    "match_phrase_prefix": {
+                        path: {"query": " ".join(different(words[:3]))[:-1] or "x", "slop": 2}
+                    }
+                },
+                {"multi_match": {"query": some, "type": "phrase_prefix", "fields": [path, "name"]}},
                 {"match_phrase": {path: {"query": " ".join(different(words[:3])), "slop": 2}}},
                 {"multi_match": {"query": some, "fields": [path, "name^3"], "operator": operator}},
                 {"multi_match": {"query": some, "type": "cross_fields", "operator": operator}},

@@ -206,6 +206,7 @@ def test_engine_finds_what_the_oracle_finds(both):
         options = {
             "kinds": both.random.choice((None, None, None, some)),
             "include_deleted": both.random.random() < 0.4,
+            "visible": both.random.choice((None, None, some)),
         }
         nodes = [text.parse(query)]
         nodes += [filter_json.parse(msgspec.json.encode(clause)) for clause in filters]

@@ -148,6 +148,7 @@ def test_fields_are_named_by_field_and_path_alone():
     assert names == {
         *("field", "path"),
         *("node", "nodes", "must", "should", "must_not", "filter"),
+        *("sought", "then", "otherwise"),
         *("text", "value", "values", "pattern", "gt", "gte", "lt", "lte"),
         *("slop", "distance", "prefix", "boost", "score", "tie_breaker", "minimum_should_match"),
     }
@@ -156,6 +157,7 @@ def test_fields_are_named_by_field_and_path_alone():
 @pytest.mark.parametrize("node", NODES, ids=lambda node: node.__name__)
 def test_node_can_be_remembered_by_its_value(node):
     given = {"field": "name", "path": "columns", "node": MatchAll(), "nodes": (), "values": ()}
+    given |= dict.fromkeys(("sought", "then", "otherwise"), MatchAll())
     required = {f.name for f in msgspec.structs.fields(node) if f.required}
     texts = {"text": "a", "value": "a", "pattern": "a", "distance": 1, "boost": 2.0}
     made = [node(**{name: {**given, **texts}[name] for name in required}) for _ in range(2)]

@@ -93,6 +93,8 @@ class Evaluator:
                 return self._dis_max(nodes, tie)
             case tree.Nested():
                 return self._nesting.matches(node, self._view, self.matches)
+            case tree.IfFound():
+                raise TypeError("a decision was not made before the segments are evaluated")
             case _:
                 return self._leaves.matches(node)
 

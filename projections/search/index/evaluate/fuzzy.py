@@ -9,12 +9,12 @@ from itertools import pairwise
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from projections.search import tree
 from projections.search.analysis import fold
+from projections.search.index.evaluate.best_scores import BestScores
 from projections.search.index.evaluate.lexicons import TermNumbers, spans
-from projections.search.index.evaluate.results import DENSE, Dense, Matches, Sparse, nothing
+from projections.search.index.evaluate.results import Dense, Matches, Sparse
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
 from projections.search.index.format.arrays import ranges, starts
 
@@ -58,7 +58,7 @@ class Fuzzy:
             self._node, self._weigh, lambda weights: _BYTES_PER_TERM * len(weights)
         )
         nearby = self._near(view)
-        best = _Best(view, sum(near.postings(view) for near in nearby))
+        best = BestScores(view, sum(near.postings(view) for near in nearby))
         for near in nearby:
             inverted = view.fields[near.field]
             of_term = np.array([weights[near.field, term] for term in near.terms], np.float32)
@@ -112,36 +112,3 @@ class Fuzzy:
             * self._snapshot.weight(key[0], frequency)
             for key, frequency in frequencies.items()
         }
-
-
-class _Best:
-    """The highest score of each document."""
-
-    def __init__(self, view: SegmentView, count: int) -> None:
-        """`count` is how many scores will be added at most."""
-        self._view = view
-        self._ids: list[NDArray[np.int32]] = [np.empty(0, np.int32)]
-        self._scores: list[NDArray[np.float32]] = [np.empty(0, np.float32)]
-        self._dense: NDArray[np.float32] | None = None
-        if count * DENSE > view.size:
-            self._dense = np.zeros(view.size, np.float32)
-
-    def add(self, ids: NDArray[np.int32], scores: NDArray[np.float32]) -> None:
-        """Add a score of each of the documents."""
-        if self._dense is not None:
-            np.maximum.at(self._dense, ids.astype(np.intp), scores)
-        else:
-            self._ids.append(ids)
-            self._scores.append(scores)
-
-    def matches(self) -> Sparse | Dense:
-        """All documents that a score was added of."""
-        if self._dense is not None:
-            return Dense(self._dense > 0, self._dense)
-        ids, scores = np.concatenate(self._ids), np.concatenate(self._scores)
-        if not len(ids):
-            return nothing(self._view)
-        order = np.argsort(ids, kind="stable")
-        ids, scores = ids.take(order), scores.take(order)
-        first = np.flatnonzero(np.concatenate(([True], ids[1:] != ids[:-1])))
-        return Sparse(self._view.size, ids.take(first), np.maximum.reduceat(scores, first))

@@ -8,8 +8,10 @@ import numpy as np
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.analysis import keyword, stem, tokens
+from projections.search.index.evaluate.beginnings import Beginnings
 from projections.search.index.evaluate.fuzzy import Fuzzy
 from projections.search.index.evaluate.lexicons import TermNumbers, spans
+from projections.search.index.evaluate.phrase_prefixes import begun_together
 from projections.search.index.evaluate.phrases import together
 from projections.search.index.evaluate.query_values import as_moment, as_number
 from projections.search.index.evaluate.results import (
@@ -60,6 +62,7 @@ class Leaves:
         self._snapshot = snapshot
         self._view = view
         self._check = check
+        self._beginnings = Beginnings(snapshot, check)
 
     def matches(self, node: tree.Leaf) -> Matches:
         """The documents that the leaf matches, scored."""
@@ -74,6 +77,9 @@ class Leaves:
                 return self._best(self._exact(field, value))
             case tree.Phrase(field=field, text=text, slop=slop):
                 return self._phrase(field, text, slop)
+            case tree.PhrasePrefix(field=field, text=text, slop=slop):
+                _refuse_whole(field)
+                return self._phrase_prefix(field, tokens(text).parts, min(slop, MAX_SLOP))
             case tree.Fuzzy(field=field):
                 _refuse_whole(field)
                 return Fuzzy(self._snapshot, node, self._check).matches(self._view)
@@ -204,6 +210,37 @@ class Leaves:
         for other in others:
             self._check()
             scores = scores + other.scores_at(ids)
+        return Sparse(view.size, ids, scores)
+
+    def _phrase_prefix(self, field: str | None, parts: tuple[str, ...], slop: int) -> Matches:
+        """Documents in which the parts follow each other, the last one being the beginning of one.
+
+        The score is that of all parts.
+        """
+        view = self._view
+        if not parts:
+            return nothing(view)
+        *words, start = parts
+        begun = self._beginnings.matches(view, field, start)
+        if not words:
+            return begun
+        name, before = _home(field)
+        terms = [(before + word).encode() for word in words]
+        numbers = [view.number(name, term) for term in terms]
+        span = view.fields[name].span((before + start).encode())
+        if min(numbers) < 0 or span[0] == span[1]:
+            return nothing(view)
+        postings = [self._scored(name, *known) for known in zip(numbers, terms, strict=True)]
+
+        def make() -> Sparse:
+            ids = begun_together(view, name, (numbers, postings), span, slop, self._check)
+            return Sparse(view.size, ids, 1.0)
+
+        ids = self._remembered(("begun", field, parts, slop), make).ids()
+        scores = begun.scores_at(ids)
+        for each in dict(zip(numbers, postings, strict=True)).values():
+            self._check()
+            scores = scores + each.scores_at(ids)
         return Sparse(view.size, ids, scores)
 
     # Many terms

@@ -34,48 +34,69 @@ def together(
     called between steps of bounded work and memory, and raises when the time is up.
     """
     terms = dict(zip(numbers, postings, strict=True))
-    rarest, *others = sorted(terms.values(), key=lambda each: each.count)
-    ids = rarest.ids()
-    for other in others:
-        check()
-        ids = ids.compress(other.present(ids))
-    with_all = np.zeros(view.size, np.bool_)
-    with_all[ids] = True
+    ids = with_all(list(terms.values()), check)
+    wanted = np.zeros(view.size, np.bool_)
+    wanted[ids] = True
     matching = [ids[:0]]
     step = max(1, STEP_DOCUMENTS // len(terms))
     for begin in range(0, len(ids), step):
         chunk = ids[begin : begin + step]
-        lists: dict[int, _Positions] = {}
+        lists: dict[int, Positions] = {}
         for number in terms:
             check()
-            lists[number] = _Positions(view.fields[field], number, chunk, with_all)
-        words = _in_order([lists[number] for number in numbers])
-        holds = _near(words, slop, check) if slop else _adjacent(words, check)
+            lists[number] = positions_of(view.fields[field], number, chunk, wanted)
+        holds = follow([lists[number] for number in numbers], slop, check)
         matching.append(chunk.compress(holds))
     return np.concatenate(matching)
 
 
-class _Positions:
-    """The positions of a term in documents that all have it."""
+def with_all(postings: Sequence[Postings], check: Callable[[], None]) -> DocIds:
+    """The documents that have every one of the terms."""
+    rarest, *others = sorted(postings, key=lambda each: each.count)
+    ids = rarest.ids()
+    for other in others:
+        check()
+        ids = ids.compress(other.present(ids))
+    return ids
 
-    def __init__(self, inverted: Inverted, number: int, ids: DocIds, wanted: Mask) -> None:
-        """`wanted` marks the documents `ids`, and maybe others before or after all of these."""
-        assert inverted.position_starts is not None
-        assert inverted.positions is not None
-        self._positions = inverted.positions
-        where = inverted.postings(number)
-        # Only what the term has between the first and the last of the documents is gone through.
-        first, last = (where.start + inverted.ids[where].searchsorted(ids[[0, -1]])).tolist()
-        postings = inverted.ids[first : last + 1]
-        if len(ids) * _MANY >= len(postings):
-            places = np.flatnonzero(wanted.take(postings))
-        else:
-            places = postings.searchsorted(ids)
-        begins = inverted.position_starts[first : last + 2]
-        self._begins = begins.take(places)
-        self._ends = begins.take(places + 1)
-        self._sizes = self._ends - self._begins
-        self.size = len(ids)
+
+def positions_of(inverted: Inverted, number: int, ids: DocIds, wanted: Mask) -> "Positions":
+    """The positions of a term in the documents `ids`, which all have it.
+
+    `wanted` marks these documents, and maybe others before or after all of them.
+    """
+    assert inverted.position_starts is not None
+    assert inverted.positions is not None
+    where = inverted.postings(number)
+    # Only what the term has between the first and the last of the documents is gone through.
+    first, last = (where.start + inverted.ids[where].searchsorted(ids[[0, -1]])).tolist()
+    postings = inverted.ids[first : last + 1]
+    if len(ids) * _MANY >= len(postings):
+        places = np.flatnonzero(wanted.take(postings))
+    else:
+        places = postings.searchsorted(ids)
+    begins = inverted.position_starts[first : last + 2]
+    return Positions(inverted.positions, begins.take(places), begins.take(places + 1))
+
+
+def follow(words: Sequence["Positions"], slop: int, check: Callable[[], None]) -> NDArray[np.bool_]:
+    """In which documents the words, in this order, can be moved by `slop` places to a phrase."""
+    in_order = _in_order(words)
+    return _near(in_order, slop, check) if slop else _adjacent(in_order, check)
+
+
+class Positions:
+    """The positions of a word in documents that all have it."""
+
+    def __init__(
+        self, positions: NDArray[np.int32], begins: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> None:
+        """Those of document `d` are `positions[begins[d] : ends[d]]`, ascending."""
+        self._positions = positions
+        self._begins = begins
+        self._ends = ends
+        self._sizes = ends - begins
+        self.size = len(begins)
         """How many documents there are."""
         self.count = int(self._sizes.sum())
         """How many positions there are in all documents."""
@@ -135,11 +156,11 @@ class _Positions:
         return np.where(within, reached, -_BEYOND), after
 
 
-_Words = Sequence[tuple[int, _Positions]]
+_Words = Sequence[tuple[int, Positions]]
 """The words of a phrase, each with its place in the phrase."""
 
 
-def _in_order(parts: Sequence[_Positions]) -> _Words:
+def _in_order(parts: Sequence[Positions]) -> _Words:
     """The words in the order in which they are looked for: first the one with fewest positions.
 
     Of words with as many positions those go first that are far from that one: in most documents

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import InvalidInput
-from projections.search.language.dates import DEFAULT_FORMATS, Span, is_day, moment, span
+from projections.search.language.dates import DEFAULT_FORMATS, Now, Span, is_day, moment, span
 
 DAY = 86_400_000
 FIRST = 1_704_067_200_000
@@ -121,3 +121,106 @@ def test_moment_of_no_date_is_none(text):
 def test_only_a_day_that_exists_is_a_day():
     assert is_day("2024-02-29")
     assert not any(map(is_day, ("2023-02-29", "2024", "2024-01-01T10", "20240101", "x")))
+
+
+AT = int(datetime(2024, 3, 31, 10, 20, 30, 500_000, UTC).timestamp() * 1000)
+"""A Sunday, on which clocks in Berlin went on from two to three."""
+
+
+def calculated(text, zone="Z"):
+    """The first and last moment of a text, in ISO form and in UTC."""
+    read = span(text, zone=zone, now=Now(lambda: AT / 1000))
+    return tuple(
+        datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")[:-6]
+        for at in (read.first, read.last)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("now", "2024-03-31T10:20:30.500"),
+        ("now-1d", "2024-03-30T10:20:30.500"),
+        ("now-d", "2024-03-30T10:20:30.500"),
+        ("now+1h-30m+10s", "2024-03-31T10:50:40.500"),
+        ("now-2H", "2024-03-31T08:20:30.500"),
+        ("now-1M", "2024-02-29T10:20:30.500"),
+        ("now-13M", "2023-02-28T10:20:30.500"),
+        ("now+1w", "2024-04-07T10:20:30.500"),
+        ("now-1y", "2023-03-31T10:20:30.500"),
+        ("2024-01||+1M", "2024-02-01T00:00:00.000"),
+        ("2024-01-31T10:00:00Z||-1d+1h", "2024-01-30T11:00:00.000"),
+        ("1704067200000||", "2024-01-01T00:00:00.000"),
+    ],
+)
+def test_calculated_moment_is_one_moment(text, expected):
+    assert calculated(text) == (expected, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("now/d", "2024-03-31T00:00:00.000", "2024-03-31T23:59:59.999"),
+        ("now-1d/d", "2024-03-30T00:00:00.000", "2024-03-30T23:59:59.999"),
+        ("now/d-1d", "2024-03-30T00:00:00.000", "2024-03-30T23:59:59.999"),
+        ("now/w", "2024-03-25T00:00:00.000", "2024-03-31T23:59:59.999"),
+        ("now/M", "2024-03-01T00:00:00.000", "2024-03-31T23:59:59.999"),
+        ("now/y", "2024-01-01T00:00:00.000", "2024-12-31T23:59:59.999"),
+        ("now/h", "2024-03-31T10:00:00.000", "2024-03-31T10:59:59.999"),
+        ("now/m", "2024-03-31T10:20:00.000", "2024-03-31T10:20:59.999"),
+        ("now/s", "2024-03-31T10:20:30.000", "2024-03-31T10:20:30.999"),
+        ("2024-02-11||/M", "2024-02-01T00:00:00.000", "2024-02-29T23:59:59.999"),
+    ],
+)
+def test_calculated_day_is_all_of_it(text, first, last):
+    assert calculated(text) == (first, last)
+
+
+def test_calculation_counts_days_on_the_calendar_of_the_time_zone():
+    assert calculated("now/d", "Europe/Berlin") == (
+        "2024-03-30T23:00:00.000",
+        "2024-03-31T21:59:59.999",
+    )
+    assert calculated("now-1d", "Europe/Berlin") == ("2024-03-30T11:20:30.500",) * 2
+    assert calculated("now-24h", "Europe/Berlin") == ("2024-03-30T10:20:30.500",) * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("now-1x", "'now-1x' is no date: after now, or after a date and ||, steps such as -1d"),
+        ("now-1d ", "'now-1d ' is no date: after now"),
+        ("now/2d", "'now/2d' is no date: after now"),
+        ("now-9999999d", "'now-9999999d' is no date: after now"),
+        ("now" + "-1d" * 17, "is no date: after now"),
+        ("now-999999y", "'now-999999y' is before the year 1 or after 9999"),
+        ("now+9000y", "'now+9000y' is before the year 1 or after 9999"),
+        ("9999-12-31||/y+1d", "'9999-12-31||/y+1d' is before the year 1 or after 9999"),
+        ("soon||-1d", "'soon' is no date"),
+        ("nowhere", "'nowhere' is no date"),
+        ("||-1d", "'||-1d' is no date: after now"),
+    ],
+)
+def test_calculation_that_cannot_be_is_refused(text, said):
+    with pytest.raises(InvalidInput) as raised:
+        calculated(text)
+    assert said in raised.value.message
+
+
+def test_now_is_the_same_in_all_of_a_search_and_known_to_be_asked_for():
+    ticks = iter((1.5, 2.5))
+    now = Now(lambda: next(ticks))
+    assert now.milliseconds is None
+    assert span("2024", now=now) == span("2024")
+    assert now.milliseconds is None
+    assert span("now", now=now) == span("now-0d", now=now) == Span(1_500, 1_500)
+    assert now.milliseconds == 1_500
+
+
+@given(st.text(alphabet="now|+-/0129yMwdhms2024", max_size=24))
+def test_any_calculation_is_a_span_or_refused(text):
+    try:
+        read = span(f"now{text}", now=Now(lambda: AT / 1000))
+    except InvalidInput:
+        return
+    assert read.first <= read.last

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.language.fields import Fields
-from projections.search.language.relevance import relevance
+from projections.search.language.relevance import quoted, relevance
 from projections.search.language.text import parse
 from projections.search.tree import Bool, Exact, Fuzzy, Phrase, Range, Regex, Term, Wildcard
 
@@ -52,7 +52,8 @@ def test_parse_of_plain_text_is_a_relevance_search(text):
         ("name:(a OR b)", Bool(should=(Term("name", "a"), Term("name", "b")))),
         ('tags.tagFQN:"PII.Sensitive"', Phrase("tags.tagFQN", "PII.Sensitive")),
         ('"fact order"~2', Phrase(None, "fact order", 2)),
-        (r'"a \" b"', Phrase(None, 'a " b')),
+        (r'"a \" b"', quoted('a " b')),
+        (r'"a \" b"~0', quoted('a " b')),
         ("c?st", Wildcard(None, "c?st")),
         (r"c\*st*", Wildcard(None, r"c\*st*")),
         ("custmer~", Fuzzy(None, "custmer", 2)),
@@ -192,7 +193,7 @@ def test_parse_of_an_operator(text, expected):
         ("a^nan", "q: a boost is a number above 0 and at most 100 at column 2"),
         ("a~100", "q: the slips of ~ is a whole number from 0 to 2 at column 2"),
         ('"a b"~1000000', "q: a phrase's slop is a whole number from 0 to 100 at column 6"),
-        ("updatedAt:>now-1d", "q: date arithmetic such as 'now-1d' is not supported at column 11"),
+        ("updatedAt:>now-1d", "q: 'now-1d': there is no now here at column 11"),
         (
             "entityStatuss:Draft",
             "q: no kind has a field 'entityStatuss'; near it: entityStatus, entity, entityType"
@@ -322,6 +323,49 @@ def test_relevance_puts_the_exact_name_first():
     exact = node.should[0]
     assert isinstance(exact, tree.Constant)
     assert Exact("name.keyword", "raw orders") in exact.node.nodes
+
+
+def test_quoted_name_is_compared_with_whole_names_beside_the_phrase():
+    *named, phrase = quoted("a.b").should
+    assert phrase == Phrase(None, "a.b")
+    assert Exact("fullyQualifiedName.keyword", "a.b") in named[0].node.nodes
+    assert parse('"a.b" AND c') == Bool(must=(Phrase(None, "a.b"), c))
+    assert parse('name:"a.b"') == Phrase("name", "a.b")
+
+
+def test_dotted_text_looks_for_what_is_named_by_its_last_part():
+    of_two, of_one = relevance(["a.b"]), relevance(["ab"])
+    below = Bool(must=(Exact("name.keyword", "b"), Phrase(None, "a b")))
+    assert [n.node for n in of_two.should if isinstance(n, tree.Constant)][1] == below
+    assert len(of_two.should) == len(of_one.should) + 1
+    assert len(relevance(['a."b']).should) == len(of_one.should)
+
+
+def forgiven(word):
+    """The way in which a word of a plain text is forgiven."""
+    return relevance([word, "x"]).should[-1].should[0]
+
+
+def test_words_may_go_on_from_three_letters_on():
+    def beginnings(node):
+        own = {node.text} if isinstance(node, tree.PhrasePrefix) else set()
+        return own.union(*map(beginnings, tree.children(node)))
+
+    assert beginnings(relevance(["ab", "a_b", "abc", "fact_ord", "12"])) == {"abc", "fact_ord"}
+
+
+@pytest.mark.parametrize(
+    ("word", "known", "unknown"),
+    [("abc", [], [(1, 1)]), ("abcd", [], [(1, 1)]), ("abcde", [(1, 1)], [(1, 1), (2, 2)])],
+)
+def test_slips_follow_the_length_of_a_word_and_whether_anything_has_it(word, known, unknown):
+    def slips(node):
+        own = [(node.distance, node.prefix)] if isinstance(node, Fuzzy) else []
+        return sorted(set(own).union(*map(slips, tree.children(node))))
+
+    node = forgiven(word)
+    assert (slips(node.sought), slips(node.then), slips(node.otherwise)) == ([], known, unknown)
+    assert slips(forgiven("a" * 65)) == slips(forgiven("ab")) == []
 
 
 @settings(max_examples=400)

@@ -1,0 +1,85 @@
+"""Words of which only the beginning is given: a range of the sorted terms, taken as one term.
+
+All terms that begin so count as one: its rarity is that of the documents with any of them, over all
+segments, and the best posting of a document counts. So a beginning costs what its postings cost,
+however many terms they are of; they are gone through in pieces of bounded work.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from projections.search.index.evaluate.best_scores import BestScores
+from projections.search.index.evaluate.lexicons import spans
+from projections.search.index.evaluate.results import Dense, Matches, Sparse, gathered
+from projections.search.index.evaluate.segments import SegmentView, Snapshot
+
+PIECE = 1 << 18
+"""Postings that are scored without a look at the clock."""
+
+Range = tuple[str, int, int]
+"""A field of the index, and where postings in it begin and end."""
+
+
+class Beginnings:
+    """Evaluates beginnings of words; `check` raises when the time is up."""
+
+    def __init__(self, snapshot: Snapshot, check: Callable[[], None]) -> None:
+        self._snapshot = snapshot
+        self._check = check
+
+    def matches(self, view: SegmentView, field: str | None, start: str) -> Matches:
+        """The segment's documents with a word in the field that begins with `start`, scored."""
+        return self._snapshot.memory.get(
+            ("beginning", view.name, field, start),
+            lambda: self._scored(view, field, start),
+            lambda matches: matches.nbytes,
+        )
+
+    def _scored(self, view: SegmentView, field: str | None, start: str) -> Sparse | Dense:
+        places = _ranges(view, field, start)
+        best = BestScores(view, sum(end - begin for _, begin, end in places))
+        frequency = self._frequency(field, start) if places else 0
+        for name, begin, end in places:
+            inverted = view.fields[name]
+            weight = np.float32(self._snapshot.weight(name, frequency))
+            for low in range(begin, end, PIECE):
+                self._check()
+                part = slice(low, min(low + PIECE, end))
+                ids = inverted.ids[part]
+                if inverted.impacts is None:
+                    best.add(ids, np.full(len(ids), weight, np.float32))
+                else:
+                    best.add(ids, inverted.impacts[part] * weight)
+        return best.matches()
+
+    def _frequency(self, field: str | None, start: str) -> int:
+        """How many living documents have such a word."""
+
+        def count() -> int:
+            return sum(self._living(view, field, start) for view in self._snapshot.views)
+
+        return self._snapshot.memory.get(("begun", field, start), count, lambda _: 0)
+
+    def _living(self, view: SegmentView, field: str | None, start: str) -> int:
+        places = _ranges(view, field, start)
+        pieces = (
+            view.fields[name].ids[low : min(low + PIECE, end)]
+            for name, begin, end in places
+            for low in range(begin, end, PIECE)
+        )
+        size = sum(end - begin for _, begin, end in places)
+        documents = gathered(view, pieces, size, 1.0, self._check)
+        if view.dead is None:
+            return documents.count
+        return documents.count - int(np.count_nonzero(view.dead.take(documents.ids())))
+
+
+def _ranges(view: SegmentView, field: str | None, start: str) -> list[Range]:
+    """Where the postings of the terms are that begin so; those of a beginning are in a row."""
+    found: list[Range] = []
+    for name, span in spans(view, field, start.encode()):
+        starts = view.fields[name].starts
+        if span.low < span.high:
+            found.append((name, int(starts[span.low]), int(starts[span.high])))
+    return found
