@@ -4,6 +4,7 @@ from api.openapi.json_schema import COUNT, NAME, NULL, TEXT, UUID, Schema, close
 from api.openapi.requests import REFERENCE
 from domain.kinds import EntityKind
 from domain.registry import KINDS
+from projections.search import highlighting
 
 
 def shown(kind: EntityKind, given: Schema) -> Schema:
@@ -169,11 +170,17 @@ def _search() -> dict[str, Schema]:
             ),
             "description": "Ancestors from the root down, with getHierarchy.",
         },
+        "highlight": {
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": {"type": "string"}},
+            "description": "Pieces of texts by path, escaped for HTML, with the words of `q` in"
+            f" `{highlighting.BEGIN}`.",
+        },
     }
     return {
         "SearchSource": source,
         "Aggregations": _aggregations(),
-        "SearchHit": closed_object(hit, "_source", "sort", "hierarchy"),
+        "SearchHit": closed_object(hit, "_source", "sort", "hierarchy", "highlight"),
         "SearchResponse": closed_object(
             {
                 "took": {**COUNT, "description": "Milliseconds."},

@@ -36,10 +36,15 @@ class Tokens(msgspec.Struct, frozen=True):
 
 def fold(text: str) -> str:
     """Lower case in composed Unicode, control characters as spaces."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
-        return text.translate(_CONTROL)
-    return text.lower() if text.isprintable() else text.lower().translate(_CONTROL)
+    lower = lowered(text)
+    return lower if text.isascii() and text.isprintable() else lower.translate(_CONTROL)
+
+
+def lowered(text: str) -> str:
+    """Lower case in composed Unicode."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
 
 
 def keyword(text: str) -> str:
@@ -54,8 +59,7 @@ def tokens(text: str, prose: bool = False) -> Tokens:
 
 
 def _of_text(text: str, prose: bool) -> Tokens:
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
+    text = compose(text)
     parts: list[str] = []
     wholes: list[tuple[str, int]] = []
     for chunk in text.split():
@@ -108,13 +112,41 @@ def _parts(text: str) -> Iterator[str]:
             for part in _ASCII_PART.findall(word):
                 yield part.lower()
         else:
-            start = 0
-            for at in range(1, len(word)):
-                before, here = word[at - 1], word[at]
-                if (before.isdigit() != here.isdigit()) or (before.islower() and here.isupper()):
-                    yield fold(word[start:at])
-                    start = at
-            yield fold(word[start:])
+            for start, end in _cuts(word):
+                yield fold(word[start:end])
+
+
+def _cuts(word: str) -> Iterator[tuple[int, int]]:
+    """Where each part of a word begins and ends."""
+    if word.isascii():
+        yield from (part.span() for part in _ASCII_PART.finditer(word))
+        return
+    start = 0
+    for at in range(1, len(word)):
+        before, here = word[at - 1], word[at]
+        if (before.isdigit() != here.isdigit()) or (before.islower() and here.isupper()):
+            yield start, at
+            start = at
+    yield start, len(word)
+
+
+def places(text: str) -> Iterator[tuple[int, int, str]]:
+    """Where each part of a composed text (`compose`) begins and ends, with its token."""
+    for word in _WORD.finditer(text):
+        first = word.start()
+        for start, end in _cuts(word[0]):
+            yield first + start, first + end, fold(word[0][start:end])
+
+
+def segments(text: str) -> Iterator[tuple[int, int, str]]:
+    """The same of the words with `_` and `-` in them, which stay whole beside their parts."""
+    for segment in _SEGMENT.finditer(text):
+        yield segment.start(), segment.end(), fold(segment[0])
+
+
+def compose(text: str) -> str:
+    """The text in composed Unicode, as it is taken apart."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def stem(word: str) -> str:

@@ -15,6 +15,7 @@ from projections.search.aggregations import Aggregation
 from projections.search.documents import SORTABLE, SortValue
 from projections.search.engine import SCORE, EngineHits, EngineQuery, Facet, SearchEngine, Sort
 from projections.search.facet_answers import FacetWriter
+from projections.search.highlighting import Highlighter
 from projections.search.index_names import ALL, kinds_of
 from projections.search.language import filter_json, text
 from projections.search.language.dates import Now
@@ -132,7 +133,7 @@ def response(
     query = engine_query(request, visibility)
     page = engine.search(query, object_reader(read_sources))
     sources = BoundedSources(read_sources)
-    hits = _hits(request, page, read_sources, sources, visibility)
+    hits = _hits(request, page, read_sources, sources, visibility, Highlighter(query.tree))
     answered: dict[str, Any] = {
         "took": int((clock() - started) * 1000),
         "timed_out": page.timed_out,
@@ -273,6 +274,7 @@ def _hits(
     read_sources: ReadSources,
     sources: BoundedSources,
     visibility: Visibility,
+    highlighter: Highlighter,
 ) -> list[dict[str, Any]]:
     named = request.include_source_fields or request.exclude_source_fields
     with_source = request.fetch_source or bool(named)
@@ -299,6 +301,8 @@ def _hits(
             shown["_source"] = Raw(
                 narrow(whole, request.include_source_fields, request.exclude_source_fields)
             )
+            if highlights := highlighter.highlights(hit.kind, shown_json):
+                shown["highlight"] = highlights
         if request.sort_field is not None:
             shown["sort"] = hit.sort
         if request.get_hierarchy:

@@ -6,7 +6,10 @@ import pytest
 
 from domain.errors import InvalidInput
 from domain.registry import KINDS
+from projections.search.highlighting import BEGIN, END
+from projections.search.language.dates import Now
 from projections.search.queries import SearchRequest, search
+from projections.visibility.withholding import Withheld
 
 
 def test_search_answers_as_specified(shop):
@@ -35,6 +38,12 @@ def test_search_answers_as_specified(shop):
                         "description": "Fact order lines",
                         "votes": {"upVotes": 5},
                         "entityType": "table",
+                    },
+                    "highlight": {
+                        "name": ['<span class="text-highlighter">fact_orders</span>'],
+                        "fullyQualifiedName": [
+                            'shop.db.public.<span class="text-highlighter">fact_orders</span>'
+                        ],
                     },
                 }
             ],
@@ -474,3 +483,55 @@ def test_documents_of_an_answer_are_bounded(shop):
     body = search(SearchRequest(q="", fetch_source=False), shop.engine, read_large).body
     assert len(json.loads(body)["hits"]["hits"]) == 5
     assert held["documents"] == 4  # the fourth is the one that goes beyond
+
+
+def highlighted(shop, q, **parameters):
+    """Name of each hit -> its highlights, tags as brackets."""
+    hits = shop.respond(q, **parameters)["hits"]["hits"]
+    return {
+        shop.entities[hit["_id"]].name: {
+            path: [piece.replace(BEGIN, "[").replace(END, "]") for piece in pieces]
+            for path, pieces in hit.get("highlight", {}).items()
+        }
+        for hit in hits
+    }
+
+
+def test_highlights_come_with_documents_and_their_visible_parts_alone(shop):
+    assert highlighted(shop, "stream") == {"orders": {"description": ["The order [stream]"]}}
+    cut = highlighted(shop, "stream", include_source_fields=("name",))
+    assert cut == {"orders": {"description": ["The order [stream]"]}}
+    assert highlighted(shop, "stream", fetch_source=False) == {"orders": {}}
+    assert highlighted(shop, "*")["orders"] == {}
+    by_filter = {"query_filter": b'{"match": {"description": "stream"}}'}
+    assert highlighted(shop, "", **by_filter) == {"orders": {}}
+
+
+def test_highlights_show_no_withheld_field(shop):
+    request = SearchRequest(q="customer")
+
+    def found(withheld):
+        made = search(request, shop.engine, shop.read_sources, None, withheld)
+        hits = json.loads(made.body)["hits"]["hits"]
+        return {path for hit in hits for path in hit.get("highlight", {})}
+
+    assert {"name", "columns.name", "description"} <= found({})
+    hidden = {"table": Withheld("table", frozenset({"columns"}))}
+    assert found(hidden) == found({}) - {"columns.name"}
+
+
+def test_now_is_the_time_of_the_search_and_its_answer_does_not_last(shop):
+    def found(q, at, **parameters):
+        now = Now(lambda: at / 1000)
+        request = SearchRequest(q=f"name:dim_customer AND {q}", now=now, **parameters)
+        answer = search(request, shop.engine, shop.read_sources)
+        return json.loads(answer.body)["hits"]["total"]["value"], answer.complete
+
+    day, changed = 86_400_000, 1_704_067_200_000
+    assert found("updatedAt:<now-1d", changed + day) == (0, False)
+    assert found("updatedAt:<now-1d", changed + day + 1) == (1, False)
+    in_json = b'{"range": {"updatedAt": {"lt": "\\u006eow-1d/d", "time_zone": "Z"}}}'
+    assert found("*", changed + 2 * day, query_filter=in_json) == (1, False)
+    assert found("*", changed + 2 * day - 1, post_filter=in_json) == (0, False)
+    assert found("updatedAt:<2024-01-02", changed) == (1, True)
+    assert found("now", changed) == (0, True)

@@ -1,0 +1,216 @@
+"""Highlights: the words of a query where they stand in the texts of a hit, as OpenMetadata tells.
+
+The text around the tags is escaped for HTML, so that a page may show it as it is. Only documents as
+the caller sees them are looked at, and only up to `MAX_BYTES` of an answer.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import msgspec
+
+from domain.registry import KINDS
+from projections.search import tree
+from projections.search.analysis import compose
+from projections.search.language.field_types import field_type
+from projections.search.sought_words import Marks, SoughtWords
+from projections.search.tree import Node
+from projections.visibility.field_paths import NESTED, indexed_path
+
+BEGIN, END = '<span class="text-highlighter">', "</span>"
+MAX_BYTES = 500_000
+"""JSON of the hits of an answer that is looked at, from the first hit on; a hit that does not fit
+has no highlights."""
+MAX_CHARACTERS = 4_000
+"""Characters of the texts at one path of a hit that are looked at."""
+MAX_FRAGMENTS = 5
+"""Highlighted pieces of each field."""
+FRAGMENT = 150
+"""Characters of a piece of a longer text, but for a word that is longer."""
+_BEFORE = 40
+"""Characters that stand before the first highlighted word of a piece, at most."""
+
+Highlights = Mapping[str, list[str]]
+"""Path -> pieces of its texts, with the words between BEGIN and END."""
+
+
+class Highlighter:
+    """Highlights the words of one query in the hits of one answer, in their order."""
+
+    def __init__(self, node: Node) -> None:
+        """`node` asks for nothing that the caller may not see."""
+        leaves = dict.fromkeys(_wanted(node))
+        self._leaves: dict[str | None, list[Node]] = {}
+        for leaf in leaves:
+            (field,) = tree.named_fields(leaf)
+            path = None if field is None else indexed_path(field)
+            self._leaves.setdefault(path, []).append(leaf)
+        self._words: dict[str | None, SoughtWords] = {}
+        self._left = MAX_BYTES
+
+    def highlights(self, kind: str, visible_json: bytes) -> Highlights:
+        """The highlights of a hit, given what the caller may see of it; none where none fit."""
+        if not self._leaves or len(visible_json) > self._left:
+            return {}
+        self._left -= len(visible_json)
+        body = msgspec.json.decode(visible_json)
+        named = [path for path in self._leaves if path is not None]
+        paths = dict.fromkeys([*(field.path for field in KINDS[kind].search), *named])
+        texts = {path: list(_texts_at(body, path)) for path in paths}
+        met: set[str] = set()
+        found = {path: self._marked(path, of_path, met) for path, of_path in texts.items()}
+        has_any = any(found.values())
+        pieces: dict[str, list[str]] = {}
+        for path, of_path in texts.items():
+            marks = found[path]
+            # The texts of parts are many: they are gone through letter by letter in need only.
+            if not (has_any and "." in path) and self._sought(path).has_slips(met):
+                marks = self._slipped(path, of_path, marks, met)
+            for at, own in sorted(marks.items()):
+                known = pieces.setdefault(path, [])
+                known += _pieces(of_path[at], own)
+                del known[MAX_FRAGMENTS:]
+        return pieces
+
+    def _marked(self, path: str, texts: Sequence[str], met: set[str]) -> dict[int, Marks]:
+        """Which of the texts have words, and where: as many of them as are told.
+
+        Adds to `met` what was typed.
+        """
+        sought = self._sought(path)
+        marked: dict[int, Marks] = {}
+        if not texts or not sought.may_be_in(texts):
+            return marked
+        for at, text in enumerate(texts):
+            if marks := sought.marks(text, met):
+                marked[at] = marks
+                if len(marked) == MAX_FRAGMENTS:
+                    break
+        return marked
+
+    def _slipped(
+        self, path: str, texts: Sequence[str], marked: Mapping[int, Marks], met: set[str]
+    ) -> dict[int, Marks]:
+        """The same with words that are slips away from those that were not met."""
+        both = dict(marked)
+        for at, text in enumerate(texts):
+            if marks := self._sought(path).slipped(text, met):
+                both[at] = [*marked.get(at, ()), *marks]
+                if len(both) == MAX_FRAGMENTS:
+                    break
+        return both
+
+    def _sought(self, path: str) -> SoughtWords:
+        """The words that are looked for at a path, which are mostly those without a field."""
+        field = path if path in self._leaves else None
+        words = self._words.get(field)
+        if words is None:
+            leaves = [leaf for key in {None, field} for leaf in self._leaves.get(key, ())]
+            words = self._words[field] = SoughtWords(leaves)
+        return words
+
+
+def _wanted(node: Node) -> Iterator[Node]:
+    """The leaves of a tree that say which words a document should have."""
+    match node:
+        case tree.Bool():
+            for inner in (*node.must, *node.filter, *node.should):
+                yield from _wanted(inner)
+        case tree.Nested():
+            return
+        case (
+            tree.Term(field=field)
+            | tree.Exact(field=field)
+            | tree.Phrase(field=field)
+            | tree.PhrasePrefix(field=field)
+            | tree.Fuzzy(field=field)
+            | tree.Wildcard(field=field)
+            | tree.Regex(field=field)
+        ):
+            if field is None or field_type(field) == "text":
+                yield node
+        case _:
+            for inner in tree.children(node):
+                yield from _wanted(inner)
+
+
+def _texts_at(body: Mapping[str, Any], path: str) -> list[str]:
+    """The texts at a dotted path of a decoded body, up to MAX_CHARACTERS.
+
+    The children of an object are objects at its path.
+    """
+    first, *steps = path.split(".")
+    values = [body.get(first)]
+    for step in steps:
+        waiting, values = values, []
+        while waiting:
+            inner: list[Any] = []
+            for value in waiting:
+                if isinstance(value, list):
+                    inner += value
+                elif isinstance(value, dict):
+                    if step in value:
+                        values.append(value[step])
+                    if NESTED in value:
+                        inner.append(value[NESTED])
+            waiting = inner
+    texts: list[str] = []
+    left = MAX_CHARACTERS
+    for value in values:
+        for text in value if isinstance(value, list) else (value,):
+            if left > 0 and isinstance(text, str):
+                texts.append(compose(text[:left]))
+                left -= len(text)
+    return texts
+
+
+def _pieces(text: str, marks: Marks) -> Iterator[str]:
+    """The pieces of a text around its marks; a short text is one piece."""
+    joined = _joined(marks)
+    if len(text) <= FRAGMENT:
+        yield _tagged(text, 0, len(text), joined)
+        return
+    after = 0
+    for place, (begin, end) in enumerate(joined):
+        if begin < after:
+            continue
+        low = _word_begin(text, max(after, begin - _BEFORE), begin)
+        after = _word_end(text, max(low + FRAGMENT, end), end)
+        inside = [mark for mark in joined[place:] if mark[1] <= after]
+        yield _tagged(text, low, after, inside)
+
+
+def _joined(marks: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The marks in order, those that overlap as one."""
+    joined: list[tuple[int, int]] = []
+    for begin, end in sorted(marks):
+        if joined and begin < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((begin, end))
+    return joined
+
+
+def _word_begin(text: str, at: int, latest: int) -> int:
+    """The first beginning of a word from a place on, `latest` where there is none before."""
+    while at < latest and at and not text[at - 1].isspace():
+        at += 1
+    return at
+
+
+def _word_end(text: str, at: int, earliest: int) -> int:
+    """The last end of a word up to a place, `earliest` where there is none after it."""
+    at = min(at, len(text))
+    while at > earliest and at < len(text) and not text[at].isspace():
+        at -= 1
+    return at
+
+
+def _tagged(text: str, low: int, high: int, marks: Iterable[tuple[int, int]]) -> str:
+    """The text from `low` to `high` for HTML, with tags around the marks."""
+    tagged = ""
+    for begin, end in marks:
+        tagged += f"{escape(text[low:begin])}{BEGIN}{escape(text[begin:end])}{END}"
+        low = end
+    return tagged + escape(text[low:high])

@@ -1,0 +1,197 @@
+"""The words of a query as they are found in one text: where each of them stands there.
+
+What is found is what the engine finds, word by word: parts of names, plurals by their singular, the
+words of a phrase in a row, beginnings, patterns, slips.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from projections.search import tree
+from projections.search.analysis import fold, keyword, lowered, places, segments, stem, tokens
+from projections.search.language.patterns import TERM_END, TermPattern, wildcard
+from projections.search.language.regex import regex
+from projections.search.tree import Node
+
+Marks = list[tuple[int, int]]
+"""Where marked words begin and end in a text."""
+Token = tuple[int, int, str]
+
+_LONGEST = 64
+"""Characters of the longest word that is compared with another letter by letter."""
+_REMEMBERED = 20_000
+"""Tokens of which it is remembered whether they fit."""
+
+
+class _Slipped(msgspec.Struct, frozen=True):
+    """A word that may be slipped, as typed and folded, and what must begin alike."""
+
+    text: str
+    word: str
+    distance: int
+    start: str
+
+
+class SoughtWords:
+    """The leaves of a query that look at one path."""
+
+    def __init__(self, leaves: Iterable[Node]) -> None:
+        self._wholes: set[str] = set()
+        self._words: dict[str, set[str]] = {}
+        """A word and its stem -> the typed texts that are this word."""
+        self._begun: dict[str, set[str]] = {}
+        """The beginning of a word -> the same."""
+        self._rows: dict[str, list[tuple[str, tuple[str, ...], bool]]] = {}
+        """The first of several words -> typed text, all of them, whether the last is only begun."""
+        self._patterns: list[TermPattern] = []
+        self._slips: list[_Slipped] = []
+        self._near: dict[str, frozenset[str]] = {}
+        """Token -> the typed texts that it is a few slips from."""
+        self._known: dict[str, frozenset[str]] = {}
+        """Token -> the typed texts that it alone is found by."""
+        self._fits: dict[str, bool] = {}
+        for leaf in leaves:
+            self._add(leaf)
+        words = (*self._words, *self._begun, *self._rows)
+        self._hints = tuple({_literal(word) for word in words})
+        """What a text has in it, one of these at least, that any of the words can be in."""
+
+    def _add(self, leaf: Node) -> None:
+        match leaf:
+            case tree.Exact(value=value):
+                self._wholes.add(keyword(value))
+            case tree.Phrase(text=text, slop=slop) if slop:
+                for part in tokens(text).parts:
+                    self._add_row(text, (part,), begun=False)
+            case tree.Term(text=text) | tree.Phrase(text=text):
+                self._add_row(text, tokens(text).parts, begun=False)
+            case tree.PhrasePrefix(text=text):
+                self._add_row(text, tokens(text).parts, begun=True)
+            case tree.Wildcard(pattern=pattern):
+                self._patterns.append(wildcard(pattern))
+            case tree.Regex(pattern=pattern):
+                self._patterns.append(regex(pattern))
+            case tree.Fuzzy(text=text, distance=distance, prefix=prefix):
+                word = fold(text)
+                self._slips.append(_Slipped(text, word, distance, word[:prefix]))
+
+    def _add_row(self, text: str, parts: tuple[str, ...], *, begun: bool) -> None:
+        if len(parts) > 1:
+            self._rows.setdefault(parts[0], []).append((text, parts, begun))
+        elif parts and begun:
+            self._begun.setdefault(parts[0], set()).add(text)
+        elif parts:
+            for form in {parts[0], stem(parts[0])}:
+                self._words.setdefault(form, set()).add(text)
+
+    def may_be_in(self, texts: Sequence[str]) -> bool:
+        """Whether any of the texts may have words, but for slips; when in doubt, they may."""
+        if self._wholes or self._patterns:
+            return True
+        return self._may_have("\n".join(texts))
+
+    def _may_have(self, text: str) -> bool:
+        lower = lowered(text)
+        return any(hint in lower for hint in self._hints)
+
+    def marks(self, text: str, met: set[str]) -> Marks:
+        """Where words stand in a composed text, but for slips; adds to `met` what was typed."""
+        if self._wholes and keyword(text) in self._wholes:
+            return [(0, len(text))]
+        marks: Marks = []
+        if self._may_have(text):
+            found = list(places(text))
+            for at, (begin, end, token) in enumerate(found):
+                if typed := self._typed(token):
+                    met |= typed
+                    marks.append((begin, end))
+                for text_typed, parts, begun in self._rows.get(token, ()):
+                    row = found[at : at + len(parts)]
+                    if _is_row([own[2] for own in row], parts, begun):
+                        met.add(text_typed)
+                        marks.append((begin, row[-1][1]))
+        if self._patterns:
+            marks += [
+                (begin, end) for begin, end, token in _tokens(text) if self._fits_pattern(token)
+            ]
+        return marks
+
+    def _typed(self, token: str) -> frozenset[str]:
+        """The typed texts that are this word, its singular or plural, or a beginning of it."""
+        known = self._known.get(token)
+        if known is None:
+            typed = [self._words.get(form, set()) for form in {token, stem(token)}]
+            typed += [texts for start, texts in self._begun.items() if token.startswith(start)]
+            known = frozenset().union(*typed)
+            if len(self._known) < _REMEMBERED:
+                self._known[token] = known
+        return known
+
+    def has_slips(self, met: set[str]) -> bool:
+        """Whether there are words to look for that may be slipped, beside those that were met."""
+        return any(leaf.text not in met for leaf in self._slips)
+
+    def slipped(self, text: str, met: set[str]) -> Marks:
+        """Where words stand in a composed text that are a few slips from those not yet met."""
+        return [
+            (begin, end) for begin, end, token in _tokens(text) if self._slipped_from(token) - met
+        ]
+
+    def _slipped_from(self, token: str) -> frozenset[str]:
+        known = self._near.get(token)
+        if known is None:
+            known = frozenset(each.text for each in self._slips if is_near(token, each))
+            if len(self._near) < _REMEMBERED:
+                self._near[token] = known
+        return known
+
+    def _fits_pattern(self, token: str) -> bool:
+        known = self._fits.get(token)
+        if known is None:
+            line = f"{token}{TERM_END}".encode()
+            known = any(pattern.runs().match(line) is not None for pattern in self._patterns)
+            if len(self._fits) < _REMEMBERED:
+                self._fits[token] = known
+        return known
+
+
+def _tokens(text: str) -> Iterator[Token]:
+    yield from segments(text)
+    yield from places(text)
+
+
+def _literal(part: str) -> str:
+    """What every form of a word begins with, singular or plural."""
+    root = stem(part)
+    return root[:-1] if root.endswith("y") else root
+
+
+def _is_row(held: Sequence[str], parts: Sequence[str], begun: bool) -> bool:
+    """Whether the words held are the parts, of the last one at least the beginning if `begun`."""
+    if len(held) < len(parts) or any(map(str.__ne__, held[:-1], parts[:-1])):
+        return False
+    return held[-1] == parts[-1] or (begun and held[-1].startswith(parts[-1]))
+
+
+def is_near(token: str, slipped: _Slipped) -> bool:
+    """Whether a token is as few slips from the word as are forgiven, and begins like it."""
+    word, distance = slipped.word, slipped.distance
+    if (
+        not token.startswith(slipped.start)
+        or abs(len(token) - len(word)) > distance
+        or max(len(token), len(word)) > _LONGEST
+    ):
+        return False
+    before: list[int] = []
+    line = list(range(len(word) + 1))
+    for i, letter in enumerate(token, 1):
+        two_before, before, line = before, line, [i]
+        for j, other in enumerate(word, 1):
+            cost = min(before[j] + 1, line[j - 1] + 1, before[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == word[j - 2] and token[i - 2] == other:
+                cost = min(cost, two_before[j - 2] + 1)
+            line.append(cost)
+        if min(line) > distance and min(before) > distance:
+            return False
+    return line[-1] <= distance

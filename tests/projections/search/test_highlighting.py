@@ -1,0 +1,153 @@
+"""The words of a query, marked in the texts of a hit."""
+
+import html
+import re
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from domain.errors import InvalidInput
+from projections.search import highlighting
+from projections.search.analysis import compose, places, tokens
+from projections.search.highlighting import BEGIN, END, FRAGMENT, MAX_FRAGMENTS, Highlighter
+from projections.search.language.text import parse
+
+COLUMNS = [
+    {"name": "customer_id", "description": "Id of the customer"},
+    {"name": "address", "children": [{"name": "zipCode"}]},
+]
+
+
+def marked(q, /, **body):
+    """The highlights of a table, with brackets for tags."""
+    found = Highlighter(parse(q)).highlights("table", msgspec.json.encode(body))
+    return {
+        path: [piece.replace(BEGIN, "[").replace(END, "]") for piece in pieces]
+        for path, pieces in found.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("q", "expected"),
+    [
+        ("dim", "[dim]_customerOrders"),
+        ("order", "dim_customer[Orders]"),
+        ("customers", "dim_[customer]Orders"),
+        ("dim_customer", "[dim_customer]Orders"),
+        ("dim orders", "[dim]_customer[Orders]"),
+        ("dim_customerOrders", "[dim_customerOrders]"),
+        ("cust", "dim_[customer]Orders"),
+        ("dim_cust", "[dim_customer]Orders"),
+        ("custmer", "dim_[customer]Orders"),
+        ("dmi", "[dim]_customerOrders"),
+        ("cust*", "dim_[customer]Orders"),
+        ("/custom.r/", "dim_[customer]Orders"),
+        ("custoner~", "dim_[customer]Orders"),
+        ('"customer orders"', "dim_[customerOrders]"),
+        ('"dim orders"~1', "[dim]_customer[Orders]"),
+        ("name:dim", "[dim]_customerOrders"),
+        ("displayName:dim", None),
+        ("dim NOT orders", "[dim]_customerOrders"),
+        ("NOT dim", None),
+        ("_exists_:name", None),
+        ("version:1", None),
+        ("*", None),
+        ("(", None),
+    ],
+)
+def test_words_are_marked_as_they_are_found(q, expected):
+    try:
+        found = marked(q, name="dim_customerOrders")
+    except InvalidInput:
+        found = {}
+    assert found == ({} if expected is None else {"name": [expected]})
+
+
+def test_highlights_are_of_each_path_with_the_words():
+    assert marked("customer", name="x", description="A customer.", columns=COLUMNS) == {
+        "description": ["A [customer]."],
+        "columns.name": ["[customer]_id"],
+        "columns.description": ["Id of the [customer]"],
+    }
+    assert marked("zip", columns=COLUMNS) == {"columns.name": ["[zip]Code"]}
+    assert marked("columns.name:zip", name="zip", columns=COLUMNS) == {
+        "columns.name": ["[zip]Code"]
+    }
+
+
+def test_text_around_the_tags_is_escaped():
+    evil = "<script>alert('x')</script> customer & \"co\""
+    (piece,) = Highlighter(parse("customer script")).highlights(
+        "table", msgspec.json.encode({"description": evil})
+    )["description"]
+    bare = piece.replace(BEGIN, "").replace(END, "")
+    assert "<" not in bare
+    assert html.unescape(bare) == evil
+    assert re.findall(f"{BEGIN}(.*?){END}", piece) == ["script", "script", "customer"]
+
+
+def test_longer_texts_are_cut_into_pieces_at_words():
+    text = " ".join(f"{'customer' if n % 50 == 7 else 'word'}{n}" for n in range(2_000))[:3_900]
+    pieces = marked("customer", description=text)["description"]
+    assert len(pieces) == MAX_FRAGMENTS
+    for piece in pieces:
+        assert "[customer]" in piece
+        bare = piece.replace("[", "").replace("]", "")
+        assert len(bare) <= FRAGMENT
+        assert f" {bare} " in f" {text} "
+    words = [{"name": f"customer{n}"} for n in range(30)]
+    assert len(marked("customer", columns=words)["columns.name"]) == MAX_FRAGMENTS
+
+
+def test_slips_are_looked_for_where_the_word_itself_is_not():
+    both = marked("custmer", description="custmer, customer", name="customer")
+    assert both == {"description": ["[custmer], customer"]}
+    assert marked("custmer", columns=COLUMNS)["columns.name"] == ["[customer]_id"]
+    assert marked("custmer zip", name="customer", columns=COLUMNS) == {
+        "name": ["[customer]"],
+        "columns.name": ["[zip]Code"],
+    }
+
+
+def test_work_is_bounded_by_the_answer_and_by_the_path(monkeypatch):
+    body = msgspec.json.encode({"name": "customer", "description": "x" * 4_000 + " customer"})
+    monkeypatch.setattr(highlighting, "MAX_BYTES", 2 * len(body) + 10)
+    highlighter = Highlighter(parse("customer"))
+    found = [highlighter.highlights("table", body) for _ in range(3)]
+    assert found == [{"name": [f"{BEGIN}customer{END}"]}] * 2 + [{}]
+    assert highlighter.highlights("table", b'{"name":"customer"}') == {}
+
+
+@settings(max_examples=200)
+@given(st.text(st.sampled_from("aAbB9_-. \u00e4\u00c4\u0130\u01c5e\u0301\u00df\n<&"), max_size=30))
+def test_places_are_those_of_the_parts(text):
+    composed = compose(text)
+    parts = tokens(text).parts
+    found = list(places(composed))
+    if found:
+        assert tuple(token for *_, token in found) == parts
+    assert [begin for begin, *_ in found] == sorted(begin for begin, *_ in found)
+
+
+@settings(max_examples=200)
+@given(
+    st.text("ab<>&\"' _.1", max_size=40),
+    st.text('ab _*~"1', max_size=12),
+    st.lists(st.text("ab <&", max_size=200), max_size=3),
+)
+def test_any_highlight_is_a_part_of_the_text_once_unescaped(name, q, descriptions):
+    try:
+        node = parse(q)
+    except InvalidInput:
+        return
+    body = {"name": name, "columns": [{"description": text} for text in descriptions]}
+    found = Highlighter(node).highlights("table", msgspec.json.encode(body))
+    for path, pieces in found.items():
+        texts = [name] if path == "name" else descriptions
+        for piece in pieces:
+            assert piece.count(BEGIN) == piece.count(END) > 0
+            bare = piece.replace(BEGIN, "").replace(END, "")
+            assert not set("<>") & set(bare)
+            assert any(html.unescape(bare) in text for text in texts)
