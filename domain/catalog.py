@@ -49,6 +49,8 @@ class EntityProposal(Proposal, frozen=True, kw_only=True):
 
     entity: Entity
     """The entity as the write leaves it."""
+    before: Entity | None = None
+    """The entity before the write; None where the write has created it."""
     change: Change
 
 
@@ -226,20 +228,27 @@ class Catalog:
             )
         append = prepared(recorded, answer, expecting=expectations(changed))
         position = None if recorded or answer is not None else self.store.head()
+        (before,) = (step.before for step in plan.steps if step.entity_id == plan.entity_id)
         return EntityProposal(
-            append=append, position=position, states=[entity], entity=entity, change=plan.change
+            append=append,
+            position=position,
+            states=[entity],
+            entity=entity,
+            before=before,
+            change=plan.change,
         )
 
     def _repetition(self, remembered: RememberedAnswer, context: WriteContext) -> EntityProposal:
         """What the first write under an idempotency key came to."""
         if remembered.digest != context.digest:
             raise KeyReused("this Idempotency-Key was used before for another request")
-        entity = history.state(self.store, remembered.entity_id, upto=remembered.stream_version)
-        assert entity is not None
+        upto = remembered.stream_version
+        *_, last = history.revisions(self.store, remembered.entity_id, upto=upto)
         return EntityProposal(
             append=prepared([]),
             position=self.store.head(),
-            entity=entity,
+            entity=last.entity,
+            before=last.before,
             change=Change(remembered.outcome),
         )
 

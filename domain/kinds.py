@@ -86,6 +86,9 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """List parameters that hold regular expressions: parameter -> the name that it is about."""
     list_limit: int = 1_000
     """The largest `limit` of its list."""
+    put_alone: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """Keys of the body that a PUT to a path of their own replaces -> the keys in the value that
+    stay as they are where a request gives nothing for them."""
     columns: str | None = None
     """Key of the columns whose removal or narrowing breaks readers (a major version)."""
     searched: Mapping[str, float] = MappingProxyType({})

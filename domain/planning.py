@@ -102,9 +102,41 @@ class Planner:
     ) -> Plan:
         """Apply an RFC 6902 patch to the entity's document; raises InvalidInput when it fails."""
         json_patch.check_size(patch)
+        return self._patch(kind, self._live(kind, which), patch, context)
+
+    def put_alone(
+        self,
+        kind: EntityKind,
+        entity_id: str,
+        key: str,
+        value: Mapping[str, Any],
+        context: WriteContext,
+    ) -> Plan:
+        """Replace one of the keys that `EntityKind.put_alone` names; raises what `patch` raises."""
+        state = self._live(kind, entity_id)
+        before = state.value(key) or {}
+        kept = {
+            inner: before[inner]
+            for inner in kind.put_alone[key]
+            if before.get(inner) and not value.get(inner)
+        }
+        operation = {"op": "add", "path": f"/{key}", "value": {**value, **kept}}
+        return self._patch(kind, state, [operation], context)
+
+    def _live(self, kind: EntityKind, which: str | ByName) -> Entity:
+        """The entity, which must not be soft-deleted."""
         state = self._entities.existing(kind, which)
         if state.deleted:
             raise NotFound(f"{kind.name} instance for {state.id} not found: it is deleted")
+        return state
+
+    def _patch(
+        self,
+        kind: EntityKind,
+        state: Entity,
+        patch: Sequence[Mapping[str, Any]],
+        context: WriteContext,
+    ) -> Plan:
         values = document.patched(state, patch)
         changed = json_patch.changed_keys(patch, values.keys() | state.body.keys())
         payload = payloads.read(

@@ -208,6 +208,7 @@ ROWS = (
             "dataModel",
             "tableProfilerConfig",
         ),
+        put_alone={"dataModel": ("rawSql", "sql")},
         field_aliases={"owner": "owners"},
         filters={"databaseSchema": "databaseSchema", "database": "database", "service": "service"},
         name_filters={

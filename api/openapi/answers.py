@@ -147,6 +147,7 @@ def _search() -> dict[str, Schema]:
             "entityType": {"enum": list(KINDS)},
             "owners": array,
             "tags": array,
+            "deleted": {"type": "boolean"},
             "columns": {"type": "array", "items": {"type": "object", "properties": column}},
         },
         "additionalProperties": True,

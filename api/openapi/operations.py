@@ -19,7 +19,10 @@ GUARD_ERRORS = (401, 403, 429)
 """Statuses that every route with a token may answer."""
 _ENTITY_HEADERS = ("ETag", "X-Catalog-Position")
 _WRITE_HEADERS = (*_ENTITY_HEADERS, "X-OpenMetadata-Change")
-_LARGE_ABOUT = "Large fields are there without being asked for."
+_LARGE_ABOUT = (
+    "Large fields are there without being asked for. What the last version has changed is there"
+    " where `fields` names `changeDescription`, unless some field is withheld from the caller."
+)
 _PATCH_ABOUT = "RFC 6902, applied to the entity as it is shown, with absent arrays as []."
 _AGGREGATE_ABOUT = (
     "By value, without hits. With fields of documents, each bucket has some of its documents."
@@ -129,6 +132,12 @@ ENTITY_OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(
         ),
         ("patch", "/name/{fqn}"): _write(
             "patch{Kind}ByName", "Patch a {kind} by qualified name", _PATCH_ABOUT, "JsonPatch"
+        ),
+        ("put", "/{entity_id}/dataModel"): _write(
+            "put{Kind}DataModel",
+            "Put the data model of a {kind}",
+            "Replaces the data model; `rawSql` and `sql` stay where none are given.",
+            "DataModel",
         ),
         ("delete", "/{entity_id}"): _write("delete{Kind}", "Delete a {kind}", _DELETE_ABOUT),
         ("delete", "/name/{fqn}"): _write(

@@ -15,7 +15,7 @@ from api.bodies import has_left
 from api.permissions import Access, Action, Permission
 from api.responses import LOOP_BYTES, Finished, Heavy, Large
 from api.routes.list_parameters import list_parameters, list_request, single_parameters
-from api.routes.requested_fields import parse_fields
+from api.routes.requested_fields import asks_for_change, parse_fields
 from api.routes.signatures import (
     ENTITY_ID,
     FQN,
@@ -115,12 +115,17 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         """The body of an answer with one entity, and the answer's headers and condition."""
         withheld = access.withheld(Action.VIEW, kind.name)
         fields = parse_fields(kind, given["fields"], withheld)
-        include = given["include"]
+        include, described = given["include"], asks_for_change(given["fields"])
+        if described and most_bytes is not None:
+            # The history is read for it, however long that is.
+            raise EntityTooLarge
         with stores.entities.use() as entities:
             entity = read_one(
                 entities, kind, fields=fields, include=include, most_bytes=most_bytes, **which
             )
         body = entity.body if withheld is None else withheld.cut(entity.body)
+        if described and withheld is None:
+            body = _with_change(stores, kind, body)
         # Another entity may have had the name before, at the same version.
         return body, {"headers": _headers(entity, withheld), "conditional": "entity_id" in which}
 
@@ -215,6 +220,21 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             {**REQUEST, **ENTITY_ID, **_VERSION},
         ),
     ]
+
+
+class _Versioned(msgspec.Struct):
+    id: str
+    version: msgspec.Raw
+
+
+def _with_change(stores: Stores, kind: EntityKind, body: bytes) -> bytes:
+    """The JSON of an entity with what its version has changed, if anything."""
+    shown = msgspec.json.decode(body, type=_Versioned)
+    version = bytes(shown.version).decode()
+    description = history.version(stores.log, kind, shown.id, version).description
+    if description is None:
+        return body
+    return b'%b,"changeDescription":%b}' % (body[:-1], msgspec.json.encode(description))
 
 
 def _attached(

@@ -38,6 +38,11 @@ def parse_fields(
     return tuple(fields)
 
 
+def asks_for_change(text: str | None) -> bool:
+    """Whether the `fields` of a single read ask for what the last version has changed."""
+    return text is not None and "changeDescription" in map(str.strip, text.split(","))
+
+
 def field_names(kind: EntityKind) -> list[str]:
     """Every name that `fields` accepts for a kind, but for `*`."""
     return sorted(known_properties(kind.name).union(kind.field_aliases))

@@ -29,6 +29,7 @@ from api.routes.signatures import (
     route,
 )
 from api.services import Services
+from domain import changes
 from domain.catalog import EntityProposal
 from domain.entity_cache import ByName
 from domain.errors import InvalidInput
@@ -82,6 +83,13 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         do = partial(_patch, planner, kind, _named_in(request, kind))
         return await answer(request, Action.EDIT, do, PATCH_TYPES)
 
+    def put_alone(key: str) -> Callable[..., Any]:
+        async def put_key(request: AnyRequest, entity_id: str) -> Finished:
+            do = partial(_put_alone, planner, kind, id_in_path(entity_id), key)
+            return await answer(request, Action.EDIT, do)
+
+        return put_key
+
     async def delete(
         request: AnyRequest, entity_id: str, hard_delete: bool, recursive: bool
     ) -> Finished:
@@ -108,6 +116,7 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     return [
         route("POST", path, creating, create, REQUEST, status=201),
         route("PUT", path, putting, put, {**REQUEST, **OVERRIDE_METADATA}),
+        *(route("PUT", f"{item}/{key}", editing, put_alone(key), one) for key in kind.put_alone),
         route("PATCH", item, editing, patch, one),
         route("PATCH", named, editing, patch_by_name, name),
         route("DELETE", item, deleting, delete, {**one, **_DELETE}),
@@ -146,6 +155,15 @@ def _patch(
     if withheld := asked.access.withheld(Action.EDIT, kind.name):
         withheld.refuse_patching(operations)
     return partial(planner.patch, kind, which, operations, asked.context)
+
+
+def _put_alone(
+    planner: Planner, kind: EntityKind, entity_id: str, key: str, asked: Asked
+) -> Callable[[], Plan]:
+    value = decode(asked.body, dict[str, Any], "the body")
+    if withheld := asked.access.withheld(Action.EDIT, kind.name):
+        withheld.refuse_patching([{"op": "add", "path": f"/{key}", "value": value}])
+    return partial(planner.put_alone, kind, entity_id, key, value, asked.context)
 
 
 def _delete(
@@ -298,8 +316,16 @@ def _shown(
     if not access.may(Permission(Action.VIEW, kind.name)):
         fields = {key: raw for key, raw in fields.items() if key in _IDENTITY}
         hidden = _IDENTITY_ONLY
+    everywhere = (
+        access.withheld(action, kind.name),
+        access.withheld(Action.VIEW, kind.name),
+    )
+    if proposal.change is Change.UPDATED and proposal.before and not (hidden or any(everywhere)):
+        # What is withheld in any place is left out: it has old and new values of any field.
+        description = changes.describe(proposal.before, entity)
+        fields["changeDescription"] = msgspec.Raw(msgspec.json.encode(description))
     shown = document.encode(fields)
-    for withheld in (access.withheld(action, kind.name), access.withheld(Action.VIEW, kind.name)):
+    for withheld in everywhere:
         if withheld:
             shown, hidden = withheld.cut(shown), withheld.digest
     headers["ETag"] = etag(format_version(entity.version), hidden)

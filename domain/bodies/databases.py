@@ -101,6 +101,7 @@ class Table(Asset, kw_only=True):
     data_model: DataModel | None = None
     schema_definition: str | None = None
     location_path: str | None = None
+    processed_lineage: bool | None = None
     aliases: list[str] | None = None
     file_format: FileFormat | None = None
     retention_period: str | None = None

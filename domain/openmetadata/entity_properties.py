@@ -67,7 +67,6 @@ _NOT_HELD: Mapping[str, frozenset[str]] = MappingProxyType(
                 "joins",
                 "location",
                 "pipelineObservability",
-                "processedLineage",
                 "profile",
                 "queries",
                 "sampleData",

@@ -30,6 +30,7 @@ from projections.search.sources import (
     check_paths,
     narrow,
     source,
+    with_common_keys,
 )
 from projections.search.tree import Node
 from projections.visibility.field_paths import indexed_path
@@ -294,7 +295,7 @@ def _hits(
             "_score": hit.score,
         }
         if with_source:
-            shown_json = visibility.show(hit.kind, stored[hit.id])
+            shown_json = visibility.show(hit.kind, with_common_keys(stored[hit.id]))
             if shown_json is None:
                 continue
             whole = source(hit.kind, shown_json)

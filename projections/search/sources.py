@@ -1,6 +1,7 @@
 """`_source` of a hit: the entity's own JSON with its kind, narrowed to the fields asked for."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -24,6 +25,20 @@ ReadSources = Callable[[Sequence[str]], Mapping[str, bytes]]
 Show = Callable[[str, bytes], bytes | None]
 """Kind and JSON of an entity -> what the caller may see of it, None for nothing."""
 
+_COMMON: Mapping[str, Any] = MappingProxyType(
+    {"owners": [], "tags": [], "deleted": False, "description": ""}
+)
+"""The keys that OpenMetadata's documents of every kind have, and what stands for none."""
+
+
+class _Common(msgspec.Struct):
+    owners: Any = None
+    tags: Any = None
+    deleted: Any = None
+    description: Any = None
+
+
+_common = msgspec.json.Decoder(_Common)
 _REFERENCE_KEYS = ("name", "displayName", "fullyQualifiedName", "deleted")
 
 
@@ -89,6 +104,18 @@ def source(kind: str, entity_json: bytes) -> bytes:
     head = entity_json.rstrip()[:-1].rstrip()
     comma = b"" if head == b"{" else b","
     return b"".join((head, comma, b'"entityType":', msgspec.json.encode(kind), b"}"))
+
+
+def with_common_keys(entity_json: bytes) -> bytes:
+    """An entity's finished JSON object with the keys that clients look for in every hit.
+
+    A key that the entity does not have is added with an empty value.
+    """
+    held = _common.decode(entity_json)
+    missing = {key: empty for key, empty in _COMMON.items() if getattr(held, key) is None}
+    if not missing:
+        return entity_json
+    return b"%b,%b" % (entity_json.rstrip()[:-1], msgspec.json.encode(missing)[1:])
 
 
 def narrow(source: bytes, include: Sequence[str], exclude: Sequence[str] = ()) -> bytes:

@@ -45,7 +45,11 @@ def main(directory: Path) -> None:
             q="forecast",
             index="spreadsheet_search_index",
         )
-        assert answer["hits"]["hits"][0]["_source"] == {**made, "entityType": "spreadsheet"}
+        assert answer["hits"]["hits"][0]["_source"] == {
+            **{"owners": [], "tags": [], "deleted": False, "description": ""},
+            **made,
+            "entityType": "spreadsheet",
+        }
         paths = client.http.get("/docs/openapi.json").json()["paths"]
         assert "/v1/spreadsheets/{entity_id}" in paths
 

@@ -94,6 +94,7 @@ class World:
             if case.method == "PUT":
                 case.headers.pop("If-Match", None)
         collection = case.path.removeprefix("/v1/").partition("/{")[0]
+        part = case.path.rpartition("}/")[2]
         for suffix in ("/name", "/restore", "/bulk", "/deleteStale"):
             collection = collection.removesuffix(suffix)
         kind = _COLLECTIONS.get(collection)
@@ -108,6 +109,8 @@ class World:
                     self._body(kind, one) if isinstance(one.get("name"), str) else one
                     for one in case.body
                 ]
+            elif part in kind.put_alone:
+                case.body = self._nested(case.body)
             elif isinstance(case.body, list):
                 case.body = _patch(case.body)
             elif isinstance(case.body, dict) and not case.path.endswith("/restore"):

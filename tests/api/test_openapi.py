@@ -104,6 +104,7 @@ def test_kind_has_all_its_operations(kind: EntityKind, openapi: Any) -> None:
     some = {
         ("get", "/entity"): kind.attached_by,
         ("delete", "/deleteStale"): kinds_above(kind.name),
+        ("put", "/{entity_id}/dataModel"): kind.put_alone,
     }
     missing = {operation for operation, has_it in some.items() if not has_it}
     assert found.keys() == ENTITY_OPERATIONS.keys() - missing

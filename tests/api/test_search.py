@@ -8,6 +8,9 @@ import pytest
 from api.routes.search import PARAMETERS, snake
 from tests.api.conftest import Client
 
+EMPTY = {"owners": [], "tags": [], "deleted": False, "description": ""}
+"""What a hit shows of keys that its entity does not have."""
+
 
 def names(answer: Any) -> list[str]:
     return [hit["_source"]["name"] for hit in answer["hits"]["hits"]]
@@ -43,6 +46,7 @@ def test_search_answers_as_specified(shop: Client) -> None:
     assert (hit["_index"], hit["_id"]) == ("table_search_index", hit["_source"]["id"])
     assert hit["_score"] > 0
     assert hit["_source"] == {
+        **EMPTY,
         **shop.get(f"/v1/tables/{hit['_id']}"),
         "entityType": "table",
     }
@@ -221,7 +225,11 @@ def test_field_search_finds_tables_by_their_qualified_name(shop: Client) -> None
     assert sorted(answer) == ["_shards", "hits", "timed_out", "took"]
     assert answer["hits"]["total"] == {"value": 1, "relation": "eq"}
     assert hit["_index"] == "table_search_index"
-    assert hit["_source"] == {**shop.get(f"/v1/tables/{hit['_id']}"), "entityType": "table"}
+    assert hit["_source"] == {
+        **EMPTY,
+        **shop.get(f"/v1/tables/{hit['_id']}"),
+        "entityType": "table",
+    }
 
 
 def test_field_search_takes_patterns_indexes_and_pages(shop: Client) -> None:

@@ -12,7 +12,7 @@ from projections.search.documents import (
     nested_objects,
 )
 from projections.search.language.field_texts import is_prose, is_whole
-from projections.search.sources import ancestors, narrow, source
+from projections.search.sources import ancestors, narrow, source, with_common_keys
 from projections.visibility.field_paths import indexed_path
 
 
@@ -180,6 +180,19 @@ def test_paths_are_prose_or_whole_by_their_last_step():
 def test_source_is_the_entity_with_its_kind():
     assert source("table", b'{"id":"x"} ') == b'{"id":"x","entityType":"table"}'
     assert source("table", b"{ }") == b'{"entityType":"table"}'
+
+
+def test_common_keys_are_added_where_they_are_missing():
+    empty = b'"owners":[],"tags":[],"deleted":false,"description":""'
+    assert with_common_keys(b'{"id":"x"} ') == b'{"id":"x",' + empty + b"}"
+    part = b'{"tags":[{"tagFQN":"a.b"}],"deleted":true}'
+    assert json.loads(with_common_keys(part)) == {
+        **json.loads(part),
+        "owners": [],
+        "description": "",
+    }
+    full = b'{"id":"x",' + empty + b"}"
+    assert with_common_keys(full) is full
 
 
 whole = json.dumps(

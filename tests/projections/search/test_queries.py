@@ -37,6 +37,9 @@ def test_search_answers_as_specified(shop):
                         "fullyQualifiedName": "shop.db.public.fact_orders",
                         "description": "Fact order lines",
                         "votes": {"upVotes": 5},
+                        "owners": [],
+                        "tags": [],
+                        "deleted": False,
                         "entityType": "table",
                     },
                     "highlight": {
@@ -171,8 +174,20 @@ def test_source_fields_are_chosen(shop):
         "name": "dim_customer",
         "columns": [{"name": "customer_id"}, {"name": "address"}],
     }
-    left = shop.respond("fact_orders", exclude_source_fields=("votes", "id", "entityType"))
+    excluded = ("votes", "id", "entityType", "owners", "tags", "deleted")
+    left = shop.respond("fact_orders", exclude_source_fields=excluded)
     assert set(left["hits"]["hits"][0]["_source"]) == {"name", "fullyQualifiedName", "description"}
+
+
+def test_source_has_the_keys_that_clients_look_for(shop):
+    for hit in shop.respond("*")["hits"]["hits"]:
+        shown = hit["_source"]
+        assert [type(shown[key]) for key in ("owners", "tags", "deleted", "description")] == [
+            list,
+            list,
+            bool,
+            str,
+        ]
 
 
 def test_source_fields_may_be_all_of_them(shop):
