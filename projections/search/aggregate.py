@@ -101,13 +101,18 @@ def _below(request: AggregateRequest) -> tuple[TopHits, ...]:
     """The top hits of each bucket, where fields of documents are asked for."""
     asked = request.top_hits or TopHitsRequest(size=_DEFAULT_HITS)
     if not 0 <= asked.size <= MAX_HITS:
-        raise InvalidInput(f"topHits.size must be from 0 to {MAX_HITS}, got {asked.size}")
+        raise InvalidInput(
+            f"topHitsSize (topHits.size) must be from 0 to {MAX_HITS}, got {asked.size}"
+        )
     if asked.sort_order not in ("asc", "desc"):
-        raise InvalidInput(f"topHits.sortOrder must be asc or desc, got {asked.sort_order[:40]!r}")
+        raise InvalidInput(
+            "topHitsSortOrder (topHits.sortOrder) must be asc or desc,"
+            f" got {asked.sort_order[:40]!r}"
+        )
     field = "name" if asked.sort_field in _NAME_ORDER else indexed_path(asked.sort_field)
     if field not in SORTABLE:
         raise InvalidInput(
-            f"topHits.sortField must be _doc or one of {', '.join(SORTABLE)},"
+            f"topHitsSortField (topHits.sortField) must be _doc or one of {', '.join(SORTABLE)},"
             f" got {asked.sort_field[:80]!r}"
         )
     check_paths(request.source_fields, "sourceFields")

@@ -35,11 +35,11 @@ HEADER = (
     "Tier",
 )
 MAX_ROWS = 200_000
-_PAGE = 1_000
+PAGE = 1_000
 """Rows of which the entities are looked up together."""
-_CHUNK = 256 * 1024
+CHUNK = 256 * 1024
 """Characters of a part of the file, which one more row may exceed."""
-_READ = 4_000_000
+READ_BYTES = 4_000_000
 """Bytes of documents that are read in one turn, which one more document may exceed."""
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # noqa: RUF001 (spreadsheets take the wide ones too)
 _TIER = "Tier."
@@ -64,7 +64,7 @@ def export(
     """
     query = engine_query(request, visibility)
     query = msgspec.structs.replace(
-        query, sort=query.sort or Sort("name"), size=_PAGE, exact_total=True
+        query, sort=query.sort or Sort("name"), size=PAGE, exact_total=True
     )
     buffer = StringIO()
     csv.writer(buffer).writerow(HEADER)
@@ -74,10 +74,10 @@ def export(
             page = engine.search(query, object_reader(read_sources))
         _check(page)
         for _ in _write(page.hits, buffer, visibility, opened):
-            yield _taken(buffer) if buffer.tell() > _CHUNK else b""
+            yield _taken(buffer) if buffer.tell() > CHUNK else b""
         rows += len(page.hits)
         # What is added meanwhile must not make a file that never ends.
-        if len(page.hits) < _PAGE or rows >= MAX_ROWS:
+        if len(page.hits) < PAGE or rows >= MAX_ROWS:
             break
         query = msgspec.structs.replace(query, search_after=page.hits[-1].sort)
     yield _taken(buffer)
@@ -96,7 +96,7 @@ def _write(
     while hit is not None:
         read = 0
         with opened() as (_, read_sources):
-            while hit is not None and read <= _READ and buffer.tell() <= _CHUNK:
+            while hit is not None and read <= READ_BYTES and buffer.tell() <= CHUNK:
                 entity_json = read_sources((hit.id,)).get(hit.id, b"")
                 read += len(entity_json)
                 shown = entity_json and visibility.show(hit.kind, entity_json)

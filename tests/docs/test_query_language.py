@@ -13,6 +13,7 @@ from tests.projections.search.conftest import Catalog, make_entity
 
 PAGE = (Path(__file__).parents[2] / "docs" / "query-language.md").read_text()
 _TABLE = re.compile(r"^\| `(\w+)` \| finds \|\n\|---\|---\|\n((?:\|.*\|\n)+)", re.MULTILINE)
+_FACETS = re.compile(r"^\| `aggregations` \| gives \|\n\|---\|---\|\n((?:\|.*\|\n)+)", re.MULTILINE)
 _LINE = re.compile(r"^\| `(.*)` \| (.*) \|$", re.MULTILINE)
 
 
@@ -23,6 +24,12 @@ def lines() -> list[tuple[str, str, str]]:
         for parameter, table in _TABLE.findall(PAGE)
         for asked, answer in _LINE.findall(table)
     ]
+
+
+def facets() -> list[tuple[str, str]]:
+    """Aggregations and what they give, for each line of their table."""
+    (table,) = _FACETS.findall(PAGE)
+    return [(asked, answer) for asked, answer in _LINE.findall(table)]
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +48,8 @@ def sample() -> Iterator[Catalog]:
 
 def test_every_line_of_a_table_is_read() -> None:
     written = [line for line in PAGE.splitlines() if line.startswith("| `")]
-    headers = [line for line in written if line.endswith("| finds |")]
-    assert len(lines()) == len(written) - len(headers) > 90
+    headers = [line for line in written if line.endswith(("| finds |", "| gives |"))]
+    assert len(lines()) + len(facets()) == len(written) - len(headers) > 100
 
 
 @pytest.mark.parametrize(("parameter", "asked", "answer"), lines())
@@ -62,3 +69,25 @@ def test_line_of_the_page_holds(sample: Catalog, parameter: str, asked: str, ans
     assert sorted(names) == sorted(expected)
     if q == "orders" or "^5" in q:
         assert names[0] == expected[0]
+
+
+@pytest.mark.parametrize(("asked", "answer"), facets())
+def test_aggregations_of_the_page_give_what_it_says(
+    sample: Catalog, asked: str, answer: str
+) -> None:
+    if answer.startswith("400: "):
+        with pytest.raises(InvalidInput) as raised:
+            sample.respond("", aggregations=asked.encode())
+        assert answer.removeprefix("400: ") in raised.value.message
+        return
+    ((name, given),) = sample.respond("", aggregations=asked.encode())["aggregations"].items()
+    if name.startswith("top_hits#"):
+        assert [hit["_source"]["name"] for hit in given["hits"]["hits"]] == answer.split(", ")
+        return
+    dated = name.startswith("date_histogram#")
+    told = [
+        f"{bucket['key_as_string'][:10] if dated else bucket['key']} {bucket['doc_count']}"
+        for bucket in given["buckets"]
+    ]
+    others = given.get("sum_other_doc_count")
+    assert ", ".join([*told, *([f"others {others}"] if others else [])]) == answer

@@ -114,9 +114,18 @@ def test_buckets_give_fields_of_their_documents(shop: Catalog) -> None:
         ({"field_value": "(a"}, "value: .*unbalanced"),
         ({"field": "version", "field_value": "1"}, "value chooses among texts, and version has"),
         ({"source_fields": ("nmae",)}, "sourceFields: no kind has a field 'nmae'"),
-        ({"top_hits": TopHitsRequest(size=101)}, "topHits.size must be from 0 to 100"),
-        ({"top_hits": TopHitsRequest(sort_field="x")}, "topHits.sortField must be _doc or one"),
-        ({"top_hits": TopHitsRequest(sort_order="up")}, "topHits.sortOrder must be asc or desc"),
+        (
+            {"top_hits": TopHitsRequest(size=101)},
+            "topHitsSize .topHits.size. must be from 0 to 100",
+        ),
+        (
+            {"top_hits": TopHitsRequest(sort_field="x")},
+            "topHitsSortField .topHits.sortField. must be _doc or one",
+        ),
+        (
+            {"top_hits": TopHitsRequest(sort_order="up")},
+            "topHitsSortOrder .topHits.sortOrder. must be asc or desc",
+        ),
         ({"fetch_child_aliases": "*"}, "aliases are given by index alone"),
         ({"query": "{]"}, "query is not valid JSON"),
         ({"query": '{"term": {"nmae": 1}}'}, "query: no kind has a field 'nmae'"),

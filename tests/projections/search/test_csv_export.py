@@ -93,7 +93,7 @@ def test_export_of_nothing_is_the_header(catalog: Catalog) -> None:
 def test_pages_have_every_entity_once(
     catalog: Catalog, page: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_export, "_PAGE", page)
+    monkeypatch.setattr(csv_export, "PAGE", page)
     for number in range(7):
         # In commits of their own, and under three names.
         name = f"t{number % 3}"
@@ -111,14 +111,14 @@ def test_pages_have_every_entity_once(
 def test_parts_are_bounded_and_let_others_have_their_turn(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_export, "_CHUNK", 1_000)
+    monkeypatch.setattr(csv_export, "CHUNK", 1_000)
     for number in range(20):
         catalog.add(make_entity(f"t{number}", description="x" * 400))
     made = parts(catalog)
     assert len(made) > 5
     assert max(map(len, made)) < 1_000 + 600
-    monkeypatch.setattr(csv_export, "_CHUNK", 10**9)
-    monkeypatch.setattr(csv_export, "_READ", 1_000)
+    monkeypatch.setattr(csv_export, "CHUNK", 10**9)
+    monkeypatch.setattr(csv_export, "READ_BYTES", 1_000)
     # Much was read, though little is written.
     assert parts(catalog).count(b"") > 5
 
