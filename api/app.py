@@ -19,6 +19,8 @@ from api.policies import open_policies
 from api.request_log import Edge
 from api.routes.audit import audit_routes
 from api.routes.connection_tests import connection_test_routes
+from api.routes.lineage_reads import lineage_read_routes
+from api.routes.lineage_writes import lineage_write_routes
 from api.routes.measurements import measurement_routes
 from api.routes.profiler_settings import profiler_settings_routes
 from api.routes.reads import read_routes
@@ -92,6 +94,8 @@ def create_app(
     handlers = [
         *entities,
         *searches,
+        *lineage_read_routes(services),
+        *lineage_write_routes(services),
         *audit_routes(services),
         *connection_test_routes(),
         *measurement_routes(services),

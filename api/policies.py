@@ -15,7 +15,7 @@ import msgspec
 from api.file_stamp import file_stamp
 from api.permissions import Access, Action
 from domain.errors import InvalidInput
-from domain.registry import KINDS
+from domain.registry import ALL_KINDS
 from projections.visibility.field_paths import field_paths
 from projections.visibility.withholding import Withheld, in_both, simplest
 
@@ -141,13 +141,13 @@ def _problem(rule: Rule) -> str | None:
     if not rule.allow and not rule.withhold:
         return "it neither allows nor withholds anything"
     for kind in rule.kinds:
-        if kind != ANY_KIND and kind not in KINDS:
-            return f"unknown kind {kind!r}; known are {ANY_KIND}, {', '.join(KINDS)}"
+        if kind != ANY_KIND and kind not in ALL_KINDS:
+            return f"unknown kind {kind!r}; known are {ANY_KIND}, {', '.join(ALL_KINDS)}"
     if not rule.kinds:
         return "kinds is empty"
     if Action.OPERATE in rule.allow and ANY_KIND not in rule.kinds:
         return f"operate concerns no kind: it needs kinds = [{ANY_KIND!r}]"
-    kinds = [kind for kind in KINDS if rule.concerns(kind)]
+    kinds = [kind for kind in ALL_KINDS if rule.concerns(kind)]
     for path in rule.withhold:
         known = [kind for kind in kinds if path in field_paths(kind)]
         if not known:
@@ -168,7 +168,7 @@ def combine(rules: Sequence[Rule], roles: Iterable[str]) -> Access:
     names = dict.fromkeys(roles)
     for role in names:
         own = [rule for rule in rules if rule.role == role]
-        for kind in KINDS:
+        for kind in ALL_KINDS:
             about = [rule for rule in own if rule.concerns(kind)]
             paths = simplest(path for rule in about for path in rule.withhold)
             paths = frozenset(path for path in paths if path in field_paths(kind))

@@ -7,13 +7,16 @@ from typing import Any
 import msgspec
 
 from domain import events
+from domain.bodies.components import Reference
+from domain.edges import EDGE, edge_ends
 from domain.event_store.port import EventStore, RecordedEvent
 from domain.events import TYPE_NAMES, Body, Event
-from domain.registry import KINDS
+from domain.registry import ALL_KINDS, KINDS
 
 BATCH = 1_000
 """Events looked at between two chunks of a stream."""
 _REMEMBERED_NAMES = 20_000
+_NOTHING = msgspec.Raw(b"{}")
 
 
 class AuditEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -43,7 +46,11 @@ class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which events are asked for: those that satisfy everything that is not None."""
 
     kinds: frozenset[str]
+    end_kinds: frozenset[str] = frozenset(KINDS)
+    """The kinds that the entities of an edge of the lineage must both have."""
     entity_id: str | None = None
+    edges_of: str | None = None
+    """Id of an entity: events of the edges that begin or end at it alone."""
     fqn: str | None = None
     """Of the entity, also of those that held the name before."""
     event_type: str | None = None
@@ -58,12 +65,33 @@ class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
         """Whether an event of the entity asked for is one of them, whatever the entity's name."""
         return (
             event.kind in self.kinds
+            and (self.edges_of is None or event.kind == EDGE)
             and (self.event_type is None or TYPE_NAMES[type(event)] == self.event_type)
             and (self.actor is None or event.actor == self.actor)
             and (self.request_id is None or event.request_id == self.request_id)
             and (self.since is None or event.at >= self.since)
             and (self.until is None or event.at < self.until)
         )
+
+    def names(self, entity: "_Named") -> bool:
+        """Whether an entity, of which an event matches, is one of those asked for by its name."""
+        return (
+            self.end_kinds.issuperset(entity.end_kinds)
+            and (self.edges_of is None or self.edges_of in edge_ends(entity.fqn))
+            and (self.fqn is None or entity.fqn == ALL_KINDS[entity.kind].spelled(self.fqn))
+        )
+
+
+class _Named(msgspec.Struct, frozen=True):
+    """What the creation of an entity says of it for good."""
+
+    kind: str
+    fqn: str
+    end_kinds: tuple[str, ...] = ()
+    """Of an edge of the lineage: the kinds of the entities that it is between."""
+
+
+_type_of = msgspec.json.Decoder(Reference)
 
 
 class LogSpan(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,7 +112,7 @@ class AuditTrail:
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
-        self._names: dict[str, str] = {}
+        self._names: dict[str, _Named] = {}
 
     def read(
         self, query: AuditQuery, span: LogSpan, *, limit: int, bound: int
@@ -102,11 +130,11 @@ class AuditTrail:
             matching = []
             for recorded in batch:
                 if query.matches(recorded.event):
-                    event = self._audited(recorded)
-                    if query.fqn is None or _is_named(event, query.fqn):
-                        matching.append(event)
+                    named = self._named(recorded)
+                    if query.names(named):
+                        matching.append(_audited(recorded, named.fqn))
                         if len(matching) == limit:
-                            reached = event.position
+                            reached = recorded.position
                             break
             limit -= len(matching)
             yield matching, reached
@@ -166,26 +194,8 @@ class AuditTrail:
             return None
         return next(iter(self._store.stream(entity_id, after=version - 1, upto=version)), None)
 
-    def _audited(self, recorded: RecordedEvent) -> AuditEvent:
-        event = recorded.event
-        return AuditEvent(
-            position=recorded.position,
-            entity_id=recorded.entity_id,
-            kind=event.kind,
-            fully_qualified_name=self._name(recorded),
-            event_type=TYPE_NAMES[type(event)],
-            stream_version=recorded.stream_version,
-            version=event.version / 10,
-            actor=event.actor,
-            time=event.at,
-            request_id=event.request_id,
-            body=event.body if isinstance(event, events.EntityCreated) else None,
-            patch=event.patch if isinstance(event, events.EntityChanged) else None,
-            status=event.status if isinstance(event, events.EntityStatusChanged) else None,
-        )
-
-    def _name(self, recorded: RecordedEvent) -> str:
-        """The qualified name of an event's entity, which its creation gives for good."""
+    def _named(self, recorded: RecordedEvent) -> _Named:
+        """What is known of an event's entity, which its creation gives for good."""
         creation: Event = recorded.event
         if not isinstance(creation, events.EntityCreated):
             known = self._names.get(recorded.entity_id)
@@ -194,13 +204,37 @@ class AuditTrail:
             first = next(self._store.stream(recorded.entity_id, upto=1), None)
             creation = first.event if first else creation
         if not isinstance(creation, events.EntityCreated):
-            return ""  # somebody tampered with the log, which `verify log` tells
+            # Somebody tampered with the log, which `verify log` tells.
+            return _Named(creation.kind, "", ("",) if creation.kind == EDGE else ())
         if len(self._names) >= _REMEMBERED_NAMES:
             self._names.clear()
-        self._names[recorded.entity_id] = creation.fqn
-        return creation.fqn
+        named = _Named(creation.kind, creation.fqn, _end_kinds(creation))
+        self._names[recorded.entity_id] = named
+        return named
 
 
-def _is_named(event: AuditEvent, fqn: str) -> bool:
-    """Whether an event's entity has this qualified name, as its kind spells it."""
-    return event.fully_qualified_name == KINDS[event.kind].spelled(fqn)
+def _end_kinds(creation: events.EntityCreated) -> tuple[str, ...]:
+    """The kinds of the entities that an edge is between; nothing for other entities."""
+    if creation.kind != EDGE:
+        return ()
+    ends = (creation.body.get(key, _NOTHING) for key in ("fromEntity", "toEntity"))
+    return tuple(_type_of.decode(end).type or "" for end in ends)
+
+
+def _audited(recorded: RecordedEvent, fqn: str) -> AuditEvent:
+    event = recorded.event
+    return AuditEvent(
+        position=recorded.position,
+        entity_id=recorded.entity_id,
+        kind=event.kind,
+        fully_qualified_name=fqn,
+        event_type=TYPE_NAMES[type(event)],
+        stream_version=recorded.stream_version,
+        version=event.version / 10,
+        actor=event.actor,
+        time=event.at,
+        request_id=event.request_id,
+        body=event.body if isinstance(event, events.EntityCreated) else None,
+        patch=event.patch if isinstance(event, events.EntityChanged) else None,
+        status=event.status if isinstance(event, events.EntityStatusChanged) else None,
+    )

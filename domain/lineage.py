@@ -68,9 +68,16 @@ class LineagePlanner:
         self._now = now
         self._make_id = make_id
 
-    def put(self, ends: Ends, details: Mapping[str, Any], context: WriteContext) -> Plan:
+    def put(
+        self,
+        ends: Ends,
+        details: Mapping[str, Any],
+        context: WriteContext,
+        unseen: Collection[str] = (),
+    ) -> Plan:
         """Draw the edge, or make its details read as given; what is not given is removed.
 
+        `unseen` are keys that the caller may not see: they stay as they are.
         A bot's write keeps a description; of an edge that a person drew, also its source and its
         column mappings. Raises InvalidInput and EntityOverLimit, NotFound unless both ends and the
         pipeline are live, and StaleVersion.
@@ -88,10 +95,13 @@ class LineagePlanner:
         if context.by_bot:
             ingestion = commands.Ingestion()
             _keep_drawn(edge, state)
-        return self._change(edge, state, context, at, ingestion)
+        return self._change(edge, state, context, at, ingestion, unseen)
 
     def patch(
-        self, ends: Ends, operations: Sequence[Mapping[str, Any]], context: WriteContext
+        self,
+        ends: Ends,
+        operations: Sequence[Mapping[str, Any]],
+        context: WriteContext,
     ) -> Plan:
         """Apply an RFC 6902 patch to the edge's `lineageDetails`; raises what `put` raises."""
         json_patch.check_size(operations)
@@ -108,7 +118,7 @@ class LineagePlanner:
             if not json_patch.same(details.get(key), value):
                 raise InvalidInput(f"{key} is set by the catalog and cannot be patched")
         edge = self._edge(claims, beginning, end, details, state)
-        return self._change(edge, state, context, self._now(), None)
+        return self._change(edge, state, context, self._now())
 
     def delete(self, ends: Ends, context: WriteContext) -> Plan:
         """Remove the edge, whose ends may be soft-deleted; raises NotFound and StaleVersion."""
@@ -142,8 +152,10 @@ class LineagePlanner:
         ]
 
     def _live_ends(self, claims: ClaimLookup, ends: Ends) -> tuple[Claim, Claim]:
-        return find(claims, ends.beginning, (), "fromEntity"), find(
-            claims, ends.end, (), "toEntity"
+        beginning, end = ends.beginning, ends.end
+        return (
+            find(claims, beginning, _kinds(beginning), "fromEntity"),
+            find(claims, end, _kinds(end), "toEntity"),
         )
 
     def _existing(self, beginning: Claim, end: Claim) -> Entity:
@@ -169,13 +181,13 @@ class LineagePlanner:
         given = {key: value for key, value in details.items() if value is not None}
         values = {
             "source": MANUAL,
-            **{key: value for key, value in given.items() if key not in _SET_HERE},
-            "name": end.id,
-            "fromEntity": {"id": beginning.id, "type": beginning.kind},
-            "toEntity": {"id": end.id, "type": end.kind},
             # What is recorded of these is known when it is decided whether the edge is a new one.
             "createdAt": 0,
             "createdBy": "",
+            **given,
+            "name": end.id,
+            "fromEntity": {"id": beginning.id, "type": beginning.kind},
+            "toEntity": {"id": end.id, "type": end.kind},
         }
         draft = drafts.draft(LINEAGE_EDGE, values)
         edge = draft.struct
@@ -187,6 +199,7 @@ class LineagePlanner:
         if edge.columns_lineage:
             entities = [self._entities.known(claim.id) for claim in (beginning, end)]
             edge.columns_lineage = fitting_mappings(edge.columns_lineage, *entities)
+        edge.complete(edge_name(beginning.id, end.id))
         return edge
 
     def _creation(
@@ -211,12 +224,19 @@ class LineagePlanner:
         state: Entity,
         context: WriteContext,
         at: int,
-        ingestion: commands.Ingestion | None,
+        ingestion: commands.Ingestion | None = None,
+        unseen: Collection[str] = (),
     ) -> Plan:
         edge.created_at, edge.created_by = state.value("createdAt"), state.value("createdBy")
-        fields = {"body": _recorded(edge), "ingestion": ingestion}
+        seen = {key: raw for key, raw in _recorded(edge).items() if key not in unseen}
+        kept = {key: raw for key, raw in state.body.items() if key in unseen}
+        fields = {"body": {**seen, **kept}, "ingestion": ingestion}
         own = step(commands.ChangeEntity, state, context, at, checked=True, **fields)
         return Plan(state.id, Change.UPDATED if own.events else Change.NO_CHANGE, [own])
+
+
+def _kinds(ref: Reference) -> tuple[str, ...]:
+    return () if ref.type is None else (ref.type,)
 
 
 def _end(claims: ClaimLookup, ref: Reference, where: str) -> Claim:

@@ -18,7 +18,7 @@ from domain.history import Revision
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
 from domain.openmetadata import document
-from domain.registry import KINDS
+from domain.registry import ALL_KINDS
 from projections.stores import open_log
 from replay_tool import options
 
@@ -41,7 +41,7 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 @click.command(short_help="Show the versions of an entity.")
-@click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
+@click.argument("kind", type=click.Choice(list(ALL_KINDS)), metavar="KIND")
 @click.argument("fqn")
 @click.option("--at", "version", metavar="VERSION", help="The entity as it was, e.g. at 0.2.")
 @options.as_json
@@ -55,7 +55,7 @@ def history(kind: str, fqn: str, version: str | None, as_json: bool, data: Path)
     options.check_catalog(data)
     log = open_log(data)
     try:
-        revisions = _find(log, KINDS[kind], fqn)
+        revisions = _find(log, ALL_KINDS[kind], fqn)
     finally:
         log.close()
     if version is not None:

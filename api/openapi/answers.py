@@ -15,7 +15,7 @@ def shown(kind: EntityKind, given: Schema) -> Schema:
     """
     unkept = {kind.key_of[attribute] for attribute in kind.body.unkept}
     body = {
-        key: _resolved(schema)
+        key: resolved(schema)
         for key, schema in given["properties"].items()
         if key not in unkept and key != "name"
     }
@@ -46,18 +46,18 @@ def shown(kind: EntityKind, given: Schema) -> Schema:
     }
 
 
-def _resolved(schema: Schema) -> Schema:
+def resolved(schema: Schema) -> Schema:
     """The schema of a key as it is recorded: never null, and an object where a text is allowed."""
     if schema == ref(REFERENCE):
         return ref("EntityReference")
     if "items" in schema:
-        return {**schema, "items": _resolved(schema["items"])}
+        return {**schema, "items": resolved(schema["items"])}
     if "anyOf" not in schema:
         return schema
     options = [option for option in schema["anyOf"] if option != NULL]
     if any("$ref" in option for option in options):
         options = [option for option in options if option != TEXT]
-    options = [_resolved(option) for option in options]
+    options = [resolved(option) for option in options]
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     return {**options[0], **rest} if len(options) == 1 else {**rest, "anyOf": options}
 
@@ -69,7 +69,7 @@ def listed(name: str) -> Schema:
 
 def shared_answers(reference: Schema) -> dict[str, Schema]:
     """Schemas of the answers that no Struct describes, by component name."""
-    known = {key: _resolved(value) for key, value in reference["properties"].items()}
+    known = {key: resolved(value) for key, value in reference["properties"].items()}
     cursor = {"type": "string", "description": "Opaque; there only when there is such a page."}
     return {
         "EntityReference": {

@@ -8,6 +8,7 @@ import msgspec
 from api.errors import ErrorBody
 from api.openapi.answers import listed, shared_answers, shown
 from api.openapi.json_schema import NAME, Schema, closed
+from api.openapi.lineage_operations import lineage_schemas
 from api.openapi.requests import REFERENCE, bulk_request, request, shared_requests
 from api.routes.audit import AuditPage
 from api.routes.bulk import BulkItem, BulkResult
@@ -15,6 +16,7 @@ from api.routes.delete_stale import DeleteStale
 from api.routes.system import Readiness, Version
 from domain.bodies.columns import NamedPart
 from domain.bodies.components import UsageSummary
+from domain.bodies.lineage import LineageEdge
 from domain.changes import ChangeDescription
 from domain.kinds import EntityKind
 from domain.measurements.reports import DailyUse, TableProfileReport, TableSample
@@ -40,7 +42,7 @@ def body_name(kind: EntityKind) -> str:
 
 def component_schemas() -> dict[str, Schema]:
     """Every component schema by name."""
-    bodies = [kind.body for kind in KINDS.values()]
+    bodies = [*(kind.body for kind in KINDS.values()), LineageEdge]
     own = [ErrorBody, ChangeDescription, *_ANSWERS, *_REQUESTS, *_MEASURED]
     _, generated = msgspec.json.schema_components(
         [*bodies, *own], ref_template="#/components/schemas/{name}"
@@ -54,6 +56,7 @@ def component_schemas() -> dict[str, Schema]:
         schemas[f"Create{name}List"] = bulk_request(f"Create{name}")
         schemas[name] = shown(kind, given)
         schemas[f"{name}List"] = listed(name)
+    schemas |= lineage_schemas(components.pop(LineageEdge.__name__))
     for part in NamedPart.__subclasses__():
         if part.__name__ in components:
             components[part.__name__]["properties"]["name"] = NAME

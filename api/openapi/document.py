@@ -14,6 +14,7 @@ from litestar.routes import HTTPRoute
 
 from api.openapi.components import body_name, component_schemas
 from api.openapi.json_schema import Schema, ref
+from api.openapi.lineage_operations import LINEAGE_OPERATIONS, TAG
 from api.openapi.operation import Operation
 from api.openapi.operations import (
     ENTITY_OPERATIONS,
@@ -37,6 +38,7 @@ from domain.registry import KINDS
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _TAGS = {
+    TAG: "Which entity is made of which.",
     "search": "Full-text search over all kinds.",
     "usage": "How often entities are used.",
     "services": "What connectors of services ask.",
@@ -55,11 +57,11 @@ def document(app: Litestar) -> dict[str, Any]:
     permissions = dict(_permissions(app))
     paths: dict[str, dict[str, Any]] = {}
     for path, item in skeleton["paths"].items():
-        paths[path] = {
-            method: _operation(method, path, generated, permissions[method, path])
-            for method in _METHODS
-            if (generated := item.get(method)) is not None
-        }
+        for method in _METHODS:
+            if (generated := item.get(method)) is not None:
+                shown = shown_path(method, path)
+                operation = _operation(method, path, generated, permissions[method, path])
+                paths.setdefault(shown, {})[method] = operation
     schemas |= skeleton["components"].get("schemas", {})
     return {
         "openapi": "3.1.0",
@@ -125,6 +127,11 @@ def _permissions(app: Litestar) -> Iterator[tuple[tuple[str, str], Permission | 
                     yield key, handler.opt["permission"]
 
 
+def shown_path(method: str, path: str) -> str:
+    """The path under which the document has the operation of a route."""
+    return _find(method, path)[2].path or path
+
+
 def _operation(
     method: str, path: str, generated: Schema, permission: Permission | str
 ) -> dict[str, Any]:
@@ -143,7 +150,10 @@ def _operation(
         **({"description": about} if about else {}),
         "tags": [tag],
         "security": [] if public else [{"bearer": []}],
-        "parameters": [*parameters(path, kind, generated), *map(shared, operation.takes)],
+        "parameters": [
+            *parameters(operation.path or path, kind, generated),
+            *map(shared, operation.takes),
+        ],
         "responses": responses(operation, words, errors),
     }
     if operation.body is not None:
@@ -155,8 +165,9 @@ def _operation(
 
 def _find(method: str, path: str) -> tuple[EntityKind | None, str, Operation]:
     """The kind (None for a route of no kind), the tag and the operation of a route."""
-    if (method, path) in OTHER_OPERATIONS:
-        return (None, *OTHER_OPERATIONS[method, path])
+    for operations in (OTHER_OPERATIONS, LINEAGE_OPERATIONS):
+        if (method, path) in operations:
+            return (None, *operations[method, path])
     for kind in KINDS.values():
         prefix = f"/v1/{kind.collection}"
         operation = ENTITY_OPERATIONS.get((method, path.removeprefix(prefix)))

@@ -13,6 +13,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     summary: str
     about: str = ""
+    path: str | None = None
+    """The path as the document shows it, where that of the route says less."""
     answers: Mapping[int, str]
     """Status -> name of the component schema."""
     conditional: bool = False

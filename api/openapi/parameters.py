@@ -6,11 +6,12 @@ from types import MappingProxyType
 
 from api.openapi.json_schema import UUID, Schema
 from api.routes import search, search_documents, search_facets
+from api.routes.asked import MAX_KEY_LENGTH
+from api.routes.lineage_writes import SOURCES
 from api.routes.requested_fields import field_names
 from api.routes.spellings import Rows
-from api.routes.writes import MAX_KEY_LENGTH
 from domain.kinds import EntityKind
-from domain.registry import KINDS
+from domain.registry import ALL_KINDS, KINDS
 from projections.entities import name_filters
 from projections.search import aggregate
 from projections.search.aggregations import MAX_BUCKETS
@@ -61,9 +62,19 @@ CONDITIONS_OF_READS: Mapping[str, Schema] = MappingProxyType(
 _NAME = f"({'|'.join(sorted((ALL, *meanings())))})"
 INDEX: Schema = {"type": "string", "pattern": f"^{_NAME}(,{_NAME})*$"}
 """The names of indexes that searches take."""
+_KIND: Schema = {"description": "Kind of the entity.", "schema": {"enum": list(KINDS)}}
 PATH_PARAMETERS: Mapping[str, Schema] = MappingProxyType(
     {
         "entity_id": {"description": "Id of the entity.", "schema": UUID},
+        "entity_type": _KIND,
+        "to_type": {**_KIND, "description": "Kind of the entity at the end of the edge."},
+        "from_id": {"description": "Id of the entity at the beginning.", "schema": UUID},
+        "to_id": {"description": "Id of the entity at the end of the edge.", "schema": UUID},
+        "source": {"description": "How the edges were found.", "schema": {"enum": [*SOURCES]}},
+        "to_fqn": {
+            "description": "Qualified name of the entity at the end of the edge.",
+            "schema": {"type": "string", "minLength": 1},
+        },
         "fqn": {
             "description": "Qualified name: parts joined with dots, a part that holds a dot or a"
             ' quote in double quotes, as in `service."my.db"`. Percent-encode it once, `/` as'
@@ -157,8 +168,9 @@ _QUERY_SCHEMAS: Mapping[str, Mapping[str, Schema]] = MappingProxyType(
             **_WINDOW,
         },
         "/v1/audit/events": {
-            "kind": {"type": "string", "enum": list(KINDS)},
+            "kind": {"type": "string", "enum": list(ALL_KINDS)},
             "entity": UUID,
+            "lineageOf": UUID,
             "since": _TIME,
             "until": _TIME,
         },
@@ -184,10 +196,11 @@ def parameters(path: str, kind: EntityKind | None, generated: Schema) -> Iterato
     """The path and query parameters of an operation that Litestar generated."""
     defaults = {name: default for name, _, default, _ in _SPELLED.get(path, ())}
     own = _QUERY_SCHEMAS.get(path) or (_list_schemas(kind) if kind else {})
+    for name in re.findall(r"{(\w+)}", path):
+        yield shared(name)
     for parameter in generated.get("parameters", ()):
         name, place = parameter["name"], parameter["in"]
         if place == "path":
-            yield shared(name)
             continue
         schema = {**_given(parameter["schema"]), **own.get(name, {})}
         if path in _SPELLED:

@@ -41,18 +41,18 @@ def request(kind: EntityKind, given: Schema) -> Schema:
     for attribute, kinds in kind.references.items():
         key = kind.key_of[attribute]
         if key in kind.loose:
-            properties[key] = _referring(properties[key], _typed(OUTSIDE, kinds), _QUALIFIED)
+            properties[key] = referring(properties[key], _typed(OUTSIDE, kinds), _QUALIFIED)
         else:
-            properties[key] = _referring(properties[key], _to(kinds), TEXT if kinds else None)
+            properties[key] = referring(properties[key], to_kinds(kinds), TEXT if kinds else None)
     for attribute, other in outside_fields(kind.body).items():
         key = kind.key_of[attribute]
-        properties[key] = _referring(properties[key], _typed(OUTSIDE, (other,)), _QUALIFIED)
+        properties[key] = referring(properties[key], _typed(OUTSIDE, (other,)), _QUALIFIED)
     if kind.statuses:
         properties["entityStatus"] = {"enum": [*kind.statuses, None]}
     aliases = {alias: key for alias, key in REQUEST_ALIASES.items() if key in kind.keys}
     for alias, key in aliases.items():
         properties[alias] = {
-            "anyOf": [TEXT, _to(kind.references[kind.attribute_of[key]]), NULL],
+            "anyOf": [TEXT, to_kinds(kind.references[kind.attribute_of[key]]), NULL],
             "deprecated": True,
             "description": f"The one element of `{key}`; not beside it.",
         }
@@ -140,22 +140,21 @@ def _typed(name: str, kinds: tuple[str, ...]) -> Schema:
     return {**ref(name), "properties": {"type": {"enum": [*kinds, None]}}}
 
 
-def _to(kinds: tuple[str, ...]) -> Schema:
+def to_kinds(kinds: tuple[str, ...]) -> Schema:
     """The schema of a reference to one of some kinds; with no kinds, a name needs its type."""
     if kinds:
         return _typed(REFERENCE, kinds)
     return {**ref(REFERENCE), "anyOf": [_having(id=TEXT), _having(type=TEXT)]}
 
 
-def _referring(schema: Schema, reference: Schema, text: Schema | None) -> Schema:
+def referring(schema: Schema, reference: Schema, text: Schema | None) -> Schema:
     """The schema of a key, or a list, of references: an object, or a text if it may be one."""
     if "items" in schema:
-        return {**schema, "items": _referring(schema["items"], reference, text)}
+        return {**schema, "items": referring(schema["items"], reference, text)}
     if "anyOf" not in schema:
         return reference if schema == ref(REFERENCE) else schema
     options = [
-        text if option == TEXT else _referring(option, reference, text)
-        for option in schema["anyOf"]
+        text if option == TEXT else referring(option, reference, text) for option in schema["anyOf"]
     ]
     return {**schema, "anyOf": [option for option in options if option is not None]}
 

@@ -1,7 +1,7 @@
 """The log for auditors: a page at a time as JSON, or streamed as NDJSON."""
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -20,7 +20,7 @@ from api.services import Services
 from domain.audit import AuditEvent, AuditQuery, AuditTrail, LogSpan
 from domain.errors import InvalidInput
 from domain.events import EVENT_TYPES
-from domain.registry import KINDS
+from domain.registry import ALL_KINDS, KINDS
 from projections.search.language import dates
 
 DEFAULT_LIMIT, MAX_LIMIT, MAX_STREAMED = 100, 1_000, 1_000_000
@@ -70,13 +70,16 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
         limit: int | None,
         kind: str | None,
         entity: UUID | None,
+        lineage_of: UUID | None,
         since: str | None,
         until: str | None,
         **texts: str | None,
     ) -> Any:
         query = AuditQuery(
             kinds=_kinds(request, kind),
+            end_kinds=_auditable(request.auth, KINDS),
             entity_id=None if entity is None else str(entity),
+            edges_of=None if lineage_of is None else str(lineage_of),
             since=_time("since", since),
             until=_time("until", until),
             **texts,
@@ -139,6 +142,12 @@ _PARAMETERS: Parameters = {
     "before": _position(1, "Newest first: the position before which to begin; the end by default."),
     "kind": _about(str, "Only events of entities of this kind."),
     "entity": _about(UUID, "Only events of this entity, also of one that was purged."),
+    "lineage_of": _about(
+        UUID,
+        "Only events of edges of the lineage that begin or end at this entity, also of edges that"
+        " were removed.",
+        "lineageOf",
+    ),
     "fqn": _about(str, "Only events of entities of this qualified name, purged ones included."),
     "event_type": _about(
         Literal.__getitem__(tuple(EVENT_TYPES)), "Only events of this type.", "eventType"
@@ -164,10 +173,9 @@ _PARAMETERS: Parameters = {
 
 def _kinds(request: Request[Any, Any, Any], kind: str | None) -> frozenset[str]:
     """The kinds asked for that the caller may audit."""
-    if kind is not None and kind not in KINDS:
-        raise InvalidInput(f"kind must be one of {', '.join(KINDS)}, got {kind[:64]!r}")
-    asked = KINDS if kind is None else (kind,)
-    allowed = frozenset(name for name in asked if _may_audit(request.auth, name))
+    if kind is not None and kind not in ALL_KINDS:
+        raise InvalidInput(f"kind must be one of {', '.join(ALL_KINDS)}, got {kind[:64]!r}")
+    allowed = _auditable(request.auth, ALL_KINDS if kind is None else (kind,))
     if not allowed:
         raise Forbidden(
             f"{request.user.name!r} has no permission to audit {kind or 'any kind'}"
@@ -176,9 +184,15 @@ def _kinds(request: Request[Any, Any, Any], kind: str | None) -> frozenset[str]:
     return allowed
 
 
-def _may_audit(access: Access, kind: str) -> bool:
-    """Whether a caller may audit a kind and see all its fields, since events hold any of them."""
-    return kind in access.kinds(Action.AUDIT) and access.withheld(Action.AUDIT, kind) is None
+def _auditable(access: Access, kinds: Iterable[str]) -> frozenset[str]:
+    """Those of these kinds that a caller may audit and of which it may see all fields.
+
+    Events hold any field.
+    """
+    audited = access.kinds(Action.AUDIT)
+    return frozenset(
+        kind for kind in kinds if kind in audited and access.withheld(Action.AUDIT, kind) is None
+    )
 
 
 def _time(name: str, text: str | None) -> int | None:

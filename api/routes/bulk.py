@@ -12,6 +12,7 @@ from api.bodies import JSON_TYPES, check_media_type, has_left, read_body
 from api.errors import status_of
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
+from api.routes.asked import refuse_headers_of_one
 from api.routes.signatures import OVERRIDE_METADATA, REQUEST, Parameters, QueryParameter, route
 from api.services import Services
 from domain.bulk_put import MAX_REQUESTS, Done
@@ -23,9 +24,6 @@ from domain.kinds import EntityKind
 from domain.names import MAX_NAME_LENGTH
 from domain.planning import Change
 from domain.write_context import WriteContext
-
-_NOT_FOR_MANY = ("if-match", "if-none-match", "idempotency-key")
-"""Headers that mean one entity."""
 
 
 class BulkItem(msgspec.Struct, omit_defaults=True):
@@ -113,9 +111,7 @@ NOTHING = Proposal(append=prepared([]), position=0)
 async def read_for_many(request: Request[Any, Any, Any]) -> bytes:
     """The body of a request; raises InvalidInput for a header that means one entity."""
     check_media_type(request.headers.get("content-type"), JSON_TYPES)
-    for name in _NOT_FOR_MANY:
-        if name in request.headers:
-            raise InvalidInput(f"{name} means one entity: leave it out of a bulk request")
+    refuse_headers_of_one(request, "a bulk request")
     return await read_body(request)
 
 

@@ -1,9 +1,7 @@
 """Create, change, delete and restore entities of one kind."""
 
-import re
 from collections.abc import Callable
 from functools import partial
-from hashlib import sha256
 from typing import Annotated, Any
 
 import msgspec
@@ -11,9 +9,10 @@ from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
-from api.bodies import JSON_TYPES, PATCH_TYPES, check_media_type, has_left, read_body
+from api.bodies import JSON_TYPES, PATCH_TYPES, has_left
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
+from api.routes.asked import Asked, read_asked, with_digest
 from api.routes.bulk import bulk_route
 from api.routes.delete_stale import check_recursive, delete_stale_routes, may_delete_attached
 from api.routes.reads import etag
@@ -32,35 +31,19 @@ from api.services import Services
 from domain import changes
 from domain.catalog import EntityProposal
 from domain.entity_cache import ByName
-from domain.errors import InvalidInput
 from domain.ids import parse_id
 from domain.json_input import decode
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
 from domain.openmetadata import document
 from domain.planning import Change, Plan, Planner
-from domain.write_context import WriteContext
 
-MAX_KEY_LENGTH = 255
-_ETAG = re.compile(r'^(?:W/)?"?(\d{1,9})\.(\d)(?:-[0-9a-f]{8})?"?$')
 _IDENTITY_ONLY = "00000000"
 """In place of the digest of what is withheld: all but what identifies the entity."""
 _IDENTITY = frozenset({"id", "name", "fullyQualifiedName", "version", "deleted"})
 _STATUS = {Change.CREATED: 201}
 
 AnyRequest = Request[Any, Any, Any]
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """A request for a write, as it was received."""
-
-    target: bytes
-    """Method, address and condition."""
-    body: bytes
-    context: WriteContext
-    """The conditions of the write, without the digest, which takes long for a large body."""
-    access: Access
-    """What the caller may do and see."""
 
 
 def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
@@ -230,73 +213,16 @@ async def _answer(
     All that takes long runs in threads: decode, plan and encode in the caller's turn, the append
     together with those of others.
     """
-    asked = await _read(request, media_types)
+    asked = await read_asked(request, media_types)
 
     def propose() -> tuple[EntityProposal, Callable[[int], Finished]]:
-        whole = _with_digest(asked)
+        whole = with_digest(asked)
         proposal = services.catalog.propose(plan_of(whole), whole.context)
         return proposal, _shown(kind, action, asked.access, proposal)
 
     left = partial(has_left, request.receive)
     position, shown_at = await services.write(request.user.name, len(asked.body), propose, left)
     return shown_at(position)
-
-
-async def _read(request: AnyRequest, media_types: tuple[str, ...]) -> Asked:
-    """Read a request for a write; its body is not decoded yet."""
-    check_media_type(request.headers.get("content-type"), media_types)
-    body = await read_body(request)
-    key = request.headers.get("idempotency-key")
-    if key is not None and not 1 <= len(key) <= MAX_KEY_LENGTH:
-        raise InvalidInput(f"Idempotency-Key must have 1 to {MAX_KEY_LENGTH} characters")
-    condition, unless = request.headers.get("if-match"), request.headers.get("if-none-match")
-    target = b"%b %b?%b\0%b\0%b" % (
-        request.method.encode(),
-        request.scope["raw_path"],
-        request.scope["query_string"],
-        (condition or "").encode(),
-        (unless or "").encode(),
-    )
-    context = WriteContext(
-        actor=request.user.name,
-        request_id=request.scope["state"]["request_id"],
-        by_bot=request.auth.bot,
-        expected_version=_expected_version(condition),
-        must_exist=condition is not None,
-        must_not_exist=_must_not_exist(unless),
-        idempotency_key=key,
-    )
-    return Asked(target, body, context, request.auth)
-
-
-def _with_digest(asked: Asked) -> Asked:
-    """The request with a digest of itself, if it has an idempotency key."""
-    if asked.context.idempotency_key is None:
-        return asked
-    digest = sha256(asked.target + b"\0" + asked.body).digest()
-    return replace(asked, context=replace(asked.context, digest=digest))
-
-
-def _expected_version(condition: str | None) -> int | None:
-    """Tenths of the version in an If-Match header; None without the header, or for `*`."""
-    if condition is None or condition.strip() == "*":
-        return None
-    match = _ETAG.match(condition.strip())
-    if match is None:
-        raise InvalidInput(
-            f'If-Match must be * or the ETag of one version such as W/"0.2", got {condition[:64]!r}'
-        )
-    return int(match[1]) * 10 + int(match[2])
-
-
-def _must_not_exist(unless: str | None) -> bool:
-    """Whether an If-None-Match header says that there must be no such entity yet.
-
-    Raises InvalidInput unless it is `*`: no write may depend on an entity not being at a version.
-    """
-    if unless is not None and unless.strip() != "*":
-        raise InvalidInput(f"If-None-Match must be *, got {unless[:64]!r}")
-    return unless is not None
 
 
 def _shown(

@@ -1,6 +1,6 @@
 """What an edge of the lineage says: which entity is made of which, and how."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
@@ -10,6 +10,8 @@ from domain.bodies.components import MAX_INTEGER, Integer, Part, Ref, refers_to
 
 MANUAL: Literal["Manual"] = "Manual"
 """The source of what a person drew, and of what comes from no source in particular."""
+RUNNING_KINDS = ("pipeline", "storedProcedure")
+"""The kinds of what moves data along an edge, which the edge names as its pipeline."""
 MAX_MAPPINGS = 20_000
 """How many column mappings an edge may have: as many as an entity may have columns."""
 
@@ -48,13 +50,18 @@ class TempTable(Part, kw_only=True):
 class LineageEdge(EntityBody, kw_only=True):
     """An edge of the lineage: how the entity at its end is made of the one at its beginning."""
 
+    # Clients send back what they have read; the catalog knows it of every entity.
+    unkept: ClassVar[tuple[str, ...]] = ("updated_at", "updated_by")
+
     from_entity: Annotated[Ref, refers_to()]
     to_entity: Annotated[Ref, refers_to()]
     sql_query: str | None = None
     columns_lineage: Annotated[list[ColumnLineage], Meta(max_length=MAX_MAPPINGS)] | None = None
-    pipeline: Annotated[Ref | None, refers_to("pipeline", "storedProcedure")] = None
+    pipeline: Annotated[Ref | None, refers_to(*RUNNING_KINDS)] = None
     source: Source
     asset_edges: Annotated[int, Meta(ge=0, le=MAX_INTEGER)] | None = None
     temp_lineage_tables: list[TempTable] | None = None
     created_at: Integer
     created_by: str
+    updated_at: Integer | None = None
+    updated_by: str | None = None

@@ -12,6 +12,7 @@ from itertools import islice
 import msgspec
 
 from domain.bodies.components import Reference
+from domain.bodies.lineage import RUNNING_KINDS
 from domain.edges import EDGE, edge_name
 from domain.errors import NotFound
 from domain.events import Body
@@ -26,9 +27,8 @@ MAX_BYTES = 4_000_000
 """Bytes of edges that are read in each direction; the last one may go beyond them."""
 MAX_SECONDS = 0.5
 """How long edges of each direction are read."""
-_CLOCK_EVERY = 32
-_RUNNING = ("pipeline", "storedProcedure")
-"""Kinds that the edges of others name as their pipeline."""
+CLOCK_EVERY = 32
+"""How many edges are read between two looks at the clock."""
 
 
 class Node(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -70,9 +70,16 @@ class _Named(msgspec.Struct, rename="camel"):
     fully_qualified_name: str
 
 
+class _Run(msgspec.Struct):
+    id: str
+    source: str
+    pipeline: Node | None = None
+
+
 _named = msgspec.json.Decoder(_Named)
 _fields = msgspec.json.Decoder(Body)
 _node = msgspec.json.Decoder(Node)
+_run = msgspec.json.Decoder(_Run)
 
 
 class _Bounds:
@@ -87,7 +94,7 @@ class _Bounds:
         """Whether one more edge, of so many bytes, may be looked at when so many are shown."""
         if shown >= MAX_EDGES or self._seen >= MAX_SEEN or self._bytes >= MAX_BYTES:
             return False
-        if self._seen % _CLOCK_EVERY == 0 and self._clock() >= self._ends_at:
+        if self._seen % CLOCK_EVERY == 0 and self._clock() >= self._ends_at:
             return False
         self._seen += 1
         self._bytes += size
@@ -147,7 +154,7 @@ class _Walk:
             return
         if self._upstream:
             yield from self._reader.ending_at(node.id)
-        if not self._upstream or node.type in _RUNNING:
+        if not self._upstream or node.type in RUNNING_KINDS:
             yield from self._reader.leaving(node.id)
 
 
@@ -200,16 +207,37 @@ def find_entity(model: SortedReadModel, which: Reference) -> Node:
     return Node(kind, named.id, named.name, named.fully_qualified_name, stored.deleted)
 
 
-def read_edge(model: SortedReadModel, from_id: str, to_id: str, sight: EdgeSight) -> Body:
-    """The `lineageDetails` of the edge between two entities, as far as the caller may see them.
+class EdgeAnswer(msgspec.Struct, frozen=True):
+    """One edge as an answer shows it, and what the headers of the answer say of it."""
+
+    details: Body
+    """The `lineageDetails`."""
+    version: str
+    """The edge's decimal version, as 0.2."""
+    position: int
+    """Position in the log of the edge's last event."""
+
+
+def read_edge(model: SortedReadModel, from_id: str, to_id: str, sight: EdgeSight) -> EdgeAnswer:
+    """The edge between two entities, as far as the caller may see it.
 
     Raises NotFound where there is no edge, or none between entities that the caller may view.
     """
     stored = model.document(EDGE, fqn=edge_name(from_id, to_id))
-    fields = None if stored is None else _fields.decode(stored.core)
-    if fields is None or not sight.shows(fields):
+    if stored is None or not sight.shows(fields := _fields.decode(stored.core)):
         raise NotFound(f"lineage edge from {from_id} to {to_id} not found")
-    return sight.details(fields)
+    version = bytes(fields["version"]).decode()
+    return EdgeAnswer(sight.details(fields), version, stored.position)
+
+
+def edges_over(model: SortedReadModel, pipeline_id: str, source: str) -> list[str]:
+    """The ids of the edges of one source that have an entity as their pipeline."""
+    with model.edges() as reader:
+        return [
+            edge.id
+            for edge in map(_run.decode, reader.leaving(pipeline_id))
+            if edge.source == source and edge.pipeline and edge.pipeline.id == pipeline_id
+        ]
 
 
 def lineage_json(found: Lineage, sight: EdgeSight) -> bytes:

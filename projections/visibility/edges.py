@@ -1,6 +1,6 @@
 """What a caller may see of the lineage: which entities at its edges, and which of their details."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 from msgspec import Raw
@@ -8,7 +8,7 @@ from msgspec import Raw
 from domain.edge_columns import column_paths
 from domain.edges import EDGE
 from domain.events import Body
-from domain.lineage import DETAIL_KEYS, details_of
+from domain.lineage import details_of
 from projections.visibility.withholding import Withheld
 
 _COLUMNS, _SQL, _TEMPORARY = "columnsLineage", "sqlQuery", "tempLineageTables"
@@ -47,24 +47,18 @@ class EdgeSight(msgspec.Struct, frozen=True):
     def details(self, fields: Mapping[str, Raw]) -> Body:
         """The `lineageDetails` of an edge's document as far as the caller may see them."""
         details = details_of(fields)
-        concerned = kinds_of(fields)
-        if "pipeline" in details and _referred.decode(details["pipeline"]).type not in self.kinds:
-            del details["pipeline"]
-        for key in self.hidden_keys(concerned):
-            details.pop(key, None)
-        if EDGE in self.hidden:
-            details = msgspec.json.decode(
-                self.hidden[EDGE].cut(msgspec.json.encode(details)), type=Body
-            )
-        return details
+        withheld = self.withheld(_kinds_of(fields))
+        if withheld is None:
+            return details
+        return msgspec.json.decode(withheld.cut(msgspec.json.encode(details)), type=Body)
 
-    def hidden_keys(self, kinds: Iterable[str]) -> frozenset[str]:
-        """The details that say what is withheld of the entities that an edge concerns.
+    def withheld(self, kinds: Collection[str]) -> Withheld | None:
+        """The details that are withheld, or tell what is withheld of the entities concerned.
 
-        `kinds` are those of its ends and its pipeline. Code may name any column, so it goes with
-        the columns.
+        `kinds` are those of an edge's ends, which the caller may view, and of its pipeline. Code
+        may name any column, so it goes with the columns.
         """
-        keys: set[str] = set()
+        keys = set() if self.kinds.issuperset(kinds) else {"pipeline"}
         for kind in kinds:
             withheld = self.hidden.get(kind)
             if withheld is None:
@@ -74,11 +68,11 @@ class EdgeSight(msgspec.Struct, frozen=True):
             if any(map(withheld.covers, CODE_PATHS.get(kind, ()))):
                 keys |= {_SQL, _TEMPORARY}
         if EDGE in self.hidden:
-            keys.update(key for key in DETAIL_KEYS if self.hidden[EDGE].covers(key))
-        return frozenset(keys)
+            keys |= self.hidden[EDGE].paths
+        return Withheld(EDGE, frozenset(keys)) if keys else None
 
 
-def kinds_of(fields: Mapping[str, Raw]) -> list[str]:
+def _kinds_of(fields: Mapping[str, Raw]) -> list[str]:
     """The kinds of the entities that an edge's document concerns: its ends, and its pipeline."""
     return [
         _referred.decode(fields[key]).type

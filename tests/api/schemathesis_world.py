@@ -115,6 +115,8 @@ class World:
                 case.body = _patch(case.body)
             elif isinstance(case.body, dict) and not case.path.endswith("/restore"):
                 case.body = self._body(kind, case.body)
+        elif case.path.startswith("/v1/lineage"):
+            self._draw(case)
         elif case.path == "/v1/search/query":
             self._search(case.query)
         elif case.path == "/v1/search/fieldQuery":
@@ -149,6 +151,38 @@ class World:
         }
         for name in case.path_parameters:
             case.path_parameters[name] = named[name]
+
+    def _draw(self, case: Case) -> None:
+        """Make it about an edge that exists."""
+        beginning, end = self.entities["pipeline"], self.entities["table"]
+        edge = {"fromEntity": self._reference("pipeline"), "toEntity": self._reference("table")}
+        details = {"sqlQuery": "select 1", "description": "daily"}
+        drawn = {"edge": {**edge, "lineageDetails": details}}
+        self.client.request("PUT", "/v1/lineage", json=drawn)
+        if not next(self._numbers) % 4:
+            case.headers.pop("If-None-Match", None)
+        named = {
+            "entity_type": "pipeline",
+            "to_type": "table",
+            "entity_id": beginning["id"],
+            "from_id": beginning["id"],
+            "to_id": end["id"],
+            "fqn": quote(beginning["fullyQualifiedName"], safe=""),
+            "to_fqn": quote(end["fullyQualifiedName"], safe=""),
+        }
+        case.path_parameters |= {
+            name: named[name] for name in case.path_parameters if name in named
+        }
+        if isinstance(case.body, list):
+            case.body = _patch(case.body, "/sqlQuery")
+        elif isinstance(case.body, dict):
+            body = self._nested(case.body)
+            if "edge" in body:
+                body["edge"] |= edge
+            details = body["edge"].get("lineageDetails") if "edge" in body else body
+            if details and details.get("pipeline"):
+                details["pipeline"] = self._reference("pipeline")
+            case.body = body
 
     def _body(self, kind: EntityKind, given: dict[str, Any]) -> dict[str, Any]:
         """References to what exists, and nothing that follows from the parent anyway."""
@@ -222,12 +256,10 @@ def _keep_to_texts(given: Any) -> None:
             given[key] = min(int(given[key]), 20)
 
 
-def _patch(operations: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _patch(operations: list[dict[str, Any]], one: str = "/displayName") -> list[dict[str, Any]]:
     """The operations on two texts that are there each time."""
-    texts = [
-        {"op": "add", "path": path, "value": "text"} for path in ("/displayName", "/description")
-    ]
-    fitting = {"path": "/displayName", "from": "/description", "value": "text"}
+    texts = [{"op": "add", "path": path, "value": "text"} for path in (one, "/description")]
+    fitting = {"path": one, "from": "/description", "value": "text"}
     return [
         each
         for operation in operations

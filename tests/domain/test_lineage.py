@@ -117,6 +117,8 @@ def test_unknown_columns_are_left_out(world: World, tables: list[Entity]) -> Non
     ("details", "problem"),
     [
         ({"source": "Guessed"}, "Invalid enum value 'Guessed'"),
+        ({"createdBy": 1}, "Expected `str`, got `int`"),
+        ({"updatedAt": "now"}, "Expected `int | null`, got `str`"),
         ({"sql": "x"}, "lineageDetails has no key 'sql'"),
         ({"name": "x"}, "lineageDetails has no key 'name'"),
         ({"fromEntity": {}}, "lineageDetails has no key 'fromEntity'"),
@@ -261,6 +263,15 @@ def test_bot_replaces_what_a_bot_found_but_for_a_description(
     edge = draw(world.catalog, *tables[:2], BOT, source="QueryLineage").entity
     assert (edge.value("source"), edge.value("description")) == ("QueryLineage", "mine")
     assert "columnsLineage" not in edge.body
+
+
+def test_write_keeps_what_its_caller_does_not_see(world: World, tables: list[Entity]) -> None:
+    draw(world.catalog, *tables[:2], sqlQuery="select 1", assetEdges=3)
+    ends = between(*tables[:2])
+    for details in ({"assetEdges": 4}, {"assetEdges": 4, "sqlQuery": "select 2"}):
+        plan = partial(world.catalog.lineage.put, ends, details, ME, ["sqlQuery"])
+        edge = world.catalog.write(ME, plan).entity
+        assert (edge.value("sqlQuery"), edge.value("assetEdges")) == ("select 1", 4)
 
 
 def test_removed_edge_can_be_drawn_anew(world: World, tables: list[Entity]) -> None:

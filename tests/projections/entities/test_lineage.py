@@ -153,7 +153,7 @@ class Drawn(Fixture):
         for beginning, one in self.entities_of.items():
             for end, other in self.entities_of.items():
                 if (beginning, end) in self.graph.edges:
-                    details = read_edge(model, one.id, other.id, ALL)
+                    details = read_edge(model, one.id, other.id, ALL).details
                     sql = self.graph.edges[beginning, end]["sql"]
                     assert msgspec.json.decode(details["sqlQuery"]) == sql
                 else:
@@ -258,7 +258,7 @@ def test_walk_ends_when_its_time_is_up(
     star: tuple[Fixture, list[Entity]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     catalog, tables = star
-    monkeypatch.setattr(lineage, "_CLOCK_EVERY", 1)
+    monkeypatch.setattr(lineage, "CLOCK_EVERY", 1)
     seconds = count(0.0, lineage.MAX_SECONDS / 4)
     found = ask(catalog, tables[0], clock=lambda: next(seconds))
     assert found.truncated
