@@ -21,6 +21,7 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
 from schemathesis.specs.openapi.formats import unregister_string_format
 
+from api.openapi.lineage_operations import LINEAGE_OPERATIONS
 from api.openapi.operations import OTHER_OPERATIONS
 from api.policies import DEFAULT_RULES
 from domain.registry import KINDS, kinds_above
@@ -207,7 +208,7 @@ def test_operations_answer_each_role_as_documented(client: Client, world: World,
     chance = random.Random(SEED)
     operations = [result.ok() for result in load(client, world).get_all_operations()]
     own = sum(bool(kinds_above(name)) + len(kind.put_alone) for name, kind in KINDS.items())
-    assert len(operations) == 13 * len(KINDS) + own + len(OTHER_OPERATIONS)
+    assert len(operations) == 13 * len(KINDS) + own + len(OTHER_OPERATIONS | LINEAGE_OPERATIONS)
     for operation in operations[half::2]:
         takes = list(operation.iter_parameters()) or operation.body
         mode = chance.choice(list(GenerationMode)) if takes else GenerationMode.POSITIVE
