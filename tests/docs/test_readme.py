@@ -25,6 +25,7 @@ PAGES = (
     "docs/connectors.md",
     "docs/deployment.md",
     "docs/limits.md",
+    "docs/lineage.md",
     "docs/measured.md",
     "docs/settings.md",
     "docs/search.md",

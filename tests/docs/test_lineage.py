@@ -1,0 +1,40 @@
+"""What the page on lineage says of bounds, keys and permissions is so."""
+
+import re
+from pathlib import Path
+
+from api.permissions import Action, Permission
+from api.policies import DEFAULT_RULES, combine, read_rules
+from api.routes.lineage_reads import MAX_DEPTH
+from domain.edges import EDGE
+from domain.lineage import DETAIL_KEYS
+from projections.entities import lineage
+
+PAGE = (Path(__file__).parents[2] / "docs" / "lineage.md").read_text()
+FLOWING = " ".join(PAGE.split())
+
+
+def test_bounds_are_those_of_the_walk() -> None:
+    seconds = {0.5: "half a second"}[lineage.MAX_SECONDS]
+    bounds = f"{lineage.MAX_EDGES:,} edges and {lineage.MAX_BYTES // 1_000_000} MB of them are read"
+    assert f"{bounds}, for {seconds}" in FLOWING
+    assert f"0 to {MAX_DEPTH}, 1 by default" in FLOWING
+
+
+def test_details_are_all_named() -> None:
+    written = [key for key in DETAIL_KEYS if not key.endswith(("At", "By"))]
+    assert [key for key in written if f"`{key}`" not in PAGE] == []
+
+
+def test_rule_of_the_page_withholds_the_code_of_edges(tmp_path: Path) -> None:
+    (kinds, withhold) = re.findall(r"`((?:kinds|withhold) = \[[^]]*\])`", PAGE)
+    file = tmp_path / "policies.toml"
+    file.write_text(f'[[rule]]\nrole = "r"\nallow = ["view"]\n{kinds}\n{withhold}\n')
+    withheld = combine(read_rules(file), ("r",)).withheld(Action.VIEW, EDGE)
+    assert withheld is not None
+    assert withheld.paths == {"sqlQuery"}
+
+
+def test_built_in_roles_have_the_lineage() -> None:
+    for rule in DEFAULT_RULES:
+        assert combine(DEFAULT_RULES, (rule.role,)).may(Permission(Action.VIEW, EDGE)), rule.role
