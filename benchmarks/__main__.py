@@ -9,6 +9,7 @@ import click
 from benchmarks import (
     access,
     bulk_import,
+    facets,
     hostile,
     list_pages,
     process,
@@ -40,6 +41,7 @@ BENCHMARKS: Mapping[str, Callable[[Workspace, bool], list[Figure]]] = {
     "verify": verify.measure,
     "process": process.measure,
     "search": search.measure,
+    "facets": facets.measure,
     "live": search_live.measure,
     "relevance": relevance.measure,
 }

@@ -50,6 +50,8 @@ from projections.visibility.field_paths import indexed_path
 
 Check = Callable[[], None]
 """Raises when the time is up."""
+_SPAN_BYTES = 200
+"""Memory that a span takes."""
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -98,8 +100,12 @@ class Aggregator:
     def _counted(self, asked: Terms, prefix: bytes, part: Part, numbers: bool) -> merging.Terms:
         """The terms of a segment that the aggregation is about and that some document has."""
         inverted = part.view.fields[EXACT]
-        start = keyword(asked.prefix).encode()
-        span = Span(inverted, prefix, start, numbers=numbers)
+        start = keyword(asked.prefix).encode() if asked.prefix else b""
+        span = part.view.memory.get(
+            ("span", prefix, start),
+            lambda: Span(inverted, prefix, start, numbers=numbers),
+            lambda _: _SPAN_BYTES,
+        )
         counted = counts(inverted, span.low, span.high, part.mask, self._check)
         places = np.flatnonzero(counted)
         for pattern in _patterns(asked):
