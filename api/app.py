@@ -27,6 +27,7 @@ from api.routes.reads import read_routes
 from api.routes.search import search_routes
 from api.routes.search_documents import document_routes
 from api.routes.search_facets import facet_routes
+from api.routes.search_suggestions import suggestion_routes
 from api.routes.searcher import Searcher
 from api.routes.system import system_routes
 from api.routes.usage import usage_routes
@@ -89,6 +90,7 @@ def create_app(
     searches = [
         *search_routes(searcher),
         *facet_routes(searcher),
+        *suggestion_routes(searcher),
         *document_routes(services, searcher),
     ]
     handlers = [

@@ -182,6 +182,9 @@ def _search() -> dict[str, Schema]:
         "SearchSource": source,
         "Aggregations": _aggregations(),
         "SearchHit": closed_object(hit, "_source", "sort", "hierarchy", "highlight"),
+        "Suggestions": closed_object(
+            {"suggest": closed_object({"metadata-suggest": _array(_suggested(hit))})}
+        ),
         "SearchResponse": closed_object(
             {
                 "took": {**COUNT, "description": "Milliseconds."},
@@ -203,6 +206,23 @@ def _search() -> dict[str, Schema]:
             "aggregations",
         ),
     }
+
+
+def _suggested(hit: Schema) -> Schema:
+    """The schema of the suggestions for one text, given the properties of a hit of a search."""
+    option = {"text": TEXT, **{key: hit[key] for key in ("_index", "_id", "_score", "_source")}}
+    return closed_object(
+        {
+            "text": TEXT,
+            "offset": {"const": 0},
+            "length": COUNT,
+            "options": _array(closed_object(option, "_source")),
+        }
+    )
+
+
+def _array(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
 
 
 def _aggregations() -> Schema:

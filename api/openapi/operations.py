@@ -214,6 +214,18 @@ OTHER_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = MappingProxy
                 errors=READ_ERRORS,
             ),
         ),
+        ("get", "/v1/search/suggest"): (
+            "search",
+            Operation(
+                id="suggestNames",
+                summary="Suggest names for what is being typed",
+                about="Names that begin so, then names with a word that does, then such with slips."
+                " OpenMetadata's newer servers have it no more. Every parameter may be spelled in"
+                " snake_case too.",
+                answers={200: "Suggestions"},
+                errors=READ_ERRORS,
+            ),
+        ),
         ("get", "/v1/search/sourceUrl"): (
             "search",
             Operation(

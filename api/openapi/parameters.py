@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from api.openapi.json_schema import UUID, Schema
-from api.routes import search, search_documents, search_facets
+from api.routes import search, search_documents, search_facets, search_suggestions
 from api.routes.asked import MAX_KEY_LENGTH
 from api.routes.lineage_writes import SOURCES
 from api.routes.requested_fields import field_names
@@ -13,7 +13,7 @@ from api.routes.spellings import Rows
 from domain.kinds import EntityKind
 from domain.registry import ALL_KINDS, KINDS
 from projections.entities import name_filters
-from projections.search import aggregate
+from projections.search import aggregate, suggestions
 from projections.search.aggregations import MAX_BUCKETS
 from projections.search.documents import SORTABLE
 from projections.search.engine import SCORE
@@ -120,6 +120,7 @@ _SPELLED: Mapping[str, Rows] = MappingProxyType(
         "/v1/search/query": search.PARAMETERS,
         "/v1/search/entityTypeCounts": search_facets.COUNT_PARAMETERS,
         "/v1/search/export": search_documents.EXPORT_PARAMETERS,
+        "/v1/search/suggest": search_suggestions.PARAMETERS,
     }
 )
 """Path -> its query parameters that may be spelled in two ways, of which the document has one."""
@@ -159,6 +160,13 @@ _QUERY_SCHEMAS: Mapping[str, Mapping[str, Schema]] = MappingProxyType(
             "sourceFields": {"type": "string", "format": "field-path"},
             "topHitsSize": {"type": "integer", "minimum": 0, "maximum": aggregate.MAX_HITS},
             "topHitsSortField": {"type": "string", "enum": ["_doc", *SORTABLE]},
+        },
+        "/v1/search/suggest": {
+            "q": {**_TEXT, "maxLength": MAX_PATTERN},
+            "index": INDEX,
+            "field": {"type": "string", "enum": list(suggestions.FIELDS)},
+            "size": {"type": "integer", "minimum": 0, "maximum": suggestions.MAX_SIZE},
+            "includeSourceFields": _PATHS,
         },
         "/v1/search/sourceUrl": _WINDOW,
         "/v1/search/fieldQuery": {

@@ -6,7 +6,6 @@ the caller sees them are looked at, and only up to `MAX_BYTES` of an answer.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any
 
 import msgspec
 
@@ -15,8 +14,9 @@ from projections.search import tree
 from projections.search.analysis import compose
 from projections.search.language.field_types import field_type
 from projections.search.sought_words import Marks, SoughtWords
+from projections.search.sources import texts_at
 from projections.search.tree import Node
-from projections.visibility.field_paths import NESTED, indexed_path
+from projections.visibility.field_paths import indexed_path
 
 BEGIN, END = '<span class="text-highlighter">', "</span>"
 MAX_BYTES = 500_000
@@ -57,7 +57,9 @@ class Highlighter:
         body = msgspec.json.decode(visible_json)
         named = [path for path in self._leaves if path is not None]
         paths = dict.fromkeys([*(field.path for field in KINDS[kind].search), *named])
-        texts = {path: list(_texts_at(body, path)) for path in paths}
+        texts = {
+            path: [compose(text) for text in texts_at(body, path, MAX_CHARACTERS)] for path in paths
+        }
         met: set[str] = set()
         found = {path: self._marked(path, of_path, met) for path, of_path in texts.items()}
         has_any = any(found.values())
@@ -133,36 +135,6 @@ def _wanted(node: Node) -> Iterator[Node]:
         case _:
             for inner in tree.children(node):
                 yield from _wanted(inner)
-
-
-def _texts_at(body: Mapping[str, Any], path: str) -> list[str]:
-    """The texts at a dotted path of a decoded body, up to MAX_CHARACTERS.
-
-    The children of an object are objects at its path.
-    """
-    first, *steps = path.split(".")
-    values = [body.get(first)]
-    for step in steps:
-        waiting, values = values, []
-        while waiting:
-            inner: list[Any] = []
-            for value in waiting:
-                if isinstance(value, list):
-                    inner += value
-                elif isinstance(value, dict):
-                    if step in value:
-                        values.append(value[step])
-                    if NESTED in value:
-                        inner.append(value[NESTED])
-            waiting = inner
-    texts: list[str] = []
-    left = MAX_CHARACTERS
-    for value in values:
-        for text in value if isinstance(value, list) else (value,):
-            if left > 0 and isinstance(text, str):
-                texts.append(compose(text[:left]))
-                left -= len(text)
-    return texts
 
 
 def _pieces(text: str, marks: Marks) -> Iterator[str]:

@@ -141,7 +141,11 @@ class SoughtWords:
     def _slipped_from(self, token: str) -> frozenset[str]:
         known = self._near.get(token)
         if known is None:
-            known = frozenset(each.text for each in self._slips if is_near(token, each))
+            known = frozenset(
+                each.text
+                for each in self._slips
+                if is_near(token, each) or is_near(stem(token), each)
+            )
             if len(self._near) < _REMEMBERED:
                 self._near[token] = known
         return known
@@ -149,8 +153,9 @@ class SoughtWords:
     def _fits_pattern(self, token: str) -> bool:
         known = self._fits.get(token)
         if known is None:
-            line = f"{token}{TERM_END}".encode()
-            known = any(pattern.runs().match(line) is not None for pattern in self._patterns)
+            lines = [f"{form}{TERM_END}".encode() for form in {token, stem(token)}]
+            runs = [pattern.runs() for pattern in self._patterns]
+            known = any(run.match(line) is not None for run in runs for line in lines)
             if len(self._fits) < _REMEMBERED:
                 self._fits[token] = known
         return known

@@ -166,6 +166,36 @@ def _without(value: Any, tree: PathTree) -> Any:
     return left
 
 
+def texts_at(body: Mapping[str, Any], path: str, limit: int) -> list[str]:
+    """The texts at a dotted path of a decoded body, up to so many characters in all.
+
+    The children of an object are objects at its path.
+    """
+    first, *steps = path.split(".")
+    values = [body.get(first)]
+    for step in steps:
+        waiting, values = values, []
+        while waiting:
+            inner: list[Any] = []
+            for value in waiting:
+                if isinstance(value, list):
+                    inner += value
+                elif isinstance(value, dict):
+                    if step in value:
+                        values.append(value[step])
+                    if NESTED in value:
+                        inner.append(value[NESTED])
+            waiting = inner
+    texts: list[str] = []
+    left = limit
+    for value in values:
+        for text in value if isinstance(value, list) else (value,):
+            if left > 0 and isinstance(text, str):
+                texts.append(text[:left])
+                left -= len(text)
+    return texts
+
+
 def ancestors(
     hits: Mapping[str, tuple[str, bytes]],
     read_sources: ReadSources,

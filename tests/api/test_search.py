@@ -330,3 +330,23 @@ def test_every_declared_parameter_changes_a_response(
         for spelling in {name, snake(name)}:
             params = {key: v for key, v in plain.items() if snake(key) != snake(name)}
             assert answer(**params, **{spelling: value}) != before, spelling
+
+
+def test_suggestions_are_answered_in_both_spellings(shop: Client) -> None:
+    parameters = {"q": "inv", "include_source_fields": "name", "size": 5}
+    answer = shop.get("/v1/search/suggest", **parameters)
+    (entry,) = answer["suggest"]["metadata-suggest"]
+    assert (entry["text"], [option["text"] for option in entry["options"]]) == ("inv", ["invoices"])
+    assert entry["options"][0]["_source"] == {"name": "invoices"}
+    bare = shop.get("/v1/search/suggest", q="ord", field="column_suggest", fetchSource="false")
+    (option,) = bare["suggest"]["metadata-suggest"][0]["options"]
+    assert (option["text"], "_source" in option) == ("orderTotal", False)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [("field=x", "field must be one of"), ("size=101", "size"), ("index=nothing", "index")],
+)
+def test_suggestions_refuse_what_they_do_not_know(shop: Client, query: str, said: str) -> None:
+    response = shop.request("GET", f"/v1/search/suggest?q=a&{query}")
+    assert (response.status_code, said in response.json()["message"]) == (400, True)

@@ -1,0 +1,202 @@
+"""Suggestions for a text that is being typed, in the form of OpenMetadata's older servers."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from domain.errors import InvalidInput
+from domain.registry import KINDS
+from projections.search import tree
+from projections.search.analysis import compose, keyword
+from projections.search.engine import EngineHit, EngineQuery, SearchEngine
+from projections.search.index_names import kinds_of
+from projections.search.language.patterns import MAX_PATTERN
+from projections.search.language.relevance import FORGIVEN_FROM, UNKNOWN_FROM
+from projections.search.queries import SearchAnswer
+from projections.search.restriction import Hidden, Visibility
+from projections.search.sought_words import SoughtWords
+from projections.search.sources import (
+    BoundedSources,
+    ReadSources,
+    check_paths,
+    narrow,
+    source,
+    texts_at,
+)
+from projections.search.tree import Node
+from projections.visibility.withholding import Withheld
+
+MAX_SIZE = 100
+SUGGEST = "suggest"
+_QUALIFIED = "fullyQualifiedName"
+FIELDS: Mapping[str, Mapping[str, float]] = MappingProxyType(
+    {
+        SUGGEST: {"name": 10.0, "displayName": 10.0, _QUALIFIED: 5.0},
+        "column_suggest": {"columns.name": 5.0},
+        "schema_suggest": {"databaseSchema.name": 5.0},
+        "database_suggest": {"database.name": 5.0},
+        "service_suggest": {"service.name": 5.0},
+        "chart_suggest": {"charts.name": 5.0},
+        "data_model_suggest": {"dataModels.name": 5.0},
+        "task_suggest": {"tasks.name": 5.0},
+        "field_suggest": {"messageSchema.schemaFields.name": 5.0},
+    }
+)
+"""Name of a field with suggestions -> the paths that they are taken from, with their scores."""
+_WORD, _SLIPPED = 0.5, 0.25
+"""What a suggestion counts that does not begin with the text, but has a word which does, or one
+that is a slip away, beside 1 for one that begins with it."""
+_ASKED_FOR = 5
+"""Hits that are asked for, for each suggestion: those that suggest the same are told once."""
+_CHARACTERS = 100_000
+"""Characters of the texts of a hit in which the suggested one is looked for."""
+
+
+class SuggestRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The parameters of a request for suggestions, typed but not yet checked."""
+
+    q: str
+    index: str
+    field: str = SUGGEST
+    """One of FIELDS."""
+    size: int = 10
+    """Suggestions, up to MAX_SIZE."""
+    deleted: bool = False
+    """Whether soft-deleted entities are suggested, instead of the others."""
+    fetch_source: bool = True
+    include_source_fields: tuple[str, ...] = ()
+
+
+def suggest(
+    request: SuggestRequest,
+    engine: SearchEngine,
+    read_sources: ReadSources,
+    visible_kinds: Iterable[str] | None = None,
+    withheld: Mapping[str, Withheld] = MappingProxyType({}),
+) -> SearchAnswer:
+    """Names that begin with what is typed, then names with such a word; each is told once.
+
+    Where there are none, names with a word a slip or two away. Raises InvalidInput that names the
+    parameter, and FieldWithheld.
+    """
+    visibility = Visibility.of(visible_kinds, withheld)
+    kinds = visibility.within(kinds_of(request.index))
+    hidden = visibility.hidden_in(kinds)
+    paths = _paths(request, hidden)
+    typed = " ".join(request.q.split())
+    options: list[dict[str, Any]] = []
+    timed_out = False
+    if typed and request.size:
+        leaves = _Leaves(typed)
+        page = engine.search(
+            EngineQuery(
+                tree=leaves.tree(paths),
+                filter=tree.Exact("deleted", "true") if request.deleted else None,
+                kinds=kinds,
+                visible=visibility.within(None),
+                include_deleted=request.deleted,
+                size=_ASKED_FOR * request.size,
+            )
+        )
+        timed_out = page.timed_out
+        sources = BoundedSources(read_sources)
+        told: set[str] = set()
+        for hit, shown in _documents(page.hits, sources, visibility):
+            text = leaves.suggested(msgspec.json.decode(shown), paths)
+            if text is None or keyword(text) in told:
+                continue
+            told.add(keyword(text))
+            options.append(_option(text, hit, shown, request))
+            if len(options) == request.size:
+                break
+    entry = {"text": request.q, "offset": 0, "length": len(request.q), "options": options}
+    body = msgspec.json.encode({"suggest": {"metadata-suggest": [entry]}})
+    return SearchAnswer(body, complete=not timed_out)
+
+
+def _paths(request: SuggestRequest, hidden: Hidden) -> Mapping[str, float]:
+    """The paths that suggestions are taken from, once the request is checked."""
+    if len(request.q) > MAX_PATTERN:
+        raise InvalidInput(f"q may have {MAX_PATTERN} characters, got {len(request.q)}")
+    if not 0 <= request.size <= MAX_SIZE:
+        raise InvalidInput(f"size must be from 0 to {MAX_SIZE}, got {request.size}")
+    if request.field not in FIELDS:
+        raise InvalidInput(f"field must be one of {', '.join(FIELDS)}, got {request.field[:80]!r}")
+    check_paths(request.include_source_fields, "includeSourceFields")
+    for path in request.include_source_fields:
+        hidden.refuse(path, "includeSourceFields", below_only=True)
+    shown = {
+        path: weight for path, weight in FIELDS[request.field].items() if not hidden.hides(path)
+    }
+    if not shown:
+        for path in FIELDS[request.field]:
+            hidden.refuse(path, "field")
+    return shown
+
+
+class _Leaves:
+    """What a text that is being typed may be the beginning of."""
+
+    def __init__(self, typed: str) -> None:
+        self._typed = typed
+        self._start = keyword(typed)
+        self._slips = 0 if len(typed) < UNKNOWN_FROM else 1 if len(typed) < FORGIVEN_FROM else 2
+        self._words = SoughtWords((tree.PhrasePrefix("name", typed), self._slipped("name")))
+
+    def _slipped(self, path: str) -> tree.Fuzzy:
+        return tree.Fuzzy(path, self._typed, self._slips, prefix=max(1, self._slips))
+
+    def tree(self, paths: Mapping[str, float]) -> Node:
+        """The documents with suggestions at any of the paths, the best ones first."""
+        pattern = tree.escape_wildcards(self._typed) + "*"
+        begun: list[Node] = []
+        slipped: list[Node] = []
+        for path, weight in paths.items():
+            whole = tree.Wildcard(f"{path}.keyword", pattern)
+            begun.append(tree.Constant(whole, weight))
+            if path == _QUALIFIED:
+                continue  # its words are those of what the entity lies below
+            begun.append(tree.Constant(tree.PhrasePrefix(path, self._typed), weight * _WORD))
+            slipped.append(tree.Constant(self._slipped(path), weight * _SLIPPED))
+        known = tree.DisMax(tuple(begun))
+        if not (self._slips and slipped):
+            return known
+        return tree.IfFound(known, known, tree.DisMax(tuple(slipped)))
+
+    def suggested(self, body: Mapping[str, Any], paths: Iterable[str]) -> str | None:
+        """The text of a document that is suggested; None where the document has changed since."""
+        texts = [text for path in paths for text in texts_at(body, path, _CHARACTERS)]
+        for text in texts:
+            if keyword(text).startswith(self._start):
+                return text
+        for text in texts:
+            composed = compose(text)
+            if self._words.marks(composed, set()) or self._words.slipped(composed, set()):
+                return text
+        return None
+
+
+def _documents(
+    hits: Iterable[EngineHit], sources: BoundedSources, visibility: Visibility
+) -> Iterator[tuple[EngineHit, bytes]]:
+    """What the caller may see of the documents of hits, read one by one."""
+    for hit in hits:
+        for whole in sources.read((hit.id,)).values():
+            shown = visibility.show(hit.kind, whole)
+            if shown is not None:
+                yield hit, shown
+
+
+def _option(text: str, hit: EngineHit, shown: bytes, request: SuggestRequest) -> dict[str, Any]:
+    option: dict[str, Any] = {
+        "text": text,
+        "_index": KINDS[hit.kind].index,
+        "_id": hit.id,
+        "_score": hit.score,
+    }
+    if request.fetch_source or request.include_source_fields:
+        option["_source"] = Raw(narrow(source(hit.kind, shown), request.include_source_fields))
+    return option
