@@ -9,7 +9,16 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from projections.search import tree
-from projections.search.analysis import fold, keyword, lowered, places, segments, stem, tokens
+from projections.search.analysis import (
+    fold,
+    keyword,
+    lowered,
+    places,
+    segments,
+    stem,
+    tokens,
+    words_with,
+)
 from projections.search.language.patterns import TERM_END, TermPattern, wildcard
 from projections.search.language.regex import regex
 from projections.search.tree import Node
@@ -56,6 +65,9 @@ class SoughtWords:
         words = (*self._words, *self._begun, *self._rows)
         self._hints = tuple({_literal(word) for word in words})
         """What a text has in it, one of these at least, that any of the words can be in."""
+        alone = bool(self._hints) and not self._rows and all(map(str.isalnum, self._hints))
+        self._alone = words_with(self._hints) if alone else None
+        """Finds the words of an ASCII text that need to be taken apart; None where all do."""
 
     def _add(self, leaf: Node) -> None:
         match leaf:
@@ -101,7 +113,8 @@ class SoughtWords:
             return [(0, len(text))]
         marks: Marks = []
         if self._may_have(text):
-            found = list(places(text))
+            words = self._alone if text.isascii() else None
+            found = list(places(text) if words is None else places(text, words))
             for at, (begin, end, token) in enumerate(found):
                 if typed := self._typed(token):
                     met |= typed
