@@ -30,6 +30,7 @@ from api.routes.search_facets import facet_routes
 from api.routes.search_suggestions import suggestion_routes
 from api.routes.searcher import Searcher
 from api.routes.system import system_routes
+from api.routes.test_results import test_result_routes
 from api.routes.usage import usage_routes
 from api.routes.writes import write_routes
 from api.services import Services
@@ -103,6 +104,7 @@ def create_app(
         *measurement_routes(services),
         *usage_routes(services),
         *profiler_settings_routes(),
+        *test_result_routes(services),
         *system_routes(services, metrics, verifier),
         *docs_routes(),
     ]

@@ -23,6 +23,7 @@ EXIT_BAD_LINES, EXIT_USAGE, EXIT_STOPPED = 1, 2, 3
 EXIT_INTERRUPTED = 128 + signal.SIGINT
 DAY = 86_400
 _CLASSIFICATIONS = Path(__file__).parent / "static" / "classifications.jsonl"
+_TEST_DEFINITIONS = _CLASSIFICATIONS.with_name("test_definitions.jsonl")
 
 _data = click.option("--data", metavar="DIR", help="Data directory (CATALOG_DATA).")
 _counts = click.option("--counts", metavar="DESCRIPTOR", type=int, required=True)
@@ -291,6 +292,17 @@ def classifications(data: str | None) -> None:
     What people wrote on them stays. Exit codes are those of import.
     """
     _load([_CLASSIFICATIONS], "catalog", as_bot=True, data=data)
+
+
+@main.command("test-definitions", short_help="Create the definitions of tests.")
+@_data
+@print_errors
+def test_definitions(data: str | None) -> None:
+    """Create the definitions of the tests that OpenMetadata's test workflow runs.
+
+    What people wrote on them stays. Exit codes are those of import.
+    """
+    _load([_TEST_DEFINITIONS], "catalog", as_bot=True, data=data)
 
 
 def _load(files: Sequence[Path], actor: str, *, as_bot: bool, data: str | None) -> None:

@@ -428,6 +428,7 @@ class _Catalog:
                 yield from self._api(number, stem, area)
             case 2:
                 yield self._metric(number, tables[0])
+                yield from self._tests(number, tables[0])
             case 3:
                 yield self._query(number, tables[0])
 
@@ -610,6 +611,27 @@ class _Catalog:
             },
         }
 
+    def _tests(self, number: int, table: _Table) -> Iterator[Line]:
+        """The test suite of a table with a test in it, and the definition of such tests."""
+        name = "_".join(("no_rows_lost", *_place(number)[:2]))
+        suite = f"{table.fqn}.testSuite"
+        yield {
+            **_definition(name),
+            "description": self._prose("The table has as many rows as the source."),
+        }
+        yield {
+            "entityType": "testSuite",
+            "name": suite,
+            "fullyQualifiedName": suite,
+            "basicEntityReference": _ref("table", table.fqn),
+        }
+        yield {
+            **_entity("testCase", table.fqn, "rows"),
+            "entityLink": f"<#E::table::{table.fqn}>",
+            "testDefinition": _ref("testDefinition", name),
+            "description": self._prose(f"All {table.subject.plural} are there."),
+        }
+
     def _metric(self, number: int, table: _Table) -> Line:
         """How many rows a table gains in a month, under a name that no other number gives."""
         name = "_".join((table.name, "per_month", *_place(number)[:2]))
@@ -656,6 +678,16 @@ def _place(number: int) -> tuple[str, str, str]:
 def _entity(kind: str, parent: str | None, name: str) -> Line:
     fqn = f"{parent}.{name}" if parent else name
     return {"entityType": kind, "name": name, "fullyQualifiedName": fqn}
+
+
+def _definition(name: str) -> Line:
+    """A definition of tests, which has a key `entityType` of its own."""
+    return {
+        "kind": "testDefinition",
+        "name": name,
+        "entityType": "TABLE",
+        "testPlatforms": ["dbt"],
+    }
 
 
 def _ref(kind: str, fqn: str) -> Line:

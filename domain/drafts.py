@@ -45,6 +45,8 @@ class _Said(msgspec.Struct, kw_only=True, array_like=True):
     """The keys that were given."""
     fqn: str | None = None
     """The qualified name that the caller says the entity has, if any."""
+    own_name: str | None = None
+    """The qualified name, where it does not follow from the names of parent and entity."""
 
 
 class Draft(_Said, kw_only=True, array_like=True):
@@ -122,6 +124,7 @@ def draft(
             {(_TAG_KINDS[label.source], label.tag_fqn): None for label in struct.tag_labels()}
         ),
         given=list(values),
+        own_name=struct.own_name(),
         struct=struct,
     )
 
@@ -156,6 +159,7 @@ def sent(kind: EntityKind, made: Draft) -> SentDraft | None:
         tags=made.tags,
         given=made.given,
         fqn=fqn,
+        own_name=made.own_name,
         body=Raw(completed),
     )
 
@@ -173,6 +177,8 @@ def _completed(kind: EntityKind, struct: EntityBody, fqn: str) -> bytes:
 
 def _expected_name(kind: EntityKind, made: Draft) -> str | None:
     """The qualified name by the name of the parent; None when the parent is not given by name."""
+    if made.own_name is not None:
+        return made.own_name
     above = None
     if made.parent is not None:
         ref = made.parent[1]

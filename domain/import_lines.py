@@ -57,9 +57,11 @@ def read_line(line: bytes) -> ImportLine:
     if len(line) > MAX_LINE:
         raise InvalidInput(f"a line may have {MAX_LINE} bytes")
     values, most_values = json_input.decode_counted(line, dict[str, Any], "the line")
-    name = values.pop("entityType", None)
+    # Some kind has a key `entityType` of its own.
+    key = "kind" if "kind" in values else "entityType"
+    name = values.pop(key, None)
     if not isinstance(name, str) or name not in KINDS:
-        raise InvalidInput(f"entityType must be one of {', '.join(KINDS)}, got {shown(name)}")
+        raise InvalidInput(f"{key} must be one of {', '.join(KINDS)}, got {shown(name)}")
     entity_id, fqn = values.pop("id", None), values.pop("fullyQualifiedName", None)
     for key, value in (("id", entity_id), ("fullyQualifiedName", fqn)):
         if value is not None and not isinstance(value, str):

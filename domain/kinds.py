@@ -70,6 +70,16 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     name_scope: str = ""
     """A part of the qualified name between the parent's and the last part, which sets entities of
     this kind apart from others below the same parent."""
+    name_below: str = ""
+    """The last part of the qualified name of an entity that has a parent, whatever its name is: a
+    parent has one entity of this kind."""
+    named_by: tuple[str, ...] = ()
+    """Keys beside those of the parent on which the qualified name stands."""
+    goes_along: bool = False
+    """Whether a soft delete of its parent takes it along without being asked to."""
+    shows_below: Mapping[str, str] = MappingProxyType({})
+    """Properties that reading a single entity adds when asked -> the kind of the one entity below
+    it (see `name_below`) that the property refers to."""
     statuses: tuple[str, ...] = ()
     """Values of `entityStatus`, the default first; empty when the kind has none."""
     large: tuple[str, ...] = ()
@@ -118,7 +128,8 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def qualified_name(self, parent: str | None, name: str) -> str:
         """The qualified name of an entity below the parent that has this one, if there is any."""
         above = names.child(parent, self.name_scope) if self.name_scope else parent
-        return names.child(above, self.name_prefix + name)
+        last = self.name_below if self.name_below and parent else self.name_prefix + name
+        return names.child(above, last)
 
     @cached_property
     def search(self) -> tuple[SearchField, ...]:
@@ -173,4 +184,4 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def fixed(self) -> frozenset[str]:
         """Keys that cannot change once written, because the qualified name stands on them."""
-        return frozenset((*self.parents, *self.inherits))
+        return frozenset((*self.parents, *self.inherits, *self.named_by))

@@ -104,7 +104,7 @@ def resolve(
     """
     claims.look_ahead(kind, draft)
     parent = _parent(kind, draft, claims)
-    fqn = kind.qualified_name(parent.fqn if parent else None, draft.name)
+    fqn = draft.own_name or kind.qualified_name(parent.fqn if parent else None, draft.name)
     if draft.fqn not in (None, fqn):
         raise InvalidInput(
             f"fullyQualifiedName is {shown(draft.fqn)}, but name and parent make it {fqn!r}"

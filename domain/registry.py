@@ -20,6 +20,7 @@ from domain.bodies import (
     mlmodels,
     people,
     programs,
+    quality,
     services,
     vocabularies,
 )
@@ -209,6 +210,7 @@ ROWS = (
             "tableProfilerConfig",
         ),
         put_alone={"dataModel": ("rawSql", "sql")},
+        shows_below={"testSuite": "testSuite"},
         field_aliases={"owner": "owners"},
         filters={"databaseSchema": "databaseSchema", "database": "database", "service": "service"},
         name_filters={
@@ -382,6 +384,36 @@ ROWS = (
         searched={"metricExpression.code": 0.5},
     ),
     EntityKind(
+        name="testDefinition",
+        collection="dataQuality/testDefinitions",
+        body=quality.TestDefinition,
+        index="test_definition_search_index",
+        root=True,
+        large=("parameterDefinition",),
+    ),
+    EntityKind(
+        name="testSuite",
+        collection="dataQuality/testSuites",
+        body=quality.TestSuite,
+        index="test_suite_search_index",
+        root=True,
+        parents=("basicEntityReference",),
+        name_below=quality.SUITE,
+        goes_along=True,
+    ),
+    EntityKind(
+        name="testCase",
+        collection="dataQuality/testCases",
+        body=quality.TestCase,
+        index="test_case_search_index",
+        parents=("testSuite",),
+        named_by=("entityLink",),
+        goes_along=True,
+        filters={"testSuiteId": "testSuite"},
+        filters_by_id=("testSuiteId",),
+        searched={"entityFQN": 1},
+    ),
+    EntityKind(
         name="dataContract",
         collection="dataContracts",
         body=contracts.DataContract,
@@ -421,7 +453,7 @@ ALL_KINDS: Mapping[str, EntityKind] = MappingProxyType({**KINDS, EDGE: LINEAGE_E
 """Kind name -> its row, of everything that the log holds and policies grant."""
 
 
-ATTACHED = frozenset(kind.name for kind in ROWS if kind.attached_by is not None)
+ATTACHED = frozenset(kind.name for kind in ROWS if kind.attached_by is not None or kind.goes_along)
 """The kinds whose entities are attached to another entity, and are nothing without it."""
 
 

@@ -122,7 +122,7 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
     }
 
 
-_PROFILES = ("TableProfile", "ColumnProfile", "SystemProfile")
+_PROFILES = ("TableProfile", "ColumnProfile", "SystemProfile", "TestResult")
 
 
 def _measured(name: str) -> Schema:

@@ -19,11 +19,11 @@ from domain.bodies.components import UsageSummary
 from domain.bodies.lineage import LineageEdge
 from domain.changes import ChangeDescription
 from domain.kinds import EntityKind
-from domain.measurements.reports import DailyUse, TableProfileReport, TableSample
+from domain.measurements.reports import DailyUse, TableProfileReport, TableSample, TestResult
 from domain.registry import KINDS
 from projections.inspection import Inspection
 
-_MEASURED = (TableProfileReport, TableSample, DailyUse, UsageSummary)
+_MEASURED = (TableProfileReport, TableSample, DailyUse, UsageSummary, TestResult)
 """Structs of measurements, as they are sent and shown."""
 _ANSWERS = (Version, Readiness, Inspection, AuditPage, BulkResult, BulkItem)
 """Structs that routes answer with as they are."""

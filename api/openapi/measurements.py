@@ -13,6 +13,7 @@ _STORED = (
 )
 _LISTED = "The newest first. Follow `paging.after` until it is absent."
 _TABLES = "/v1/tables/{table}"
+_RESULTS = "/v1/dataQuality/testCases/testCaseResults/{fqn}"
 
 
 def _measure(id: str, summary: str, body: str, answer: str, about: str = _STORED) -> Operation:
@@ -121,6 +122,20 @@ MEASUREMENT_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = {
     ("delete", f"{_TABLES}/sampleData"): (
         "tables",
         _delete("deleteSampleData", "Delete the sample of the rows of a table"),
+    ),
+    ("post", _RESULTS): (
+        "testCases",
+        _measure(
+            "addTestCaseResult",
+            "Report the result of a test case",
+            "TestResult",
+            "TestResult",
+            f"{_STORED} Its `sampleData` is shown with the permission to sample alone.",
+        ),
+    ),
+    ("get", _RESULTS): (
+        "testCases",
+        _show("listTestCaseResults", "List the results of a test case", "TestResultList", _LISTED),
     ),
     **dict(_usage()),
 }

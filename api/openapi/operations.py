@@ -6,6 +6,8 @@ Every route needs an `Operation` here; the document cannot be built without it.
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from msgspec.structs import replace
+
 from api.openapi.measurements import MEASUREMENT_OPERATIONS
 from api.openapi.operation import Operation
 from api.openapi.parameters import KNOWN_VERSION, REQUEST_HEADERS
@@ -161,6 +163,18 @@ ENTITY_OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(
 OTHER_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = MappingProxyType(
     {
         **MEASUREMENT_OPERATIONS,
+        ("put", "/v1/dataQuality/testSuites/executable"): (
+            "testSuites",
+            replace(
+                _write(
+                    "createOrUpdateExecutableTestSuite",
+                    "Create or update the test suite of a table",
+                    "A PUT of a test suite whose `basicEntityReference` is there: a table has one.",
+                    body="CreateTestSuite",
+                ),
+                answers={200: "TestSuite", 201: "TestSuite"},
+            ),
+        ),
         ("get", "/v1/search/query"): (
             "search",
             Operation(

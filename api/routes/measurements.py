@@ -136,7 +136,7 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
 
     async def put_sample(request: AnyRequest, table: str) -> Finished:
         def points(body: bytes) -> Iterable[Point]:
-            return report(body, TableSample).points(_now())
+            return report(body, TableSample).points(now())
 
         def shown(entity: EntityAnswer, body: bytes) -> bytes:
             whole = visible(request.auth, Action.EDIT, kind, entity)
@@ -217,7 +217,7 @@ async def write(
     def work() -> bytes:
         reported = points(body)
         entity = find(services, kind, which)
-        services.measurements.write(id_of(entity), reported, _now())
+        services.measurements.write(id_of(entity), reported, now())
         return shown(entity, body)
 
     return await change(services, request, len(body), work)
@@ -287,8 +287,12 @@ def page(
     end_ts: int | None,
     limit: int,
     after: int | None,
+    shown: Callable[[bytes], bytes] = lambda body: body,
 ) -> bytes:
-    """A page of a series of an entity, the newest first, as OpenMetadata's lists are written."""
+    """A page of a series of an entity, the newest first, as OpenMetadata's lists are written.
+
+    `shown` makes of the JSON of a point what the caller may see of it.
+    """
     found = services.measurements.page(
         entity_id,
         series,
@@ -302,7 +306,7 @@ def page(
     paging: dict[str, int | str] = {"total": found.total}
     if found.more:
         paging["after"] = str(found.points[-1][0])
-    data = b",".join(body for _, body in found.points)
+    data = b",".join(shown(body) for _, body in found.points)
     return b'{"data":[%b],"paging":%b}' % (data, msgspec.json.encode(paging))
 
 
@@ -328,5 +332,6 @@ def _add_profiles(columns: list[dict[str, Any]], newest: dict[str, bytes], above
         _add_profiles(column.get("children", []), newest, f"{part}.")
 
 
-def _now() -> int:
+def now() -> int:
+    """The time in milliseconds since 1970."""
     return int(time.time() * 1_000)

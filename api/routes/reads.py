@@ -14,6 +14,7 @@ from api import base_path
 from api.bodies import has_left
 from api.permissions import Access, Action, Permission
 from api.responses import LOOP_BYTES, Finished, Heavy, Large
+from api.routes.entities_below import asked_below, reference_below, with_below
 from api.routes.list_parameters import list_parameters, list_request, single_parameters
 from api.routes.requested_fields import asks_for_change, parse_fields
 from api.routes.signatures import (
@@ -119,15 +120,20 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         if described and most_bytes is not None:
             # The history is read for it, however long that is.
             raise EntityTooLarge
+        below = asked_below(kind, given["fields"], access)
         with stores.entities.use() as entities:
             entity = read_one(
                 entities, kind, fields=fields, include=include, most_bytes=most_bytes, **which
             )
+            added = {name: reference_below(entities, other, entity) for name, other in below}
         body = entity.body if withheld is None else withheld.cut(entity.body)
+        body = with_below(body, added)
         if described and withheld is None:
             body = _with_change(stores, kind, body)
-        # Another entity may have had the name before, at the same version.
-        return body, {"headers": _headers(entity, withheld), "conditional": "entity_id" in which}
+        # Another entity may have had the name before, at the same version; and what is below an
+        # entity comes and goes without a version of it.
+        conditional = "entity_id" in which and not below
+        return body, {"headers": _headers(entity, withheld), "conditional": conditional}
 
     def small_by_id(
         _: Any, access: Access, named: str, given: Mapping[str, Any]

@@ -224,14 +224,14 @@ def _names(parameters: Parameters) -> dict[str, str]:
     return names
 
 
-def name_in_path(request: Request[Any, Any, Any]) -> str:
-    """The qualified name after `/name/`, as the client percent-encoded it.
+def name_in_path(request: Request[Any, Any, Any], marker: bytes = b"/name/") -> str:
+    """The qualified name after `/name/`, or another marker, as the client percent-encoded it.
 
     The name is read from the raw path, because routing merges slashes that belong to the name.
     """
     scope: HTTPScope = request.scope
     raw = scope["raw_path"].partition(b"?")[0]
     try:
-        return unquote_to_bytes(raw.partition(b"/name/")[2]).decode()
+        return unquote_to_bytes(raw.partition(marker)[2]).decode()
     except UnicodeDecodeError:
         raise InvalidInput("the name in the path is not UTF-8") from None

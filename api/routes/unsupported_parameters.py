@@ -21,6 +21,25 @@ _UNSUPPORTED: Mapping[str, Mapping[str, str | None]] = MappingProxyType(
         "classification": {"disabled": "false"},
         "tag": {"disabled": "false"},
         "glossaryTerm": {"directChildrenOf": None, "entityStatus": None},
+        "testDefinition": dict.fromkeys(
+            ("entityType", "testPlatform", "supportedDataType", "supportedService", "enabled")
+        ),
+        "testSuite": {
+            "testSuiteType": None,
+            "executableTestSuite": None,
+            "includeEmptyTestSuites": "true",
+            "entityFQN": None,
+        },
+        "testCase": {
+            "entityLink": None,
+            "entityFQN": None,
+            "includeAllTests": "false",
+            "testSuiteType": None,
+            "testCaseStatus": None,
+            "testCaseType": "all",
+            "testPlatforms": None,
+            "createdBy": None,
+        },
         **{name: _OF_SERVICES for name in KINDS if name.endswith("Service")},
     }
 )

@@ -31,6 +31,7 @@ from api.services import Services
 from domain import changes
 from domain.catalog import EntityProposal
 from domain.entity_cache import ByName
+from domain.errors import InvalidInput
 from domain.ids import parse_id
 from domain.json_input import decode
 from domain.kinds import EntityKind
@@ -57,6 +58,10 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
 
     async def put(request: AnyRequest, override_metadata: bool) -> Finished:
         return await answer(request, Action.EDIT, partial(_put, planner, kind, override_metadata))
+
+    async def put_below(request: AnyRequest, override_metadata: bool) -> Finished:
+        do = partial(_put_below, planner, kind, override_metadata)
+        return await answer(request, Action.EDIT, do)
 
     async def patch(request: AnyRequest, entity_id: str) -> Finished:
         do = partial(_patch, planner, kind, id_in_path(entity_id))
@@ -96,6 +101,10 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     name: Parameters = {**REQUEST, **FQN}
     item = f"{path}/{{entity_id:str}}"
     one: Parameters = {**REQUEST, **ENTITY_ID}
+    below = []
+    if kind.name_below:
+        of_parent = {**REQUEST, **OVERRIDE_METADATA}
+        below = [route("PUT", f"{path}/executable", putting, put_below, of_parent)]
     return [
         route("POST", path, creating, create, REQUEST, status=201),
         route("PUT", path, putting, put, {**REQUEST, **OVERRIDE_METADATA}),
@@ -107,6 +116,7 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         route("PUT", f"{path}/restore", editing, restore, REQUEST),
         bulk_route(kind, services),
         *delete_stale_routes(kind, services),
+        *below,
     ]
 
 
@@ -129,6 +139,16 @@ def _put(
         withheld.refuse_writing(values, replacing=True)
     context = replace(asked.context, override_metadata=override_metadata)
     return partial(planner.put, kind, values, context)
+
+
+def _put_below(
+    planner: Planner, kind: EntityKind, override_metadata: bool, asked: Asked
+) -> Callable[[], Plan]:
+    """A PUT of the one entity of a kind below its parent, which the body has to name."""
+    parent = kind.parents[0]
+    if not decode(asked.body, dict[str, Any], "the body").get(parent):
+        raise InvalidInput(f"{kind.name}: needs its parent in {parent}")
+    return _put(planner, kind, override_metadata, asked)
 
 
 def _patch(

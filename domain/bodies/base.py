@@ -61,6 +61,11 @@ class EntityBody(Part, kw_only=True):
     def name_references(self, fqn: str) -> None:
         """Give references by a bare name the qualified names that follow from the entity's own."""
 
+    def own_name(self) -> str | None:
+        """The qualified name, of kinds where it does not follow from the names of parent and
+        entity."""
+        return None
+
     def complete(self, fqn: str) -> None:
         """Bring the payload into the form that is recorded; a second call changes nothing.
 

@@ -15,7 +15,6 @@ from domain.bodies.components import (
     Ref,
     TagLabel,
     Url,
-    outside,
     refers_to,
 )
 from domain.bodies.enumerations import Provider, QualityDimension, QualityMetric, Timezone
@@ -176,7 +175,7 @@ class DataContract(EntityBody, kw_only=True):
     extension: Extension | None = None
     schema: list[Column] | None = None
     semantics: list[SemanticsRule] | None = None
-    quality_expectations: Annotated[list[Ref] | None, outside("testCase")] = None
+    quality_expectations: Annotated[list[Ref] | None, refers_to("testCase", or_outside=True)] = None
     odcs_quality_rules: list[QualityRule] | None = None
     odcs_element_extensions: list[ElementExtension] | None = None
     terms_of_use: TermsOfUse | str | None = None

@@ -7,9 +7,11 @@ operation, or nothing. Points are kept as the JSON in which they are shown.
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import Annotated, Any, Literal
+from uuid import UUID, uuid5
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from domain.bodies.components import Integer, Part
 from domain.errors import InvalidInput
@@ -181,3 +183,51 @@ def column_part(name: str) -> str:
         return ".".join(split(name))
     except InvalidInput:
         return name  # a column may be named in ways that no qualified name is spelled
+
+
+class ResultValue(Part, kw_only=True):
+    """A number that a test computed."""
+
+    name: str | None = None
+    value: str | None = None
+    predicted_value: str | None = None
+
+
+class TestResult(Part, kw_only=True):
+    """What a run of a test came to.
+
+    OpenMetadata's client sends what the server knows as well (`id`, `testCaseFQN`, references, what
+    an incident is): those keys may be there, and are empty or made here.
+    """
+
+    timestamp: Timestamp
+    test_case_status: Literal["Success", "Failed", "Aborted", "Queued"] | None = None
+    result: str | None = None
+    sample_data: str | None = None
+    test_result_value: list[ResultValue] | None = None
+    passed_rows: Integer | None = None
+    failed_rows: Integer | None = None
+    passed_rows_percentage: float | None = None
+    failed_rows_percentage: float | None = None
+    max_bound: float | None = None
+    min_bound: float | None = None
+    id: str | None = None
+    test_case_fqn: str | None = msgspec.field(default=None, name="testCaseFQN")
+    incident_id: None = None
+    test_case: None = None
+    test_definition: None = None
+    dimension_results: list[dict[str, Any]] | None = None
+
+    def of(self, entity_id: str, fqn: str) -> "TestResult":
+        """The result as it is kept of a test; its id follows from the test and the time.
+
+        Raises InvalidInput where it says that it is of another test.
+        """
+        if self.test_case_fqn not in (None, fqn):
+            raise InvalidInput(f"testCaseFQN is not that of the path, {fqn!r}")
+        result_id = str(uuid5(UUID(entity_id), str(self.timestamp)))
+        return replace(self, id=result_id, test_case_fqn=fqn)
+
+    def points(self) -> Iterator[Point]:
+        """The only point of the result."""
+        yield Point(RESULT, "", self.timestamp, msgspec.json.encode(self))

@@ -78,6 +78,33 @@ _NOT_HELD: Mapping[str, frozenset[str]] = MappingProxyType(
         "container": frozenset({"children", "retentionPeriod"}),
         "searchIndex": frozenset({"sampleData"}),
         "metric": frozenset({"derivedFrom"}),
+        "testSuite": frozenset(
+            {
+                "connection",
+                "dataContract",
+                "executable",
+                "executableEntityReference",
+                "inherited",
+                "ingestionRunner",
+                "pipelines",
+                "serviceType",
+                "summary",
+                "testCaseResultSummary",
+                "testConnectionResult",
+                "tests",
+            }
+        ),
+        "testCase": frozenset(
+            {
+                "autoCloseIncident",
+                "failedRowsSample",
+                "incidentId",
+                "incidentStatus",
+                "testCaseResult",
+                "testCaseStatus",
+                "testSuites",
+            }
+        ),
         "dataContract": frozenset(
             {"contractUpdates", "createdAt", "createdBy", "inherited", "latestResult", "testSuite"}
         ),

@@ -4,6 +4,8 @@ A schema says what a request looks like. That a name is the name of something, t
 the entity, or that two parameters go together, it cannot say; `World.meaningful` sees to it.
 """
 
+import time
+from datetime import date
 from itertools import count
 from typing import Any
 from urllib.parse import quote
@@ -33,6 +35,7 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "topic": {"partitions": 1},
     "dashboardDataModel": {"dataModelType": "SupersetDataModel"},
     "query": {"query": "SELECT 1"},
+    "testDefinition": {"entityType": "TABLE", "testPlatforms": ["dbt"]},
 }
 """What a kind needs beside its name and parent."""
 NESTED = {
@@ -48,6 +51,7 @@ NESTED = {
 DAYS = ("effectiveFrom", "effectiveUntil", "appliedAt", "generatedAt", "startDate")
 """Keys of the format date-time; where null is allowed too, schemathesis takes any text for one."""
 _DAY = "2026-01-31T12:00:00Z"
+NOW = int(time.time() * 1_000)
 _COLLECTIONS = {kind.collection: kind for kind in KINDS.values()}
 
 
@@ -93,6 +97,9 @@ class World:
             case.headers.pop("If-None-Match", None)
             if case.method == "PUT":
                 case.headers.pop("If-Match", None)
+        if case.path.startswith(("/v1/tables/{table}", "/v1/usage/")):
+            self._measure(case)
+            return case
         collection = case.path.removeprefix("/v1/").partition("/{")[0]
         part = case.path.rpartition("}/")[2]
         for suffix in ("/name", "/restore", "/bulk", "/deleteStale"):
@@ -135,6 +142,36 @@ class World:
             if int(case.query.get("limit", 0)) > MAX_LIMIT:  # the larger bound is that of NDJSON
                 case.query["limit"] = MAX_LIMIT
         return case
+
+    def _measure(self, case: Case) -> None:
+        """Make it a report of now on an entity that exists, or a question about it."""
+        kind = case.path.split("/")[3] if case.path.startswith("/v1/usage/") else "table"
+        target = self.entities[kind]
+        fqn = target["fullyQualifiedName"]
+        named = {
+            "table": f"{fqn}.column" if case.path.endswith("/columnProfile") else target["id"],
+            "entity_id": target["id"],
+            "fqn": quote(fqn, safe=""),
+            "profile_type": "table",
+            "at": NOW,
+        }
+        for name in case.path_parameters:
+            case.path_parameters[name] = named[name]
+        if case.method == "DELETE":
+            report = {"tableProfile": {"timestamp": NOW}}
+            self.client.request("PUT", f"/v1/tables/{target['id']}/tableProfile", json=report)
+        if isinstance(case.body, dict):
+            for profiles in ("tableProfile", "columnProfile", "systemProfile"):
+                given = case.body.get(profiles)
+                for each in given if isinstance(given, list) else filter(None, [given]):
+                    each["timestamp"] = NOW
+                    if each.get("createDateTime") is not None:
+                        each["createDateTime"] = _DAY
+            if "rows" in case.body:
+                case.body["columns"] = ["id"]
+                case.body["rows"] = [["a"] for _ in case.body["rows"]]
+            if "date" in case.body:
+                case.body["date"] = str(date.today())
 
     def _aim(self, case: Case, kind: EntityKind) -> None:
         """Make it about an entity that exists."""

@@ -72,7 +72,7 @@ COLLECTIONS = [kind.collection for kind in KINDS.values()]
 BELOW = "(/[^a-z]|/name/|/restore|/bulk|/deleteStale|$)"
 PARTS = {
     **{f"kinds-{part}": rf"^/v1/({'|'.join(COLLECTIONS[part::5])}){BELOW}" for part in range(5)},
-    "others": "^/(v1/(search|audit|lineage|system|services/test)|healthz|readyz|metrics)",
+    "others": "^/(v1/(search|audit|lineage|system|usage|services/test)|healthz|readyz|metrics)",
 }
 
 
@@ -233,7 +233,7 @@ def test_operations_answer_each_role_as_documented(client: Client, world: World,
 def test_operations_need_a_token_but_the_declared_ones(client: Client, world: World) -> None:
     document = client.http.get("/docs/openapi.json").json()
     given = {"{entity_id}": world.entities["table"]["id"], "{fqn}": "a", "{version}": "0.1"}
-    given |= {"{entity_type}": "table", "{to_type}": "table"}
+    given |= {"{entity_type}": "table", "{to_type}": "table", "{at}": "1"}
     open_to_all = set()
     for path, operations in document["paths"].items():
         url = path

@@ -327,12 +327,9 @@ def test_contract_short_forms_are_recorded_in_full() -> None:
         "dataContract",
         entity={"id": "e", "type": "table"},
         termsOfUse="Ask first.",
-        qualityExpectations=["s.d.t.row_count"],
     )
     shown = recorded(contract, "t.dataContract_n")
     assert shown["termsOfUse"] == {"content": "Ask first."}
-    (expectation,) = shown["qualityExpectations"]
-    assert (expectation["type"], expectation["name"]) == ("testCase", "row_count")
 
 
 def test_related_terms_may_be_written_as_names() -> None:

@@ -28,6 +28,8 @@ SPECIFIED_INDEXES = {
     "user": "user_search_index",
     "team": "team_search_index",
     "domain": "domain_search_index",
+    "testCase": "test_case_search_index",
+    "testSuite": "test_suite_search_index",
     "dataProduct": "data_product_search_index",
 }
 IDENTITY = {"name", "displayName", "fullyQualifiedName", "description"}
@@ -41,7 +43,7 @@ def parent_kinds(kind: EntityKind) -> set[str]:
 
 
 def test_registry_names_are_unique() -> None:
-    assert len(KINDS) == len(ROWS) == 33
+    assert len(KINDS) == len(ROWS) == 36
     assert len({row.collection for row in ROWS}) == len(ROWS)
     assert len({row.index for row in ROWS}) == len(ROWS)
     assert len({row.body for row in ROWS}) == len(ROWS)
