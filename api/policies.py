@@ -15,7 +15,7 @@ import msgspec
 from api.file_stamp import file_stamp
 from api.permissions import Access, Action
 from domain.errors import InvalidInput
-from domain.registry import ALL_KINDS
+from domain.registry import ALL_KINDS, KINDS
 from projections.visibility.field_paths import field_paths
 from projections.visibility.withholding import Withheld, in_both, simplest
 
@@ -172,7 +172,10 @@ def combine(rules: Sequence[Rule], roles: Iterable[str]) -> Access:
             about = [rule for rule in own if rule.concerns(kind)]
             paths = simplest(path for rule in about for path in rule.withhold)
             paths = frozenset(path for path in paths if path in field_paths(kind))
-            for action in {action for rule in about for action in rule.allow}:
+            granted = {action for rule in about for action in rule.allow}
+            if kind not in KINDS:  # edges of the lineage are in no index
+                granted.discard(Action.SEARCH)
+            for action in granted:
                 before = hidden.setdefault(action, {}).get(kind)
                 hidden[action][kind] = paths if before is None else in_both(before, paths)
                 allowed.setdefault(action, set()).add(kind)

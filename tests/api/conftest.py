@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,10 @@ SECRET = "a secret for tests that is longer than the sixty-four bytes of a SHA-5
 Answer = tuple[int, Any]
 
 
+@cache
 def token(role: str) -> str:
-    """A token of a caller with one role."""
-    return mint(Issuer(secret=SECRET), f"the-{role}", (role,), 600)
+    """A token of a caller with one role, the same one each time, as clients send it."""
+    return mint(Issuer(secret=SECRET), f"the-{role}", (role,), 7_200)
 
 
 def body_of(response: Any) -> Any:

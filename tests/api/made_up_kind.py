@@ -29,6 +29,7 @@ ROW = EntityKind(
 def main(directory: Path) -> None:
     # Before anything else is imported, as if the row stood in the registry.
     registry.KINDS = MappingProxyType({**registry.KINDS, ROW.name: ROW})
+    registry.ALL_KINDS = MappingProxyType({**registry.ALL_KINDS, ROW.name: ROW})
     from tests.api.conftest import running  # noqa: PLC0415 - the row comes first
 
     with running(directory) as client:

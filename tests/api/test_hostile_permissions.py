@@ -419,6 +419,7 @@ def test_hostile_19_no_route_answers_a_caller_without_any_permission(shop: Clien
             concrete = concrete.replace("{entity_id:str}", str(uuid4())).replace(
                 "{version:str}", "0.1"
             )
+            concrete = concrete.replace("{at:int}", "1")
             status = shop.request(method, concrete, role="nobody").status_code
             open_to_all = handler.opt["permission"] == "public"
             assert status == (200 if open_to_all else 403), (method, path)

@@ -23,7 +23,7 @@ from api.tokens.verifier import TokenVerifier
 NAME, AUDIENCE = "https://idp.example/realm", "catalog"
 LEEWAY, MAX_LIFETIME = 30.0, 3_600.0
 ALGORITHMS = ("RS256", "ES256", "PS256", "EdDSA")
-NO_REGISTER = Path("/nonexistent/tokens.json")
+NO_REGISTER = FollowedRegister(Path("/nonexistent/tokens.json"))
 
 
 class Clock:
@@ -108,13 +108,13 @@ def verifier(
     *trusted: tuple[Issuer, CachedKeys],
     clock: Clock | None = None,
     max_lifetime: float = 3_600.0,
-    register: Path = NO_REGISTER,
+    register: FollowedRegister = NO_REGISTER,
 ) -> TokenVerifier:
     """A verifier; without arguments of one issuer with a key for each algorithm."""
     default = (issuer(), cached(public_jwk(algorithm) for algorithm in ALGORITHMS))
     return TokenVerifier(
         list(trusted) or [default],
-        FollowedRegister(register),
+        register,
         leeway=LEEWAY,
         max_lifetime=max_lifetime,
         clock=clock or Clock(),
