@@ -6,6 +6,7 @@ from itertools import zip_longest
 import msgspec
 
 from domain import payloads
+from domain.attachments import HeldColumns, named_columns
 from domain.commands import ChangeEntity
 from domain.entity import Entity, decide
 from domain.errors import AlreadyExists, CatalogError, InvalidInput, StoreUnavailable
@@ -90,6 +91,7 @@ class Decider:
         named = [(line.kind, line.draft.fqn) for _, line in entities if line.draft.fqn is not None]
         ids = [line.id for _, line in entities if line.id is not None]
         claims = self._names.foresee(named, ids)
+        self._names.foresee_columns(list(filter(None, (_described(line) for _, line in entities))))
         states = _States(appended, StatesAhead(self._store, (claim.id for claim in claims)))
         recorded: list[RecordedEvent] = []
         changes: list[tuple[list[Event], Entity]] = []
@@ -123,6 +125,10 @@ class Decider:
 
         payload = payloads.resolve(kind, line.draft, self._names, self._names.body, holder)
         before = payload.state
+        named = named_columns(kind, payload.body, before)
+        if named and payload.parent_id is not None:
+            held = states.columns(payload.parent_id) or self._names.columns(payload.parent_id)
+            held.check(named)
         if before is None:
             if entity_id is None:
                 entity_id = self._make_id()
@@ -152,16 +158,27 @@ class _States:
         """Entities that lines of the same transaction change."""
         self._appended = appended
         self._ahead = ahead
+        self._columns: dict[str, tuple[Entity, HeldColumns]] = {}
 
     def get(self, entity_id: str) -> Entity | None:
         """The state of an entity that holds a name; None when the entity is purged."""
-        state = (
-            self.changed.get(entity_id)
-            or self._appended.get(entity_id)
-            or self._ahead.get(entity_id)
-        )
+        state = self.decided(entity_id) or self._ahead.get(entity_id)
         assert state is not None
         return None if state.purged else state
+
+    def decided(self, entity_id: str) -> Entity | None:
+        """The state as lines leave it that readers of the log may not find there yet."""
+        return self.changed.get(entity_id) or self._appended.get(entity_id)
+
+    def columns(self, entity_id: str) -> HeldColumns | None:
+        """The columns of an entity as lines leave it; None where they are for the log to say."""
+        state = self.decided(entity_id)
+        if state is None:
+            return None
+        known = self._columns.get(entity_id)
+        if known is None or known[0] is not state:
+            known = self._columns[entity_id] = state, HeldColumns.of(state)
+        return known[1]
 
 
 def _readable(
@@ -179,3 +196,13 @@ def _readable(
         else:
             entities.append((number, entity))
     return entities
+
+
+def _described(line: ImportLine) -> tuple[str, str] | None:
+    """Kind and qualified name of the entity whose columns a line describes, if it names one."""
+    if KINDS[line.kind].describes not in line.draft.given or line.draft.parent is None:
+        return None
+    ref = line.draft.parent[1]
+    if isinstance(ref, str) or ref.type is None or ref.fully_qualified_name is None:
+        return None
+    return ref.type, ref.fully_qualified_name

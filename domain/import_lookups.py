@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 
 from domain import history
+from domain.attachments import HeldColumns
 from domain.drafts import Draft
 from domain.entity import Entity
 from domain.event_store.claims import claim_of
@@ -14,6 +15,8 @@ from domain.registry import KINDS
 MAX_REMEMBERED = 100_000
 """Entities whose names are remembered between two transactions of an import."""
 
+MOST_COLUMNS = 100_000
+"""Columns that are remembered at a time, about."""
 _INHERITED = tuple({key: None for kind in KINDS.values() for key in kind.inherits})
 _PASS_ON = frozenset(
     parent
@@ -42,6 +45,9 @@ class ImportNames:
         self._by_name: dict[tuple[str, str], Claim] = {}
         self._by_id: dict[str, Claim] = {}
         self._bodies: dict[str, Body] = {}
+        self._columns: dict[str, HeldColumns] = {}
+        self._describable: dict[str, None] = {}
+        """Ids of the entities that lines yet to come describe."""
         self._free: set[tuple[str, str] | str] = set()
 
     def foresee(self, names: Collection[tuple[str, str]], ids: Iterable[str]) -> list[Claim]:
@@ -102,8 +108,31 @@ class ImportNames:
             self._bodies[entity_id] = _inheritable(entity)
         return self._bodies[entity_id]
 
+    def foresee_columns(self, names: Collection[tuple[str, str]]) -> None:
+        """Say whose columns lines may ask for, so that they are read together once one does."""
+        if new_names := [key for key in names if key not in self._by_name]:
+            self._keep(self._store.claims(names=new_names))
+        held = (self._by_name[key].id for key in names if key in self._by_name)
+        self._describable = dict.fromkeys(held)
+
+    def columns(self, entity_id: str) -> HeldColumns:
+        """The columns that an entity has in the log, in which it must be."""
+        if entity_id not in self._columns:
+            self._columns.clear()
+            self._describable.pop(entity_id, None)
+            spans = [StreamSpan(each) for each in (entity_id, *self._describable)]
+            room = MOST_COLUMNS
+            for state, _ in history.folded(self._store.streams(spans)):
+                self._columns[state.id] = held = HeldColumns.of(state)
+                self._describable.pop(state.id, None)
+                room -= len(held.names or ())
+                if room < 0:
+                    break
+        return self._columns[entity_id]
+
     def expect(self, entity: Entity) -> None:
         """Count on an entity as the next append will leave it."""
+        self._columns.pop(entity.id, None)
         self._keep([claim_of(entity)])
         if entity.kind in _PASS_ON:
             self._bodies[entity.id] = _inheritable(entity)
@@ -127,6 +156,7 @@ class ImportNames:
         self._by_name.clear()
         self._by_id.clear()
         self._bodies.clear()
+        self._columns.clear()
 
 
 class StatesAhead:

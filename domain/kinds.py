@@ -90,6 +90,8 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """List parameters that select by an entity referred to: parameter -> key of the body."""
     attached_by: str | None = None
     """Key of the entity that this one is attached to, by which it may be asked for."""
+    describes: str | None = None
+    """Key of columns that the entity which this one is attached to must have, if it has any."""
     filters_by_id: tuple[str, ...] = ()
     """List parameters of `filters` that take ids rather than qualified names."""
     name_filters: Mapping[str, NamePart] = MappingProxyType({})

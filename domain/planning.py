@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from domain import commands, json_patch, payloads
+from domain.attachments import HeldColumns, named_columns
 from domain.curation import patched
 from domain.entity import STATUS, Entity, decide, evolve
 from domain.entity_cache import ByName, EntityCache
@@ -77,6 +78,7 @@ class Planner:
         if taken is not None:
             state = "a soft-deleted" if taken.deleted else "a"
             raise AlreadyExists(f"{state} {kind.name} named {payload.fqn!r} exists already")
+        self._check_columns(kind, payload.body, None, payload.parent_id)
         return self._creation(kind, payload, context)
 
     def put(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Plan:
@@ -88,6 +90,7 @@ class Planner:
         payload = payloads.read(
             kind, values, StoredClaims(self._store), self._entities.body, holder
         )
+        self._check_columns(kind, payload.body, payload.state, payload.parent_id)
         if payload.state is None:
             return self._creation(kind, payload, context)
         body, ingestion = payload.onto(payload.state), payload.ingestion(context)
@@ -151,6 +154,7 @@ class Planner:
         body = {**kept, **payload.body}
         if STATUS in state.body and STATUS not in body:
             raise InvalidInput(f"{STATUS} cannot be removed")
+        self._check_columns(kind, body, state, state.parent_id)
         if context.by_bot:
             body = patched(kind, state.body, body)
         return self._change(state, body, context)
@@ -204,6 +208,14 @@ class Planner:
         own = step(commands.RestoreEntity, state, context, at, checked=True)
         steps = [own, *self._restorations(state, context, at)]
         return Plan(entity_id, Change.RESTORED, steps)
+
+    def _check_columns(
+        self, kind: EntityKind, body: Body, before: Entity | None, parent_id: str | None
+    ) -> None:
+        """Raise InvalidInput when a body describes columns that its entity does not have."""
+        named = named_columns(kind, body, before)
+        if named and parent_id is not None:
+            HeldColumns.of(self._entities.known(parent_id)).check(named)
 
     def _creation(self, kind: EntityKind, payload: payloads.Payload, context: WriteContext) -> Plan:
         if context.expected_version is not None or context.must_exist:

@@ -422,6 +422,7 @@ ROWS = (
         name_prefix="dataContract_",
         statuses=("Draft", "Active", "Deprecated"),
         attached_by="entity",
+        describes="schema",
         filters={"entity": "entity"},
         filters_by_id=("entity",),
         list_limit=1_000_000,

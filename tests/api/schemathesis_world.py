@@ -232,6 +232,9 @@ class World:
             key = kind.key_of[attribute]
             if body.get(key) not in (None, []):
                 body[key] = self._references(kind, key)
+        if kind.describes is not None and kind.attached_by in body:
+            # Of a kind without columns, of which every schema may be written.
+            body[kind.attached_by] = self._reference("topic")
         for alias, key in REQUEST_ALIASES.items():
             if body.get(alias) is not None:
                 body[alias] = self._references(kind, key)[0]
