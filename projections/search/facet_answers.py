@@ -28,6 +28,8 @@ _TYPES: Mapping[Values, str] = MappingProxyType(
     {"texts": "sterms", "numbers": "dterms", "moments": "lterms", "booleans": "lterms"}
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LARGEST = 1 << 63
+"""Whole numbers from which on JSON is written with an exponent."""
 _KIND = "entityType"
 _KINDS = {kind.lower(): kind for kind in KINDS}
 
@@ -110,7 +112,8 @@ def _key(aggregation: Aggregation, key: str | float | bool) -> dict[str, Any]:
     if isinstance(aggregation, DateHistogram) or (
         isinstance(aggregation, Terms) and aggregation.values == "moments"
     ):
-        return {"key": int(key), "key_as_string": _as_text(int(key))}
+        whole = int(key)
+        return {"key": whole if abs(whole) < _LARGEST else key, "key_as_string": _as_text(whole)}
     if isinstance(aggregation, Terms) and aggregation.field == _KIND:
         return {"key": _KINDS.get(str(key), key)}
     return {"key": key}

@@ -1,5 +1,6 @@
 """Buckets and top hits of all that matches, in every search engine."""
 
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -121,6 +122,14 @@ def test_terms_of_numbers_and_booleans(engine: SearchEngine) -> None:
     booleans = Terms(name="", field="disabled", values="booleans")
     assert keys(asked(engine, booleans)) == [(True, 2), (False, 1)]
     assert keys(asked(engine, Terms(name="", field="version"))) == [("10", 1)]
+
+
+def test_numbers_beyond_all_are_the_largest(engine: SearchEngine) -> None:
+    apply(engine, 1, made("a", version=10**400), made("b", version=-(10**400)), made("c"))
+    numbers = Terms(name="", field="version", values="numbers", order="key")
+    assert keys(asked(engine, numbers)) == [(-sys.float_info.max, 1), (sys.float_info.max, 1)]
+    years = DateHistogram(name="", field="version", interval="year")
+    assert asked(engine, years) == Buckets()
 
 
 def test_facets_keep_the_query_and_its_filter_and_not_the_post_filter(

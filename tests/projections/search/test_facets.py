@@ -3,13 +3,19 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from domain.errors import InvalidInput
 from projections.search import facets
+from projections.search.aggregations import Terms
+from projections.search.engine import Bucket, Buckets
+from projections.search.facet_answers import FacetWriter
 from projections.search.index.engine import WhooshEngine
 from projections.search.language.field_types import field_type
 from projections.search.queries import SearchRequest, search
+from projections.search.restriction import Visibility
+from projections.search.sources import BoundedSources
 from projections.visibility.withholding import FieldWithheld, Withheld
 from tests.projections.search.conftest import Catalog, make_entity
 
@@ -265,3 +271,19 @@ def test_top_hits_leave_out_what_is_gone_and_what_nobody_asked_for(shop: Catalog
     hits = answer["aggregations"]["top_hits#a"]["hits"]
     assert [set(hit) for hit in hits["hits"]] == [{"_index", "_id", "_score"}] * 2
     assert hits["max_score"] == 1.0
+
+
+def test_moments_beyond_the_calendar_are_answered(shop: Catalog) -> None:
+    shop.add(make_entity("late", updated_at=10**17))
+    by_moment = asked(a={"terms": {"field": "updatedAt"}})
+    answer = shop.respond("name:late", aggregations=by_moment)
+    (bucket,) = answer["aggregations"]["lterms#a"]["buckets"]
+    assert bucket == {"key": 10**17, "key_as_string": str(10**17), "doc_count": 1}
+
+
+def test_moments_too_large_for_json_are_numbers_all_the_same() -> None:
+    asked_for = Terms(name="a", field="appliedAt", values="moments")
+    writer = FacetWriter(BoundedSources(lambda _: {}), Visibility.of(None, {}))
+    written = writer.written([asked_for], [Buckets((Bucket(1e40, 1),))])
+    (bucket,) = json.loads(msgspec.json.encode(written))["lterms#a"]["buckets"]
+    assert bucket == {"key": 1e40, "key_as_string": str(int(1e40)), "doc_count": 1}

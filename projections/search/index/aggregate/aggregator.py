@@ -30,14 +30,9 @@ from projections.search.engine import (
     TopDocuments,
 )
 from projections.search.index.aggregate import merging
-from projections.search.index.aggregate.counting import counts, grouped
-from projections.search.index.aggregate.moments import (
-    beginnings,
-    following,
-    moments,
-    number_of,
-    number_prefix,
-)
+from projections.search.index.aggregate.counting import counts
+from projections.search.index.aggregate.intervals import intervals, with_gaps
+from projections.search.index.aggregate.moments import number_of, number_prefix
 from projections.search.index.evaluate.lexicons import Span
 from projections.search.index.evaluate.results import Matches, Sparse
 from projections.search.index.evaluate.segments import Mask, SegmentView
@@ -147,20 +142,10 @@ class Aggregator:
         places: dict[int, list[tuple[Part, int, int]]] = {}
         for part in parts:
             self._check()
-            low, values = moments(part.view, path)
-            if not len(values):
-                continue
-            begins = beginnings(values, asked.interval)
-            firsts = np.flatnonzero(np.diff(begins, prepend=begins[0] - 1))
-            ends = np.append(firsts[1:], len(values))
-            found = self._in_ranges(part, low + firsts, low + len(values))
-            for key, first, end, count in zip(
-                begins[firsts].tolist(), firsts.tolist(), ends.tolist(), found.tolist(), strict=True
-            ):
-                if count:
-                    total[key] = total.get(key, 0) + count
-                    places.setdefault(key, []).append((part, low + first, low + end))
-        keys = _with_gaps(sorted(total), asked.interval) if asked.gaps else sorted(total)
+            for each in intervals(part.view, part.mask, path, asked.interval):
+                total[each.begin] = total.get(each.begin, 0) + each.count
+                places.setdefault(each.begin, []).append((part, each.low, each.high))
+        keys = with_gaps(sorted(total), asked.interval) if asked.gaps else sorted(total)
         self._count_buckets(len(keys))
         buckets = []
         for key in keys:
@@ -168,20 +153,6 @@ class Aggregator:
             below = tuple(self.result(each, inside) for each in asked.below)
             buckets.append(Bucket(key, total.get(key, 0), below))
         return Buckets(tuple(buckets))
-
-    def _in_ranges(self, part: Part, firsts: merging.Numbers, end: int) -> merging.Numbers:
-        """How many documents have any of the terms of each range, which follow each other."""
-        inverted, mask = part.view.fields[EXACT], part.mask
-        bounds = inverted.starts.take(np.append(firsts, end))
-        ids = inverted.ids[bounds[0] : bounds[-1]]
-        begins = bounds[:-1] - bounds[0]
-        present = np.ones(len(ids), np.bool_) if mask is None else mask.take(ids)
-        if _has_each_once(part.view.size, ids):
-            return grouped(present, begins)
-        ranges = np.repeat(np.arange(len(firsts)), np.diff(bounds)).compress(present)
-        size = part.view.size
-        pairs = np.unique(ranges * size + ids.compress(present))
-        return np.bincount(pairs // size, minlength=len(firsts))
 
     # Documents
 
@@ -263,20 +234,3 @@ def _scored(part: Part) -> Matches:
     constant = part.matches.constant
     scores = part.matches.scores_at(ids) if constant is None else constant
     return Sparse(part.view.size, ids, scores)
-
-
-def _has_each_once(size: int, ids: np.ndarray) -> bool:
-    """Whether no document of a segment of this size comes twice."""
-    seen = np.zeros(size, np.bool_)
-    seen[ids] = True
-    return int(np.count_nonzero(seen)) == len(ids)
-
-
-def _with_gaps(keys: Sequence[int], interval: str | int) -> list[int]:
-    """The keys and those of the intervals between them, up to one more than an answer may have."""
-    if not keys:
-        return []
-    every = [keys[0]]
-    while every[-1] < keys[-1] and len(every) <= MAX_BUCKETS:
-        every.append(following(every[-1], interval))
-    return every

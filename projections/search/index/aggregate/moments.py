@@ -1,6 +1,7 @@
 """Moments of a field in a segment, and the intervals of time that they are in."""
 
 import struct
+import sys
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +25,14 @@ def number_prefix(path: str) -> bytes:
 
 
 def number_of(digits: bytes) -> float:
-    """The number that a term says in hexadecimal digits, as `terms.sortable` wrote it."""
+    """The number that a term says in hexadecimal digits, as `terms.sortable` wrote it.
+
+    What was too large for one is the largest one.
+    """
     bits = int(digits, 16)
     bits = bits ^ 1 << 63 if bits >> 63 else bits ^ 0xFFFFFFFFFFFFFFFF
     number: float = struct.unpack(">d", struct.pack(">Q", bits))[0]
-    return number
+    return max(-sys.float_info.max, min(sys.float_info.max, number))
 
 
 def moments(view: SegmentView, path: str) -> tuple[int, Milliseconds]:
