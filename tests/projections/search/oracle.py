@@ -72,7 +72,8 @@ class Oracle:
             if (visible is None or asked.kind in visible)
             and (include_deleted or asked.id not in self._deleted)
         ]
-        nodes = tuple(decided(node, seen) for node in nodes)
+        known: dict[tree.Node, bool] = {}
+        nodes = tuple(decided(node, seen, known) for node in nodes)
         return {
             asked.id
             for asked in self._asked.values()
@@ -82,22 +83,23 @@ class Oracle:
         }
 
 
-def decided(node: tree.Node, seen: Sequence[Asked]) -> tree.Node:
-    """The node with the one of two nodes that is meant, where that depends on what may be seen."""
+def decided(node: tree.Node, seen: Sequence[Asked], known: dict[tree.Node, bool]) -> tree.Node:
+    """The node with the one of two nodes that is meant, where that depends on what may be seen.
+
+    `known` has what was found out already.
+    """
     if isinstance(node, tree.IfFound):
-        found = any(satisfies(asked, decided(node.sought, seen)) for asked in seen)
-        return decided(node.then if found else node.otherwise, seen)
-    if isinstance(node, tree.Bool):
-        parts = {
-            name: tuple(decided(inner, seen) for inner in getattr(node, name))
-            for name in ("must", "should", "must_not", "filter")
-        }
-        return msgspec.structs.replace(node, **parts)
-    if isinstance(node, tree.DisMax):
-        return tree.DisMax(tuple(decided(inner, seen) for inner in node.nodes), node.tie_breaker)
-    if isinstance(node, tree.Constant | tree.Boosted | tree.Nested):
-        return msgspec.structs.replace(node, node=decided(node.node, seen))
-    return node
+        if node.sought not in known:
+            sought = decided(node.sought, seen, known)
+            known[node.sought] = any(satisfies(asked, sought) for asked in seen)
+        return decided(node.then if known[node.sought] else node.otherwise, seen, known)
+    changes: dict[str, Any] = {}
+    for name in ("must", "should", "must_not", "filter", "nodes"):
+        if isinstance(inner := getattr(node, name, None), tuple):
+            changes[name] = tuple(decided(each, seen, known) for each in inner)
+    if isinstance(inner := getattr(node, "node", None), tree.Base):
+        changes["node"] = decided(inner, seen, known)
+    return msgspec.structs.replace(node, **changes)
 
 
 def satisfies(asked: Asked, node: tree.Node) -> bool:
