@@ -5,6 +5,7 @@ words of a phrase in a row, beginnings, patterns, slips.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -27,6 +28,8 @@ Marks = list[tuple[int, int]]
 """Where marked words begin and end in a text."""
 Token = tuple[int, int, str]
 
+MAX_PATTERNS = 8
+"""Patterns of a path that are looked for, the first ones; a compiled one may take megabytes."""
 _LONGEST = 64
 """Characters of the longest word that is compared with another letter by letter."""
 _REMEMBERED = 20_000
@@ -53,8 +56,10 @@ class SoughtWords:
         """The beginning of a word -> the same."""
         self._rows: dict[str, list[tuple[str, tuple[str, ...], bool]]] = {}
         """The first of several words -> typed text, all of them, whether the last is only begun."""
-        self._patterns: list[TermPattern] = []
-        self._slips: list[_Slipped] = []
+        self._patterns: list[Any] = []
+        """Compiled expressions, as `TermPattern.runs` makes them."""
+        self._slips: dict[str, list[_Slipped]] = {}
+        """First letter -> words that begin with it, in which slips are forgiven."""
         self._near: dict[str, frozenset[str]] = {}
         """Token -> the typed texts that it is a few slips from."""
         self._known: dict[str, frozenset[str]] = {}
@@ -81,12 +86,17 @@ class SoughtWords:
             case tree.PhrasePrefix(text=text):
                 self._add_row(text, tokens(text).parts, begun=True)
             case tree.Wildcard(pattern=pattern):
-                self._patterns.append(wildcard(pattern))
+                self._add_pattern(wildcard(pattern))
             case tree.Regex(pattern=pattern):
-                self._patterns.append(regex(pattern))
+                self._add_pattern(regex(pattern))
             case tree.Fuzzy(text=text, distance=distance, prefix=prefix):
                 word = fold(text)
-                self._slips.append(_Slipped(text, word, distance, word[:prefix]))
+                slipped = _Slipped(text, word, distance, word[:prefix])
+                self._slips.setdefault(slipped.start[:1], []).append(slipped)
+
+    def _add_pattern(self, pattern: TermPattern) -> None:
+        if len(self._patterns) < MAX_PATTERNS:
+            self._patterns.append(pattern.runs())
 
     def _add_row(self, text: str, parts: tuple[str, ...], *, begun: bool) -> None:
         if len(parts) > 1:
@@ -143,7 +153,7 @@ class SoughtWords:
 
     def has_slips(self, met: set[str]) -> bool:
         """Whether there are words to look for that may be slipped, beside those that were met."""
-        return any(leaf.text not in met for leaf in self._slips)
+        return any(each.text not in met for some in self._slips.values() for each in some)
 
     def slipped(self, text: str, met: set[str]) -> Marks:
         """Where words stand in a composed text that are a few slips from those not yet met."""
@@ -156,7 +166,7 @@ class SoughtWords:
         if known is None:
             known = frozenset(
                 each.text
-                for each in self._slips
+                for each in (*self._slips.get(token[:1], ()), *self._slips.get("", ()))
                 if is_near(token, each) or is_near(stem(token), each)
             )
             if len(self._near) < _REMEMBERED:
@@ -167,8 +177,7 @@ class SoughtWords:
         known = self._fits.get(token)
         if known is None:
             lines = [f"{form}{TERM_END}".encode() for form in {token, stem(token)}]
-            runs = [pattern.runs() for pattern in self._patterns]
-            known = any(run.match(line) is not None for run in runs for line in lines)
+            known = any(run.match(line) is not None for run in self._patterns for line in lines)
             if len(self._fits) < _REMEMBERED:
                 self._fits[token] = known
         return known

@@ -12,7 +12,9 @@ from domain.errors import InvalidInput
 from projections.search import highlighting
 from projections.search.analysis import compose, places, tokens
 from projections.search.highlighting import BEGIN, END, FRAGMENT, MAX_FRAGMENTS, Highlighter
+from projections.search.language.patterns import TermPattern
 from projections.search.language.text import parse
+from projections.search.sought_words import MAX_PATTERNS
 
 COLUMNS = [
     {"name": "customer_id", "description": "Id of the customer"},
@@ -118,6 +120,17 @@ def test_work_is_bounded_by_the_answer_and_by_the_path(monkeypatch):
     found = [highlighter.highlights("table", body) for _ in range(3)]
     assert found == [{"name": [f"{BEGIN}customer{END}"]}] * 2 + [{}]
     assert highlighter.highlights("table", b'{"name":"customer"}') == {}
+
+
+def test_patterns_are_compiled_once_and_no_more_than_some_of_them(monkeypatch):
+    compiled = []
+    runs = TermPattern.runs
+    monkeypatch.setattr(TermPattern, "runs", lambda own: compiled.append(own) or runs(own))
+    many = " OR ".join(f"*{letter}{letter}*" for letter in "abcdefghijklmnopqrst")
+    names = " ".join(f"{letter}{letter}{n}" for letter in "abcdefghijklmnopqrst" for n in range(9))
+    (piece,) = marked(many, name=names[:140])["name"]
+    assert "[aa0]" in piece
+    assert len(compiled) == MAX_PATTERNS
 
 
 @settings(max_examples=200)
