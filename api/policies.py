@@ -14,8 +14,9 @@ import msgspec
 
 from api.file_stamp import file_stamp
 from api.permissions import Access, Action
+from domain.edges import EDGE
 from domain.errors import InvalidInput
-from domain.registry import ALL_KINDS, KINDS
+from domain.registry import ALL_KINDS
 from projections.visibility.field_paths import field_paths
 from projections.visibility.withholding import Withheld, in_both, simplest
 
@@ -46,6 +47,9 @@ Rules = tuple[Rule, ...]
 
 _READ = (Action.LIST, Action.VIEW, Action.SEARCH)
 _WRITE = (*_READ, Action.CREATE, Action.EDIT, Action.DELETE)
+
+_NOT_OF_EDGES = frozenset((Action.LIST, Action.SEARCH))
+"""What is done to entities and not to the edges between them: they are in no list and no index."""
 
 DEFAULT_RULES: Rules = (
     Rule("reader", _READ),
@@ -173,9 +177,7 @@ def combine(rules: Sequence[Rule], roles: Iterable[str]) -> Access:
             paths = simplest(path for rule in about for path in rule.withhold)
             paths = frozenset(path for path in paths if path in field_paths(kind))
             granted = {action for rule in about for action in rule.allow}
-            if kind not in KINDS:  # edges of the lineage are in no index
-                granted.discard(Action.SEARCH)
-            for action in granted:
+            for action in granted - _NOT_OF_EDGES if kind == EDGE else granted:
                 before = hidden.setdefault(action, {}).get(kind)
                 hidden[action][kind] = paths if before is None else in_both(before, paths)
                 allowed.setdefault(action, set()).add(kind)
