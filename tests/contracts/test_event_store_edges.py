@@ -4,6 +4,7 @@ import pytest
 
 from domain.errors import AlreadyExists, ConcurrentChange
 from domain.event_store.port import EventStore
+from domain.event_store.transfer import ExportReader, export
 from domain.event_store.writes import Expectations
 from tests.contracts.recorded import created, drawn, edge_claim, erased, purged
 
@@ -72,3 +73,13 @@ def test_edge_and_purge_of_an_end_in_one_group_do_not_pass_each_other(store: Eve
     with pytest.raises(ConcurrentChange) as caught:
         store.append([drawn("e", "a", "b")], expecting=live)
     assert [*caught.value.entity_ids] == ["b"]
+
+
+def test_edges_are_found_in_a_log_that_was_exported_and_restored(
+    drawing: EventStore, other_store: EventStore
+) -> None:
+    drawing.append([erased("e2")])
+    with drawing.snapshot() as snapshot:
+        lines = [*export(drawing, snapshot)]
+    assert [*other_store.restore(ExportReader(lines, "file").rows())]
+    assert other_store.claims(ends=["a", "b", "c"]) == [AA, AB, CA]

@@ -1,5 +1,9 @@
 """Edges between entities: drawn, changed, removed, and gone with either of their ends."""
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -8,7 +12,7 @@ from msgspec.structs import replace
 
 from domain import history
 from domain.entity import Entity
-from domain.errors import ConcurrentChange, InvalidInput, NotFound, StaleVersion
+from domain.errors import AlreadyExists, ConcurrentChange, InvalidInput, NotFound, StaleVersion
 from domain.lineage import Ends
 from domain.planning import Change
 from domain.registry import KINDS
@@ -397,3 +401,30 @@ def test_nothing_refers_to_an_edge(world: World, tables: list[Entity]) -> None:
     ):
         with pytest.raises(NotFound):
             world.create("dataContract", "c", entity=ref)
+
+
+def test_no_edge_outlives_an_end_whoever_draws_meanwhile(
+    open_world: Callable[[], World],
+) -> None:
+    world = open_world()
+    world.schema()
+    hub, *others = [world.table(f"t{number}") for number in range(7)]
+    begun = threading.Barrier(3)
+
+    def draw_all() -> None:
+        mine = open_world()
+        begun.wait()
+        for _ in range(3):
+            for other in others:
+                with suppress(NotFound, AlreadyExists, ConcurrentChange):
+                    draw(mine.catalog, hub, other)
+                    draw(mine.catalog, other, hub)
+
+    with ThreadPoolExecutor() as pool:
+        drawing = [pool.submit(draw_all) for _ in range(2)]
+        begun.wait()
+        world.delete(hub, hard=True)
+        for each in drawing:
+            each.result()
+    assert world.log.claims(ends=[hub.id], ids=[hub.id]) == []
+    assert {claim.kind for claim in world.log.children(others[0].parent_id or "")} == {"table"}
