@@ -20,7 +20,7 @@ from domain.openmetadata import document
 from domain.payload_bounds import check_entity_bytes
 from domain.planning import Change, Plan, Step, step
 from domain.references import ClaimLookup, StoredClaims, find, resolve_references
-from domain.registry import LINEAGE_EDGE
+from domain.registry import KINDS, LINEAGE_EDGE
 from domain.write_context import WriteContext
 
 _COLUMNS = "columnsLineage"
@@ -129,12 +129,17 @@ class LineagePlanner:
         return Plan(state.id, Change.DELETED, [own])
 
     def delete_by_source(
-        self, which: Reference, source: str, via: Collection[str], context: WriteContext
+        self,
+        which: Reference,
+        source: str,
+        via: Collection[str],
+        context: WriteContext,
+        kinds: Collection[str] = KINDS,
     ) -> list[Step]:
         """Remove the edges of one source that end at an entity; raises NotFound for the entity.
 
         `via` are ids of edges that may name the entity as their pipeline: those that do are removed
-        too.
+        too. Edges that begin or end at what is not of one of `kinds` stay.
         """
         target = _end(StoredClaims(self._store), which, "the entity")
         ending = [
@@ -149,6 +154,7 @@ class LineagePlanner:
             if not edge.purged
             and edge.value("source") == source
             and target.id in (edge_ends(edge.fqn)[1], (edge.value("pipeline") or {}).get("id"))
+            and all(edge.value(key)["type"] in kinds for key in ("fromEntity", "toEntity"))
         ]
 
     def _live_ends(self, claims: ClaimLookup, ends: Ends) -> tuple[Claim, Claim]:

@@ -115,7 +115,8 @@ def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
 
         def propose() -> tuple[Proposal, int]:
             via = _via(services, which, source)
-            plan = partial(planner.delete_by_source, which, source, via, asked.context)
+            kinds = asked.access.kinds(Action.VIEW)
+            plan = partial(planner.delete_by_source, which, source, via, asked.context, kinds)
             return services.catalog.propose_steps(plan)
 
         left = partial(has_left, request.receive)

@@ -322,6 +322,15 @@ def test_lineage_needs_permissions_for_edges_and_for_both_kinds(shop: Shop) -> N
     assert refusals[0][1]["message"].replace(shop.run["id"], NOBODY) == refusals[1][1]["message"]
 
 
+def test_edges_of_hidden_kinds_are_not_removed_by_source(shop: Shop) -> None:
+    shop.draw(beginning=("pipeline", shop.run))
+    shop.draw()
+    path = f"/v1/lineage/table/{shop.b['id']}/type/Manual"
+    assert shop.client.ask("DELETE", path, role="tables") == (200, {"deleted": 1})
+    left = shop.lineage(f"table/{shop.b['id']}")["upstreamEdges"]
+    assert [edge["fromEntity"] for edge in left] == [shop.run["id"]]
+
+
 def test_what_a_caller_may_not_see_is_neither_shown_nor_overwritten(shop: Shop) -> None:
     over = {"id": shop.run["id"], "type": "pipeline"}
     shop.draw(sqlQuery="select 1", columnsLineage=[MAPPING], pipeline=over, description="d")
