@@ -157,7 +157,7 @@ _OF_TYPE = {
     "Superset": "enableIamAuth provider useSlowLogs",
     "Synapse": "authentication authenticationMode encrypt trustServerCertificate",
     "Tableau": "paginationLimit personalAccessTokenName proxyURL siteName",
-    "Teradata": "account logdata logmech tmode",
+    "Teradata": "account logmech tmode",
     "ThoughtSpot": "authentication orgId",
     "Trino": "catalog verify",
     "UnityCatalog": "azureClientId azureTenantId catalog httpPath policyAgentConfig",
@@ -170,13 +170,26 @@ _SECRET = """
     accessToken accessTokenPassword apiKey apiSecret authString awsAccessKeyId
     awsSecretAccessKey awsSessionToken azureClientSecret basicAuthUserInfo caCertValue
     caCertificate clientCertValue clientCertificate clientKeyCertificate clientSecret
-    consumerKey consumerSecret credentials jwt jwtToken keyfile license password
+    consumerKey consumerSecret credentials jwt jwtToken keyfile license logdata password
     personalAccessToken personalAccessTokenSecret privateKey privateKeyId
     privateKeyPassphrase privateKeyValue proxyAuthentication rootCertificate saslPassword
     secretToken securityToken snowflakePrivatekeyPassphrase sslCertificate sslKey token
     userKey
 """
 """Names whose values are masked, whatever the type of service."""
+
+_OBJECTS = """
+    authConfig authenticationMode awsConfig awsCredentials azureConfig brokerConfig certificates
+    cloudConfig config configSource connection consumerConfigSSL credentials databaseConnection
+    gcpConfig gcpImpersonateServiceAccount gitCredentials httpConnection KafkaConnectConfig
+    metastoreConnection mwaaConfig nifiConfig openAPISchemaConnection packageConnection
+    pbitFilesSource policyAgentConfig sampleDataStorageConfig saslConfig schemaRegistrySSL
+    securityConfig sslConfig storageConfig
+"""
+"""Names whose values are objects; anything else in their place may be a whole key file."""
+
+_WORDS = "auth authentication authType"
+"""Names whose values are objects, or one word of a list."""
 
 
 @cache
@@ -189,3 +202,15 @@ def kept_keys(service_type: str) -> frozenset[str]:
 def secret_keys() -> frozenset[str]:
     """The names of the keys that hold secrets."""
     return frozenset(_SECRET.split())
+
+
+@cache
+def object_keys() -> frozenset[str]:
+    """The names of the keys that hold objects."""
+    return frozenset(_OBJECTS.split())
+
+
+@cache
+def word_keys() -> frozenset[str]:
+    """The names of the keys that hold an object or one word, such as `LDAP`."""
+    return frozenset(_WORDS.split())

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from domain.bodies.connection_keys import kept_keys, secret_keys
+from domain.bodies.connection_keys import kept_keys, object_keys, secret_keys, word_keys
 
 MASK = "*********"
 """Stands for a secret, as in the answers of OpenMetadata's server."""
@@ -17,6 +17,10 @@ _SETTING = re.compile(
     r"(pass|pwd|secret|token|key|credential|sig)\w{0,20}\s{0,5}[=:]\s{0,5}\S", re.IGNORECASE
 )
 """A secret beside something else, as in `host;pwd=secret`. Each part is bounded, for speed."""
+
+_FILE = re.compile(r"-----BEGIN|^\s*\{")
+"""The beginning of a key or certificate, or of a file of credentials in JSON."""
+_WORD = re.compile(r"[A-Za-z][A-Za-z_]{0,39}").fullmatch
 
 
 def without_secrets(service_type: str, connection: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -39,20 +43,25 @@ def _kept_object(given: Mapping[str, Any], keys: frozenset[str]) -> dict[str, An
         if key in secret_keys() and not isinstance(value, (dict, list)):
             kept[key] = MASK
         elif key in keys:
-            kept[key] = _kept(value, keys)
+            kept[key] = _kept(key, value, keys)
     return kept
 
 
-def _kept(value: Any, keys: frozenset[str]) -> Any:
+def _kept(key: str, value: Any, keys: frozenset[str]) -> Any:
     """The value of a key that is kept, without the secrets in it."""
     if isinstance(value, dict):
         return _kept_object(value, keys)
     if isinstance(value, list):
-        return [_kept(item, keys) for item in value]
-    return MASK if isinstance(value, str) and _holds_secret(value) else value
+        return [_kept(key, item, keys) for item in value]
+    if key in object_keys():
+        return MASK
+    return MASK if isinstance(value, str) and _holds_secret(key, value) else value
 
 
-def _holds_secret(text: str) -> bool:
-    """Whether a text may hold a secret beside something else, as in `https://user:secret@host`."""
+def _holds_secret(key: str, text: str) -> bool:
+    """Whether a text may be or hold a secret, as `https://user:secret@host` or a key file does."""
+    if key in word_keys():
+        return _WORD(text) is None
     user, at, _ = text.rpartition("@")
-    return bool(at and (":" in user or "/" in user)) or _SETTING.search(text) is not None
+    beside = bool(at and (":" in user or "/" in user)) or _SETTING.search(text) is not None
+    return beside or _FILE.search(text) is not None

@@ -40,6 +40,32 @@ def test_known_keys_are_kept_in_their_order_and_secrets_masked() -> None:
 
 
 @pytest.mark.parametrize(
+    ("service_type", "config"),
+    [
+        ("BigQuery", {"credentials": {"gcpConfig": '{"private_key": "hunter2"}'}}),
+        ("BigQuery", {"credentials": {"gcpConfig": ["hunter2"]}}),
+        ("Postgres", {"sslConfig": "hunter2"}),
+        ("Postgres", {"sslMode": "-----BEGIN CERTIFICATE-----hunter2"}),
+        ("Postgres", {"authType": "hunter2"}),
+        ("Postgres", {"hostPort": ' {"inner": "hunter2"}'}),
+        ("Hive", {"auth": "hunter2 "}),
+        ("Teradata", {"logdata": "hunter2"}),
+    ],
+)
+def test_texts_that_may_be_whole_secrets_are_masked(
+    service_type: str, config: dict[str, Any]
+) -> None:
+    shown = kept(service_type, **config)
+    assert "hunter2" not in json.dumps(shown)
+    assert MASK in json.dumps(shown)
+    assert kept(service_type, **shown) == shown
+
+
+def test_one_word_of_a_list_is_kept() -> None:
+    assert kept("Hive", auth="LDAP") == {"auth": "LDAP"}
+
+
+@pytest.mark.parametrize(
     "config",
     [
         {"connectionArguments": {"sslkey": "hunter2"}},
