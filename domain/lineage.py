@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from domain import commands, drafts, json_patch
 from domain.bodies.components import Reference
-from domain.bodies.lineage import MANUAL, ColumnLineage, LineageEdge
+from domain.bodies.lineage import MANUAL, MAX_MAPPINGS, ColumnLineage, LineageEdge
 from domain.edge_columns import fitting_mappings, joined_mappings
 from domain.edges import EDGE, edge_ends, edge_name
 from domain.entity import Entity, decide
@@ -278,6 +278,11 @@ def _keep_drawn(edge: LineageEdge, state: Entity) -> None:
     if _COLUMNS in state.body:
         before = _mappings.decode(state.body[_COLUMNS])
         edge.columns_lineage = joined_mappings(before, edge.columns_lineage or ())
+        if len(edge.columns_lineage) > MAX_MAPPINGS:
+            raise InvalidInput(
+                f"columnsLineage: with the {len(before)} mappings that a person drew, which a bot's"
+                f" write keeps, there are more than {MAX_MAPPINGS:,}"
+            )
 
 
 def _recorded(edge: LineageEdge) -> Body:

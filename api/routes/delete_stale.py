@@ -38,7 +38,7 @@ class DeleteStale(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """Qualified name of the entity below which they are."""
     scope_entity_type: str
     """Kind of that entity; `service` is the kind of service that they belong to."""
-    seen_fqns: list[str] | None = None
+    seen_fqns: list[Annotated[str, msgspec.Meta(min_length=1)]] | None = None
     """Qualified names of the entities that were seen; none of them deletes nothing."""
     dry_run: bool = False
     """Tell what would be deleted, and delete nothing."""

@@ -51,14 +51,18 @@ PERIOD: Parameters = {
     "start_ts": (
         Annotated[
             int | None,
-            QueryParameter(name="startTs", description="From this time on, in milliseconds."),
+            QueryParameter(
+                name="startTs", ge=0, le=_FOREVER, description="From this time on, in milliseconds."
+            ),
         ],
         None,
     ),
     "end_ts": (
         Annotated[
             int | None,
-            QueryParameter(name="endTs", description="Up to this time, in milliseconds."),
+            QueryParameter(
+                name="endTs", ge=0, le=_FOREVER, description="Up to this time, in milliseconds."
+            ),
         ],
         None,
     ),
@@ -128,7 +132,7 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
     ) -> Finished:
         def work() -> bytes:
             entity = find(services, kind, table)
-            if not store.delete(id_of(entity), profile_type, at):
+            if at > _FOREVER or not store.delete(id_of(entity), profile_type, at):
                 raise NotFound(f"the table has no {profile_type} profile of {at}")
             return visible(request.auth, Action.EDIT, kind, entity)
 

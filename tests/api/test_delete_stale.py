@@ -161,6 +161,14 @@ def test_nothing_seen_or_no_scope_deletes_nothing(client: Client, change: dict[s
     assert listed(client) == ["kept"]
 
 
+def test_name_that_is_empty_is_none_that_was_seen(client: Client) -> None:
+    client.schema()
+    client.table("kept")
+    status, answer = client.ask("DELETE", "/v1/tables/deleteStale", json=asked(seenFqns=[""]))
+    assert (status, "seenFqns" in answer["message"]) == (400, True)
+    assert listed(client) == ["kept"]
+
+
 def test_missing_seen_names_delete_nothing(client: Client) -> None:
     client.schema()
     client.table("kept")

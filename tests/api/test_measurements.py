@@ -256,3 +256,12 @@ def test_measurements_are_there_after_a_restart(tmp_path: Path) -> None:
         report(client, table, NOW)
     with running(tmp_path) as client:
         assert len(client.get(f"/v1/tables/{table}/tableProfile")["data"]) == 1
+
+
+@pytest.mark.parametrize("moment", [10**19, 2**63, -1])
+def test_no_moment_is_too_large_to_be_refused(client: Client, table: str, moment: int) -> None:
+    path = "/v1/tables/service.database.schema.orders"
+    for name in ("startTs", "endTs"):
+        status, answer = client.ask("GET", f"{path}/tableProfile?{name}={moment}")
+        assert (status, name in answer["message"]) == (400, True)
+    assert client.ask("DELETE", f"{path}/table/{moment}/profile")[0] in (400, 404)

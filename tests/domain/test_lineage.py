@@ -258,6 +258,17 @@ def test_bot_keeps_what_a_person_drew(world: World, tables: list[Entity]) -> Non
     }
 
 
+def test_bot_adds_no_more_mappings_than_an_edge_may_have(
+    world: World, tables: list[Entity], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("domain.lineage.MAX_MAPPINGS", 1)
+    drawn, parsed = mapping(f"{B}.id", f"{A}.id"), mapping(f"{B}.who", f"{A}.who")
+    draw(world.catalog, *tables[:2], columnsLineage=[drawn])
+    draw(world.catalog, *tables[:2], BOT, columnsLineage=[drawn])
+    with pytest.raises(InvalidInput, match="1 mappings that a person drew"):
+        draw(world.catalog, *tables[:2], BOT, columnsLineage=[parsed])
+
+
 def test_bot_replaces_what_a_bot_found_but_for_a_description(
     world: World, tables: list[Entity]
 ) -> None:
