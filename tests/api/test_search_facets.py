@@ -231,6 +231,9 @@ def test_what_is_withheld_is_neither_counted_nor_exported(shop: Client) -> None:
     ):
         status, body = shop.ask("GET", path, role="guest")
         assert (status, "withheld from your roles" in body["message"]) == (403, True), path
+    # Words without a field are then looked for field by field.
+    found = shop.request("GET", "/v1/search/query?q=bills", role="guest").json()
+    assert [hit["_source"]["name"] for hit in found["hits"]["hits"]] == ["bills"]
     answer = shop.request("GET", "/v1/search/query?q=&size=0", role="guest").json()
     assert "sterms#tags.tagFQN" not in answer["aggregations"]
     assert "sterms#serviceType" in answer["aggregations"]
