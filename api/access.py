@@ -103,6 +103,8 @@ def _methods(scope: Any) -> str:
             method
             for route in scope["litestar_app"].routes
             if isinstance(route, HTTPRoute) and route.path_format == scope["path_template"]
-            for method in route.route_handler_map
+            for method, (handler, _) in route.route_handler_map.items()
+            # One route may stand for paths of different forms, which have different methods.
+            if method == "OPTIONS" or (fits := handler.opt.get("fits")) is None or fits(scope)
         )
     )

@@ -23,6 +23,8 @@ AnyRequest = Request[Any, Any, Any]
 
 
 BASE = "/v1/lineage"
+_OF_EDGE = 6
+"""Segments of the path of an edge by the names of its ends."""
 
 
 def path_text(description: str) -> tuple[Any, Any]:
@@ -68,6 +70,16 @@ def named_ends(access: Access, segments: list[str]) -> Ends:
     )
 
 
+def is_edge_path(scope: Any) -> bool:
+    """Whether a path below `{kind}/name/` is that of an edge, not of one entity."""
+    return len(_segments(scope, f"{BASE}/")) == _OF_EDGE
+
+
+def is_entity_path(scope: Any) -> bool:
+    """Whether a path below `{kind}/name/` is that of one entity."""
+    return not is_edge_path(scope)
+
+
 def of_source(access: Access, segments: list[str]) -> tuple[Reference, str]:
     """The entity and the source in the path `{kind}/{name}/type/{source}`; raises as above."""
     match segments:
@@ -81,12 +93,15 @@ def segments_after(request: AnyRequest, prefix: str) -> list[str]:
 
     They are read from the raw path, because names may hold slashes, percent-encoded there.
     """
-    raw: bytes = request.scope["raw_path"].partition(b"?")[0]
-    behind = raw.partition(prefix.encode())[2]
     try:
-        return [unquote_to_bytes(segment).decode() for segment in behind.split(b"/")]
+        return [unquote_to_bytes(each).decode() for each in _segments(request.scope, prefix)]
     except UnicodeDecodeError:
         raise InvalidInput("a name in the path is not UTF-8") from None
+
+
+def _segments(scope: Any, prefix: str) -> list[bytes]:
+    raw: bytes = scope["raw_path"].partition(b"?")[0]
+    return raw.partition(prefix.encode())[2].split(b"/")
 
 
 def edge_in_body(access: Access, body: bytes) -> tuple[Ends, dict[str, Any]]:

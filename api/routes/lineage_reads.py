@@ -106,20 +106,22 @@ def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:
     viewing = Permission(Action.VIEW, EDGE)
     walked = {**REQUEST, **TYPE, **_DEPTHS}
     single = f"{BASE}/getLineageEdge"
+    by_its_name = route(
+        "GET",
+        f"{BASE}/{{entity_type:str}}/name/{{fqn:path}}",
+        viewing,
+        by_name,
+        {**walked, **FQN},
+    )
+    by_its_name.opt["fits"] = paths.is_entity_path
     return [
+        by_its_name,
         route(
             "GET",
             f"{BASE}/{{entity_type:str}}/{{entity_id:str}}",
             viewing,
             by_id,
             {**walked, **ENTITY_ID},
-        ),
-        route(
-            "GET",
-            f"{BASE}/{{entity_type:str}}/name/{{fqn:path}}",
-            viewing,
-            by_name,
-            {**walked, **FQN},
         ),
         route(
             "GET",

@@ -136,11 +136,16 @@ def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
     )
     item = f"{BASE}/{{entity_type:str}}/{{entity_id:str}}"
     one = {**REQUEST, **TYPE, **ENTITY_ID}
-    return [
-        route("PUT", BASE, drawing, put, REQUEST),
+    of_names = [
         route("PUT", by_names, drawing, put_by_name, both_named),
         route("PATCH", by_names, editing, patch_by_name, both_named),
         route("DELETE", by_names, removing, delete_by_name, both_named),
+    ]
+    for handler in of_names:
+        handler.opt["fits"] = paths.is_edge_path
+    return [
+        *of_names,
+        route("PUT", BASE, drawing, put, REQUEST),
         route("PATCH", f"{item}/{{to_type:str}}/{{to_id:str}}", editing, patch, {**one, **_TO}),
         route("DELETE", f"{item}/{{to_type:str}}/{{to_id:str}}", removing, delete, {**one, **_TO}),
         route("DELETE", f"{item}/type/{{source:str}}", removing, delete_source, {**one, **_SOURCE}),

@@ -301,6 +301,21 @@ def test_wrong_path_is_a_clear_refusal(empty: Client, method: str, path: str, st
     assert (answer[0], "message" in answer[1]) == (status, True)
 
 
+@pytest.mark.parametrize(
+    ("path", "methods"),
+    [
+        ("table/name/x", "GET, HEAD, OPTIONS"),
+        ("table/name/x%2Fy", "GET, HEAD, OPTIONS"),
+        ("table/name/x/table/name/y", "DELETE, OPTIONS, PATCH, PUT"),
+        (f"table/{NOBODY}/table/{NOBODY}", "DELETE, OPTIONS, PATCH"),
+        ("", "OPTIONS, PUT"),
+    ],
+)
+def test_methods_are_those_of_the_form_of_a_path(empty: Client, path: str, methods: str) -> None:
+    response = empty.request("OPTIONS", f"/v1/lineage/{path}".rstrip("/"))
+    assert (response.status_code, response.headers["Allow"]) == (204, methods)
+
+
 def test_lineage_needs_permissions_for_edges_and_for_both_kinds(shop: Shop) -> None:
     shop.draw(end=("pipeline", shop.run))
     shop.draw(sqlQuery="select 1")
