@@ -10,7 +10,7 @@ from domain import commands, drafts, json_patch
 from domain.bodies.components import Reference
 from domain.bodies.lineage import MANUAL, MAX_MAPPINGS, ColumnLineage, LineageEdge
 from domain.edge_columns import fitting_mappings, joined_mappings
-from domain.edges import EDGE, edge_ends, edge_name
+from domain.edges import DETAIL_KEYS, EDGE, SET_HERE, details_of, edge_ends, edge_name
 from domain.entity import Entity, decide
 from domain.entity_cache import EntityCache
 from domain.errors import InvalidInput, NotFound, StaleVersion, shown
@@ -24,19 +24,6 @@ from domain.registry import KINDS, LINEAGE_EDGE
 from domain.write_context import WriteContext
 
 _COLUMNS = "columnsLineage"
-_SET_HERE = ("createdAt", "createdBy", "updatedAt", "updatedBy")
-DETAIL_KEYS = (
-    "sqlQuery",
-    _COLUMNS,
-    "pipeline",
-    "description",
-    "source",
-    "assetEdges",
-    "tempLineageTables",
-    *_SET_HERE,
-)
-"""The keys of an edge that its `lineageDetails` show, the last four set by the catalog."""
-
 _mappings = msgspec.json.Decoder(list[ColumnLineage])
 
 
@@ -45,12 +32,6 @@ class Ends(msgspec.Struct, frozen=True):
 
     beginning: Reference
     end: Reference
-
-
-def details_of(fields: Mapping[str, Raw]) -> Body:
-    """The `lineageDetails` among the fields of an edge's document."""
-    held = {_COLUMNS: Raw(b"[]"), **fields}
-    return {key: held[key] for key in DETAIL_KEYS if key in held}
 
 
 class LineagePlanner:
@@ -110,7 +91,7 @@ class LineagePlanner:
         state = self._existing(beginning, end)
         present = details_of(document.fields(state))
         before = {key: msgspec.json.decode(raw) for key, raw in present.items()}
-        kept = {key: before[key] for key in _SET_HERE}
+        kept = {key: before[key] for key in SET_HERE}
         details = json_patch.apply(before, operations)
         if not isinstance(details, dict):
             raise InvalidInput("a patch cannot replace the details by something else")

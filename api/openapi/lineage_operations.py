@@ -11,7 +11,7 @@ from api.openapi.parameters import REQUEST_HEADERS
 from api.openapi.requests import REFERENCE, referring, to_kinds
 from api.routes.lineage_paths import BASE
 from domain.bodies.lineage import RUNNING_KINDS
-from domain.lineage import DETAIL_KEYS
+from domain.edges import DETAIL_KEYS
 from domain.registry import KINDS
 
 TAG = "lineage"

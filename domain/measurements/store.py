@@ -30,7 +30,7 @@ _MOST: Mapping[str, int] = MappingProxyType({SAMPLE: 1})
 """Series -> the most points of a part, where it is not MOST_POINTS."""
 _OVERHEAD = 64
 """Bytes that a point is counted for beside its JSON and its part."""
-_SWEPT = 1_000
+SWEPT_AT_ONCE = 1_000
 """Points that one transaction of a sweep deletes."""
 _AHEAD_MS = DAY_MS
 """How far in the future a measurement may be, for clocks and time zones that differ."""
@@ -255,11 +255,11 @@ class MeasurementStore:
         """Delete some of the points that a condition holds for; whether there may be more."""
         with self._transaction() as connection:
             keys = connection.execute(
-                f"SELECT entity, series, part, at FROM points WHERE {where} LIMIT {_SWEPT}",
+                f"SELECT entity, series, part, at FROM points WHERE {where} LIMIT {SWEPT_AT_ONCE}",
                 (value,),
             ).fetchall()
             connection.executemany(_DELETE, keys)
-        return len(keys) == _SWEPT
+        return len(keys) == SWEPT_AT_ONCE
 
     def close(self) -> None:
         """Close all connections; nothing may use the store afterwards."""

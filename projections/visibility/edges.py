@@ -6,9 +6,8 @@ import msgspec
 from msgspec import Raw
 
 from domain.edge_columns import column_paths
-from domain.edges import EDGE
+from domain.edges import EDGE, details_of
 from domain.events import Body
-from domain.lineage import details_of
 from projections.visibility.withholding import Withheld
 
 _COLUMNS, _SQL, _TEMPORARY = "columnsLineage", "sqlQuery", "tempLineageTables"

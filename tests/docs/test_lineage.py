@@ -6,8 +6,7 @@ from pathlib import Path
 from api.permissions import Action, Permission
 from api.policies import DEFAULT_RULES, combine, read_rules
 from api.routes.lineage_reads import MAX_DEPTH
-from domain.edges import EDGE
-from domain.lineage import DETAIL_KEYS
+from domain.edges import DETAIL_KEYS, EDGE
 from projections.entities import lineage
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lineage.md").read_text()

@@ -146,7 +146,7 @@ def test_points_are_deleted_by_time_or_all_of_them(store: MeasurementStore) -> N
 def test_a_sweep_forgets_what_was_purged_and_what_is_too_old(
     store: MeasurementStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stores, "_SWEPT", 2)
+    monkeypatch.setattr(stores, "SWEPT_AT_ONCE", 2)
     for entity_id in (ONE, TWO):
         store.write(entity_id, [point(NOW - age * DAY_MS) for age in range(5)], NOW)
     sweep(store, lambda entity_id: entity_id == ONE, NOW + 28 * DAY_MS)
