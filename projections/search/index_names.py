@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from domain.errors import InvalidInput
-from domain.registry import KINDS, kinds_below
+from domain.registry import ATTACHED, KINDS, kinds_below
 
 ALL = "all"
 """The alias of all indexes."""
@@ -39,6 +39,8 @@ _OTHER_REPORTS = (
 """Reports that OpenMetadata has an index for."""
 _OTHER_SPELLINGS = {"mlModelService": "mlmodelService"}
 """OpenMetadata's alias of a kind, where it is not the name of the kind."""
+_EVERYWHERE = frozenset.intersection(*map(kinds_below, KINDS))
+_APART = _EVERYWHERE | ATTACHED
 
 
 def kinds_of(index: str) -> frozenset[str] | None:
@@ -71,9 +73,12 @@ def kinds_named(name: str) -> frozenset[str]:
 @cache
 def meanings() -> Mapping[str, frozenset[str]]:
     """Each name but that of all indexes -> the kinds that it means."""
-    # A contract may be about any entity, and is for that in no part of the hierarchy.
-    everywhere = frozenset.intersection(*map(kinds_below, KINDS))
-    kinds = {name: {name} | (kinds_below(name) - everywhere) for name in KINDS}
+    # A contract may be about any entity, and is for that in no part of the hierarchy; who asks for
+    # tables does not ask for their tests.
+    kinds = {
+        name: {name} | (kinds_below(name) - (_APART if name not in _APART else _EVERYWHERE))
+        for name in KINDS
+    }
     others = [*_OTHER_KINDS, *_OTHER_REPORTS]
     others += [f"{_snake(name)}_search_index" for name in _OTHER_KINDS]
     others += [f"{_snake(name)}_index" for name in _OTHER_REPORTS]

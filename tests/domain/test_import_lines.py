@@ -6,6 +6,7 @@ from domain.import_lines import (
     BATCH_BYTES,
     BATCH_LINES,
     Chunk,
+    ImportLine,
     batches,
     decode_read,
     read_ahead,
@@ -48,3 +49,14 @@ def test_transactions_end_at_lines_and_at_bytes() -> None:
     assert [(len(chunk.lines), chunk.end) for chunk in whole] == [(BATCH_LINES, 9), (150, 11)]
     wide = [Chunk([(number, b"x" * (BATCH_BYTES // 2))], number) for number in (1, 2, 3)]
     assert [chunk.end for chunk in transactions(wide)] == [2, 3]
+
+
+def test_a_line_may_name_its_kind_under_a_key_that_no_kind_has() -> None:
+    own = {"entityType": "TABLE", "testPlatforms": ["dbt"], "name": "rows"}
+    given = [{"kind": "testDefinition", **own}, {"kind": "tables", **own}]
+    made, refused = decode_read(read_ahead([json.dumps(each).encode() for each in given]))
+    assert isinstance(made, ImportLine)
+    assert made.draft.body is not None
+    assert (made.kind, bytes(made.draft.body["entityType"])) == ("testDefinition", b'"TABLE"')
+    assert isinstance(refused, str)
+    assert refused.startswith("kind must be one of ")

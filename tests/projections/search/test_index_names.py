@@ -29,7 +29,7 @@ def test_index_of_a_kind_means_the_kind_alone(kind: str) -> None:
         ("dataContract", {"dataContract"}),
         ("table_search_index,topic", {"table", "topic"}),
         (" topic , user_search_index ", {"topic", "user"}),
-        ("test_case_search_index,topic", {"topic"}),
+        ("test_case_result_search_index,topic", {"topic"}),
     ],
 )
 def test_kind_is_an_alias_with_what_lies_below_it(index: str, kinds: set[str]) -> None:
@@ -56,8 +56,8 @@ def test_data_assets_are_no_people_and_no_services() -> None:
 @pytest.mark.parametrize(
     "index",
     [
-        "test_case_search_index",
-        "testCase",
+        "test_case_result_search_index",
+        "testCaseResult",
         "ingestion_pipeline_search_index",
         "entity_report_data_index",
         "web_analytic_user_activity_report_data_index",
@@ -66,6 +66,12 @@ def test_data_assets_are_no_people_and_no_services() -> None:
 )
 def test_index_that_only_openmetadata_has_means_no_kind(index: str) -> None:
     assert kinds_of(index) == frozenset()
+
+
+def test_suites_and_cases_are_found_by_their_own_names_alone() -> None:
+    assert kinds_of("testSuite") == {"testSuite", "testCase"}
+    assert kinds_of("test_case_search_index") == {"testCase"}
+    assert not kinds_of("database,service,dataAsset") & {"testSuite", "testCase"}
 
 
 @pytest.mark.parametrize("index", ["", "tables", "Table", "table_search_index,", "all,", "*"])
