@@ -1,6 +1,6 @@
 """What distinguishes one kind of entity from the others; `domain.registry` has a row for each."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import msgspec
 
 from domain import names
-from domain.bodies.base import EntityBody, loose_fields, reference_fields
+from domain.bodies.base import EntityBody, ParentToBring, loose_fields, reference_fields
 
 RELATIONS = (
     "owners",
@@ -80,6 +80,8 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     shows_below: Mapping[str, str] = MappingProxyType({})
     """Properties that reading a single entity adds when asked -> the kind of the one entity below
     it (see `name_below`) that the property refers to."""
+    brings_parent: Callable[[Mapping[str, Any]], ParentToBring | None] | None = None
+    """Tells from a request the parent that it creates along, where there is none yet."""
     statuses: tuple[str, ...] = ()
     """Values of `entityStatus`, the default first; empty when the kind has none."""
     large: tuple[str, ...] = ()

@@ -17,7 +17,8 @@ from domain.events import Body, Event
 from domain.kinds import EntityKind
 from domain.openmetadata import document
 from domain.references import StoredClaims
-from domain.registry import ATTACHED
+from domain.registry import ATTACHED, KINDS
+from domain.staged_log import StagedLog
 from domain.write_context import WriteContext
 
 
@@ -71,6 +72,9 @@ class Planner:
 
     def create(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Plan:
         """Create an entity; raises AlreadyExists when its name is taken, even by a deleted one."""
+        brought, planner = self._bringing_parent(kind, values, context)
+        if brought:
+            return _after(brought, planner.create(kind, values, context))
         payload = payloads.read(
             kind, values, StoredClaims(self._store), self._entities.body, lambda _: None
         )
@@ -83,6 +87,9 @@ class Planner:
 
     def put(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Plan:
         """Create the entity, or change the keys that are given; restores a soft-deleted one."""
+        brought, planner = self._bringing_parent(kind, values, context)
+        if brought:
+            return _after(brought, planner.put(kind, values, context))
 
         def holder(fqn: str) -> Entity | None:
             return self._entities.holder(kind, fqn)
@@ -217,6 +224,27 @@ class Planner:
         if named and parent_id is not None:
             HeldColumns.of(self._entities.known(parent_id)).check(named)
 
+    def _bringing_parent(
+        self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext
+    ) -> tuple[list[Step], "Planner"]:
+        """The steps that create the parent of an entity, where the entity brings one and there is
+        none, and a planner that knows them."""
+        parent = kind.brings_parent(values) if kind.brings_parent is not None else None
+        if parent is None or self._store.claim(parent.kind, parent.fqn) is not None:
+            return [], self
+        plain = WriteContext(actor=context.actor, request_id=context.request_id)
+        try:
+            steps = self.create(KINDS[parent.kind], parent.values, plain).steps
+        except NotFound:
+            # Of what stands above the parent; the entity cannot be, and says so in its own words.
+            return [], self
+        staged = StagedLog(self._store)
+        for step in steps:
+            events, after = record(step.entity_id, step.before, step.events)
+            assert after is not None
+            staged.stage(events, after)
+        return steps, Planner(staged, EntityCache(staged), self._now, self._make_id)
+
     def _creation(self, kind: EntityKind, payload: payloads.Payload, context: WriteContext) -> Plan:
         if context.expected_version is not None or context.must_exist:
             raise StaleVersion(f"{kind.name} {payload.fqn!r} does not exist, so has no version")
@@ -274,6 +302,11 @@ def step(
         **fields,
     )
     return Step(state.id, state, decide(command, state))
+
+
+def _after(steps: list[Step], plan: Plan) -> Plan:
+    """A plan with steps before its own."""
+    return Plan(plan.entity_id, plan.change, [*steps, *plan.steps])
 
 
 def record(

@@ -408,6 +408,7 @@ ROWS = (
         index="test_case_search_index",
         parents=("testSuite",),
         named_by=("entityLink",),
+        brings_parent=quality.suite_to_bring,
         goes_along=True,
         filters={"testSuiteId": "testSuite"},
         filters_by_id=("testSuiteId",),

@@ -5,7 +5,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, get_type_hints
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from domain.bodies.components import (
     Certification,
@@ -24,6 +24,15 @@ Owners = Annotated[list[Ref] | None, refers_to("user", "team")]
 Users = Annotated[list[Ref] | None, refers_to("user")]
 Domains = Annotated[list[Ref] | None, refers_to("domain")]
 DataProducts = Annotated[list[Ref] | None, refers_to("dataProduct")]
+
+
+class ParentToBring(Struct, frozen=True):
+    """An entity that one below it creates along, where there is none yet."""
+
+    kind: str
+    fqn: str
+    values: dict[str, Any]
+    """The request that creates it."""
 
 
 class EntityBody(Part, kw_only=True):

@@ -1,11 +1,12 @@
 """Tests of data: what they check, on what, and the suites that hold them."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, field
 
-from domain.bodies.base import Owned, Owners, Tagged, Users
+from domain.bodies.base import Owned, Owners, ParentToBring, Tagged, Users
 from domain.bodies.components import Part, Ref, Reference, refers_to
 from domain.bodies.enumerations import Provider
 from domain.errors import InvalidInput
@@ -64,6 +65,16 @@ class TestDefinition(Owned, kw_only=True):
     enabled: bool | None = None
     supports_row_level_passed_failed: bool | None = None
     supports_dynamic_assertion: bool | None = None
+
+
+def suite_to_bring(values: Mapping[str, Any]) -> ParentToBring | None:
+    """The suite of the table that a request for a test case names; None where it names none."""
+    given = values.get("entityLink")
+    link = _LINK.fullmatch(given) if isinstance(given, str) else None
+    if link is None or len(split(link["table"])) != _TABLE_PARTS:
+        return None
+    suite = {"name": SUITE, "basicEntityReference": link["table"]}
+    return ParentToBring(kind="testSuite", fqn=child(link["table"], SUITE), values=suite)
 
 
 class TestSuite(Tagged, kw_only=True):

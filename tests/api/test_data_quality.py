@@ -55,6 +55,42 @@ def put_case(client: Client, name: str = "id_not_null", column: str | None = "id
     return response.json()
 
 
+@pytest.mark.parametrize("in_bulk", [False, True])
+def test_first_case_of_a_table_brings_its_suite(client: Client, in_bulk: bool) -> None:
+    # As dbt's tests are sent: no suite is asked for, and none is made.
+    table, head = define(client), client.get("/v1/system/projections")["head"]
+    cases = [
+        put_case(client, name) for name in ("first", "second", "second")[: 1 if in_bulk else 3]
+    ]
+    if in_bulk:
+        given = {"testDefinition": "columnValuesToBeNotNull", "entityLink": cases[0]["entityLink"]}
+        body = [given | {"name": name} for name in ("first", "second", "second")]
+        client.ask(
+            "DELETE",
+            f"{QUALITY}/testSuites/{cases[0]['testSuite']['id']}?hardDelete=true&recursive=true",
+        )
+        answer = client.request("PUT", f"{QUALITY}/testCases/bulk", json=body, role="bot").json()
+        assert answer["numberOfRowsPassed"] == 3
+    suite = client.get(f"/v1/tables/{table}", fields="testSuite")["testSuite"]
+    listed = client.get(f"{QUALITY}/testCases", testSuiteId=suite["id"], fields="testSuite")["data"]
+    assert [(case["name"], case["testSuite"]["id"]) for case in listed] == [
+        ("first", suite["id"]),
+        ("second", suite["id"]),
+    ]
+    assert client.get("/v1/system/projections")["head"] > head
+
+
+@pytest.mark.parametrize(
+    ("link", "status"),
+    [("<#E::table::service.database.schema.gone>", 404), ("<#E::topic::a.b>", 400), (None, 400)],
+)
+def test_case_of_no_table_brings_no_suite(client: Client, link: str | None, status: int) -> None:
+    define(client)
+    body = {"name": "x", "testDefinition": "columnValuesToBeNotNull", "entityLink": link}
+    assert client.ask("PUT", f"{QUALITY}/testCases", json=body)[0] == status
+    assert client.get(f"{QUALITY}/testSuites")["data"] == []
+
+
 def test_a_table_has_one_suite_which_it_shows_when_asked(client: Client) -> None:
     table = define(client)
     path = f"/v1/tables/{table}"
