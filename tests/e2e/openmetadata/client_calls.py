@@ -1,0 +1,509 @@
+"""The calls that OpenMetadata's Python client is documented with, made by its own Python.
+
+    python client_calls.py HOST_PORT TOKEN
+
+Each call is a function that checks what it gets. A JSON object of those that failed is printed.
+"""
+
+import json
+import sys
+import traceback
+from collections.abc import Callable
+
+from metadata.generated.schema.api.data.createDatabase import CreateDatabaseRequest
+from metadata.generated.schema.api.data.createDatabaseSchema import CreateDatabaseSchemaRequest
+from metadata.generated.schema.api.data.createDataContract import CreateDataContractRequest
+from metadata.generated.schema.api.data.createTable import CreateTableRequest
+from metadata.generated.schema.api.domains.createDomain import CreateDomainRequest
+from metadata.generated.schema.api.lineage.addLineage import AddLineageRequest
+from metadata.generated.schema.api.services.createDatabaseService import (
+    CreateDatabaseServiceRequest,
+)
+from metadata.generated.schema.api.teams.createUser import CreateUserRequest
+from metadata.generated.schema.entity.data.database import Database
+from metadata.generated.schema.entity.data.databaseSchema import DatabaseSchema
+from metadata.generated.schema.entity.data.dataContract import DataContract
+from metadata.generated.schema.entity.data.table import Table
+from metadata.generated.schema.entity.services.connections.metadata.openMetadataConnection import (
+    OpenMetadataConnection,
+)
+from metadata.generated.schema.entity.services.databaseService import DatabaseService
+from metadata.generated.schema.type.entityLineage import LineageDetails
+from metadata.generated.schema.type.entityReference import EntityReference
+from metadata.generated.schema.type.entityReferenceList import EntityReferenceList
+from metadata.generated.schema.type.tagLabel import TagLabel
+from metadata.ingestion.models.table_metadata import ColumnDescription, ColumnTag
+from metadata.ingestion.ometa.client import APIError
+from metadata.ingestion.ometa.ometa_api import OpenMetadata
+from metadata.sdk import (
+    Databases,
+    DatabaseSchemas,
+    DatabaseServices,
+    DataContracts,
+    Tables,
+    configure,
+)
+from metadata.sdk.api.lineage import Lineage
+from metadata.sdk.api.search import Search
+
+HOST_PORT, TOKEN = sys.argv[1:]
+CALLS: list[Callable[[], None]] = []
+client: OpenMetadata
+
+
+def call(function: Callable[[], None]) -> Callable[[], None]:
+    """Adds a call to those that are made, in the order of this file."""
+    CALLS.append(function)
+    return function
+
+
+def table(name: str) -> Table:
+    """A table of the schema, with all that patches compare."""
+    found = client.get_by_name(Table, f"calls.shop.sales.{name}", fields=["tags", "owners"])
+    assert found is not None
+    return found
+
+
+def reference(entity: Table) -> EntityReference:
+    return EntityReference(id=entity.id, type="table")
+
+
+def tag(fqn: str) -> TagLabel:
+    return TagLabel(tagFQN=fqn, source="Classification", labelType="Manual", state="Confirmed")
+
+
+@call
+def connects_with_the_version_checked() -> None:
+    global client
+    given = {
+        "hostPort": HOST_PORT,
+        "authProvider": "openmetadata",
+        "securityConfig": {"jwtToken": TOKEN},
+    }
+    client = OpenMetadata(OpenMetadataConnection.model_validate(given))
+    assert client.health_check()
+    configure(host=HOST_PORT, jwt_token=TOKEN)
+
+
+# Services, databases, schemas, tables
+
+
+@call
+def create_or_update_a_service_with_a_connection() -> None:
+    connection = {
+        "type": "Mysql",
+        "username": "reader",
+        "authType": {"password": "hidden"},
+        "hostPort": "db:3306",
+    }
+    request = {"name": "calls", "serviceType": "Mysql", "connection": {"config": connection}}
+    made = client.create_or_update(CreateDatabaseServiceRequest.model_validate(request))
+    assert made.fullyQualifiedName.root == "calls"
+
+
+@call
+def create_or_update_a_database_a_schema_and_tables() -> None:
+    client.create_or_update(CreateDatabaseRequest(name="shop", service="calls"))
+    client.create_or_update(CreateDatabaseSchemaRequest(name="sales", database="calls.shop"))
+    for name in ("orders", "customers", "revenue"):
+        columns = [
+            {"name": "id", "dataType": "BIGINT"},
+            {"name": "label", "dataType": "VARCHAR", "dataLength": 10},
+        ]
+        request = {"name": name, "databaseSchema": "calls.shop.sales", "columns": columns}
+        made = client.create_or_update(CreateTableRequest.model_validate(request))
+        assert [column.name.root for column in made.columns] == ["id", "label"]
+
+
+@call
+def create_of_one_that_exists_is_refused() -> None:
+    status = None
+    try:
+        client.create(CreateDatabaseRequest(name="shop", service="calls"))
+    except APIError as error:
+        status = error.status_code
+    assert status == 409
+
+
+@call
+def get_by_name_and_by_id() -> None:
+    for entity, name in [
+        (DatabaseService, "calls"),
+        (Database, "calls.shop"),
+        (DatabaseSchema, "calls.shop.sales"),
+        (Table, "calls.shop.sales.orders"),
+    ]:
+        named = client.get_by_name(entity, name, fields=["owners"])
+        assert client.get_by_id(entity, named.id).fullyQualifiedName.root == name
+    assert client.get_by_name(Table, "calls.shop.sales.no_such") is None
+
+
+@call
+def get_entity_reference() -> None:
+    assert client.get_entity_reference(Table, "calls.shop.sales.orders").type == "table"
+
+
+@call
+def list_entities_by_pages_and_all_of_them() -> None:
+    scope = {"database": "calls.shop"}
+    first = client.list_entities(Table, limit=2, params=scope)
+    rest = client.list_entities(Table, limit=2, params=scope, after=first.after)
+    assert (first.total, len(first.entities), len(rest.entities), rest.after) == (3, 2, 1, None)
+    assert len(client.list_entities(Table, limit=2, params=scope, before=rest.before).entities) == 2
+    names = [each.name.root for each in client.list_all_entities(Table, limit=1, params=scope)]
+    assert names == ["customers", "orders", "revenue"]
+    assert all(each.columns for each in first.entities)
+
+
+@call
+def list_services() -> None:
+    assert "calls" in [each.name.root for each in client.list_services(DatabaseService)]
+
+
+@call
+def list_all_with_fields_and_deleted_ones() -> None:
+    for entity in (DatabaseService, Database, DatabaseSchema, Table):
+        assert list(client.list_all_entities(entity, fields=["owners", "tags"], include="all"))
+
+
+@call
+def get_table_columns() -> None:
+    listed = client.get_table_columns("calls.shop.sales.orders")
+    assert [each.name.root for each in listed] == ["id", "label"]
+
+
+# Patches
+
+
+@call
+def patch_description() -> None:
+    orders = table("orders")
+    assert client.patch_description(Table, orders, "What was ordered.").description.root
+    kept = client.patch_description(Table, table("orders"), "Other words.")
+    forced = client.patch_description(Table, table("orders"), "More.", force=True)
+    assert (kept, forced.description.root) == (None, "More.")
+
+
+@call
+def patch_tags_adds_and_removes() -> None:
+    added = client.patch_tags(Table, table("orders"), [tag("PII.Sensitive")])
+    assert [label.tagFQN.root for label in added.tags] == ["PII.Sensitive"]
+    removed = client.patch_tags(Table, table("orders"), [tag("PII.Sensitive")], operation="remove")
+    assert not removed.tags
+
+
+@call
+def patch_owner() -> None:
+    user = client.create_or_update(CreateUserRequest(name="cara", email="cara@example.com"))
+    owners = EntityReferenceList(root=[EntityReference(id=user.id, type="user")])
+    patched = client.patch_owner(Table, table("orders"), owners)
+    assert [owner.name for owner in patched.owners.root] == ["cara"]
+
+
+@call
+def patch_columns_tags_and_descriptions() -> None:
+    column = "calls.shop.sales.orders.label"
+    labels = [ColumnTag(column_fqn=column, tag_label=tag("PII.Sensitive"))]
+    tagged = client.patch_column_tags(table("orders"), labels)
+    assert [label.tagFQN.root for label in tagged.columns[1].tags] == ["PII.Sensitive"]
+    texts = [ColumnDescription(column_fqn=column, description="What the label says.")]
+    described = client.patch_column_descriptions(table("orders"), texts)
+    assert described.columns[1].description.root == "What the label says."
+
+
+@call
+def patch_table_constraints() -> None:
+    constraints = [{"constraintType": "PRIMARY_KEY", "columns": ["id"]}]
+    patched = client.patch_table_constraints(table("orders"), constraints)
+    assert patched.tableConstraints[0].columns == ["id"]
+
+
+@call
+def patch_of_whole_entities() -> None:
+    source = table("customers")
+    destination = source.model_copy(deep=True)
+    destination.displayName = "Customers"
+    assert client.patch(Table, source, destination).displayName == "Customers"
+
+
+@call
+def patch_domain() -> None:
+    request = {"name": "commerce", "domainType": "Aggregate", "description": "What is sold."}
+    domain = client.create_or_update(CreateDomainRequest.model_validate(request))
+    domains = EntityReferenceList(root=[EntityReference(id=domain.id, type="domain")])
+    patched = client.patch_domain(Table, table("orders"), domains)
+    assert [each.name for each in patched.domains.root] == ["commerce"]
+
+
+# Versions, deletion, many at once
+
+
+@call
+def versions() -> None:
+    orders = table("orders")
+    listed = client.get_list_entity_versions(orders.id, Table)
+    assert len(listed.versions) > 4
+    first = client.get_entity_version(Table, orders.id, 0.1)
+    assert first.description is None
+
+
+@call
+def delete_and_restore() -> None:
+    revenue = table("revenue")
+    client.delete(Table, revenue.id)
+    assert client.get_by_name(Table, "calls.shop.sales.revenue") is None
+    found = client.get_by_name(
+        Table, "calls.shop.sales.revenue", fields=["owners"], include="deleted"
+    )
+    assert found.deleted
+    assert client.restore(Table, revenue.id).deleted is False
+
+
+@call
+def delete_for_good_with_what_is_below() -> None:
+    client.create_or_update(CreateDatabaseRequest(name="old", service="calls"))
+    client.create_or_update(CreateDatabaseSchemaRequest(name="below", database="calls.old"))
+    old = client.get_by_name(Database, "calls.old")
+    client.delete(Database, old.id, recursive=True, hard_delete=True)
+    assert client.get_by_name(DatabaseSchema, "calls.old.below") is None
+
+
+@call
+def bulk_create_or_update() -> None:
+    requests = [
+        CreateTableRequest.model_validate(
+            {
+                "name": f"many_{n}",
+                "databaseSchema": "calls.shop.sales",
+                "columns": [{"name": "id", "dataType": "INT"}],
+            }
+        )
+        for n in range(3)
+    ]
+    result = client.bulk_create_or_update(requests)
+    assert (result.numberOfRowsProcessed.root, result.numberOfRowsFailed.root) == (3, 0)
+
+
+@call
+def delete_stale_entities() -> None:
+    seen = [f"calls.shop.sales.{name}" for name in ("orders", "customers", "revenue")]
+    result = client.delete_stale_entities(Table, {"databaseSchema": "calls.shop.sales"}, seen)
+    assert result is not None, "the server has no deleteStale"
+    assert result.numberOfRowsPassed.root == 3
+    assert client.get_by_name(Table, "calls.shop.sales.many_0") is None
+
+
+# Contracts
+
+
+@call
+def contract_of_a_table() -> None:
+    request = {
+        "name": "promise",
+        "entity": {"id": str(table("orders").id.root), "type": "table"},
+        "schema": [{"name": "id", "dataType": "BIGINT"}],
+        "entityStatus": "Draft",
+    }
+    made = client.create_or_update(CreateDataContractRequest.model_validate(request))
+    named = client.get_by_name(DataContract, made.fullyQualifiedName.root, fields=["owners"])
+    by_entity = client.get_data_contract_by_entity_id(table("orders").id, "table")
+    assert named.id == made.id == by_entity.id
+    assert [each.id for each in client.list_all_entities(DataContract)] == [made.id]
+
+
+# Lineage
+
+
+@call
+def add_lineage_and_ask_for_it() -> None:
+    orders, revenue = table("orders"), table("revenue")
+    columns = [
+        {
+            "fromColumns": ["calls.shop.sales.orders.id"],
+            "toColumn": "calls.shop.sales.revenue.id",
+        }
+    ]
+    edge = {
+        "fromEntity": reference(orders),
+        "toEntity": reference(revenue),
+        "lineageDetails": {"sqlQuery": "select 1", "columnsLineage": columns},
+    }
+    added = client.add_lineage(AddLineageRequest.model_validate({"edge": edge}))
+    assert "error" not in added, added
+    assert [each["toEntity"] for each in added["downstreamEdges"]] == [str(revenue.id.root)]
+    by_name = client.get_lineage_by_name("table", "calls.shop.sales.revenue", up_depth=2)
+    assert [node["name"] for node in by_name["nodes"]] == ["orders"]
+    by_id = client.get_lineage_by_id("table", str(orders.id.root), down_depth=1)
+    assert [node["name"] for node in by_id["nodes"]] == ["revenue"]
+
+
+@call
+def add_lineage_again_merges_its_columns() -> None:
+    edge = {
+        "fromEntity": reference(table("orders")),
+        "toEntity": reference(table("revenue")),
+        "lineageDetails": {
+            "columnsLineage": [
+                {
+                    "fromColumns": ["calls.shop.sales.orders.label"],
+                    "toColumn": "calls.shop.sales.revenue.label",
+                }
+            ]
+        },
+    }
+    request = AddLineageRequest.model_validate({"edge": edge})
+    added = client.add_lineage(request, check_patch=True)
+    (down,) = added["downstreamEdges"]
+    assert len(down["lineageDetails"]["columnsLineage"]) == 2
+    assert down["lineageDetails"]["sqlQuery"] == "select 1"
+
+
+@call
+def lineage_edge() -> None:
+    found = client.get_lineage_edge(str(table("orders").id.root), str(table("revenue").id.root))
+    assert found is not None
+
+
+@call
+def lineage_by_names() -> None:
+    ends = ("calls.shop.sales.customers", "table", "calls.shop.sales.revenue", "table")
+    details = LineageDetails.model_validate({"sqlQuery": "select 2"})
+    assert "error" not in client.add_lineage_by_name(*ends, lineage_details=details)
+    edge = client.get_lineage_edge_by_name("table", ends[0], "table", ends[2])
+    assert edge is not None
+    client.delete_lineage_by_name(ends[0], "table", ends[2], "table")
+    up = client.get_lineage_by_name("table", ends[2], up_depth=1)
+    assert [node["name"] for node in up["nodes"]] == ["orders"]
+
+
+@call
+def lineage_of_a_query() -> None:
+    service = client.get_by_name(DatabaseService, "calls")
+    sql = "insert into sales.revenue select id, label from sales.customers"
+    client.add_lineage_by_query(
+        database_service=service, sql=sql, database_name="shop", schema_name="sales", timeout=30
+    )
+    up = client.get_lineage_by_name("table", "calls.shop.sales.revenue", up_depth=1)
+    assert sorted(node["name"] for node in up["nodes"]) == ["customers", "orders"]
+
+
+@call
+def delete_lineage() -> None:
+    orders, revenue = table("orders"), table("revenue")
+    edge = AddLineageRequest.model_validate(
+        {"edge": {"fromEntity": reference(orders), "toEntity": reference(revenue)}}
+    ).edge
+    client.delete_lineage_edge(edge)
+    client.delete_lineage_by_source("table", str(revenue.id.root), "QueryLineage")
+    up = client.get_lineage_by_name("table", "calls.shop.sales.revenue", up_depth=1)
+    assert "orders" not in [node["name"] for node in up["nodes"]]
+
+
+# Search
+
+
+@call
+def es_search_from_fqn() -> None:
+    exact = client.es_search_from_fqn(Table, "calls.shop.sales.orders")
+    pattern = client.es_search_from_fqn(Table, "*.*.sales.customers", fields="owners")
+    nothing = client.es_search_from_fqn(Table, "calls.shop.sales.no_such")
+    assert [each.name.root for each in exact] == ["orders"]
+    assert [each.name.root for each in pattern] == ["customers"]
+    assert not nothing
+
+
+@call
+def search_in_any_service() -> None:
+    found = client.search_in_any_service(Table, "sales.orders")
+    assert found.fullyQualifiedName.root == "calls.shop.sales.orders"
+
+
+@call
+def paginate_es() -> None:
+    found = client.paginate_es(Table, size=2, fields=["owners"])
+    names = [each.name.root for each in found if each.service.name == "calls"]
+    assert sorted(names) == ["customers", "orders", "revenue"]
+
+
+@call
+def paginate_es_with_a_filter() -> None:
+    condition = json.dumps({"query": {"bool": {"must": [{"term": {"name.keyword": "orders"}}]}}})
+    names = [each.name.root for each in client.paginate_es(Table, query_filter=condition, size=1)]
+    assert set(names) == {"orders"}
+
+
+@call
+def views_with_their_definitions() -> None:
+    assert list(client.yield_es_view_def("calls")) == []
+
+
+@call
+def reference_of_a_user_by_email_and_by_name() -> None:
+    by_email = client.get_reference_by_email("cara@example.com")
+    by_name = client.get_reference_by_name("cara")
+    assert [each.name for each in by_email.root + by_name.root] == ["cara", "cara"]
+
+
+# The newer interface of the same package
+
+
+@call
+def sdk_entities() -> None:
+    made = Tables.retrieve_by_name("calls.shop.sales.customers", fields=["tags"])
+    assert Tables.retrieve(made.id.root).name.root == "customers"
+    page = Tables.list(limit=2, filters={"database": "calls.shop"})
+    assert len(page.entities) == 2
+    assert len(Tables.list_all(batch_size=2, filters={"database": "calls.shop"})) == 3
+    for entity in (DatabaseServices, Databases, DatabaseSchemas, DataContracts):
+        assert entity.list_all()
+    assert Tables.get_versions(made.id.root)
+    assert Tables.get_specific_version(made.id.root, "0.1").displayName is None
+
+
+@call
+def sdk_changes() -> None:
+    customers = Tables.retrieve_by_name("calls.shop.sales.customers")
+    customers.description = "Who orders."
+    assert Tables.update(customers).description.root == "Who orders."
+    Tables.delete(customers.id.root)
+    assert Tables.restore(customers.id.root).deleted is False
+
+
+@call
+def sdk_tags() -> None:
+    customers = Tables.retrieve_by_name("calls.shop.sales.customers")
+    tagged = Tables.add_tag(customers.id.root, "Tier.Tier1")
+    assert [label.tagFQN.root for label in tagged.tags] == ["Tier.Tier1"]
+
+
+@call
+def sdk_search() -> None:
+    found = Search.search("orders", index="table_search_index", size=3)
+    assert found["hits"]["hits"][0]["_source"]["name"] == "orders"
+    filtered = Search.search_advanced({"query": {"term": {"name.keyword": "orders"}}})
+    assert filtered["hits"]["total"]["value"] >= 1
+
+
+@call
+def sdk_lineage() -> None:
+    orders, revenue = table("orders"), table("revenue")
+    Lineage.add_lineage(orders.id.root, "table", revenue.id.root, "table", description="A step.")
+    found = Lineage.get_lineage("calls.shop.sales.orders", 1, 1, entity_type="table")
+    assert found is not None
+    by_id = Lineage.get_entity_lineage("table", orders.id.root, downstream_depth=1)
+    assert by_id is not None
+    Lineage.delete_lineage(orders.id.root, "table", revenue.id.root, "table")
+
+
+def main() -> None:
+    failed = {}
+    for each in CALLS:
+        try:
+            each()
+        except Exception:
+            failed[each.__name__] = traceback.format_exc(limit=-3)
+    json.dump({"made": len(CALLS), "failed": failed}, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

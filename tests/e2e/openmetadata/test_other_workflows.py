@@ -1,0 +1,166 @@
+"""Workflows over what a connector brought: dbt, profiler, lineage, usage, tests of data."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.e2e.openmetadata import dbt_artifacts
+from tests.e2e.openmetadata.conftest import (
+    SINK,
+    Catalog,
+    Postgres,
+    catalog_for_connectors,
+    ingest_shop,
+    needs_metadata,
+    needs_postgres,
+    shop_in_postgres,
+    source,
+)
+
+pytestmark = [needs_metadata, needs_postgres, pytest.mark.xdist_group("openmetadata")]
+
+SALES = "warehouse.shop.sales"
+
+
+class Warehouse(NamedTuple):
+    """A database and a catalog that has it."""
+
+    catalog: Catalog
+    postgres: Postgres
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warehouse]:
+    directory = tmp_path_factory.mktemp("warehouse")
+    with shop_in_postgres() as postgres, catalog_for_connectors(directory) as catalog:
+        ingest_shop(catalog, postgres)
+        yield Warehouse(catalog, postgres)
+
+
+def lineage(catalog: Catalog, table: str) -> list[str]:
+    """The names of the tables that one is made of."""
+    path = f"/v1/lineage/table/name/{SALES}.{table}"
+    answer = catalog.server.get(path, upstreamDepth=1, downstreamDepth=0)
+    return sorted(node["name"] for node in answer["nodes"])
+
+
+def statuses_of(catalog: Catalog, case: str) -> list[str]:
+    """What the runs of a test of data came to, the newest first."""
+    path = f"/v1/dataQuality/testCases/testCaseResults/{case}"
+    until = int(time.time() * 1_000)
+    results = catalog.server.get(path, startTs=0, endTs=until)["data"]
+    return [result["testCaseStatus"] for result in results]
+
+
+def test_dbt_describes_models_and_the_next_run_stores_nothing(
+    warehouse: Warehouse, tmp_path: Path
+) -> None:
+    catalog = warehouse.catalog
+    artifacts = dbt_artifacts.write(tmp_path, revenue="What came in.")
+    dbt = source("dbt", "warehouse", type="DBT", dbtConfigSource=artifacts)
+    catalog.run("ingest", source=dbt, sink=SINK)
+
+    revenue = catalog.table(f"{SALES}.revenue")
+    assert revenue["description"] == "What came in."
+    assert revenue["dataModel"]["modelType"] == "DBT"
+    assert [tag["tagFQN"] for tag in revenue["tags"]] == ["dbtTags.gold"]
+    assert "open_orders" in lineage(catalog, "revenue")
+    case = f"{SALES}.revenue.day.{dbt_artifacts.TEST}"
+    assert statuses_of(catalog, case) == ["Success"]
+
+    head = catalog.head()
+    catalog.run("ingest", source=dbt, sink=SINK)
+    ingest_shop(catalog, warehouse.postgres)
+    assert catalog.head() == head
+    assert catalog.table(f"{SALES}.revenue") == revenue
+    catalog.verify()
+
+
+def test_profiler_reports_what_it_measured(warehouse: Warehouse) -> None:
+    catalog, head = warehouse.catalog, warehouse.catalog.head()
+    catalog.run(
+        "profile",
+        source=source(
+            "postgres",
+            "warehouse",
+            warehouse.postgres.connection("shop"),
+            type="Profiler",
+            schemaFilterPattern={"includes": ["^sales$"]},
+        ),
+        processor={"type": "orm-profiler", "config": {}},
+        sink=SINK,
+    )
+    path = f"/v1/tables/{SALES}.orders/tableProfile/latest"
+    assert catalog.server.get(path)["profile"]["rowCount"] == 50
+    assert catalog.head() == head
+
+
+def test_lineage_of_views(warehouse: Warehouse) -> None:
+    catalog = warehouse.catalog
+    views = source(
+        "postgres-lineage",
+        "warehouse",
+        warehouse.postgres.connection("shop"),
+        type="DatabaseLineage",
+        queryLogDuration=1,
+    )
+    catalog.run("ingest", source=views, sink=SINK)
+    assert lineage(catalog, "open_orders") == ["customers", "orders"]
+    head = catalog.head()
+    catalog.run("ingest", source=views, sink=SINK)
+    assert catalog.head() == head
+    catalog.verify()
+
+
+def test_usage_of_tables(warehouse: Warehouse, tmp_path: Path) -> None:
+    catalog = warehouse.catalog
+    warehouse.postgres.execute(
+        "shop",
+        "-c",
+        "SELECT * FROM sales.orders JOIN sales.customers ON customer_id = customers.id",
+    )
+    stage: dict[str, Any] = {"config": {"filename": str(tmp_path / "usage")}}
+    catalog.run(
+        "usage",
+        source=source(
+            "postgres-usage",
+            "warehouse",
+            warehouse.postgres.connection("shop"),
+            type="DatabaseUsage",
+            queryLogDuration=1,
+        ),
+        processor={"type": "query-parser", "config": {}},
+        stage={"type": "table-usage", **stage},
+        bulkSink={"type": "metadata-usage", **stage},
+    )
+    orders = catalog.server.get(f"/v1/tables/name/{SALES}.orders", fields="usageSummary")
+    assert orders["usageSummary"]["dailyStats"]["count"] > 0
+
+
+def test_tests_of_data_run(warehouse: Warehouse) -> None:
+    catalog = warehouse.catalog
+    connection = {"config": warehouse.postgres.connection("shop")}
+    counts = {
+        "name": "orders_are_many",
+        "testDefinitionName": "tableRowCountToBeBetween",
+        "parameterValues": [
+            {"name": "minValue", "value": "1"},
+            {"name": "maxValue", "value": "1000"},
+        ],
+    }
+    catalog.run(
+        "test",
+        source=source(
+            "TestSuite",
+            "warehouse",
+            type="TestSuite",
+            entityFullyQualifiedName=f"{SALES}.orders",
+            serviceConnections=[{"serviceName": "warehouse", "serviceConnection": connection}],
+        ),
+        processor={"type": "orm-test-runner", "config": {"testCases": [counts]}},
+        sink=SINK,
+    )
+    assert statuses_of(catalog, f"{SALES}.orders.orders_are_many") == ["Success"]
