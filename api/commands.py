@@ -237,7 +237,7 @@ def revoke(ids: tuple[str, ...], subjects: tuple[str, ...], data: str | None) ->
 @main.command(short_help="List the long-lived tokens.")
 @_data
 @print_errors
-def issued(data: str | None) -> None:
+def tokens(data: str | None) -> None:
     """List the long-lived tokens: id, subject, roles, end, and whether they are revoked."""
     from datetime import UTC, datetime  # noqa: PLC0415 - start-up: as in revoke
 

@@ -30,13 +30,13 @@ def test_a_long_lived_token_is_made_listed_and_revoked_by_commands(client: Clien
     assert made.exit_code == 0, made.output
     signed, token_id = made.stdout.strip(), made.stderr.split()[1].rstrip(",")
     until(lambda: status(client, "GET", "/v1/tables", signed) == 200, seconds=5)
-    listed = catalog("issued", directory=client.directory).stdout
+    listed = catalog("tokens", directory=client.directory).stdout
     assert listed.startswith(f"{token_id}  ingestion-bot  bot  until 20")
 
     done = catalog("revoke", f"--id={token_id}", directory=client.directory)
     assert done.stdout == f"revoked: token {token_id}\n"
     until(lambda: status(client, "GET", "/v1/tables", signed) == 401, seconds=5)
-    listed = catalog("issued", directory=client.directory).stdout
+    listed = catalog("tokens", directory=client.directory).stdout
     assert listed == f"{token_id}  ingestion-bot  bot  revoked\n"
 
 
@@ -81,7 +81,7 @@ def test_commands_refuse_what_has_no_meaning(
 
 @pytest.mark.parametrize(
     "arguments",
-    [("token", "--subject=a", "--role=bot", "--expires=1d"), ("revoke", "--id=a"), ("issued",)],
+    [("token", "--subject=a", "--role=bot", "--expires=1d"), ("revoke", "--id=a"), ("tokens",)],
 )
 def test_a_register_is_made_in_no_directory_but_that_of_a_catalog(
     tmp_path: Path, arguments: tuple[str, ...]
