@@ -52,6 +52,8 @@ DAYS = ("effectiveFrom", "effectiveUntil", "appliedAt", "generatedAt", "startDat
 """Keys of the format date-time; where null is allowed too, schemathesis takes any text for one."""
 _DAY = "2026-01-31T12:00:00Z"
 NOW = int(time.time() * 1_000)
+_RESULTS = "/v1/dataQuality/testCases/testCaseResults/"
+_MEASURED = ("/v1/tables/{table}", "/v1/usage/", _RESULTS)
 _COLLECTIONS = {kind.collection: kind for kind in KINDS.values()}
 
 
@@ -69,8 +71,19 @@ class World:
         body = {"name": f"{kind.name} {next(self._numbers)}", **REQUIRED.get(kind.name, {})}
         if kind.parents and not kind.root:
             body[kind.parents[-1]] = self._references(kind, kind.parents[-1])
+        if kind.name == "testCase":
+            suite = {"name": "suite", "basicEntityReference": self._reference("table")}
+            self.client.request("PUT", "/v1/dataQuality/testSuites/executable", json=suite)
+            body["testDefinition"] = self._reference("testDefinition")
+            body = self._linked(body)
         made: dict[str, Any] = self.client.create(kind.collection, **body)
         return made
+
+    def _linked(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A test case of a table that exists, whose suite follows from the table."""
+        link = f"<#E::table::{self.entities['table']['fullyQualifiedName']}>"
+        kept = {key: value for key, value in body.items() if key not in ("testSuite", "entityFQN")}
+        return {**kept, "entityLink": link}
 
     def _references(self, kind: EntityKind, key: str) -> Any:
         """A value for a key that holds a reference, or several."""
@@ -97,12 +110,12 @@ class World:
             case.headers.pop("If-None-Match", None)
             if case.method == "PUT":
                 case.headers.pop("If-Match", None)
-        if case.path.startswith(("/v1/tables/{table}", "/v1/usage/")):
+        if case.path.startswith(_MEASURED):
             self._measure(case)
             return case
         collection = case.path.removeprefix("/v1/").partition("/{")[0]
         part = case.path.rpartition("}/")[2]
-        for suffix in ("/name", "/restore", "/bulk", "/deleteStale"):
+        for suffix in ("/name", "/restore", "/bulk", "/executable", "/deleteStale"):
             collection = collection.removesuffix(suffix)
         kind = _COLLECTIONS.get(collection)
         if kind is not None:
@@ -146,6 +159,10 @@ class World:
     def _measure(self, case: Case) -> None:
         """Make it a report of now on an entity that exists, or a question about it."""
         kind = case.path.split("/")[3] if case.path.startswith("/v1/usage/") else "table"
+        if case.path.startswith(_RESULTS):
+            kind = "testCase"
+            if isinstance(case.body, dict):
+                case.body |= {"timestamp": NOW, "testCaseFQN": None}
         target = self.entities[kind]
         fqn = target["fullyQualifiedName"]
         named = {
@@ -235,6 +252,10 @@ class World:
         if kind.describes is not None and kind.attached_by in body:
             # Of a kind without columns, of which every schema may be written.
             body[kind.attached_by] = self._reference("topic")
+        if kind.name_below:
+            body["basicEntityReference"] = self._reference("table")
+        if "entityLink" in body:
+            body = self._linked(body)
         for alias, key in REQUEST_ALIASES.items():
             if body.get(alias) is not None:
                 body[alias] = self._references(kind, key)[0]

@@ -69,7 +69,7 @@ FORMATS = {
 """Format -> texts that have it, for what no pattern describes."""
 
 COLLECTIONS = [kind.collection for kind in KINDS.values()]
-BELOW = "(/[^a-z]|/name/|/restore|/bulk|/deleteStale|$)"
+BELOW = "(/[^a-z]|/name/|/restore|/bulk|/deleteStale|/executable|/testCaseResults/|$)"
 PARTS = {
     **{f"kinds-{part}": rf"^/v1/({'|'.join(COLLECTIONS[part::5])}){BELOW}" for part in range(5)},
     "others": "^/(v1/(search|audit|lineage|system|usage|services/test)|healthz|readyz|metrics)",
