@@ -16,7 +16,7 @@ from api.routes.bulk import NOTHING, BulkItem, bulk_result, read_for_many
 from api.routes.signatures import REQUEST, route
 from api.services import Services
 from domain.catalog import Proposal
-from domain.errors import CatalogError
+from domain.errors import CatalogError, InvalidInput
 from domain.json_input import decode
 from domain.kinds import EntityKind
 from domain.planning import Change, Plan, Planner
@@ -48,6 +48,9 @@ class DeleteStale(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """Delete what is below them as well; without it an entity with something below it fails."""
 
 
+_KEYS = frozenset(field.encode_name for field in msgspec.structs.fields(DeleteStale))
+
+
 def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     """The route that deletes entities of a kind which OpenMetadata's connectors no longer find.
 
@@ -55,6 +58,10 @@ def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteH
     """
 
     async def delete_stale(request: Request[Any, Any, Any]) -> Large:
+        for name in request.query_params:
+            # Passed over, `dryRun` would delete what was only to be told.
+            if name in _KEYS:
+                raise InvalidInput(f"{name} belongs into the body")
         body = await read_for_many(request)
         access: Access = request.auth
         context = WriteContext(

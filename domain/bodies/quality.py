@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta, field
 
 from domain.bodies.base import Owned, Owners, ParentToBring, Tagged, Users
+from domain.bodies.columns import MAX_PART_FQN
 from domain.bodies.components import Part, Ref, Reference, refers_to
 from domain.bodies.enumerations import Provider
 from domain.errors import InvalidInput
@@ -16,6 +17,7 @@ SUITE = "testSuite"
 """The last part of the qualified name of the suite that belongs to a table."""
 _LINK = re.compile(r"<#E::table::(?P<table>[^<>]+?)(::columns::(?P<column>[^<>]+))?>", re.DOTALL)
 _TABLE_PARTS = 4
+_LINK_CHARACTERS = MAX_PART_FQN + 100
 TestPlatform = Literal["OpenMetadata", "GreatExpectations", "dbt", "Deequ", "Soda", "Other"]
 TestDataType = Literal[
     "NUMBER", "INT", "FLOAT", "DOUBLE", "DECIMAL", "TIMESTAMP", "TIME", "DATE", "DATETIME",
@@ -70,7 +72,9 @@ class TestDefinition(Owned, kw_only=True):
 def suite_to_bring(values: Mapping[str, Any]) -> ParentToBring | None:
     """The suite of the table that a request for a test case names; None where it names none."""
     given = values.get("entityLink")
-    link = _LINK.fullmatch(given) if isinstance(given, str) else None
+    if not isinstance(given, str) or len(given) > _LINK_CHARACTERS:
+        return None
+    link = _LINK.fullmatch(given)
     if link is None or len(split(link["table"])) != _TABLE_PARTS:
         return None
     suite = {"name": SUITE, "basicEntityReference": link["table"]}
@@ -100,7 +104,7 @@ class ParameterValue(Part, kw_only=True):
 class TestCase(Tagged, kw_only=True):
     """A test of a table or of one of its columns, which `entityLink` names."""
 
-    entity_link: str
+    entity_link: Annotated[str, Meta(max_length=_LINK_CHARACTERS)]
     test_definition: Annotated[Ref, refers_to("testDefinition")]
     test_suite: Annotated[Ref | None, refers_to("testSuite")] = None
     entity_fqn: str | None = field(default=None, name="entityFQN")

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from api.commands import main
+from domain.bodies.quality import suite_to_bring
 from tests.api.conftest import Client, running
 
 NOW = int(time.time() * 1_000)
@@ -276,3 +277,13 @@ def test_results_are_measurements_newest_first_and_of_a_time_once(client: Client
     assert other[0] == 400
     assert client.ask("POST", f"{RESULTS}/a.b.c.d.e", json=sent)[0] == 404
     assert client.ask("POST", path, json=sent, role="reader")[0] == 403
+
+
+def test_link_is_bounded_before_it_is_taken_apart(client: Client) -> None:
+    define(client)
+    link = "<#E::table::" + "a." * 1_000_000 + ">"
+    body = {"name": "x", "entityLink": link, "testDefinition": "columnValuesToBeNotNull"}
+    assert suite_to_bring(body) is None
+    for method in ("POST", "PUT"):
+        status, answer = client.ask(method, f"{QUALITY}/testCases", json=body)
+        assert (status, "length <= " in answer["message"]) == (400, True)

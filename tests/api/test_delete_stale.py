@@ -169,6 +169,16 @@ def test_name_that_is_empty_is_none_that_was_seen(client: Client) -> None:
     assert listed(client) == ["kept"]
 
 
+@pytest.mark.parametrize("name", ["dryRun", "hardDelete", "recursive"])
+def test_what_belongs_into_the_body_is_not_passed_over(client: Client, name: str) -> None:
+    client.schema()
+    client.table("kept")
+    path = f"/v1/tables/deleteStale?{name}=true"
+    status, answer = client.ask("DELETE", path, json=asked("other"))
+    assert (status, answer["message"]) == (400, f"{name} belongs into the body")
+    assert listed(client) == ["kept"]
+
+
 def test_missing_seen_names_delete_nothing(client: Client) -> None:
     client.schema()
     client.table("kept")
