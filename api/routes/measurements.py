@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter, QueryParameter
+from litestar.params import PathParameter
 
 from api.bodies import JSON_TYPES, check_media_type, has_left, read_body
 from api.permissions import Access, Action, Permission
 from api.responses import Finished, Large
-from api.routes.signatures import REQUEST, Parameters, route
+from api.routes.signatures import REQUEST, Parameters, QueryParameter, route
 from api.services import Services
 from domain import names
 from domain.bodies.refused_values import explained
@@ -213,8 +213,12 @@ async def write(
 ) -> Finished:
     """Store what the body of a request reports of an entity, in the caller's turn.
 
-    `points` makes points of the body, `shown` the answer of the entity and the body.
+    `points` makes points of the body, `shown` the answer of the entity and the body. Raises
+    InvalidInput for a condition, as measurements have no versions.
     """
+    for name in ("if-match", "if-none-match"):
+        if name in request.headers:
+            raise InvalidInput(f"{name} means a version of an entity, and measurements have none")
     check_media_type(request.headers.get("content-type"), JSON_TYPES)
     body = await read_body(request)
 

@@ -192,7 +192,7 @@ def _field(default: Any, name: str) -> Any:
 
 def _constrained(hint: Any) -> Any:
     """The type of a query parameter with its bounds, as msgspec checks them."""
-    meta = next(meta for meta in hint.__metadata__ if isinstance(meta, QueryParameter))
+    meta = next(meta for meta in hint.__metadata__ if isinstance(meta, params.QueryParameter))
     inner = get_args(hint)[0]
     bounds = {bound: getattr(meta, bound) for bound in ("ge", "le")}
     return Annotated[inner, msgspec.Meta(**bounds)] if any(bounds.values()) else inner
@@ -200,7 +200,9 @@ def _constrained(hint: Any) -> Any:
 
 def _is_of_query(hint: Any) -> bool:
     """Whether an annotation is that of a query parameter."""
-    return any(isinstance(meta, QueryParameter) for meta in getattr(hint, "__metadata__", ()))
+    return any(
+        isinstance(meta, params.QueryParameter) for meta in getattr(hint, "__metadata__", ())
+    )
 
 
 def _types(hint: Any) -> set[Any]:

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import QueryParameter
 
 from api.permissions import Action, Permission
 from api.responses import Finished
@@ -16,6 +15,7 @@ from api.routes.signatures import (
     FQN,
     REQUEST,
     Parameters,
+    QueryParameter,
     id_in_path,
     name_in_path,
     route,

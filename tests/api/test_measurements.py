@@ -265,3 +265,13 @@ def test_no_moment_is_too_large_to_be_refused(client: Client, table: str, moment
         status, answer = client.ask("GET", f"{path}/tableProfile?{name}={moment}")
         assert (status, name in answer["message"]) == (400, True)
     assert client.ask("DELETE", f"{path}/table/{moment}/profile")[0] in (400, 404)
+
+
+def test_conditions_and_slips_are_not_passed_over(client: Client, table: str) -> None:
+    path = f"/v1/tables/{table}/tableProfile"
+    for name in ("If-Match", "If-None-Match"):
+        headers = {name: 'W/"0.1"'}
+        status, answer = client.ask("PUT", path, json=profile(NOW), headers=headers)
+        assert (status, "measurements have none" in answer["message"]) == (400, True)
+    status, answer = client.ask("GET", f"{path}?startts=1")
+    assert (status, "did you mean 'startTs'" in answer["message"]) == (400, True)
