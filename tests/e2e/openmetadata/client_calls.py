@@ -166,12 +166,6 @@ def list_all_with_fields_and_deleted_ones() -> None:
         assert list(client.list_all_entities(entity, fields=["owners", "tags"], include="all"))
 
 
-@call
-def get_table_columns() -> None:
-    listed = client.get_table_columns("calls.shop.sales.orders")
-    assert [each.name.root for each in listed] == ["id", "label"]
-
-
 # Patches
 
 
