@@ -1,9 +1,9 @@
-"""Workflows over what a connector brought: dbt, profiler, lineage, usage, tests of data."""
+"""Workflows over what a connector brought: dbt, profiler, lineage of views, tests of data."""
 
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -113,31 +113,6 @@ def test_lineage_of_views(warehouse: Warehouse) -> None:
     catalog.run("ingest", source=views, sink=SINK)
     assert catalog.head() == head
     catalog.verify()
-
-
-def test_usage_of_tables(warehouse: Warehouse, tmp_path: Path) -> None:
-    catalog = warehouse.catalog
-    warehouse.postgres.execute(
-        "shop",
-        "-c",
-        "SELECT * FROM sales.orders JOIN sales.customers ON customer_id = customers.id",
-    )
-    stage: dict[str, Any] = {"config": {"filename": str(tmp_path / "usage")}}
-    catalog.run(
-        "usage",
-        source=source(
-            "postgres-usage",
-            "warehouse",
-            warehouse.postgres.connection("shop"),
-            type="DatabaseUsage",
-            queryLogDuration=1,
-        ),
-        processor={"type": "query-parser", "config": {}},
-        stage={"type": "table-usage", **stage},
-        bulkSink={"type": "metadata-usage", **stage},
-    )
-    orders = catalog.server.get(f"/v1/tables/name/{SALES}.orders", fields="usageSummary")
-    assert orders["usageSummary"]["dailyStats"]["count"] > 0
 
 
 def test_tests_of_data_run(warehouse: Warehouse) -> None:
