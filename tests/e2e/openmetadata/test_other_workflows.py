@@ -66,7 +66,7 @@ def test_dbt_describes_models_and_the_next_run_stores_nothing(
     revenue = catalog.table(f"{SALES}.revenue")
     assert revenue["description"] == "What came in."
     assert revenue["dataModel"]["modelType"] == "DBT"
-    assert [tag["tagFQN"] for tag in revenue["tags"]] == ["dbtTags.gold"]
+    assert [tag["tagFQN"] for tag in revenue["dataModel"]["tags"]] == ["dbtTags.gold"]
     assert "open_orders" in lineage(catalog, "revenue")
     case = f"{SALES}.revenue.day.{dbt_artifacts.TEST}"
     assert statuses_of(catalog, case) == ["Success"]
