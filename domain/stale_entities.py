@@ -56,7 +56,11 @@ class StaleSearch:
     def __init__(
         self, log: EventStore, kind: EntityKind, scope: Claim, seen: Iterable[str]
     ) -> None:
-        """`seen` are qualified names; quotes that a name does not need make no difference."""
+        """`seen` are qualified names; quotes that a name does not need make no difference.
+
+        Raises InvalidInput for a name that is none: a run that cannot say what it has seen must not
+        have all the rest deleted.
+        """
         self._log = log
         self._kind = kind
         self._seen = frozenset(map(_plainly_quoted, seen))
@@ -130,10 +134,9 @@ def _steps(kind: EntityKind) -> Mapping[str, tuple[str, ...]]:
 
 
 def _plainly_quoted(fqn: str) -> str:
-    """A qualified name with the quotes that it needs; one that is none stays as it is."""
-    if '"' not in fqn:
-        return fqn
-    try:
+    """A qualified name with the quotes that it needs; raises InvalidInput for one that is none."""
+    if '"' in fqn:
         return names.join(names.split(fqn))
-    except InvalidInput:
-        return fqn
+    if f".{fqn}.".find("..") >= 0:
+        names.split(fqn)
+    return fqn

@@ -18,8 +18,12 @@ _SETTING = re.compile(
 )
 """A secret beside something else, as in `host;pwd=secret`. Each part is bounded, for speed."""
 
-_FILE = re.compile(r"-----BEGIN|^\s*\{")
-"""The beginning of a key or certificate, or of a file of credentials in JSON."""
+_FILE = re.compile(r"-----BEGIN|^\s{0,20}\{|eyJ[\w-]{10}")
+"""The beginning of a key or certificate, of a file of credentials in JSON, or of a JWT."""
+_SPOKEN = re.compile(r"\b(bearer|basic)\s\S|://[^/\s:]{1,200}:(?!\d{1,5}(\D|$))", re.IGNORECASE)
+"""An authorization, or what stands where an address has a port."""
+_LONGEST = 2_000
+"""A longer text says more than where a service is."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z_]{0,39}").fullmatch
 
 
@@ -62,6 +66,8 @@ def _holds_secret(key: str, text: str) -> bool:
     """Whether a text may be or hold a secret, as `https://user:secret@host` or a key file does."""
     if key in word_keys():
         return _WORD(text) is None
+    if len(text) > _LONGEST:
+        return True
     user, at, _ = text.rpartition("@")
     beside = bool(at and (":" in user or "/" in user)) or _SETTING.search(text) is not None
-    return beside or _FILE.search(text) is not None
+    return beside or any(hint.search(text) is not None for hint in (_FILE, _SPOKEN))

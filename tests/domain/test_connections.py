@@ -50,6 +50,10 @@ def test_known_keys_are_kept_in_their_order_and_secrets_masked() -> None:
         ("Postgres", {"hostPort": ' {"inner": "hunter2"}'}),
         ("Hive", {"auth": "hunter2 "}),
         ("Teradata", {"logdata": "hunter2"}),
+        ("Postgres", {"hostPort": "Bearer hunter2"}),
+        ("Postgres", {"hostPort": "postgres://reader:hunter2%40db"}),
+        ("Postgres", {"hostPort": "eyJhbGciOiJIUzI1NiJ9.hunter2"}),
+        ("Postgres", {"databaseSchema": "x" * 2_000 + "hunter2"}),
     ],
 )
 def test_texts_that_may_be_whole_secrets_are_masked(
@@ -59,6 +63,21 @@ def test_texts_that_may_be_whole_secrets_are_masked(
     assert "hunter2" not in json.dumps(shown)
     assert MASK in json.dumps(shown)
     assert kept(service_type, **shown) == shown
+
+
+@pytest.mark.parametrize(
+    "address", ["http://db:8080", "https://db.example:443/x", "db:1", "[::1]:5"]
+)
+def test_ports_are_no_secrets(address: str) -> None:
+    assert kept("Postgres", hostPort=address) == {"hostPort": address}
+
+
+@pytest.mark.parametrize("part", ["pwd", "password", ":", "://", ";", "@", "eyJ", "basic "])
+def test_long_texts_take_no_longer_than_others(part: str) -> None:
+    before = time.thread_time()
+    assert kept("Postgres", hostPort=part * 3_000_000) == {"hostPort": MASK}
+    assert kept("Postgres", hostPort=part * (2_000 // len(part))) is not None
+    assert time.thread_time() - before < 0.5
 
 
 def test_one_word_of_a_list_is_kept() -> None:

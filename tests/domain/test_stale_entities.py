@@ -78,8 +78,15 @@ def test_quotes_make_no_difference_and_case_does(world: Any) -> None:
     schema = world.schema()
     plain, dotted = world.table("Plain"), world.table("a.b")
     assert found(world, TABLE, schema, '"service".database.schema."Plain"', dotted.fqn) == []
-    missed = (plain.fqn.lower(), "service.database.schema.a.b", 'service."', "")
+    missed = (plain.fqn.lower(), "service.database.schema.a.b")
     assert fqns(found(world, TABLE, schema, *missed)) == [dotted.fqn, plain.fqn]
+
+
+@pytest.mark.parametrize("name", ["", ".", ".....", "service.", "a..b", 'service."', '""', 'a"b'])
+def test_name_that_is_none_is_refused(world: Any, name: str) -> None:
+    schema = world.schema()
+    with pytest.raises(InvalidInput, match="is not a qualified name"):
+        found(world, TABLE, schema, "service.database.schema.seen", name)
 
 
 def test_what_stands_above_a_seen_entity_is_kept_for_it(world: Any) -> None:
