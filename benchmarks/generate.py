@@ -28,7 +28,6 @@ _TABLES, _CONTRACTED = 22, 2 / 3
 """Tables in a schema, and the share of them that has a contract."""
 _SCHEMAS_PER_DATABASE = 4
 _SCHEMAS_PER_PLATFORM = _SCHEMAS_PER_DATABASE * len(words.DATABASES)
-_CONTRACTS_PER_TABLE = 50
 _MOST_USERS = 5_000
 _DATA_MODELS = {
     "Superset": "SupersetDataModel",
@@ -55,23 +54,25 @@ def lines(count: int, seed: int = 1) -> Iterator[bytes]:
 
 
 def contracts(count: int, seed: int = 1) -> Iterator[bytes]:
-    """`count` contracts, and before every fifty of them the table that they are for."""
+    """`count` contracts, and before each of them the table that it is for, with little in it."""
     catalog = _Catalog(count, seed)
     made = itertools.count()
     for entity in catalog.foundations():
         yield _encode(entity) + b"\n"
-    for number in range(-(-count // (_CONTRACTS_PER_TABLE * _TABLES))):
+    for number in range(-(-count // _TABLES)):
         for entity in catalog.containers_of(number):
             yield _encode(entity) + b"\n"
         for table in catalog.tables(number):
-            yield _encode(table.line) + b"\n"
-            for _ in range(_CONTRACTS_PER_TABLE):
-                at = next(made)
-                if at >= count:
-                    return
-                yield _encode(catalog.contract(table.table, f"_{at:07}")) + b"\n"
+            at = next(made)
+            if at >= count:
+                return
+            contract = catalog.contract(table.table, f"_{at:07}")
+            small = {key: table.line[key] for key in _TABLE_KEYS} | {"columns": contract["schema"]}
+            yield _encode(small) + b"\n"
+            yield _encode(contract) + b"\n"
 
 
+_TABLE_KEYS = ("entityType", "name", "fullyQualifiedName", "databaseSchema")
 _PLAIN_KEYS = frozenset(
     {
         "entityType",
@@ -86,11 +87,16 @@ _PLAIN_KEYS = frozenset(
 
 
 def plain_contracts(count: int, seed: int = 1) -> Iterator[bytes]:
-    """The same contracts without schemas, owners and extensions: a few hundred bytes each."""
+    """The same contracts without schemas, owners and extensions: a few hundred bytes each.
+
+    Their tables have no columns.
+    """
     for line in contracts(count, seed):
         entity = json.loads(line)
         if entity["entityType"] == "dataContract":
             entity = {key: value for key, value in entity.items() if key in _PLAIN_KEYS}
+        elif entity["entityType"] == "table":
+            entity["columns"] = []
         yield _encode(entity) + b"\n"
 
 

@@ -1,6 +1,7 @@
 """The rules of what is attached to another entity, such as a contract to a table."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -15,7 +16,12 @@ class _Named(msgspec.Struct):
     name: str
 
 
+class _Reference(msgspec.Struct):
+    type: str
+
+
 _columns = msgspec.json.Decoder(list[_Named])
+_reference = msgspec.json.Decoder(_Reference)
 
 
 def named_columns(kind: EntityKind, body: Body, before: Entity | None) -> Sequence[str]:
@@ -54,3 +60,24 @@ class HeldColumns(msgspec.Struct, frozen=True):
                 "Schema validation failed. The following fields specified in the data contract do"
                 f" not exist in the {self.kind}: {', '.join(missing)}"
             )
+
+
+def check_sole(
+    kind: EntityKind,
+    body: Body,
+    parent_id: str | None,
+    having_live: Callable[[str, Collection[str]], Collection[str]],
+) -> None:
+    """Raise InvalidInput when an entity has something live of an attached kind already.
+
+    `body` is of what is to be attached; `having_live` is that of the log, or stands for it.
+    """
+    key = kind.attached_by
+    if key is None or parent_id is None:
+        return
+    if having_live(kind.name, [parent_id]):
+        title = re.sub("([A-Z])", r" \1", kind.name).lower()
+        entity = _reference.decode(body[key])
+        raise InvalidInput(
+            f"A {title} already exists for entity '{entity.type}' with ID {parent_id}"
+        )

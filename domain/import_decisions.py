@@ -6,7 +6,7 @@ from itertools import zip_longest
 import msgspec
 
 from domain import payloads
-from domain.attachments import HeldColumns, named_columns
+from domain.attachments import HeldColumns, check_sole, named_columns
 from domain.commands import ChangeEntity
 from domain.entity import Entity, decide
 from domain.errors import AlreadyExists, CatalogError, InvalidInput, StoreUnavailable
@@ -15,7 +15,7 @@ from domain.event_store.writes import Expectations
 from domain.events import Event
 from domain.hierarchy import expectations
 from domain.import_lines import ImportLine, NumberedLine, ReadAhead, read_line
-from domain.import_lookups import ImportNames, StatesAhead
+from domain.import_lookups import AttachedAhead, ImportNames, StatesAhead
 from domain.planning import record
 from domain.registry import KINDS
 from domain.write_context import WriteContext
@@ -91,8 +91,18 @@ class Decider:
         named = [(line.kind, line.draft.fqn) for _, line in entities if line.draft.fqn is not None]
         ids = [line.id for _, line in entities if line.id is not None]
         claims = self._names.foresee(named, ids)
-        self._names.foresee_columns(list(filter(None, (_described(line) for _, line in entities))))
-        states = _States(appended, StatesAhead(self._store, (claim.id for claim in claims)))
+        attached = [(line, name) for _, line in entities if (name := _attached_to(line))]
+        parents = self._names.held({name for _, name in attached})
+        self._names.foresee_columns(
+            parents[name]
+            for line, name in attached
+            if name in parents and KINDS[line.kind].describes in line.draft.given
+        )
+        states = _States(
+            appended,
+            StatesAhead(self._store, (claim.id for claim in claims)),
+            AttachedAhead(self._store, parents.values()),
+        )
         recorded: list[RecordedEvent] = []
         changes: list[tuple[list[Event], Entity]] = []
         for number, line in entities:
@@ -107,7 +117,7 @@ class Decider:
             if events and after is not None:
                 recorded += events
                 changes.append((decided, after))
-                states.changed[entity_id] = after
+                states.change(after, created=before is None)
                 self._names.expect(after)
         batch.events = len(recorded)
         batch.bad.sort(key=lambda bad: bad.number)
@@ -129,6 +139,8 @@ class Decider:
         if named and payload.parent_id is not None:
             held = states.columns(payload.parent_id) or self._names.columns(payload.parent_id)
             held.check(named)
+        if before is None or before.deleted:
+            check_sole(kind, payload.body, payload.parent_id, states.having_live)
         if before is None:
             if entity_id is None:
                 entity_id = self._make_id()
@@ -153,12 +165,25 @@ class Decider:
 class _States:
     """The newest states of entities: as earlier lines leave them, or as the log has them."""
 
-    def __init__(self, appended: Mapping[str, Entity], ahead: StatesAhead) -> None:
+    def __init__(
+        self, appended: Mapping[str, Entity], ahead: StatesAhead, attached: AttachedAhead
+    ) -> None:
         self.changed: dict[str, Entity] = {}
         """Entities that lines of the same transaction change."""
+        for state in appended.values():
+            attached.count(state)
         self._appended = appended
         self._ahead = ahead
+        self._attached = attached
+        self.having_live = attached.having_live
         self._columns: dict[str, tuple[Entity, HeldColumns]] = {}
+
+    def change(self, entity: Entity, *, created: bool) -> None:
+        """Remember an entity as a line leaves it, which may have created it."""
+        self.changed[entity.id] = entity
+        self._attached.count(entity)
+        if created:
+            self._attached.bear(entity)
 
     def get(self, entity_id: str) -> Entity | None:
         """The state of an entity that holds a name; None when the entity is purged."""
@@ -198,9 +223,9 @@ def _readable(
     return entities
 
 
-def _described(line: ImportLine) -> tuple[str, str] | None:
-    """Kind and qualified name of the entity whose columns a line describes, if it names one."""
-    if KINDS[line.kind].describes not in line.draft.given or line.draft.parent is None:
+def _attached_to(line: ImportLine) -> tuple[str, str] | None:
+    """Kind and qualified name of the entity to which a line attaches something, if it names one."""
+    if KINDS[line.kind].attached_by is None or line.draft.parent is None:
         return None
     ref = line.draft.parent[1]
     if isinstance(ref, str) or ref.type is None or ref.fully_qualified_name is None:

@@ -108,12 +108,15 @@ class ImportNames:
             self._bodies[entity_id] = _inheritable(entity)
         return self._bodies[entity_id]
 
-    def foresee_columns(self, names: Collection[tuple[str, str]]) -> None:
-        """Say whose columns lines may ask for, so that they are read together once one does."""
+    def held(self, names: Collection[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        """Those of the names (pairs of kind and qualified name) that are held, with the ids."""
         if new_names := [key for key in names if key not in self._by_name]:
             self._keep(self._store.claims(names=new_names))
-        held = (self._by_name[key].id for key in names if key in self._by_name)
-        self._describable = dict.fromkeys(held)
+        return {key: self._by_name[key].id for key in names if key in self._by_name}
+
+    def foresee_columns(self, entity_ids: Iterable[str]) -> None:
+        """Say whose columns lines may ask for, so that they are read together once one does."""
+        self._describable = dict.fromkeys(entity_ids)
 
     def columns(self, entity_id: str) -> HeldColumns:
         """The columns that an entity has in the log, in which it must be."""
@@ -179,3 +182,35 @@ class StatesAhead:
             if state.id == entity_id:
                 return state
         return None
+
+
+class AttachedAhead:
+    """Which entities have something attached, looked up together for those that lines name.
+
+    What lines do counts at once, though readers of the log may not find it there yet.
+    """
+
+    def __init__(self, store: EventStore, entity_ids: Collection[str]) -> None:
+        self._store = store
+        self._foreseen = entity_ids
+        self._known: dict[tuple[str, str], bool] = {}
+        """Kind and id of its parent -> whether something of the kind is live there."""
+        self._born: set[str] = set()
+
+    def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
+        """Those of the ids to which something of a kind is attached; see `EntityReads`."""
+        asked = [one for one in parent_ids if one not in self._born]
+        if any((kind, one) not in self._known for one in asked):
+            new_ids = {one for one in (*asked, *self._foreseen) if (kind, one) not in self._known}
+            having = self._store.having_live(kind, new_ids)
+            self._known.update(((kind, one), one in having) for one in new_ids)
+        return {one for one in parent_ids if self._known.get((kind, one))}
+
+    def count(self, entity: Entity) -> None:
+        """Count an entity in that the last lines, or those before them, leave so."""
+        if KINDS[entity.kind].attached_by is not None and entity.parent_id is not None:
+            self._known[entity.kind, entity.parent_id] = True
+
+    def bear(self, entity: Entity) -> None:
+        """Say that a line creates an entity, so that the log has nothing below it."""
+        self._born.add(entity.id)

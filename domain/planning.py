@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from domain import commands, json_patch, payloads
-from domain.attachments import HeldColumns, named_columns
+from domain.attachments import HeldColumns, check_sole, named_columns
 from domain.curation import patched
 from domain.entity import STATUS, Entity, decide, evolve
 from domain.entity_cache import ByName, EntityCache
@@ -83,6 +83,7 @@ class Planner:
             state = "a soft-deleted" if taken.deleted else "a"
             raise AlreadyExists(f"{state} {kind.name} named {payload.fqn!r} exists already")
         self._check_columns(kind, payload.body, None, payload.parent_id)
+        check_sole(kind, payload.body, payload.parent_id, self._store.having_live)
         return self._creation(kind, payload, context)
 
     def put(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Plan:
@@ -98,6 +99,8 @@ class Planner:
             kind, values, StoredClaims(self._store), self._entities.body, holder
         )
         self._check_columns(kind, payload.body, payload.state, payload.parent_id)
+        if payload.state is None or payload.state.deleted:
+            check_sole(kind, payload.body, payload.parent_id, self._store.having_live)
         if payload.state is None:
             return self._creation(kind, payload, context)
         body, ingestion = payload.onto(payload.state), payload.ingestion(context)
@@ -211,6 +214,7 @@ class Planner:
         state = self._entities.existing(kind, entity_id)
         if not state.deleted:
             raise NotFound(f"{kind.name} instance for {entity_id} is not deleted")
+        check_sole(kind, state.body, state.parent_id, self._store.having_live)
         at = self._now()
         own = step(commands.RestoreEntity, state, context, at, checked=True)
         steps = [own, *self._restorations(state, context, at)]

@@ -58,6 +58,19 @@ class StagedLog(EntityReads):
             found |= self._children[parent_id]
         return sorted(found.values(), key=lambda claim: (claim.kind, claim.fqn))
 
+    def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
+        """The ids as the staged events leave them; see `EntityReads.having_live`.
+
+        No child is ever deleted by what is staged.
+        """
+        staged = {
+            parent_id
+            for parent_id in parent_ids
+            for claim in self._children.get(parent_id, {}).values()
+            if (claim.kind, claim.deleted) == (kind, False)
+        }
+        return staged | self._log.having_live(kind, parent_ids)
+
     def streams(
         self, spans: Sequence[StreamSpan], *, upto: int | None = None
     ) -> Iterator[RecordedEvent]:

@@ -131,6 +131,10 @@ class EntityReads(ABC):
         claims come in order of kind and qualified name, each once, all as they are at one moment.
         """
 
+    @abstractmethod
+    def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
+        """Those of the ids that are the parent of a child of a kind that is not soft-deleted."""
+
     def stream(
         self, entity_id: str, *, after: int = 0, upto: int | None = None
     ) -> Iterator[RecordedEvent]:

@@ -33,6 +33,9 @@ class Expectations(msgspec.Struct, frozen=True, kw_only=True):
     """Ids that no claim has as its parent."""
     without_live_children: frozenset[str] = frozenset()
     """Ids that no claim of an entity which is not soft-deleted has as its parent."""
+    sole: frozenset[tuple[str, str]] = frozenset()
+    """Pairs of a kind and of an id that at most one claim of a live entity of the kind has as its
+    parent."""
     without_edges: frozenset[str] = frozenset()
     """Ids of entities at which no lineage edge that holds a claim begins or ends."""
 

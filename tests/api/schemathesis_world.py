@@ -251,7 +251,8 @@ class World:
                 body[key] = self._references(kind, key)
         if kind.describes is not None and kind.attached_by in body:
             # Of a kind without columns, of which every schema may be written.
-            body[kind.attached_by] = self._reference("topic")
+            topic = self._create(KINDS["topic"])
+            body[kind.attached_by] = {"id": topic["id"], "type": "topic"}
         if kind.name_below:
             body["basicEntityReference"] = self._reference("table")
         if "entityLink" in body:

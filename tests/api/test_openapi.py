@@ -211,6 +211,7 @@ def test_answers_are_as_documented(client: Any, openapi: Any) -> None:
         "entity": {"type": "table", "id": table["id"]},
         "schema": [{"name": "id", "dataType": "INT"}],
     }
+    schema = {"type": "databaseSchema", "fullyQualifiedName": "service.database.schema"}
     one, named = f"/v1/tables/{table['id']}", f"/v1/tables/name/{table['fullyQualifiedName']}"
     patch = [{"op": "add", "path": "/description", "value": "text"}]
     asked: list[tuple[str, str, str, Any]] = [
@@ -226,7 +227,8 @@ def test_answers_are_as_documented(client: Any, openapi: Any) -> None:
         ("post", "/v1/dataContracts", "/v1/dataContracts", contract),
         ("post", "/v1/dataContracts", "/v1/dataContracts", contract),
         ("put", "/v1/dataContracts", "/v1/dataContracts", {**contract, "entityStatus": "Active"}),
-        ("put", "/v1/dataContracts", "/v1/dataContracts", {**contract, "name": "another"}),
+        ("put", "/v1/dataContracts", "/v1/dataContracts", {**contract, "name": "second"}),
+        ("put", "/v1/dataContracts", "/v1/dataContracts", {**contract, "entity": schema}),
         ("get", "/v1/dataContracts", "/v1/dataContracts?limit=1&fields=owners", None),
         ("delete", "/v1/users/{entity_id}", f"/v1/users/{user['id']}", None),
         ("put", "/v1/users/restore", "/v1/users/restore", {"id": user["id"]}),

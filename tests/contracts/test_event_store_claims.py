@@ -121,6 +121,47 @@ def test_append_is_refused_when_claims_are_not_as_expected(
     assert (family.read(0, 99), family.children("p")) == (log, children)
 
 
+SOLE = Expectations(sole=frozenset({("domain", "p")}))
+
+
+@pytest.mark.parametrize(
+    ("past", "new", "stored"),
+    [
+        ([], [], False),
+        ([deleted("c1", 2)], [], True),
+        ([purged("c1", 2)], [], True),
+        ([deleted("c1", 2)], [restored("c1", 3)], False),
+        ([deleted("c1", 2), deleted("c2", 2)], [restored("c1", 3)], True),
+        ([purged("c2", 2)], [created("new", "top.new", "p")], False),
+        ([purged("c1", 2), purged("c2", 2)], [created("new", "top.new", "p")], True),
+        ([deleted("c1", 2)], [deleted("c2", 2), created("new", "top.new", "p")], True),
+    ],
+)
+def test_append_that_expects_a_sole_live_child_is_refused_beside_another(
+    family: EventStore, past: list[RecordedEvent], new: list[RecordedEvent], stored: bool
+) -> None:
+    family.append(past)
+    new = [created("x"), *new]
+    log, children = family.read(0, 99), family.children("p")
+    if stored:
+        family.append(new, expecting=SOLE)
+        return
+    with pytest.raises(ConcurrentChange) as caught:
+        family.append(new, expecting=SOLE)
+    assert [*caught.value.entity_ids] == ["p"]
+    assert (family.read(0, 99), family.children("p")) == (log, children)
+
+
+def test_sole_child_counts_by_its_kind_and_its_parent(family: EventStore) -> None:
+    others = frozenset({("team", "p"), ("domain", "c1"), ("domain", "nobody")})
+    family.append([created("x")], expecting=Expectations(sole=others))
+    with pytest.raises(ConcurrentChange) as caught:
+        family.append(
+            [created("y")], expecting=Expectations(sole=others | {("domain", "p"), ("team", "x")})
+        )
+    assert [*caught.value.entity_ids] == ["p"]
+
+
 def test_every_entity_that_is_not_as_expected_is_named(family: EventStore) -> None:
     family.append([deleted("c1", 2)])
     expecting = Expectations(

@@ -67,6 +67,13 @@ REFUSED: dict[str, tuple[Append, type[Exception]]] = {
     "name": (prepared([created("x"), created("y", "a")]), AlreadyExists),
     "id": (prepared([created("x"), created("a", "other")]), ConcurrentChange),
     "key": (prepared([created("x")], answer("taken")), ConcurrentChange),
+    "sole child": (
+        prepared(
+            [created("x", "a.x", "a"), created("y", "a.y", "a")],
+            expecting=Expectations(sole=frozenset({("domain", "a")})),
+        ),
+        ConcurrentChange,
+    ),
     "claims": (
         prepared([created("x", "q.x", "q")], expecting=Expectations(live=frozenset("q"))),
         ConcurrentChange,
@@ -146,6 +153,7 @@ def test_key_goes_to_the_first_of_a_group(store: EventStore) -> None:
 LIVE, CHILDLESS = Expectations(live=frozenset("p")), Expectations(without_children=frozenset("p"))
 NO_LIVE_CHILDREN = Expectations(without_live_children=frozenset("p"))
 BORN = prepared([created("c", "p.c", "p")], expecting=LIVE)
+SOLE = Expectations(sole=frozenset({("domain", "p")}))
 
 
 @pytest.mark.parametrize(
@@ -173,6 +181,16 @@ BORN = prepared([created("c", "p.c", "p")], expecting=LIVE)
             ],
             [True, False, False, True, True],
         ),
+        (
+            [
+                prepared([created("one", "p.one", "p")], expecting=SOLE),
+                prepared([created("two", "p.two", "p")], expecting=SOLE),
+                prepared([deleted("one", 2)]),
+                prepared([created("two", "p.two", "p")], expecting=SOLE),
+                prepared([restored("one", 3)], expecting=SOLE),
+            ],
+            [True, False, True, True, False],
+        ),
     ],
     ids=[
         "child first",
@@ -181,6 +199,7 @@ BORN = prepared([created("c", "p.c", "p")], expecting=LIVE)
         "purge first",
         "restored",
         "refused between",
+        "sole",
     ],
 )
 def test_claims_are_as_the_earlier_of_a_group_have_left_them(

@@ -7,10 +7,14 @@ import msgspec
 import pytest
 
 from domain.bulk_import import BulkImport
+from domain.bulk_put import Done
 from domain.errors import InvalidInput
+from domain.import_decisions import BadLine
+from domain.planning import Change
 from domain.registry import KINDS
 from tests.domain.counted_store import CountedStore
-from tests.domain.importing import importer
+from tests.domain.importing import chunks, importer
+from tests.domain.older_log import add_twin
 
 ID, NAME = ({"name": name, "dataType": "INT"} for name in ("id", "name"))
 MISSING = (
@@ -139,3 +143,110 @@ def test_import_reads_the_columns_of_many_tables_together(
                 KINDS["dataContract"], contract.id, world.context(), hard=True, recursive=False
             )
     assert reads[1] - reads[0] == 5
+
+
+def test_entity_has_one_live_contract(world: Any) -> None:
+    world.schema()
+    table, other = world.table("t"), world.table("other")
+    first = world.contract("first", table)
+    said = f"A data contract already exists for entity 'table' with ID {table.id}"
+    assert refusal(world.contract, "second", table) == said
+    assert refusal(world.put, "dataContract", "second", entity=reference(table)) == said
+    assert world.contract("second", other).version == 1
+    assert world.put("dataContract", "first", entity=reference(table), description="x")
+    assert world.restore(world.delete(first).entity).entity.deleted is False
+
+    world.delete(first)
+    second = world.contract("second", table)
+    assert refusal(world.restore, first) == said
+    assert refusal(world.put, "dataContract", "first", entity=reference(table)) == said
+    world.delete(second, hard=True)
+    assert world.restore(first).entity.deleted is False
+
+
+def test_import_refuses_a_second_contract(world: Any) -> None:
+    world.schema()
+    second = {
+        **CONTRACT,
+        "name": "d",
+        "fullyQualifiedName": "service.database.schema.t.dataContract_d",
+    }
+    batch = importer(world).load(lines(TABLE, CONTRACT, second, CONTRACT))
+    table = world.log.claim("table", "service.database.schema.t")
+    said = f"A data contract already exists for entity 'table' with ID {table.id}"
+    assert batch.bad == [BadLine(3, said)]
+    assert (batch.created, batch.unchanged) == (2, 1)
+    assert importer(world).load(lines(second)).bad == [BadLine(1, said)]
+
+    (first,) = world.log.children(table.id)
+    context = world.context()
+    world.catalog.delete(KINDS["dataContract"], first.id, context, hard=False, recursive=False)
+    back = importer(world).load(lines(second, CONTRACT))
+    assert (back.created, back.bad) == (1, [BadLine(2, said)])
+
+
+def test_bulk_put_refuses_a_second_contract(world: Any) -> None:
+    world.schema()
+    one, two = world.table("one"), world.table("two")
+    world.contract("there", two)
+    requests = [
+        {"name": name, "entity": reference(table)}
+        for name, table in (("a", one), ("b", one), ("c", two), ("a", one))
+    ]
+    context = world.context()
+    _, results = world.catalog.until_stored(
+        lambda: world.catalog.propose_puts(KINDS["dataContract"], requests, context, lambda _: None)
+    )
+    assert [one.change if isinstance(one, Done) else one.message for one in results] == [
+        Change.CREATED,
+        f"A data contract already exists for entity 'table' with ID {one.id}",
+        f"A data contract already exists for entity 'table' with ID {two.id}",
+        Change.NO_CHANGE,
+    ]
+
+
+def test_import_of_second_contracts_takes_one_append_for_a_chunk(world: Any) -> None:
+    world.schema()
+    tables, first, second = [], [], []
+    for number in range(6):
+        fqn = f"service.database.schema.t{number}"
+        entity = {"type": "table", "fullyQualifiedName": fqn}
+        tables.append({**TABLE, "name": f"t{number}", "fullyQualifiedName": fqn})
+        for name, made in (("c", first), ("d", second)):
+            named = {"name": name, "fullyQualifiedName": f"{fqn}.dataContract_{name}"}
+            made.append({**CONTRACT, **named, "entity": entity})
+    # Of some tables both are in one chunk, or in two that follow each other, or far apart.
+    file = [*tables, first[0], second[0], first[1], *first[2:], *second[1:]]
+    store = CountedStore(world.log)
+    loading = BulkImport(store, world.context(), now=world.now)  # type: ignore[arg-type]
+    loaded = [batch for _, batch in loading.load_all(chunks(*file, size=3))]
+    assert [one.number for batch in loaded for one in batch.bad] == [8, 14, 15, 16, 17, 18]
+    assert sum(batch.created for batch in loaded) == 12
+    # The last chunk has nothing to append.
+    assert store.names.count("append_unsynced") == 5
+    assert store.names.count("append") == 0
+
+
+def test_contracts_from_before_the_rule_stay_as_they_are(world: Any) -> None:
+    world.schema()
+    table = world.table("t")
+    first = world.contract("c", table)
+    fqn = "service.database.schema.t.dataContract_d"
+    twin = add_twin(world.log, first.id, "d", fqn)
+    second = {**CONTRACT, "name": "d", "fullyQualifiedName": fqn}
+    assert importer(world).load(lines(CONTRACT, second)).unchanged == 2
+    changed = world.put("dataContract", "d", entity=reference(table), description="x")
+    assert (changed.entity.id, changed.change) == (twin, Change.UPDATED)
+    describe = {"op": "add", "path": "/description", "value": "y"}
+    assert world.patch(first, describe).change == Change.UPDATED
+
+    # Both go with their table and come back with it; one that went alone does not.
+    world.delete(table)
+    world.restore(table)
+    assert (world.lives()[first.fqn], world.lives()[fqn]) == (True, True)
+    world.delete(first)
+    said = f"A data contract already exists for entity 'table' with ID {table.id}"
+    assert refusal(world.restore, first) == said
+    world.delete(table)
+    world.restore(table)
+    assert (world.lives()[first.fqn], world.lives()[fqn]) == (False, True)

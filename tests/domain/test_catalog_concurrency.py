@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from domain.errors import AlreadyExists, Conflict, KeyReused, NotFound, StaleVersion
+from domain.errors import (
+    AlreadyExists,
+    Conflict,
+    InvalidInput,
+    KeyReused,
+    NotFound,
+    StaleVersion,
+)
 from domain.planning import Change
 from domain.write_context import WriteContext
 
@@ -120,6 +127,70 @@ def test_parent_cannot_go_while_its_child_is_restored(world: Any, other: Any) ->
     with pytest.raises(Conflict) as caught:
         world.restore(database)
     assert caught.value.message == "database 's.d' stands under 's', which is deleted"
+
+
+def test_contract_that_comes_second_in_a_race_is_refused(world: Any, other: Any) -> None:
+    world.schema()
+    table = world.table("t")
+    interrupt(world, lambda: other.contract("first", table))
+    with pytest.raises(InvalidInput) as caught:
+        world.contract("second", table)
+    assert caught.value.message == (
+        f"A data contract already exists for entity 'table' with ID {table.id}"
+    )
+    assert [claim.name for claim in world.log.children(table.id)] == ["first"]
+
+
+@pytest.mark.parametrize("act", ["restore", "put"])
+def test_contract_comes_not_back_beside_one_that_is_made_meanwhile(
+    world: Any, other: Any, act: str
+) -> None:
+    world.schema()
+    table = world.table("t")
+    first = world.contract("first", table)
+    world.delete(first)
+    entity = {"type": "table", "id": table.id}
+    acts = {
+        "restore": lambda: world.restore(first),
+        "put": lambda: world.put("dataContract", "first", entity=entity, description="x"),
+    }
+    interrupt(world, lambda: other.contract("second", table))
+    with pytest.raises(InvalidInput, match="A data contract already exists for entity 'table'"):
+        acts[act]()
+    assert world.lives()[first.fqn] is False
+
+
+def test_of_contracts_that_threads_make_at_once_one_wins(world: Any, other: Any) -> None:
+    world.schema()
+    tables = [world.table(f"t{number}") for number in range(6)]
+    start = threading.Barrier(4)
+    outcomes: list[tuple[str, str | None]] = []
+
+    def make(who: Any, name: str) -> None:
+        for table in tables:
+            start.wait(30)
+            try:
+                who.contract(name, table)
+            except InvalidInput as error:
+                outcomes.append((table.id, error.message))
+            else:
+                outcomes.append((table.id, None))
+
+    threads = [
+        threading.Thread(target=make, args=(who, f"{name}{number}"))
+        for who, name in ((world, "a"), (other, "b"))
+        for number in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expected = []
+    for table in tables:
+        said = f"A data contract already exists for entity 'table' with ID {table.id}"
+        expected += [(table.id, None), *[(table.id, said)] * 3]
+        assert len(world.log.children(table.id)) == 1
+    assert sorted(outcomes, key=str) == sorted(expected, key=str)
 
 
 def test_recursive_delete_takes_a_child_born_meanwhile(world: Any, other: Any) -> None:

@@ -150,11 +150,12 @@ def test_hostile_26_client_that_leaves_or_does_not_read_stops_the_stream(tmp_pat
         '{"entityType":"databaseService","name":"s","serviceType":"Mysql"}',
         '{"entityType":"database","name":"d","service":"s"}',
         '{"entityType":"databaseSchema","name":"x","database":"s.d"}',
-        '{"entityType":"table","name":"t","databaseSchema":"s.d.x","columns":[]}',
     ]
-    entity = {"type": "table", "fullyQualifiedName": "s.d.x.t"}
-    contract = {"entityType": "dataContract", "description": "x" * 4_000, "entity": entity}
-    lines += [json.dumps({**contract, "name": f"c{number:05}"}) for number in range(8_000)]
+    contract = {"entityType": "dataContract", "description": "x" * 4_000}
+    for name in (f"c{number:05}" for number in range(8_000)):
+        table = {"entityType": "table", "name": name, "databaseSchema": "s.d.x"}
+        entity = {"type": "table", "fullyQualifiedName": f"s.d.x.{name}"}
+        lines += [json.dumps(table), json.dumps({**contract, "name": name, "entity": entity})]
     file = tmp_path / "catalog.jsonl"
     file.write_text("\n".join(lines))
     assert catalog("import", str(file), "--data", str(tmp_path)).returncode == 0

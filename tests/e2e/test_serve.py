@@ -121,11 +121,12 @@ def test_streamed_list_of_everything(tmp_path: Path) -> None:
         '{"entityType":"databaseService","name":"s","serviceType":"Mysql"}',
         '{"entityType":"database","name":"d","service":"s"}',
         '{"entityType":"databaseSchema","name":"x","database":"s.d"}',
-        '{"entityType":"table","name":"t","databaseSchema":"s.d.x","columns":[]}',
     ]
+    table = '{"entityType":"table","name":"%s","databaseSchema":"s.d.x","columns":[]}'
     contract = '{"entityType":"dataContract","name":"%s",'
-    contract += '"entity":{"type":"table","fullyQualifiedName":"s.d.x.t"}}'
-    lines += [contract.replace("%s", f"c{number:05}") for number in range(5_000)]
+    contract += '"entity":{"type":"table","fullyQualifiedName":"s.d.x.%s"}}'
+    for name in (f"c{number:05}" for number in range(5_000)):
+        lines += [line.replace("%s", name) for line in (table, contract)]
     file = tmp_path / "catalog.jsonl"
     file.write_text("\n".join(lines))
     assert catalog("import", str(file), "--data", str(tmp_path / "data")).returncode == 0

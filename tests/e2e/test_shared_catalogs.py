@@ -113,23 +113,24 @@ def test_walk_sees_each_contract_once_while_others_change(
         for line in lines
         if line["entityType"] == "dataContract"
     )
-    table = server.get("/v1/tables", limit=1)["data"][0]
+    taken = {line["entity"]["fullyQualifiedName"] for line in lines if "entity" in line}
+    free = (line["fullyQualifiedName"] for line in lines if line["entityType"] == "table")
+    table = {"type": "table", "fullyQualifiedName": next(fqn for fqn in free if fqn not in taken)}
     stop = threading.Event()
     changes = Counter[str]()
 
     def disturb() -> None:
-        """Create, change and delete contracts whose names lie between the others."""
+        """Create, change and delete contracts, one after the other, with names between the rest."""
         with httpx.Client(base_url=server.http.base_url, headers=server.http.headers) as http:
             number = 0
             while not stop.is_set():
                 name = f"{steady[number * 7 % len(steady)][0]}-passing-{number}"
-                body = {"name": name, "entity": {"id": table["id"], "type": "table"}}
+                body = {"name": name, "entity": table}
                 made = http.post("/v1/dataContracts", json=body).json()
                 patch = [{"op": "add", "path": "/description", "value": "passing"}]
                 http.patch(f"/v1/dataContracts/{made['id']}", json=patch)
-                if number % 2:
-                    hard = "true" if number % 3 else "false"
-                    http.delete(f"/v1/dataContracts/{made['id']}?hardDelete={hard}")
+                hard = "true" if number % 3 else "false"
+                http.delete(f"/v1/dataContracts/{made['id']}?hardDelete={hard}")
                 changes["made"] += 1
                 number += 1
 

@@ -1,6 +1,7 @@
 """The claims table: the qualified names in use, who holds them and below whom."""
 
 import sqlite3
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
 from operator import itemgetter
@@ -21,6 +22,7 @@ _STATEMENTS = {
     "release": "DELETE FROM claims WHERE id = ?",
 }
 _LIVE = "SELECT id FROM claims WHERE deleted = 0 AND id"
+_PARENTS_OF_KIND = "SELECT parent_id FROM claims WHERE deleted = 0 AND kind = ? AND parent_id"
 _PARENTS = "SELECT parent_id FROM claims WHERE parent_id"
 _PARENTS_OF_LIVE = "SELECT parent_id FROM claims WHERE deleted = 0 AND parent_id"
 _BEGINNING = "substr(fqn, 1, instr(fqn, '.') - 1)"
@@ -82,6 +84,7 @@ def check_claims(cursor: sqlite3.Cursor, expecting: Expectations) -> None:
     )
     endings = look_up(cursor, f"SELECT name FROM claims {_EDGES_TO}", expecting.without_edges)
     checks = {
+        "has another live child of the kind": _shared(cursor, expecting.sole),
         "is gone": expecting.live - live,
         "has children": {parent_id for (parent_id,) in parents},
         "has live children": {parent_id for (parent_id,) in parents_of_live},
@@ -94,6 +97,17 @@ def check_claims(cursor: sqlite3.Cursor, expecting: Expectations) -> None:
             f"another writer was first: {entity_id} {what}; try again",
             [entity_id for entity_id, _ in unmet],
         )
+
+
+def _shared(cursor: sqlite3.Cursor, sole: Collection[tuple[str, str]]) -> set[str]:
+    """The ids of these pairs of kind and id that several live claims of the kind have as parent."""
+    parents: Counter[tuple[str, str]] = Counter()
+    for kind in {kind for kind, _ in sole}:
+        ids = [parent_id for each, parent_id in sole if each == kind]
+        parents.update(
+            (kind, parent_id) for (parent_id,) in look_up(cursor, _PARENTS_OF_KIND, ids, kind)
+        )
+    return {parent_id for (_, parent_id), count in parents.items() if count > 1}
 
 
 def select_claims(
@@ -133,6 +147,11 @@ def select_live_children(
         " ORDER BY fqn LIMIT ?"
     )
     return [as_claim(row) for row in cursor.execute(statement, (parent_id, kind, after, limit))]
+
+
+def select_having_live(cursor: sqlite3.Cursor, kind: str, parent_ids: Collection[str]) -> set[str]:
+    """Those of the ids that live children of a kind have as their parent."""
+    return {parent_id for (parent_id,) in look_up(cursor, _PARENTS_OF_KIND, parent_ids, kind)}
 
 
 def as_claim(row: tuple[Any, ...]) -> Claim:

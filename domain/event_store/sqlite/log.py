@@ -149,6 +149,11 @@ class SqliteEventStore(EventStore):
         with _translated_errors():
             return self._recorder.select_live_children(parent_id, kind, after, limit)
 
+    def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
+        """Read ranges of an index; see `EntityReads.having_live`."""
+        with _translated_errors():
+            return self._recorder.select_having_live(kind, parent_ids)
+
     def answer(self, actor: str, key: str) -> RememberedAnswer | None:
         """Read the table `answers`; see `EventStore.answer`."""
         with _translated_errors():

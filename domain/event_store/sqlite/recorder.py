@@ -40,6 +40,7 @@ from domain.event_store.sqlite.claims import (
     check_claims,
     look_up,
     select_claims,
+    select_having_live,
     select_live_children,
     write_claims,
 )
@@ -300,6 +301,11 @@ class Recorder(SQLiteApplicationRecorder):
         """The claims of live children of a kind with names above `after`, in order of names."""
         with self.reading() as cursor:
             return select_live_children(cursor, parent_id, kind, after, limit)
+
+    def select_having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
+        """Those of the ids that are the parent of a live child of a kind."""
+        with self.reading() as cursor:
+            return select_having_live(cursor, kind, parent_ids)
 
     def select_answer(self, actor: str, key: str) -> RememberedAnswer | None:
         """The answer remembered for an actor's key; None when there is none."""

@@ -15,13 +15,15 @@ from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.event_store.transfer import ExportReader, compare, export
 from tests.domain.conftest import World
+from tests.domain.older_log import add_twin
 
 
 @pytest.fixture
 def filled(world: World) -> World:
     world.schema()
     table = world.table("orders", description="all — orders")
-    world.contract("first", table)
+    first = world.contract("first", table)
+    add_twin(world.log, first.id, "twin", f"{table.fqn}.dataContract_twin")
     world.delete(world.table("dropped"))
     world.delete(world.table("gone"), hard=True)
     world.table("gone")

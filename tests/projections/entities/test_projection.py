@@ -33,14 +33,16 @@ operations = st.lists(
 
 
 def perform(fixture: Fixture, changes: list[tuple[str, int]]) -> None:
-    """Random life of eight contracts on one table; what is impossible at the time is left out."""
-    table = fixture.table("t")
+    """Random life of eight contracts; what is impossible at the time is left out."""
+    tables = [fixture.table(f"t{number}") for number in range(8)]
     kind = KINDS["dataContract"]
     for action, number in changes:
         name = f"c{number}"
-        claim = fixture.log.claim(kind.name, f"service.database.schema.t.dataContract_{name}")
+        claim = fixture.log.claim(
+            kind.name, f"service.database.schema.t{number}.dataContract_{name}"
+        )
         if action == "create" and claim is None:
-            fixture.contract(name, table)
+            fixture.contract(name, tables[number])
         elif claim is None:
             continue
         elif action in ("delete", "purge"):

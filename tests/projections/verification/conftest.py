@@ -30,7 +30,8 @@ class Verified(Fixture):
         self.schema()
         self.orders = self.table("orders", description="all orders")
         self.contract("first", self.orders, status="Active")
-        self.contract("second", self.orders)
+        database = {"type": "database", "fullyQualifiedName": "service.database"}
+        self.create("dataContract", "second", entity=database)
         self.delete(self.table("dropped"))
         self.delete(self.table("gone"), hard=True)
         self.index()
