@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from litestar import Litestar
@@ -31,7 +32,7 @@ from api.openapi.parameters import (
     shared,
 )
 from api.openapi.responses import RESPONSE_HEADERS, error_name, error_response, responses
-from api.permissions import PUBLIC, Permission
+from api.permissions import PUBLIC, Access, Permission
 from api.policies import DEFAULT_RULES, combine
 from domain.kinds import EntityKind
 from domain.registry import KINDS
@@ -114,7 +115,17 @@ def _skeleton(app: Litestar) -> dict[str, Any]:
     for plugin in app.plugins:
         if isinstance(plugin, InitPlugin) and isinstance(plugin, ReceiveRoutePlugin):
             plugin.on_app_init(config)
-    return app.openapi_schema.to_schema()
+    made = app.openapi_schema
+    # HEAD and OPTIONS, of which nothing is shown, would double the time.
+    paths = {
+        path: {
+            method: operation.to_schema()
+            for method in _METHODS
+            if (operation := getattr(item, method)) is not None
+        }
+        for path, item in (made.paths or {}).items()
+    }
+    return {"paths": paths, "components": made.components.to_schema() if made.components else {}}
 
 
 def _permissions(app: Litestar) -> Iterator[tuple[tuple[str, str], Permission | str]]:
@@ -203,7 +214,11 @@ def _spaced(name: str) -> str:
 def _roles(permission: Permission | str) -> str:
     """The roles that have a permission by the built-in policies."""
     assert isinstance(permission, Permission)
-    granting = [
-        rule.role for rule in DEFAULT_RULES if combine(DEFAULT_RULES, (rule.role,)).may(permission)
-    ]
+    granting = [role for role, access in _built_in_roles().items() if access.may(permission)]
     return f"by default role {' or '.join(granting)}"
+
+
+@cache
+def _built_in_roles() -> dict[str, Access]:
+    """What each role may do by the built-in policies."""
+    return {rule.role: combine(DEFAULT_RULES, (rule.role,)) for rule in DEFAULT_RULES}

@@ -59,7 +59,9 @@ def request(kind: EntityKind, given: Schema) -> Schema:
     schema = {**given, "properties": properties, "additionalProperties": False}
     if aliases:
         schema["allOf"] = [{"not": {"required": [alias, key]}} for alias, key in aliases.items()]
-    needed = [key for key in kind.parents if key not in given["required"]]
+    # A parent that an entity brings with it follows from its other keys.
+    parents = () if kind.brings_parent is not None else kind.parents
+    needed = [key for key in parents if key not in given["required"]]
     if needed and len(needed) == len(kind.parents) and not kind.root:
         spellings = [*needed, *(alias for alias, key in aliases.items() if key in needed)]
         given_one: Schema = {"not": {"enum": [None, []]}}

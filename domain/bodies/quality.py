@@ -56,7 +56,7 @@ class TestDefinition(Owned, kw_only=True):
     unsearched: ClassVar[tuple[str, ...]] = ("entityType",)
 
     entity_type: Literal["TABLE", "COLUMN"]
-    test_platforms: list[TestPlatform]
+    test_platforms: Annotated[list[TestPlatform], Meta(min_length=1)]
     supported_data_types: list[str] | None = None
     parameter_definition: list[TestParameter] | None = None
     data_quality_dimension: Dimension | None = None

@@ -71,6 +71,10 @@ class World:
         body = {"name": f"{kind.name} {next(self._numbers)}", **REQUIRED.get(kind.name, {})}
         if kind.parents and not kind.root:
             body[kind.parents[-1]] = self._references(kind, kind.parents[-1])
+        if kind.attached_by is not None:
+            # An entity has one contract.
+            table = self._create(KINDS["table"])
+            body[kind.attached_by] = {"id": table["id"], "type": "table"}
         if kind.name == "testCase":
             suite = {"name": "suite", "basicEntityReference": self._reference("table")}
             self.client.request("PUT", "/v1/dataQuality/testSuites/executable", json=suite)
@@ -178,6 +182,7 @@ class World:
             report = {"tableProfile": {"timestamp": NOW}}
             self.client.request("PUT", f"/v1/tables/{target['id']}/tableProfile", json=report)
         if isinstance(case.body, dict):
+            case.body = self._nested(case.body)
             for profiles in ("tableProfile", "columnProfile", "systemProfile"):
                 given = case.body.get(profiles)
                 for each in given if isinstance(given, list) else filter(None, [given]):
@@ -254,7 +259,9 @@ class World:
             topic = self._create(KINDS["topic"])
             body[kind.attached_by] = {"id": topic["id"], "type": "topic"}
         if kind.name_below:
-            body["basicEntityReference"] = self._reference("table")
+            # A table has one suite.
+            table = self._create(KINDS["table"])
+            body["basicEntityReference"] = {"id": table["id"], "type": "table"}
         if "entityLink" in body:
             body = self._linked(body)
         for alias, key in REQUEST_ALIASES.items():

@@ -109,5 +109,6 @@ def test_interrupt_ends_an_import_that_waits_for_a_pipe(tmp_path: Path, sent: in
         os.killpg(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=60)
 
-    assert (process.returncode, errors[:9]) == (130, b"stopped: ")
+    # Lines about the progress come before, where the machine is slow.
+    assert (process.returncode, errors.splitlines()[-1][:9]) == (130, b"stopped: ")
     until(lambda: is_gone(process.pid))
