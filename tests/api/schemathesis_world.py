@@ -63,7 +63,7 @@ class World:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.entities: dict[str, dict[str, Any]] = {}
-        self._numbers = count()
+        self._numbers, self._turns = count(), count()
         for kind in KINDS.values():
             self.entities[kind.name] = self._create(kind)
 
@@ -109,7 +109,7 @@ class World:
             case.headers["Idempotency-Key"] = f"{next(self._numbers)}"
         if not meta.generation.mode.is_positive:
             return case
-        if next(self._numbers) % 4:
+        if next(self._turns) % 4:
             # Paths are of entities that exist, bodies of new ones: almost all would be refused.
             case.headers.pop("If-None-Match", None)
             if case.method == "PUT":
@@ -218,7 +218,7 @@ class World:
         details = {"sqlQuery": "select 1", "description": "daily"}
         drawn = {"edge": {**edge, "lineageDetails": details}}
         self.client.request("PUT", "/v1/lineage", json=drawn)
-        if not next(self._numbers) % 4:
+        if not next(self._turns) % 4:
             case.headers.pop("If-None-Match", None)
         named = {
             "entity_type": "pipeline",
