@@ -47,7 +47,6 @@ NOT_KEPT = frozenset(
         "queries",
         "sampleData",
         "tableProfile",
-        "testSuite",
         "tests",
         # The other side of references that are kept on one side.
         "children",
