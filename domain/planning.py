@@ -243,8 +243,8 @@ class Planner:
             # Of what stands above the parent; the entity cannot be, and says so in its own words.
             return [], self
         staged = StagedLog(self._store)
-        for step in steps:
-            events, after = record(step.entity_id, step.before, step.events)
+        for one in steps:
+            events, after = record(one.entity_id, one.before, one.events)
             assert after is not None
             staged.stage(events, after)
         return steps, Planner(staged, EntityCache(staged), self._now, self._make_id)

@@ -137,6 +137,6 @@ def _plainly_quoted(fqn: str) -> str:
     """A qualified name with the quotes that it needs; raises InvalidInput for one that is none."""
     if '"' in fqn:
         return names.join(names.split(fqn))
-    if f".{fqn}.".find("..") >= 0:
+    if ".." in f".{fqn}.":  # a part is empty
         names.split(fqn)
     return fqn

@@ -203,6 +203,15 @@ def report(body: bytes, expected: type[T]) -> T:
         raise InvalidInput(f"the body: {explained(error, expected)}") from None
 
 
+async def read_report(request: AnyRequest) -> bytes:
+    """The body of a report; raises InvalidInput for a condition, which needs a version."""
+    for name in ("if-match", "if-none-match"):
+        if name in request.headers:
+            raise InvalidInput(f"{name} means a version of an entity, and measurements have none")
+    check_media_type(request.headers.get("content-type"), JSON_TYPES)
+    return await read_body(request)
+
+
 async def write(
     services: Services,
     request: AnyRequest,
@@ -213,14 +222,9 @@ async def write(
 ) -> Finished:
     """Store what the body of a request reports of an entity, in the caller's turn.
 
-    `points` makes points of the body, `shown` the answer of the entity and the body. Raises
-    InvalidInput for a condition, as measurements have no versions.
+    `points` makes points of the body, `shown` the answer of the entity and the body.
     """
-    for name in ("if-match", "if-none-match"):
-        if name in request.headers:
-            raise InvalidInput(f"{name} means a version of an entity, and measurements have none")
-    check_media_type(request.headers.get("content-type"), JSON_TYPES)
-    body = await read_body(request)
+    body = await read_report(request)
 
     def work() -> bytes:
         reported = points(body)

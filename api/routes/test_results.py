@@ -6,7 +6,6 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
-from api.bodies import JSON_TYPES, check_media_type, read_body
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
 from api.routes.measurements import (
@@ -18,6 +17,7 @@ from api.routes.measurements import (
     now,
     page,
     read,
+    read_report,
     report,
 )
 from api.routes.signatures import FQN, REQUEST, name_in_path, route
@@ -35,8 +35,7 @@ def test_result_routes(services: Services) -> list[HTTPRouteHandler]:
     kind: EntityKind = KINDS["testCase"]
 
     async def add(request: AnyRequest, fqn: str) -> Finished:
-        check_media_type(request.headers.get("content-type"), JSON_TYPES)
-        body = await read_body(request)
+        body = await read_report(request)
 
         def work() -> bytes:
             given = report(body, TestResult)

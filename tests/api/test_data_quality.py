@@ -287,3 +287,9 @@ def test_link_is_bounded_before_it_is_taken_apart(client: Client) -> None:
     for method in ("POST", "PUT"):
         status, answer = client.ask(method, f"{QUALITY}/testCases", json=body)
         assert (status, "length <= " in answer["message"]) == (400, True)
+
+
+def test_results_have_no_versions_to_be_conditional_on(client: Client) -> None:
+    for name in ("If-Match", "If-None-Match"):
+        status, answer = client.ask("POST", f"{RESULTS}/x", json={}, headers={name: "*"})
+        assert (status, "measurements have none" in answer["message"]) == (400, True)
