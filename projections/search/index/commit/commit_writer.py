@@ -203,12 +203,15 @@ class CommitWriter:
         write_manifest(storage, made)
         follower.show(made, segments, [*fresh, *summed])
         warnings = {name + WARNING for name in files}
-        self._remove_all_but({*files, *warnings, *self._unfinished, MANIFEST, LOCK, WRITE_LOCK})
+        self._remove_all_but({*files, *warnings, MANIFEST, LOCK, WRITE_LOCK})
 
     def _remove_all_but(self, kept: Collection[str]) -> None:
         """Remove the files of older commits and of failed ones."""
-        for name in self._storage.list():
-            if name not in kept:
+        # A merge names its file before it creates it, so that files listed first are all named.
+        present = self._storage.list()
+        unfinished = set(self._unfinished)
+        for name in present:
+            if name not in kept and name not in unfinished:
                 # What cannot be removed now is tried again after the next commit.
                 with contextlib.suppress(OSError, NameError):
                     self._storage.delete_file(name)

@@ -125,6 +125,55 @@ def test_reset_during_a_merge_leaves_nothing(writer, storage):
     assert list(newest.segments) == []
 
 
+class BeginsMergeAtList(Directory):
+    """A directory in which a merge creates its file between a commit's last step and its look."""
+
+    def __init__(self, path):
+        super().__init__(path)
+        self.begin_merge = None
+
+    def list(self):
+        begin, self.begin_merge = self.begin_merge, None
+        if begin is not None:
+            begin()
+        return super().list()
+
+
+def test_commit_keeps_the_file_of_a_merge_that_began_beside_it(tmp_path):
+    storage = BeginsMergeAtList(tmp_path)
+    writer = CommitWriter(storage, CommitFollower(storage))
+    writer.reset()
+    writer.apply(documents(1, 2, 3), 1, "one")
+    writer.apply(documents(4, 5), 2, "two")
+    created, go_on, failures = threading.Event(), threading.Event(), []
+
+    def wait():
+        created.set()
+        assert go_on.wait(10)
+
+    def merge(found):
+        try:
+            writer.merge(found, list(found.segments.values()), wait)
+        except Exception as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=merge, args=[opened(storage)])
+
+    def begin_merge():
+        thread.start()
+        assert created.wait(10)
+
+    storage.begin_merge = begin_merge
+    writer.apply(documents(6), 3, "three")
+    go_on.set()
+    thread.join(10)
+    assert failures == []
+    newest = opened(storage)
+    assert sorted(s.size for s in newest.segments.values()) == [1, 5]
+    assert held(newest.entries()) == {f"id{n}": 1_000 + n for n in range(1, 7)}
+    writer.close()
+
+
 class BesideMerges(Directory):
     """A directory in which a merge does something before it writes."""
 
