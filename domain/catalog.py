@@ -131,11 +131,16 @@ class Catalog:
 
         `plan` calls a method of `planner`. Raises its errors and KeyReused.
         """
-        if context.idempotency_key is not None:
-            remembered = self.store.answer(context.actor, context.idempotency_key)
-            if remembered and self._now() - remembered.at < ANSWERS_KEPT_MS:
-                return self._repetition(remembered, context)
-        return self._proposal(plan(), context)
+        if (remembered := self._remembered(context)) is not None:
+            return self._repetition(remembered, context)
+        try:
+            planned = plan()
+        except CatalogError:
+            # What refuses the plan may be the first write under the key, stored since we looked.
+            if (remembered := self._remembered(context)) is None:
+                raise
+            return self._repetition(remembered, context)
+        return self._proposal(planned, context)
 
     def propose_steps(self, plan: Callable[[], Sequence[Step]]) -> tuple[Proposal, int]:
         """Decide a write that may concern no entity at all; tells how many it concerns.
@@ -237,6 +242,14 @@ class Catalog:
             before=before,
             change=plan.change,
         )
+
+    def _remembered(self, context: WriteContext) -> RememberedAnswer | None:
+        """What the write came to that was the first under the request's key, if there was one."""
+        if context.idempotency_key is None:
+            return None
+        remembered = self.store.answer(context.actor, context.idempotency_key)
+        kept = remembered is not None and self._now() - remembered.at < ANSWERS_KEPT_MS
+        return remembered if kept else None
 
     def _repetition(self, remembered: RememberedAnswer, context: WriteContext) -> EntityProposal:
         """What the first write under an idempotency key came to."""

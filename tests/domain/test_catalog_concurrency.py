@@ -14,7 +14,8 @@ from domain.errors import (
     NotFound,
     StaleVersion,
 )
-from domain.planning import Change
+from domain.planning import Change, Plan
+from domain.registry import KINDS
 from domain.write_context import WriteContext
 
 OpenWorld = Callable[[], Any]
@@ -348,3 +349,20 @@ def test_same_key_in_two_catalogs_at_once_writes_once(world: Any, other: Any) ->
     interrupt(world, lambda: other.put("databaseService", "s", context, serviceType="Mysql"))
     outcome = world.put("databaseService", "s", context, serviceType="Mysql")
     assert (outcome.change, world.events()) == (Change.CREATED, [("entity.created", "s")])
+
+
+def test_repetition_that_overtakes_the_first_answers_as_it_did(world: Any, other: Any) -> None:
+    """The first write is stored after its repetition has looked for the key in vain."""
+    kind, context = KINDS["databaseService"], keyed(world)
+    values = {"name": "s", "serviceType": "Mysql"}
+    firsts = [lambda: other.catalog.create(kind, values, context)]
+
+    def plan() -> Plan:
+        while firsts:
+            firsts.pop()()
+        return world.catalog.planner.create(kind, values, context)
+
+    outcome = world.catalog.write(context, plan)
+    assert (outcome.change, world.events()) == (Change.CREATED, [("entity.created", "s")])
+    with pytest.raises(AlreadyExists):
+        world.catalog.create(kind, values, keyed(world, key="another"))
