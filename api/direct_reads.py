@@ -128,12 +128,14 @@ class DirectReads:
 def _parse(target: _Target, query_string: bytes) -> Mapping[str, Any] | None:
     pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
     given = dict(pairs)
-    if len(given) < len(pairs) or not given.keys() <= target.direct.names:
+    if len(given) < len(pairs) or not given.keys() <= target.direct.query.allowed:
         return None
     # Msgspec takes `null` for no value.
     if any(value.lower() == "null" for value in given.values()):
         return None
     try:
-        return msgspec.structs.asdict(msgspec.convert(given, target.direct.query, strict=False))
+        return msgspec.structs.asdict(
+            msgspec.convert(given, target.direct.query.struct, strict=False)
+        )
     except msgspec.ValidationError:
         return None

@@ -174,7 +174,8 @@ def _explain(request: Request[Any, Any, Any], error: ValidationException) -> str
 def _explain_one(request: Request[Any, Any, Any], problem: dict[str, Any]) -> str:
     argument = str(problem.get("key", ""))
     field = request.route_handler.parsed_fn_signature.parameters.get(argument)
-    name = request.route_handler.opt.get("names", {}).get(argument, argument)
+    query = request.route_handler.opt.get("query")
+    name = query.names.get(argument, argument) if query else argument
     given = request.query_params.getall(name, None) or [request.path_params.get(name)]
     message = str(problem.get("message", "not valid")).replace("`", "")
     values = ", ".join(repr(str(value)[:64]) for value in given[:_MAX_VALUES])

@@ -15,7 +15,8 @@ from api.bodies import has_left
 from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
 from api.responses import LOOP_BYTES, NDJSON, Heavy, Large
-from api.routes.signatures import REQUEST, Parameters, QueryParameter, route
+from api.routes.declared_query import Parameters, QueryParameter
+from api.routes.signatures import REQUEST, route
 from api.services import Services
 from domain.audit import AuditEvent, AuditQuery, AuditTrail, LogSpan
 from domain.errors import InvalidInput

@@ -13,7 +13,8 @@ from api.errors import status_of
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
 from api.routes.asked import refuse_headers_of_one
-from api.routes.signatures import OVERRIDE_METADATA, REQUEST, Parameters, QueryParameter, route
+from api.routes.declared_query import Parameters, QueryParameter
+from api.routes.signatures import OVERRIDE_METADATA, REQUEST, route
 from api.services import Services
 from domain.bulk_put import MAX_REQUESTS, Done
 from domain.catalog import Proposal

@@ -9,7 +9,7 @@ from litestar.params import PathParameter
 
 from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
-from api.routes.signatures import Parameters
+from api.routes.declared_query import Parameters
 from domain.bodies.components import Reference
 from domain.edges import EDGE
 from domain.errors import InvalidInput, NotFound, shown

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from api.permissions import Access, Action
+from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.requested_fields import parse_fields
-from api.routes.signatures import Parameters, QueryParameter
 from domain.kinds import EntityKind
 from projections.entities.name_filters import NameFilter, name_filter
 from projections.entities.port import Include, ListRequest

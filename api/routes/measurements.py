@@ -13,7 +13,8 @@ from litestar.params import PathParameter
 from api.bodies import JSON_TYPES, check_media_type, has_left, read_body
 from api.permissions import Access, Action, Permission
 from api.responses import Finished, Large
-from api.routes.signatures import REQUEST, Parameters, QueryParameter, route
+from api.routes.declared_query import Parameters, QueryParameter
+from api.routes.signatures import REQUEST, route
 from api.services import Services
 from domain import names
 from domain.bodies.refused_values import explained

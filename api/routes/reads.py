@@ -14,19 +14,11 @@ from api import base_path
 from api.bodies import has_left
 from api.permissions import Access, Action, Permission
 from api.responses import LOOP_BYTES, Finished, Heavy, Large
+from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.entities_below import asked_below, reference_below, with_below
 from api.routes.list_parameters import list_parameters, list_request, single_parameters
 from api.routes.requested_fields import asks_for_change, parse_fields
-from api.routes.signatures import (
-    ENTITY_ID,
-    FQN,
-    REQUEST,
-    Parameters,
-    QueryParameter,
-    id_in_path,
-    name_in_path,
-    route,
-)
+from api.routes.signatures import ENTITY_ID, FQN, REQUEST, id_in_path, name_in_path, route
 from api.routes.unsupported_parameters import unsupported_parameters
 from api.services import Services
 from domain import history

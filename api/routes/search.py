@@ -8,8 +8,9 @@ from litestar.handlers import HTTPRouteHandler
 
 from api.permissions import Action, Permission
 from api.responses import Large
+from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.searcher import Searcher
-from api.routes.signatures import REQUEST, Parameters, QueryParameter, route
+from api.routes.signatures import REQUEST, route
 from api.routes.spellings import both_spellings, given_values, snake
 from domain.errors import InvalidInput
 from domain.registry import KINDS

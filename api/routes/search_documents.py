@@ -11,9 +11,10 @@ from litestar.params import PathParameter
 
 from api.permissions import Access, Action, Permission
 from api.responses import Heavy, Large
+from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.search import INDEX, Q
 from api.routes.searcher import Searcher, check_index
-from api.routes.signatures import ENTITY_ID, REQUEST, Parameters, QueryParameter, id_in_path, route
+from api.routes.signatures import ENTITY_ID, REQUEST, id_in_path, route
 from api.routes.spellings import Rows, both_spellings, given_values
 from api.services import Services
 from projections.search.csv_export import export

@@ -9,9 +9,10 @@ from litestar.handlers import HTTPRouteHandler
 from api.bodies import JSON_TYPES, check_media_type, read_body
 from api.permissions import Action, Permission
 from api.responses import Large
+from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.search import INDEX, Q
 from api.routes.searcher import Searcher
-from api.routes.signatures import REQUEST, Parameters, QueryParameter, route
+from api.routes.signatures import REQUEST, route
 from api.routes.spellings import Rows, both_spellings, given_values
 from domain.json_input import decode
 from domain.registry import KINDS

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-from api.routes.signatures import Parameters, QueryParameter
+from api.routes.declared_query import Parameters, QueryParameter
 from domain.errors import InvalidInput
 
 Rows = Sequence[tuple[str, Any, Any, str]]

@@ -9,17 +9,9 @@ from litestar.handlers import HTTPRouteHandler
 
 from api.permissions import Action, Permission
 from api.responses import Finished
+from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.measurements import AnyRequest, find, id_of, read, report, visible, write
-from api.routes.signatures import (
-    ENTITY_ID,
-    FQN,
-    REQUEST,
-    Parameters,
-    QueryParameter,
-    id_in_path,
-    name_in_path,
-    route,
-)
+from api.routes.signatures import ENTITY_ID, FQN, REQUEST, id_in_path, name_in_path, route
 from api.services import Services
 from domain.kinds import EntityKind
 from domain.measurements.reports import USAGE, DailyUse, Point, moment_of

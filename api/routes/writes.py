@@ -14,6 +14,7 @@ from api.permissions import Access, Action, Permission
 from api.responses import Finished
 from api.routes.asked import Asked, read_asked, with_digest
 from api.routes.bulk import bulk_route
+from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.delete_stale import check_recursive, delete_stale_routes, may_delete_attached
 from api.routes.reads import etag
 from api.routes.signatures import (
@@ -21,8 +22,6 @@ from api.routes.signatures import (
     FQN,
     OVERRIDE_METADATA,
     REQUEST,
-    Parameters,
-    QueryParameter,
     id_in_path,
     name_in_path,
     route,
