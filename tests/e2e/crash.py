@@ -26,7 +26,7 @@ import msgspec
 
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import RecordedEvent
-from tests.e2e.conftest import catalog, replay
+from tests.e2e.conftest import NO_AUTHORITIES, catalog, replay
 from tests.waiting import until
 
 WRITERS = 32
@@ -130,15 +130,19 @@ class Harness:
                 thread.join(30)
 
     def _await(self, address: str) -> None:
-        def is_ready() -> bool:
-            with suppress(httpx.TransportError):
-                return httpx.get(f"{address}/readyz").status_code == 200
-            return False
+        with httpx.Client(base_url=address, verify=NO_AUTHORITIES) as http:
 
-        until(is_ready)
+            def is_ready() -> bool:
+                with suppress(httpx.TransportError):
+                    return http.get("/readyz").status_code == 200
+                return False
+
+            until(is_ready)
 
     def _start_load(self, address: str, number: int) -> list[threading.Thread]:
-        with httpx.Client(base_url=address, headers=self._headers, timeout=30) as http:
+        with httpx.Client(
+            base_url=address, headers=self._headers, timeout=30, verify=NO_AUTHORITIES
+        ) as http:
             if number == 0:
                 self._make_schema(http)
             pending, self._pending = self._pending, []
@@ -169,7 +173,9 @@ class Harness:
     def _write(self, address: str, seed: float, prefix: str) -> None:
         """Create, change, delete and restore until the server is gone."""
         chance = random.Random(seed)
-        with httpx.Client(base_url=address, headers=self._headers, timeout=30) as http:
+        with httpx.Client(
+            base_url=address, headers=self._headers, timeout=30, verify=NO_AUTHORITIES
+        ) as http:
             number = 0
             while True:
                 number += 1
@@ -228,7 +234,9 @@ class Harness:
     def _read(self, address: str, seed: float) -> None:
         chance = random.Random(seed)
         paths = ("/v1/tables?limit=50", "/v1/dataContracts?status=Active", "/v1/search/query?q=r*")
-        with httpx.Client(base_url=address, headers=self._headers, timeout=30) as http:
+        with httpx.Client(
+            base_url=address, headers=self._headers, timeout=30, verify=NO_AUTHORITIES
+        ) as http:
             while True:
                 try:
                     answer = http.get(chance.choice(paths))

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from tests.e2e.conftest import Server, serving
+from tests.e2e.conftest import NO_AUTHORITIES, Server, serving
 from tests.waiting import until
 
 TIMEOUT = 4.0
@@ -64,7 +64,10 @@ def clients(server: Server, number: int) -> Iterator[list[httpx.Client]]:
         opened = []
         for _ in range(number):
             client = httpx.Client(
-                base_url=server.http.base_url, headers=server.http.headers, timeout=60
+                base_url=server.http.base_url,
+                headers=server.http.headers,
+                timeout=60,
+                verify=NO_AUTHORITIES,
             )
             opened.append(stack.enter_context(client))
             assert client.get("/healthz").status_code == 200

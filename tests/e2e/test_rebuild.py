@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.e2e.conftest import Server, catalog, replay, serving
+from tests.e2e.conftest import NO_AUTHORITIES, Server, catalog, replay, serving
 from tests.waiting import until
 
 
@@ -52,11 +52,15 @@ class Traffic:
     def _write(self, name: str) -> None:
         body = {"name": name, "databaseSchema": "service.database.schema", "columns": []}
         base, headers = self._server.http.base_url, self._server.http.headers
-        with httpx.Client(base_url=base, headers=headers, timeout=30) as http:
+        with httpx.Client(
+            base_url=base, headers=headers, timeout=30, verify=NO_AUTHORITIES
+        ) as http:
             made = http.post("/v1/tables", json=body)
             assert made.status_code == 201, made.text
         self.written += 1
-        with httpx.Client(base_url=base, headers=headers, timeout=30) as http:
+        with httpx.Client(
+            base_url=base, headers=headers, timeout=30, verify=NO_AUTHORITIES
+        ) as http:
             one = http.get(f"/v1/tables/name/service.database.schema.{name}")
             assert one.status_code == 200, one.text
             listed = http.get("/v1/tables", params={"limit": 1000})

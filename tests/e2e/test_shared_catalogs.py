@@ -13,7 +13,14 @@ import httpx
 import pytest
 
 from domain.registry import KINDS
-from tests.e2e.conftest import SHARED, Server, catalog, needs_shared_catalogs, serving
+from tests.e2e.conftest import (
+    NO_AUTHORITIES,
+    SHARED,
+    Server,
+    catalog,
+    needs_shared_catalogs,
+    serving,
+)
 from tests.waiting import until
 
 pytestmark = [needs_shared_catalogs, pytest.mark.xdist_group("shared")]
@@ -121,7 +128,9 @@ def test_walk_sees_each_contract_once_while_others_change(
 
     def disturb() -> None:
         """Create, change and delete contracts, one after the other, with names between the rest."""
-        with httpx.Client(base_url=server.http.base_url, headers=server.http.headers) as http:
+        with httpx.Client(
+            base_url=server.http.base_url, headers=server.http.headers, verify=NO_AUTHORITIES
+        ) as http:
             number = 0
             while not stop.is_set():
                 name = f"{steady[number * 7 % len(steady)][0]}-passing-{number}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.e2e.conftest import Server
+from tests.e2e.conftest import NO_AUTHORITIES, Server
 from tests.e2e.family import TIMEOUT, family
 from tests.waiting import until
 
@@ -17,7 +17,9 @@ def write(server: Server, name: str) -> str:
     """Create a service on a connection of its own; the path of what was created."""
     url = server.http.base_url.join("/v1/services/databaseServices")
     body = {"name": name, "serviceType": "Mysql"}
-    answer = httpx.post(url, json=body, headers=server.http.headers, timeout=60)
+    answer = httpx.post(
+        url, json=body, headers=server.http.headers, timeout=60, verify=NO_AUTHORITIES
+    )
     assert answer.status_code == 201, answer.text
     return f"{url}/{answer.json()['id']}"
 
@@ -32,7 +34,9 @@ def test_stopped_process_is_killed_and_replaced(tmp_path: Path, role: str) -> No
 
         def is_listed() -> bool:
             url = running.server.http.base_url.join("/v1/services/databaseServices?limit=0")
-            answer = httpx.get(url, headers=running.server.http.headers, timeout=60)
+            answer = httpx.get(
+                url, headers=running.server.http.headers, timeout=60, verify=NO_AUTHORITIES
+            )
             return answer.status_code == 200 and answer.json()["paging"]["total"] == 1
 
         until(is_listed)
