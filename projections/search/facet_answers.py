@@ -40,6 +40,8 @@ class FacetWriter:
     def __init__(self, sources: BoundedSources, visibility: Visibility) -> None:
         self._sources = sources
         self._visibility = visibility
+        self._narrowed: dict[tuple[str, tuple[str, ...], tuple[str, ...]], Raw | None] = {}
+        """Id, included and excluded fields -> what is shown of a document; None for nothing."""
 
     def written(
         self, aggregations: Sequence[Aggregation], results: Sequence[FacetResult]
@@ -78,7 +80,6 @@ class FacetWriter:
 
     def _hits(self, asked: TopHits, hits: Sequence[EngineHit]) -> Iterator[dict[str, Any]]:
         """The hits with their documents; one whose entity is gone meanwhile is left out."""
-        stored = self._sources.read([hit.id for hit in hits]) if asked.sources else {}
         for hit in hits:
             shown: dict[str, Any] = {
                 "_index": KINDS[hit.kind].index,
@@ -86,13 +87,26 @@ class FacetWriter:
                 "_score": hit.score,
             }
             if asked.sources:
-                entity_json = stored.get(hit.id)
-                visible = entity_json and self._visibility.show(hit.kind, entity_json)
-                if not visible:
+                narrowed = self._source(asked, hit)
+                if narrowed is None:
                     continue
-                whole = source(hit.kind, visible)
-                shown["_source"] = Raw(narrow(whole, asked.include, asked.exclude))
+                shown["_source"] = narrowed
             yield shown if asked.sort_field is None else {**shown, "sort": hit.sort}
+
+    def _source(self, asked: TopHits, hit: EngineHit) -> Raw | None:
+        """What is shown of a hit's document, which is read once however many buckets have it."""
+        key = hit.id, asked.include, asked.exclude
+        if key in self._narrowed:
+            known = self._narrowed[key]
+            self._sources.count(len(known or b""))
+            return known
+        entity_json = self._sources.read([hit.id]).get(hit.id)
+        visible = entity_json and self._visibility.show(hit.kind, entity_json)
+        narrowed = None
+        if visible:
+            narrowed = Raw(narrow(source(hit.kind, visible), asked.include, asked.exclude))
+        self._narrowed[key] = narrowed
+        return narrowed
 
 
 def typed_name(aggregation: Aggregation) -> str:

@@ -62,14 +62,19 @@ class BoundedSources:
         """The documents that are still there by id; raises InvalidInput when they are too much."""
         stored: dict[str, bytes] = {}
         for entity_id, whole in read_in_parts(ids, self._read):
-            self._size += len(whole)
-            if self._size > MAX_SOURCES:
-                raise InvalidInput(
-                    f"the documents of all hits have more than {MAX_SOURCES // 1_000_000} MB:"
-                    " ask for fewer with size, or for none with fetchSource=false"
-                )
+            self.count(len(whole))
             stored[entity_id] = whole
         return stored
+
+    def count(self, size: int) -> None:
+        """Count bytes that an answer has of a document once more; raises what `read` raises."""
+        self._size += size
+        if self._size > MAX_SOURCES:
+            raise InvalidInput(
+                f"the documents of all hits have more than {MAX_SOURCES // 1_000_000} MB: ask for"
+                " fewer with size or topHitsSize, for none with fetchSource=false or without"
+                " sourceFields"
+            )
 
 
 def check_paths(paths: Sequence[str], where: str, *, everything: bool = False) -> None:

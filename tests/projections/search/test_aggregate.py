@@ -1,12 +1,14 @@
 """One facet of a search: values by pattern, nearest first, with documents of each."""
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
 from domain.errors import InvalidInput
+from projections.search import sources
 from projections.search.aggregate import AggregateRequest, TopHitsRequest, search_request
 from projections.search.index.engine import WhooshEngine
 from projections.search.queries import search
@@ -102,6 +104,33 @@ def test_buckets_give_fields_of_their_documents(shop: Catalog) -> None:
     (facet,) = answered(shop, **given, top_hits=last)["aggregations"].values()
     hits = facet["buckets"][0]["top_hits#top"]["hits"]["hits"]
     assert [hit["_source"] for hit in hits] == [{"name": "orders"}]
+
+
+def test_document_in_many_buckets_is_read_once_and_counts_where_it_is_shown(
+    shop: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = [{"name": f"wide_{n}", "dataType": "INT"} for n in range(9)]
+    shop.add(make_entity("wide", columns=columns, description="x" * 10_000))
+    monkeypatch.setattr(sources, "MAX_SOURCES", 20_000)
+    reads: list[str] = []
+
+    def read_sources(ids: Sequence[str]) -> Mapping[str, bytes]:
+        reads.extend(ids)
+        return shop.read_sources(ids)
+
+    def named(*fields: str) -> list[Any]:
+        request = search_request(
+            AggregateRequest(field_name=FIELD, field_value="wide_.*", source_fields=fields)
+        )
+        answer = json.loads(search(request, shop.engine, read_sources).body)
+        (facet,) = answer["aggregations"].values()
+        tops = [bucket["top_hits#top"]["hits"]["hits"] for bucket in facet["buckets"]]
+        return [hit["_source"] for hits in tops for hit in hits]
+
+    assert named("name") == [{"name": "wide"}] * 9
+    assert len(reads) == 1
+    with pytest.raises(InvalidInput, match="documents of all hits have more than"):
+        named("description")
 
 
 @pytest.mark.parametrize(
