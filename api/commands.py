@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -179,7 +179,6 @@ def token(
 ) -> None:
     """Print a bearer token signed with the catalog's secret."""
     from api.policies import open_policies  # noqa: PLC0415 - start-up: import needs no tokens
-    from api.tokens.claims import is_name  # noqa: PLC0415 - start-up: as above
     from api.tokens.minting import find_minter, mint, mint_long_lived  # noqa: PLC0415 - start-up: as above
     from api.tokens.register import parse_lifetime  # noqa: PLC0415 - start-up: as above
     from api.tokens.secret import has_own_secret  # noqa: PLC0415 - start-up: as above
@@ -189,9 +188,7 @@ def token(
     for role in roles:
         if role not in known:
             raise InvalidInput(f"--role must be one of {', '.join(known)}, got {role!r}")
-    if not is_name(subject):
-        limits = f"1 to {MAX_NAME_LENGTH} printable characters"
-        raise InvalidInput(f"--subject must have {limits}, got {subject[:80]!r}")
+    _check_texts("--subject", [subject])
     if expires is not None:
         if ttl is not None:
             raise InvalidInput("--ttl and --expires say the same thing: give one of them")
@@ -220,11 +217,13 @@ def token(
 @print_errors
 def revoke(ids: tuple[str, ...], subjects: tuple[str, ...], data: str | None) -> None:
     """Revoke tokens by id, or all that a subject has now; servers follow within 2 seconds."""
-    from api.tokens.register import revoke_tokens  # noqa: PLC0415 - start-up: serve needs no command
+    from api.tokens.register import MOST_ID_CHARACTERS, revoke_tokens  # noqa: PLC0415 - start-up: serve needs no command
 
     settings = read_settings(data=data)
     if not ids and not subjects:
         raise InvalidInput("name tokens with --id, or whose tokens with --subject")
+    _check_texts("--id", ids, MOST_ID_CHARACTERS)
+    _check_texts("--subject", subjects)
     _check_catalog(settings.directory)
     unknown = revoke_tokens(settings.directory, ids, subjects)
     for token_id in ids:
@@ -251,6 +250,14 @@ def tokens(data: str | None) -> None:
         revoked = register.refuses(each.subject, each.id, each.issued)
         state = "revoked" if revoked else f"until {end}"
         _print(f"{each.id}  {each.subject}  {','.join(each.roles)}  {state}")
+
+
+def _check_texts(option: str, texts: Iterable[str], most: int = MAX_NAME_LENGTH) -> None:
+    """Refuse what can be no name of a caller, or no id: both stand in events, lists and logs."""
+    for text in texts:
+        if not (1 <= len(text) <= most and text.isprintable()):
+            limits = f"1 to {most:,} printable characters"
+            raise InvalidInput(f"{option} must have {limits}, got {text[:80]!r}")
 
 
 def _check_catalog(directory: Path) -> None:
@@ -280,6 +287,7 @@ def import_files(files: tuple[str, ...], actor: str, as_bot: bool, data: str | N
     Exit code 1: there were bad lines; 3: the log could not be read or written, and the import
     stopped at a line that is named; 130: Ctrl-C. It is safe to run again.
     """
+    _check_texts("--actor", [actor])
     _load([Path(file) for file in files], actor, as_bot=as_bot, data=data)
 
 

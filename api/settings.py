@@ -11,14 +11,16 @@ from msgspec import Meta
 from domain.errors import InvalidInput
 
 _PREFIX = "CATALOG_"
+Text = Annotated[str, Meta(min_length=1)]
+"""An empty one would mean another thing than none: every address, or the working directory."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Each field is the variable `CATALOG_<FIELD>`; its docstring is its documentation."""
 
-    data: str = "./catalog-data"
+    data: Text = "./catalog-data"
     """The data directory: the log, the read models, the secret."""
-    host: str = "127.0.0.1"
+    host: Text = "127.0.0.1"
     """Address to listen on."""
     port: Annotated[int, Meta(ge=0, le=65535)] = 8585
     """Port to listen on; 0 takes a free one."""
@@ -28,13 +30,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds that one of several processes may give no sign of life before it is replaced."""
     jwt_secret: str | None = None
     """Shared secret of the tokens (HS256), at least 32 bytes; made in `data` if nothing is set."""
-    jwt_secret_file: str | None = None
+    jwt_secret_file: Text | None = None
     """File that holds the shared secret."""
-    jwks: str | None = None
+    jwks: Text | None = None
     """URL (https) or path of the issuer's JSON Web Key Set, instead of a secret."""
-    jwt_issuer: str | None = None
+    jwt_issuer: Text | None = None
     """The `iss` that tokens must have; needed with `jwks`."""
-    jwt_audience: str | None = None
+    jwt_audience: Text | None = None
     """The `aud` that tokens must have, or several separated by commas; needed with `jwks`."""
     jwt_algorithms: str | None = None
     """Algorithms allowed, separated by commas; by default all that fit the kind of key."""
@@ -42,13 +44,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds by which the clocks of issuer and catalog may differ."""
     jwt_max_lifetime: Annotated[int, Meta(ge=1, le=31_536_000)] = 86_400
     """Seconds that a token may be good for, from its issue to its end."""
-    jwt_roles_claim: str = "roles"
+    jwt_roles_claim: Text = "roles"
     """Claim that holds the caller's roles: its name or a dotted path."""
-    jwt_name_claim: str = "sub"
+    jwt_name_claim: Text = "sub"
     """Claim that holds the caller's name, which stands in every event."""
-    issuers: str | None = None
+    issuers: Text | None = None
     """TOML file of several issuers, instead of the settings for one."""
-    policies: str | None = None
+    policies: Text | None = None
     """TOML file of roles and what they may do (`docs/permissions.md`); its changes are followed."""
     rate_limit: Annotated[float, Meta(ge=0.0, le=1e6)] = 0.0
     """Requests a second that one caller may make of each process; 0 for no limit."""
@@ -70,7 +72,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds a projection may lie behind before `/readyz` says so."""
     version: Annotated[str, Meta(pattern=r"^\d+\.\d+\.\d+$")] = "2.0.7"
     """OpenMetadata version told to clients, whose major and minor must equal their own."""
-    log_level: str = "INFO"
+    log_level: Text = "INFO"
     """Least severe level of the log lines written to standard error."""
     access_log: bool = True
     """Whether each request is a log line."""

@@ -1,7 +1,6 @@
 """How the read models stand to the log: what `/v1/system/projections` and `inspect` show."""
 
 import time
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,7 +13,7 @@ from domain.openmetadata import document
 from projections.feeding.daemon import is_projected, read_states
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import KindReport
-from projections.search.documents import entity_digest
+from projections.search.documents import entity_digest, is_indexed
 from projections.stores import Stores
 
 
@@ -70,7 +69,7 @@ class EntityInspection(msgspec.Struct, rename="camel"):
     """The entity's document in the sorted read model."""
     entities_checkpoint: int
     search: dict[str, Any] | None
-    """Kind and digest of the entity's document in the search index."""
+    """Kind and digest of the entity's document in the search index, which edges have none in."""
     search_checkpoint: int
     differences: list[str]
     """Names of the read models that do not hold what the log says."""
@@ -131,7 +130,7 @@ def inspect_entity(stores: Stores, kind: EntityKind, fqn: str) -> EntityInspecti
     """What the log and each read model hold of one entity; raises NotFound for no such name."""
     claim = stores.log.claim(kind.name, fqn)
     if claim is None:
-        raise NotFound(f"{kind.name} instance for {fqn} not found")
+        raise NotFound(f"{kind.name} instance for {fqn!r} not found")
     position = stores.log.head()
     state = history.state(stores.log, claim.id)
     said = None if state is None or state.purged else state
@@ -145,7 +144,8 @@ def inspect_entity(stores: Stores, kind: EntityKind, fqn: str) -> EntityInspecti
     shown = None if said is None else document.encode(document.fields(said))
     if (listed and msgspec.json.decode(listed)) != (shown and msgspec.json.decode(shown)):
         differences.append("entities")
-    if (indexed and indexed[2]) != (said and entity_digest(said)):
+    due = said if said is not None and is_indexed(said) else None
+    if (indexed and indexed[2]) != (due and entity_digest(due)):
         differences.append("search")
     return EntityInspection(
         kind=kind.name,
@@ -163,15 +163,3 @@ def inspect_entity(stores: Stores, kind: EntityKind, fqn: str) -> EntityInspecti
 def _age_of_next(stores: Stores, checkpoint: int) -> float:
     waiting = stores.log.read(checkpoint, 1)
     return max(time.time() - waiting[0].event.at / 1000, 0.0) if waiting else 0.0
-
-
-def _size(directory: Path, name: str) -> int:
-    """Bytes of the files whose name begins with `name`, and of those in a folder of that name."""
-    files = [*directory.glob(f"{name}*"), *directory.glob(f"{name}/**/*")]
-    size = 0
-    for file in files:
-        try:
-            size += file.stat().st_size if file.is_file() else 0
-        except FileNotFoundError:
-            continue
-    return size

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from domain.errors import InvalidInput
-from domain.registry import KINDS
+from domain.registry import ALL_KINDS
 from projections.inspection import Inspection, inspect, inspect_entity
 from projections.stores import open_stores
 from replay_tool import options
@@ -24,14 +24,13 @@ from replay_tool import options
 def show(entity: tuple[str, str] | None, as_json: bool, data: Path) -> None:
     """Show the log and how far each projection is, or one entity side by side."""
     options.check_catalog(data)
-    if entity is not None and entity[0] not in KINDS:
-        raise InvalidInput(f"{entity[0]!r} is no kind; there are {', '.join(KINDS)}")
+    if entity is not None and entity[0] not in ALL_KINDS:
+        raise InvalidInput(f"{entity[0]!r} is no kind; there are {', '.join(ALL_KINDS)}")
     stores = open_stores(data, writable=False)
     try:
         if entity is not None:
-            inspected = inspect_entity(
-                stores, KINDS[entity[0]], KINDS[entity[0]].spelled(entity[1])
-            )
+            kind = ALL_KINDS[entity[0]]
+            inspected = inspect_entity(stores, kind, kind.spelled(entity[1]))
             click.echo(msgspec.json.format(msgspec.json.encode(inspected)))
             return
         inspection = inspect(stores, details=True)

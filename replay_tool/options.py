@@ -19,9 +19,20 @@ EXIT_DIFFERS, EXIT_FAILED = 1, 2
 EXIT_UNREAD = 128 + signal.SIGPIPE
 """What a shell reports of a program that wrote to a pipe which its reader had closed."""
 
+
+class NamedPath(click.Path):
+    """A path that is not empty: that would be the working directory, which nobody has named."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path; fails for an empty text."""
+        if value == "":
+            self.fail("must not be empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 data = click.option(
     "--data",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=NamedPath(file_okay=False, path_type=Path),
     envvar="CATALOG_DATA",
     default="./catalog-data",
     show_default=True,

@@ -27,6 +27,8 @@ MOST_DAYS = 365
 _KEPT = (MOST_DAYS + 1) * DAY
 """Seconds after which no token can be good any more that was issued before a revocation."""
 _UNITS = {"d": DAY, "h": 3_600, "m": 60, "s": 1}
+MOST_ID_CHARACTERS = 1_024
+"""Characters of the id of a token, which other issuers may have made."""
 MOST_ENTRIES = 10_000
 """How many tokens, and how many revocations, the register may hold."""
 

@@ -68,6 +68,10 @@ def test_an_answer_that_is_remembered_is_not_given_to_a_revoked_token(client: Cl
         (("token", "--subject=a", "--role=bot", "--expires=366d"), "of 365d at most, got '366d'"),
         (("token", "--subject=a", "--role=bot", "--expires=1d", "--ttl=1"), "give one of them"),
         (("revoke",), "name tokens with --id, or whose tokens with --subject"),
+        (("revoke", "--id="), "--id must have 1 to 1,024 printable characters, got ''"),
+        (("revoke", "--id=a", "--id=a\n"), "--id must have 1 to 1,024 printable characters"),
+        (("revoke", "--subject="), "--subject must have 1 to 256 printable characters, got ''"),
+        (("import", "--actor=", "-"), "--actor must have 1 to 256 printable characters, got ''"),
     ],
 )
 def test_commands_refuse_what_has_no_meaning(
