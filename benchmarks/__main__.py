@@ -8,6 +8,7 @@ import click
 
 from benchmarks import (
     access,
+    bulk,
     bulk_import,
     facets,
     hostile,
@@ -38,6 +39,7 @@ BENCHMARKS: Mapping[str, Callable[[Workspace, bool], list[Figure]]] = {
     "replay": replay.measure,
     "rebuild": rebuild.measure,
     "writes": writes.measure,
+    "bulk": bulk.measure,
     "verify": verify.measure,
     "process": process.measure,
     "search": search.measure,
