@@ -13,7 +13,8 @@ from domain.event_store.writes import Append
 from domain.events import Event
 from domain.hierarchy import expectations
 from domain.ids import new_id
-from domain.planning import Change, Plan, Planner, record
+from domain.planning import Planner
+from domain.plans import Change, Plan, record
 
 Delete = Callable[[Planner, str], Plan]
 """Plans the delete of the entity with an id."""

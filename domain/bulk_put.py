@@ -14,7 +14,8 @@ from domain.event_store.writes import Append
 from domain.events import Event
 from domain.hierarchy import expectations
 from domain.kinds import EntityKind
-from domain.planning import Change, Planner, record
+from domain.planning import Planner
+from domain.plans import Change, record
 from domain.staged_log import StagedLog
 from domain.write_context import WriteContext
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from domain import history
-from domain.bulk_delete import BulkDelete, Delete
+from domain.bulk_delete import MAX_EVENTS, BulkDelete, Delete
 from domain.bulk_put import BulkPut, Done
 from domain.entity import Entity
 from domain.entity_cache import ByName, EntityCache
@@ -25,7 +25,8 @@ from domain.hierarchy import expectations
 from domain.ids import new_id
 from domain.kinds import EntityKind
 from domain.lineage import LineagePlanner
-from domain.planning import Change, Plan, Planner, Step, record
+from domain.planning import Planner
+from domain.plans import Change, Plan, Step, record
 from domain.write_context import WriteContext
 
 T = TypeVar("T")
@@ -42,6 +43,10 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     """Position in the log that includes the write already: there is nothing to append then."""
     states: Sequence[Entity] = ()
     """Entities as the write leaves them, as far as they are worth remembering."""
+
+
+NOTHING = Proposal(append=prepared([]), position=0)
+"""What is stored of a request that only asks."""
 
 
 class EntityProposal(Proposal, frozen=True, kw_only=True):
@@ -87,6 +92,19 @@ class Catalog:
         self.planner = Planner(store, self._entities, now, make_id)
         self.lineage = LineagePlanner(store, self._entities, now, make_id)
         """This and `planner` make the plans of `propose`."""
+
+    def purged_before(
+        self, kind: EntityKind, which: str | ByName, context: WriteContext, *, recursive: bool
+    ) -> list[str]:
+        """The ids of what is to be purged before a purge, where one transaction has no room.
+
+        They come in an order in which each can be purged. There are none where one transaction will
+        do, or where the purge has been made and its answer is remembered.
+        """
+        if self._remembered(context) is not None:
+            return []
+        before = self.planner.purged_before(kind, which, context, recursive=recursive)
+        return before if len(before) > MAX_EVENTS else []
 
     def create(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Outcome:
         """Create an entity."""

@@ -94,10 +94,10 @@ class EntityCache:
         """
         return (self._remembered(entity_id) or self.known(entity_id)).body
 
-    def below(self, entity_id: str) -> list[Claim]:
-        """The claims of everything below an entity, parents before their children."""
+    def below(self, *entity_ids: str) -> list[Claim]:
+        """The claims of everything below some entities, parents before their children."""
         below: list[Claim] = []
-        level = self._store.children(entity_id)
+        level = self._store.claims(parents=entity_ids)
         while level:
             below += level
             level = self._store.claims(parents=[claim.id for claim in level])

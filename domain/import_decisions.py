@@ -16,7 +16,7 @@ from domain.events import Event
 from domain.hierarchy import expectations
 from domain.import_lines import ImportLine, NumberedLine, ReadAhead, read_line
 from domain.import_lookups import AttachedAhead, ImportNames, StatesAhead
-from domain.planning import record
+from domain.plans import record
 from domain.registry import KINDS
 from domain.write_context import WriteContext
 

@@ -1,6 +1,6 @@
 """What a write of the lineage means on the state that the log has now: edges between entities."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -12,13 +12,12 @@ from domain.bodies.lineage import MANUAL, MAX_MAPPINGS, ColumnLineage, LineageEd
 from domain.edge_columns import fitting_mappings, joined_mappings
 from domain.edges import DETAIL_KEYS, EDGE, SET_HERE, details_of, edge_ends, edge_name
 from domain.entity import Entity, decide
-from domain.entity_cache import EntityCache
 from domain.errors import InvalidInput, NotFound, StaleVersion, shown
-from domain.event_store.port import Claim, EntityReads
+from domain.event_store.port import Claim
 from domain.events import Body
 from domain.openmetadata import document
 from domain.payload_bounds import check_entity_bytes
-from domain.planning import Change, Plan, Step, step
+from domain.plans import Change, Plan, PlannerBase, Step, step
 from domain.references import ClaimLookup, StoredClaims, find, resolve_references
 from domain.registry import KINDS, LINEAGE_EDGE
 from domain.write_context import WriteContext
@@ -34,20 +33,8 @@ class Ends(msgspec.Struct, frozen=True):
     end: Reference
 
 
-class LineagePlanner:
-    """Plans writes of edges; threads may share it, and it holds nothing between two plans."""
-
-    def __init__(
-        self,
-        store: EntityReads,
-        entities: EntityCache,
-        now: Callable[[], int],
-        make_id: Callable[[], str],
-    ) -> None:
-        self._store = store
-        self._entities = entities
-        self._now = now
-        self._make_id = make_id
+class LineagePlanner(PlannerBase):
+    """Plans writes of edges."""
 
     def put(
         self,
@@ -109,32 +96,36 @@ class LineagePlanner:
         own = step(commands.PurgeEntity, state, context, self._now(), checked=True)
         return Plan(state.id, Change.DELETED, [own])
 
-    def delete_by_source(
-        self,
-        which: Reference,
-        source: str,
-        via: Collection[str],
-        context: WriteContext,
-        kinds: Collection[str] = KINDS,
-    ) -> list[Step]:
-        """Remove the edges of one source that end at an entity; raises NotFound for the entity.
-
-        `via` are ids of edges that may name the entity as their pipeline: those that do are removed
-        too. Edges that begin or end at what is not of one of `kinds` stay.
-        """
+    def edges_ending(self, which: Reference) -> tuple[str, list[str]]:
+        """The id of an entity, and those of the edges that end there; raises NotFound."""
         target = _end(StoredClaims(self._store), which, "the entity")
         ending = [
             claim.id
             for claim in self._store.claims(ends=[target.id])
             if edge_ends(claim.fqn)[1] == target.id
         ]
+        return target.id, ending
+
+    def delete_by_source(
+        self,
+        target_id: str,
+        source: str,
+        edge_ids: Sequence[str],
+        context: WriteContext,
+        kinds: Collection[str] = KINDS,
+    ) -> list[Step]:
+        """Remove those of the edges that are of a source, and end at an entity or run over it.
+
+        An edge runs over the entity that it names as its pipeline. Edges that begin or end at what
+        is not of one of `kinds` stay.
+        """
         at = self._now()
         return [
             step(commands.PurgeEntity, edge, context, at)
-            for edge in self._entities.newest_of([*dict.fromkeys((*ending, *via))])
+            for edge in self._entities.newest_of(edge_ids)
             if not edge.purged
             and edge.value("source") == source
-            and target.id in (edge_ends(edge.fqn)[1], (edge.value("pipeline") or {}).get("id"))
+            and target_id in (edge_ends(edge.fqn)[1], (edge.value("pipeline") or {}).get("id"))
             and all(edge.value(key)["type"] in kinds for key in ("fromEntity", "toEntity"))
         ]
 

@@ -29,7 +29,10 @@ _PATCH_ABOUT = "RFC 6902, applied to the entity as it is shown, with absent arra
 _AGGREGATE_ABOUT = (
     "By value, without hits. With fields of documents, each bucket has some of its documents."
 )
-_DELETE_ABOUT = "Soft-deleted entities keep their names and can be restored."
+_DELETE_ABOUT = (
+    "Soft-deleted entities keep their names and can be restored. A purge of more than 1,000"
+    " entities and edges is made in several transactions, the entity itself in the last."
+)
 
 
 def _one(id: str, summary: str, *, conditional: bool = False) -> Operation:

@@ -17,13 +17,12 @@ from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.signatures import OVERRIDE_METADATA, REQUEST, route
 from api.services import Services
 from domain.bulk_put import MAX_REQUESTS, Done
-from domain.catalog import Proposal
+from domain.catalog import NOTHING, Proposal
 from domain.errors import CatalogError, InvalidInput
-from domain.event_store.appends import prepared
 from domain.json_input import decode
 from domain.kinds import EntityKind
 from domain.names import MAX_NAME_LENGTH
-from domain.planning import Change
+from domain.plans import Change
 from domain.write_context import WriteContext
 
 
@@ -105,8 +104,6 @@ _PARAMETERS: Parameters = {
     ),
     **OVERRIDE_METADATA,
 }
-NOTHING = Proposal(append=prepared([]), position=0)
-"""What is stored of a request that only asks."""
 
 
 async def read_for_many(request: Request[Any, Any, Any]) -> bytes:

@@ -1,6 +1,5 @@
 """Delete what a connector no longer finds: the entities below a scope that it has not seen."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -9,26 +8,30 @@ from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 
 from api.bodies import has_left
-from api.errors import Forbidden, status_of
+from api.errors import status_of
 from api.permissions import Access, Action, Permission
 from api.responses import Large
-from api.routes.bulk import NOTHING, BulkItem, bulk_result, read_for_many
+from api.routes.bulk import BulkItem, bulk_result, read_for_many
+from api.routes.deletes import (
+    Results,
+    check_recursive,
+    delete_all,
+    may_delete_attached,
+    purge_beforehand,
+)
 from api.routes.signatures import REQUEST, route
 from api.services import Services
-from domain.catalog import Proposal
 from domain.errors import CatalogError, InvalidInput
 from domain.json_input import decode
 from domain.kinds import EntityKind
-from domain.planning import Change, Plan, Planner
-from domain.registry import ATTACHED, kinds_above, kinds_below
-from domain.stale_entities import StaleEntity, StaleSearch, scope_kind
+from domain.planning import Planner
+from domain.plans import Plan
+from domain.registry import kinds_above
+from domain.stale_entities import PAGE, StaleEntity, StaleSearch, scope_kind
 from domain.write_context import WriteContext
 
 _PAGES = 100
 """How many pages of the log a search reads in one turn of its caller."""
-
-Results = Mapping[str, Change | CatalogError]
-"""Id -> what came of an entity's delete."""
 
 
 class DeleteStale(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -88,18 +91,6 @@ def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteH
     return [route("DELETE", path, permission, delete_stale, REQUEST)]
 
 
-def check_recursive(access: Access, kind: EntityKind) -> None:
-    """Raise Forbidden unless a caller may delete whatever may be below an entity of a kind."""
-    for below in sorted(kinds_below(kind.name)):
-        if not access.may(Permission(Action.DELETE, below)):
-            raise Forbidden(f"recursive: you have no permission to delete {below}")
-
-
-def may_delete_attached(access: Access) -> bool:
-    """Whether a caller may delete what is attached to entities, such as contracts."""
-    return all(access.may(Permission(Action.DELETE, kind)) for kind in ATTACHED)
-
-
 def _begin(
     services: Services, kind: EntityKind, access: Access, body: bytes
 ) -> tuple[DeleteStale, StaleSearch | None, int]:
@@ -130,15 +121,8 @@ async def _delete_all(
     asked: DeleteStale,
     stale: list[StaleEntity],
 ) -> tuple[int, Results]:
-    """Delete the entities, some in each transaction, and in turns with others' writes.
-
-    Returns the position that includes the last transaction, 0 when there is none. Where the client
-    leaves, what has been deleted stays deleted.
-    """
-    left = partial(has_left, request.receive)
-    waiting = [one.id for one in stale if one.kept_for is None]
-    results: dict[str, Change | CatalogError] = {}
-    position = 0
+    """Delete the entities; see `delete_all`."""
+    ids = [one.id for one in stale if one.kept_for is None]
 
     def delete(planner: Planner, entity_id: str) -> Plan:
         return planner.delete(
@@ -150,14 +134,13 @@ async def _delete_all(
             attached=may_delete_attached(request.auth),
         )
 
-    def propose() -> tuple[Proposal, dict[str, Change | CatalogError]]:
-        proposal, made = services.catalog.propose_deletes(waiting[len(results) :], delete)
-        return NOTHING if asked.dry_run else proposal, made
-
-    while len(results) < len(waiting):
-        position, made = await services.write(context.actor, 0, propose, left)
-        results |= made
-    return position, results
+    if asked.hard_delete and not asked.dry_run:
+        for start in range(0, len(ids), PAGE):
+            some = ids[start : start + PAGE]
+            await purge_beforehand(
+                services, request, kind, some, context, recursive=asked.recursive
+            )
+    return await delete_all(services, request, ids, delete, dry_run=asked.dry_run)
 
 
 def _shown(stale: list[StaleEntity], results: Results, dry_run: bool) -> bytes:

@@ -1,6 +1,6 @@
 """Writes of the lineage: edges drawn, changed and removed one by one, or those of a source."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, get_args
 
@@ -20,14 +20,15 @@ from api.routes.signatures import ENTITY_ID, FQN, REQUEST, route
 from api.services import Services
 from domain.bodies.components import Reference
 from domain.bodies.lineage import RUNNING_KINDS, Source
-from domain.catalog import EntityProposal, Proposal
+from domain.bulk_delete import MAX_EVENTS
+from domain.catalog import NOTHING, EntityProposal, Proposal
 from domain.edges import EDGE
 from domain.errors import InvalidInput, NotFound, shown
 from domain.json_input import decode
 from domain.lifecycle import format_version
 from domain.lineage import Ends
 from domain.openmetadata import document
-from domain.planning import Plan
+from domain.plans import Plan
 from projections.entities.lineage import edges_over, find_entity
 from projections.visibility.withholding import Withheld
 
@@ -114,16 +115,29 @@ def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
         refuse_headers_of_one(request, "a request by source")
         asked = await read_asked(request, JSON_TYPES)
 
-        def propose() -> tuple[Proposal, int]:
+        kinds = asked.access.kinds(Action.VIEW)
+
+        def find() -> tuple[Proposal, tuple[str, list[str]]]:
+            target_id, ending = planner.edges_ending(which)
             via = _via(services, which, source)
-            kinds = asked.access.kinds(Action.VIEW)
-            plan = partial(planner.delete_by_source, which, source, via, asked.context, kinds)
+            return NOTHING, (target_id, [*dict.fromkeys((*ending, *via))])
+
+        def remove(some: Sequence[str]) -> tuple[Proposal, int]:
+            context = asked.context
+            plan = partial(planner.delete_by_source, target_id, source, some, context, kinds)
             return services.catalog.propose_steps(plan)
 
+        write = partial(services.write, request.user.name, len(asked.body))
         left = partial(has_left, request.receive)
-        position, number = await services.write(request.user.name, len(asked.body), propose, left)
+        position, (target_id, edge_ids) = await write(find, left)
+        deleted = 0
+        # Once at least, for the position. Where the client leaves, what was removed stays removed.
+        for start in range(0, len(edge_ids) or 1, MAX_EVENTS):
+            some = edge_ids[start : start + MAX_EVENTS]
+            position, number = await write(partial(remove, some), left)
+            deleted += number
         headers = {"X-Catalog-Position": str(position)}
-        return Finished(msgspec.json.encode({"deleted": number}), headers=headers)
+        return Finished(msgspec.json.encode({"deleted": deleted}), headers=headers)
 
     drawing = Permission(Action.EDIT, EDGE, also=Action.CREATE)
     editing, removing = Permission(Action.EDIT, EDGE), Permission(Action.DELETE, EDGE)

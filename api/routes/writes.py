@@ -1,6 +1,6 @@
 """Create, change, delete and restore entities of one kind."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Annotated, Any
 
@@ -15,7 +15,8 @@ from api.responses import Finished
 from api.routes.asked import Asked, read_asked, with_digest
 from api.routes.bulk import bulk_route
 from api.routes.declared_query import Parameters, QueryParameter
-from api.routes.delete_stale import check_recursive, delete_stale_routes, may_delete_attached
+from api.routes.delete_stale import delete_stale_routes
+from api.routes.deletes import check_recursive, may_delete_attached, purge_beforehand
 from api.routes.reads import etag
 from api.routes.signatures import (
     ENTITY_ID,
@@ -36,7 +37,8 @@ from domain.json_input import decode
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
 from domain.openmetadata import document
-from domain.planning import Change, Plan, Planner
+from domain.planning import Planner
+from domain.plans import Change, Plan
 
 _IDENTITY_ONLY = "00000000"
 """In place of the digest of what is withheld: all but what identifies the entity."""
@@ -80,14 +82,25 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     async def delete(
         request: AnyRequest, entity_id: str, hard_delete: bool, recursive: bool
     ) -> Finished:
-        do = partial(_delete, planner, kind, id_in_path(entity_id), hard_delete, recursive)
-        return await answer(request, Action.DELETE, do)
+        return await delete_one(request, id_in_path(entity_id), hard_delete, recursive)
 
     async def delete_by_name(
         request: AnyRequest, fqn: str, hard_delete: bool, recursive: bool
     ) -> Finished:
-        do = partial(_delete, planner, kind, _named_in(request, kind), hard_delete, recursive)
-        return await answer(request, Action.DELETE, do)
+        return await delete_one(request, _named_in(request, kind), hard_delete, recursive)
+
+    async def delete_one(
+        request: AnyRequest, which: str | ByName, hard: bool, recursive: bool
+    ) -> Finished:
+        async def clear(asked: Asked) -> None:
+            if recursive:
+                check_recursive(asked.access, kind)
+            await purge_beforehand(
+                services, request, kind, [which], asked.context, recursive=recursive
+            )
+
+        do = partial(_delete, planner, kind, which, hard, recursive)
+        return await answer(request, Action.DELETE, do, before=clear if hard else None)
 
     async def restore(request: AnyRequest) -> Finished:
         return await answer(request, Action.EDIT, partial(_restore, planner, kind))
@@ -226,13 +239,16 @@ async def _answer(
     action: Action,
     plan_of: Callable[[Asked], Callable[[], Plan]],
     media_types: tuple[str, ...] = JSON_TYPES,
+    before: Callable[[Asked], Awaitable[None]] | None = None,
 ) -> Finished:
     """Do a write, and answer with the entity once lists have it.
 
     All that takes long runs in threads: decode, plan and encode in the caller's turn, the append
-    together with those of others.
+    together with those of others. `before` does what has to be stored before the write.
     """
     asked = await read_asked(request, media_types)
+    if before is not None:
+        await before(asked)
 
     def propose() -> tuple[EntityProposal, Callable[[int], Finished]]:
         whole = with_digest(asked)

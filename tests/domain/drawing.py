@@ -7,6 +7,7 @@ from domain.bodies.components import Reference
 from domain.catalog import Catalog, Outcome
 from domain.entity import Entity
 from domain.lineage import Ends
+from domain.plans import Step
 from domain.write_context import WriteContext
 
 ME = WriteContext(actor="ann", request_id="r")
@@ -49,7 +50,11 @@ def erase(catalog: Catalog, beginning: Entity, end: Entity, context: WriteContex
 
 
 def erase_source(catalog: Catalog, end: Entity, source: str, *via: str) -> int:
-    plan = partial(catalog.lineage.delete_by_source, reference(end), source, via, ME)
+    def plan() -> list[Step]:
+        target, ending = catalog.lineage.edges_ending(reference(end))
+        edge_ids = list(dict.fromkeys((*ending, *via)))
+        return catalog.lineage.delete_by_source(target, source, edge_ids, ME)
+
     _, number = catalog.until_stored(lambda: catalog.propose_steps(plan))
     return number
 

@@ -10,7 +10,7 @@ from domain.bulk_import import BulkImport
 from domain.bulk_put import Done
 from domain.errors import InvalidInput
 from domain.import_decisions import BadLine
-from domain.planning import Change
+from domain.plans import Change
 from domain.registry import KINDS
 from tests.domain.counted_store import CountedStore
 from tests.domain.importing import chunks, importer

@@ -6,7 +6,8 @@ import pytest
 
 from domain.errors import CatalogError, NotEmpty, StoreUnavailable
 from domain.event_store.writes import Append
-from domain.planning import Change, Plan, Planner
+from domain.planning import Planner
+from domain.plans import Change, Plan
 from domain.registry import KINDS
 from tests.domain.faulty_store import FaultyStore
 

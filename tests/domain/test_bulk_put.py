@@ -11,7 +11,7 @@ from domain.bulk_put import Done
 from domain.catalog import Catalog
 from domain.errors import CatalogError, InvalidInput, StoreUnavailable
 from domain.kinds import EntityKind
-from domain.planning import Change
+from domain.plans import Change
 from domain.registry import KINDS
 from tests.domain.conftest import World
 from tests.domain.counted_store import CountedStore

@@ -14,7 +14,7 @@ from domain.errors import (
     StaleVersion,
 )
 from domain.openmetadata import document
-from domain.planning import Change
+from domain.plans import Change
 from domain.registry import KINDS
 
 

@@ -14,7 +14,7 @@ from domain.errors import (
     NotFound,
     StaleVersion,
 )
-from domain.planning import Change, Plan
+from domain.plans import Change, Plan
 from domain.registry import KINDS
 from domain.write_context import WriteContext
 

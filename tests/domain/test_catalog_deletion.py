@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from domain.errors import NotEmpty, NotFound
-from domain.planning import Change
+from domain.plans import Change
 from domain.registry import KINDS
 
 SCHEMA = "service.database.schema"

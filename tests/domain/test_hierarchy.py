@@ -7,7 +7,7 @@ from typing import Any
 from domain.event_store.writes import Expectations
 from domain.hierarchy import expectations
 from domain.history import state
-from domain.planning import Change
+from domain.plans import Change
 from tests.domain.drawing import draw, erase
 
 

@@ -14,7 +14,7 @@ from domain import history
 from domain.entity import Entity
 from domain.errors import AlreadyExists, ConcurrentChange, InvalidInput, NotFound, StaleVersion
 from domain.lineage import Ends
-from domain.planning import Change
+from domain.plans import Change
 from domain.registry import KINDS
 from tests.domain.conftest import World
 from tests.domain.drawing import (
