@@ -21,6 +21,8 @@ from domain.write_context import WriteContext
 
 MAX_REQUESTS = 1_000
 """How many entities one transaction takes."""
+READ_TOGETHER = 50
+"""How many entities are read together before it is decided on them."""
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -56,9 +58,17 @@ class BulkPut:
 
         Raises StoreUnavailable.
         """
+        names = [_likely_name(kind, request) for request in requests]
         # Remembered by what is staged, so that they are looked up together.
-        self._staged.claims(names=set(filter(None, (_likely_name(kind, one) for one in requests))))
-        return [self._decide(kind, request, context, check) for request in requests]
+        self._staged.claims(names=set(filter(None, names)))
+        results = []
+        for place, request in enumerate(requests):
+            if place % READ_TOGETHER == 0:
+                some = set(filter(None, names[place : place + READ_TOGETHER]))
+                for state in self._staged.states(some):
+                    self._entities.remember(state)
+            results.append(self._decide(kind, request, context, check))
+        return results
 
     def append(self) -> Append:
         """What stores all that was decided."""

@@ -6,19 +6,23 @@ from collections.abc import Collection, Iterator, Sequence
 from domain.entity import Entity
 from domain.event_store.claims import claim_of
 from domain.event_store.port import Claim, EntityReads, RecordedEvent, StreamSpan
+from domain.history import folded
 
 
 class StagedLog(EntityReads):
     """Reads of a log with staged events at its end; for one thread, and for one request.
 
-    A claim that was read from the log is remembered: whether it still holds when the events are
-    appended is for the log to say, as it is of every claim that a writer has read.
+    A claim that was read from the log is remembered, and so is where a stream ended: whether that
+    still holds when the events are appended is for the log to say, as it is of all that a writer
+    has read.
     """
 
     def __init__(self, log: EntityReads) -> None:
         self._log = log
         self._known: dict[tuple[str, str] | str, Claim | None] = {}
         """The claim on a name, and of an id; None for a name or an id without one."""
+        self._ends: dict[str, int] = {}
+        """Id -> stream version of the last event in the log, of entities that were read."""
         self._events: defaultdict[str, list[RecordedEvent]] = defaultdict(list)
         self._children: defaultdict[str, dict[str, Claim]] = defaultdict(dict)
         """Parent id -> id -> staged claim."""
@@ -30,6 +34,16 @@ class StagedLog(EntityReads):
         self._known[claim.kind, claim.fqn] = self._known[claim.id] = claim
         if claim.parent_id is not None:
             self._children[claim.parent_id][claim.id] = claim
+
+    def states(self, names: Collection[tuple[str, str]]) -> Iterator[Entity]:
+        """The newest states in the log of those that hold these names, read together.
+
+        A name is a pair of kind and qualified name. Of those with staged events there is none.
+        """
+        ids = {claim.id for claim in self.claims(names=names)} - self._events.keys()
+        for state, _ in folded(self._log.streams([StreamSpan(entity_id) for entity_id in ids])):
+            self._ends[state.id] = state.stream_version
+            yield state
 
     def claims(
         self,
@@ -79,7 +93,8 @@ class StagedLog(EntityReads):
         Staged events have no position, and none is beyond `upto`.
         """
         for span in spans:
-            yield from self._log.streams([span], upto=upto)
+            if span.after < self._ends.get(span.entity_id, span.after + 1):
+                yield from self._log.streams([span], upto=upto)
             for event in self._events.get(span.entity_id, ()):
                 if span.after < event.stream_version <= (span.upto or event.stream_version):
                     yield event

@@ -50,7 +50,7 @@ _FIELDS = 10
 )
 @click.option(
     "--against",
-    type=options.NamedPath(exists=True, dir_okay=False, allow_dash=True),
+    type=options.NamedPath(dir_okay=False, allow_dash=True),
     help="Also compare the log with an exported one: it must begin with all of it.",
 )
 @options.as_json

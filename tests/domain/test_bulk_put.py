@@ -119,6 +119,18 @@ def test_requests_are_one_append(world: Any) -> None:
     assert len(counted.names) <= 8
 
 
+def test_what_is_there_already_is_read_together(world: Any) -> None:
+    world.create("glossary", "g", description="-")
+    requests = [{"name": f"t{n}", "glossary": "g", "description": "-"} for n in range(50)]
+    put_all(world, requests)
+    counted = CountedStore(world.log)
+    world.catalog = Catalog(counted, now=world.now)
+    results = put_all(world, [*requests, {**requests[0], "description": "new"}])
+    changes = [one.change for one in results if isinstance(one, Done)]
+    assert changes == [Change.NO_CHANGE] * 50 + [Change.UPDATED]
+    assert len(counted.names) <= 10
+
+
 def test_refused_request_changes_nothing(world: Any) -> None:
     world.create("glossary", "g", description="-")
 
