@@ -4,10 +4,9 @@ Spreadsheets run a cell as a formula that begins with one of a few characters, a
 else has written into a description: such a cell is given an apostrophe, which makes it a text.
 """
 
-import csv
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from io import StringIO
 from typing import Any
 
 import msgspec
@@ -38,7 +37,11 @@ MAX_ROWS = 200_000
 PAGE = 1_000
 """Rows of which the entities are looked up together."""
 CHUNK = 256 * 1024
-"""Characters of a part of the file, which one more row may exceed."""
+"""Characters of a part of the file, which one more piece may exceed."""
+_PIECE = 64 * 1024
+"""Characters of a cell that are written in one step."""
+_QUOTED = (",", '"', "\r", "\n")
+"""What a cell has quotes around it for."""
 READ_BYTES = 4_000_000
 """Bytes of documents that are read in one turn, which one more document may exceed."""
 _FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # noqa: RUF001 (spreadsheets take the wide ones too)
@@ -66,44 +69,81 @@ def export(
     query = msgspec.structs.replace(
         query, sort=query.sort or Sort("name"), size=PAGE, exact_total=True
     )
-    buffer = StringIO()
-    csv.writer(buffer).writerow(HEADER)
+    file = _File()
+    yield from file.parts([HEADER])
     rows = 0
     while True:
         with opened() as (engine, read_sources):
             page = engine.search(query, object_reader(read_sources))
         _check(page)
-        for _ in _write(page.hits, buffer, visibility, opened):
-            yield _taken(buffer) if buffer.tell() > CHUNK else b""
+        left = deque(page.hits)
+        while left:
+            with opened() as (_, read_sources):
+                some = _rows(left, read_sources, visibility)
+            yield from file.parts(some)
+            yield b""
         rows += len(page.hits)
         # What is added meanwhile must not make a file that never ends.
         if len(page.hits) < PAGE or rows >= MAX_ROWS:
             break
         query = msgspec.structs.replace(query, search_after=page.hits[-1].sort)
-    yield _taken(buffer)
+    yield file.rest()
 
 
-def _write(
-    hits: Sequence[EngineHit],
-    buffer: StringIO,
-    visibility: Visibility,
-    opened: Callable[[], Opened],
-) -> Iterator[None]:
-    """Write the rows of hits, stopping where a part is full or much was read, and at the end."""
-    writer = csv.writer(buffer)
-    left = iter(hits)
-    hit = next(left, None)
-    while hit is not None:
-        read = 0
-        with opened() as (_, read_sources):
-            while hit is not None and read <= READ_BYTES and buffer.tell() <= CHUNK:
-                entity_json = read_sources((hit.id,)).get(hit.id, b"")
-                read += len(entity_json)
-                shown = entity_json and visibility.show(hit.kind, entity_json)
-                if shown:
-                    writer.writerow(_row(hit.kind, shown))
-                hit = next(left, None)
-        yield None
+def _rows(
+    left: deque[EngineHit], read_sources: ReadSources, visibility: Visibility
+) -> list[tuple[str, ...]]:
+    """The rows of the first hits, which are taken away, until enough was read for one turn."""
+    rows = []
+    read = written = 0
+    while left and read <= READ_BYTES and written <= CHUNK:
+        hit = left.popleft()
+        entity_json = read_sources((hit.id,)).get(hit.id, b"")
+        read += len(entity_json)
+        shown = entity_json and visibility.show(hit.kind, entity_json)
+        if shown:
+            rows.append(_row(hit.kind, shown))
+            written += sum(map(len, rows[-1]))
+    return rows
+
+
+class _File:
+    """Rows as a file has them, taken in parts."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._size = 0
+
+    def parts(self, rows: Iterable[Sequence[str]]) -> Iterator[bytes]:
+        """Write rows; gives a part of some CHUNK characters whenever there is one."""
+        for row in rows:
+            for piece in _pieces(row):
+                self._pieces.append(piece)
+                self._size += len(piece)
+                if self._size > CHUNK:
+                    yield self.rest()
+
+    def rest(self) -> bytes:
+        """What was written since the last part."""
+        text = "".join(self._pieces)
+        self._pieces, self._size = [], 0
+        return text.encode()
+
+
+def _pieces(row: Sequence[str]) -> Iterator[str]:
+    """A row as the standard library's writer has it, in pieces of little work.
+
+    That writer looks at a cell character by character, and all the while no other thread may go on.
+    """
+    for place, cell in enumerate(row):
+        quoted = any(mark in cell for mark in _QUOTED)
+        yield ("," if place else "") + ('"' if quoted else "")
+        for start in range(0, len(cell), _PIECE):
+            piece = cell[start : start + _PIECE]
+            yield piece.replace('"', '""') if quoted else piece
+        if quoted:
+            yield '"'
+    yield "\r\n"
 
 
 def _check(page: EngineHits) -> None:
@@ -114,14 +154,6 @@ def _check(page: EngineHits) -> None:
             f"an export may have {MAX_ROWS:,} rows, and {page.total:,} entities match: narrow it"
             " with q, index or queryFilter"
         )
-
-
-def _taken(buffer: StringIO) -> bytes:
-    """What is in the buffer, which is emptied."""
-    text = buffer.getvalue()
-    buffer.seek(0)
-    buffer.truncate()
-    return text.encode()
 
 
 def _row(kind: str, entity_json: bytes) -> tuple[str, ...]:

@@ -85,6 +85,18 @@ def test_row_has_what_openmetadata_exports(catalog: Catalog) -> None:
     ]
 
 
+CELLS = st.text(st.sampled_from("a,\"\r\n\té;' "), max_size=9)
+
+
+@given(st.lists(CELLS, min_size=2, max_size=4))
+def test_cells_are_written_as_the_standard_library_writes_them(row: list[str]) -> None:
+    expected = StringIO(newline="")
+    csv.writer(expected).writerow(row)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(csv_export, "_PIECE", 2)
+        assert "".join(csv_export._pieces(row)) == expected.getvalue()
+
+
 def test_export_of_nothing_is_the_header(catalog: Catalog) -> None:
     assert b"".join(parts(catalog)).decode() == ",".join(HEADER) + "\r\n"
 
@@ -117,6 +129,11 @@ def test_parts_are_bounded_and_let_others_have_their_turn(
     made = parts(catalog)
     assert len(made) > 5
     assert max(map(len, made)) < 1_000 + 600
+    monkeypatch.setattr(csv_export, "_PIECE", 300)
+    catalog.add(make_entity("large", description='"' * 50_000))
+    made = parts(catalog)
+    assert max(map(len, made)) < 1_000 + 2 * 300 + 1
+    assert b"".join(made).count(b'"') == 2 * 50_000 + 2
     monkeypatch.setattr(csv_export, "CHUNK", 10**9)
     monkeypatch.setattr(csv_export, "READ_BYTES", 1_000)
     # Much was read, though little is written.
