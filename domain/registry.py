@@ -429,11 +429,12 @@ ROWS = (
         list_limit=1_000_000,
         # Its names repeat those of its entity, which should come before it.
         searched={
-            "name": 5,
-            "displayName": 5,
-            "fullyQualifiedName": 2.5,
-            "entity.name": 2,
-            "schema.name": 1,
+            "name": 3,
+            "displayName": 3,
+            "fullyQualifiedName": 1.5,
+            "description": 1,
+            "entity.name": 1,
+            "schema.name": 0.5,
         },
     ),
 )
