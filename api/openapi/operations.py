@@ -76,6 +76,29 @@ def _write(
     )
 
 
+def _search(
+    id: str,
+    summary: str,
+    about: str = "",
+    *,
+    answers: Mapping[int, str] = MappingProxyType({200: "SearchResponse"}),
+    errors: tuple[int, ...] = READ_ERRORS,
+    body: str | None = None,
+    media_type: str = JSON,
+) -> tuple[str, Operation]:
+    """An operation of the search, under its tag."""
+    operation = Operation(
+        id=id,
+        summary=summary,
+        about=about,
+        answers=answers,
+        errors=errors,
+        body=body,
+        media_type=media_type,
+    )
+    return "search", operation
+
+
 ENTITY_OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(
     {
         ("get", ""): Operation(
@@ -178,102 +201,58 @@ OTHER_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = MappingProxy
                 answers={200: "TestSuite", 201: "TestSuite"},
             ),
         ),
-        ("get", "/v1/search/query"): (
-            "search",
-            Operation(
-                id="searchEntities",
-                summary="Search all kinds",
-                about="Every parameter may be spelled in snake_case too: `sort_field`.",
-                answers={200: "SearchResponse"},
-                errors=READ_ERRORS,
-            ),
+        ("get", "/v1/search/query"): _search(
+            "searchEntities",
+            "Search all kinds",
+            "Every parameter may be spelled in snake_case too: `sort_field`.",
         ),
-        ("get", "/v1/search/fieldQuery"): (
-            "search",
-            Operation(
-                id="searchByField",
-                summary="Search by a whole value of one field",
-                about="Letters count without case. Of descriptions, which keep no whole values, a"
-                " word fits.",
-                answers={200: "SearchResponse"},
-                errors=READ_ERRORS,
-            ),
+        ("get", "/v1/search/fieldQuery"): _search(
+            "searchByField",
+            "Search by a whole value of one field",
+            "Letters count without case. Of descriptions, which keep no whole values, a word fits.",
         ),
-        ("get", "/v1/search/aggregate"): (
-            "search",
-            Operation(
-                id="aggregateField",
-                summary="Count by the values of one field",
-                about=_AGGREGATE_ABOUT,
-                answers={200: "SearchResponse"},
-                errors=READ_ERRORS,
-            ),
+        ("get", "/v1/search/aggregate"): _search(
+            "aggregateField", "Count by the values of one field", _AGGREGATE_ABOUT
         ),
-        ("post", "/v1/search/aggregate"): (
-            "search",
-            Operation(
-                id="aggregateFieldByBody",
-                summary="Count by the values of one field",
-                about=_AGGREGATE_ABOUT,
-                answers={200: "SearchResponse"},
-                errors=(400, 408, 413, 415, 503),
-                body="AggregateRequest",
-            ),
+        ("post", "/v1/search/aggregate"): _search(
+            "aggregateFieldByBody",
+            "Count by the values of one field",
+            _AGGREGATE_ABOUT,
+            errors=(400, 408, 413, 415, 503),
+            body="AggregateRequest",
         ),
-        ("get", "/v1/search/entityTypeCounts"): (
-            "search",
-            Operation(
-                id="countKinds",
-                summary="Count what a search finds of each kind",
-                about="As `aggregations.entityType.buckets`, without kinds of which nothing is"
-                " found. Every parameter may be spelled in snake_case too.",
-                answers={200: "SearchResponse"},
-                errors=READ_ERRORS,
-            ),
+        ("get", "/v1/search/entityTypeCounts"): _search(
+            "countKinds",
+            "Count what a search finds of each kind",
+            "As `aggregations.entityType.buckets`, without kinds of which nothing is found. Every"
+            " parameter may be spelled in snake_case too.",
         ),
-        ("get", "/v1/search/suggest"): (
-            "search",
-            Operation(
-                id="suggestNames",
-                summary="Suggest names for what is being typed",
-                about="Names that begin so, then names with a word that does, then such with slips."
-                " OpenMetadata's newer servers have it no more. Every parameter may be spelled in"
-                " snake_case too.",
-                answers={200: "Suggestions"},
-                errors=READ_ERRORS,
-            ),
+        ("get", "/v1/search/suggest"): _search(
+            "suggestNames",
+            "Suggest names for what is being typed",
+            "Names that begin so, then names with a word that does, then such with slips."
+            " OpenMetadata's newer servers have it no more. Every parameter may be spelled in"
+            " snake_case too.",
+            answers={200: "Suggestions"},
         ),
-        ("get", "/v1/search/sourceUrl"): (
-            "search",
-            Operation(
-                id="searchBySourceUrl",
-                summary="Search by the address of a source",
-                answers={200: "SearchResponse"},
-                errors=READ_ERRORS,
-            ),
+        ("get", "/v1/search/sourceUrl"): _search(
+            "searchBySourceUrl", "Search by the address of a source"
         ),
-        ("get", "/v1/search/get/{index}/doc/{entity_id}"): (
-            "search",
-            Operation(
-                id="getSearchDocument",
-                summary="Get a document of an index",
-                about="Soft-deleted or not.",
-                answers={200: "SearchSource"},
-                errors=_ONE_ERRORS,
-            ),
+        ("get", "/v1/search/get/{index}/doc/{entity_id}"): _search(
+            "getSearchDocument",
+            "Get a document of an index",
+            "Soft-deleted or not.",
+            answers={200: "SearchSource"},
+            errors=_ONE_ERRORS,
         ),
-        ("get", "/v1/search/export"): (
-            "search",
-            Operation(
-                id="exportSearch",
-                summary="Get all that a search finds as CSV",
-                about="A row for each entity, by name where no order is asked for. What a"
-                " spreadsheet would take for a formula has an apostrophe before it. Every"
-                " parameter may be spelled in snake_case too.",
-                answers={200: ""},
-                errors=READ_ERRORS,
-                media_type="text/csv",
-            ),
+        ("get", "/v1/search/export"): _search(
+            "exportSearch",
+            "Get all that a search finds as CSV",
+            "A row for each entity, by name where no order is asked for. What a spreadsheet would"
+            " take for a formula has an apostrophe before it. Every parameter may be spelled in"
+            " snake_case too.",
+            answers={200: ""},
+            media_type="text/csv",
         ),
         ("get", "/v1/audit/events"): (
             "audit",
