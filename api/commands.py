@@ -284,8 +284,9 @@ def import_files(files: tuple[str, ...], actor: str, as_bot: bool, data: str | N
 
     A FILE - is standard input.
 
-    Exit code 1: there were bad lines; 3: the log could not be read or written, and the import
-    stopped at a line that is named; 130: Ctrl-C. It is safe to run again.
+    Exit code 1: there were bad lines; 2: a file breaks off, and was imported up to there; 3: the
+    log could not be read or written, and the import stopped at a line that is named; 130: Ctrl-C.
+    It is safe to run again: what is there already stores no event.
     """
     _check_texts("--actor", [actor])
     _load([Path(file) for file in files], actor, as_bot=as_bot, data=data)

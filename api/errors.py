@@ -1,6 +1,7 @@
 """The one place where an error becomes a response: `{"code", "errorType", "message"}`."""
 
 import logging
+import re
 from http import HTTPStatus
 from typing import Any
 
@@ -162,6 +163,11 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
     return respond(500, "INTERNAL_ERROR", "the catalog failed to answer; the log says why")
 
 
+_TYPES = {"int": "a whole number", "float": "a number", "bool": "true or false"}
+_EXPECTED = re.compile(rf"Expected ({'|'.join(_TYPES)})(?: \| null)?(?:, got \w+)?( [<>]=? \S+)?")
+"""What msgspec says of a parameter, whose type is that of a text whatever was given."""
+
+
 def _explain(request: Request[Any, Any, Any], error: ValidationException) -> str:
     """Which parameters are wrong, their values, and what is allowed."""
     problems = error.extra if isinstance(error.extra, list) else []
@@ -182,4 +188,6 @@ def _explain_one(request: Request[Any, Any, Any], problem: dict[str, Any]) -> st
     choices = list(closed_values(field.annotation)) if field else []
     if choices:
         return f"{name} must be one of {', '.join(choices)}, got {values}"
+    if expected := _EXPECTED.fullmatch(message):
+        return f"{name} must be {_TYPES[expected[1]]}{expected[2] or ''}, got {values}"
     return f"{name}: {message}, got {values}"

@@ -40,7 +40,7 @@ class _Lines(logging.Formatter):
         return " ".join([super().formatMessage(record), *extra])
 
 
-@main.command("catch-up", short_help="Apply what the log has beyond them.")
+@main.command("catch-up", short_help="Apply what the log has beyond the projections.")
 @options.data
 @options.print_errors
 def catch_up(data: Path) -> None:

@@ -36,7 +36,7 @@ data = click.option(
     envvar="CATALOG_DATA",
     default="./catalog-data",
     show_default=True,
-    help="Data directory.",
+    help="Data directory (CATALOG_DATA).",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="For machines.")
 

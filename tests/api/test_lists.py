@@ -14,11 +14,11 @@ from domain.registry import KINDS
 from tests.api.conftest import Client, running
 
 BAD_PARAMETERS = [
-    ("limit=-1", "limit: Expected int >= 0, got '-1'"),
-    ("limit=1000001", "limit: Expected int <= 1000000, got '1000001'"),
-    ("limit=1.5", "limit: Expected int, got str, got '1.5'"),
-    ("limit=abc", "limit: Expected int, got str, got 'abc'"),
-    ("limit=", "limit: Expected int, got str, got ''"),
+    ("limit=-1", "limit must be a whole number >= 0, got '-1'"),
+    ("limit=1000001", "limit must be a whole number <= 1000000, got '1000001'"),
+    ("limit=1.5", "limit must be a whole number, got '1.5'"),
+    ("limit=abc", "limit must be a whole number, got 'abc'"),
+    ("limit=", "limit must be a whole number, got ''"),
     (
         "status=Broken",
         "status must be one of Draft, Active, Deprecated, got 'Broken'",

@@ -307,7 +307,7 @@ def test_delete_by_name_is_idempotent_under_a_key(client: Client) -> None:
 def test_wrong_parameter_is_named_as_it_was_given(client: Client) -> None:
     status, body = client.ask("DELETE", f"/v1/tables/{new_id()}?hardDelete=maybe")
 
-    assert (status, body["message"]) == (400, "hardDelete: Expected bool, got str, got 'maybe'")
+    assert (status, body["message"]) == (400, "hardDelete must be true or false, got 'maybe'")
 
 
 def test_request_id_is_recorded_only_when_it_is_fit(client: Client) -> None:
