@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from benchmarks.generate import STATUSES, contracts, lines
+from benchmarks.generate import contracts, lines
+from benchmarks.sample.tables import STATUSES
 from domain.bulk_import import BulkImport
 from domain.event_store.opening import open_event_log
 from domain.import_lines import batches
