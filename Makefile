@@ -7,7 +7,7 @@ DATA ?= catalog-data
 # Kept bytecode is a quarter of every start of a process, of which tests make hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test bench audit install
+.PHONY: run test types suite bench audit install
 
 install: $(VENV)/installed
 
@@ -37,8 +37,14 @@ $(PROVIDER)/node_modules: $(PROVIDER)/package-lock.json
 test: install $(PROVIDER)/node_modules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	@$(MAKE) --no-print-directory -j 2 types suite
+
+# Beside the tests, which leave a core free now and then.
+types: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+suite: install $(PROVIDER)/node_modules
 	$(BIN)/pytest -n 3 --dist loadgroup
 
 bench: install

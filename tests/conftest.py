@@ -12,8 +12,11 @@ hypothesis.settings.load_profile("work, not time")
 _COLLECT_AFTER = 50_000, 20, 20
 """New objects, and rounds of the younger generations, until garbage is collected."""
 
+gc.disable()  # until all is imported
+
 
 def pytest_collection_finish() -> None:
     """Leave what is imported out of garbage collection, a third of the work of some tests."""
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
+    gc.enable()
