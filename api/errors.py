@@ -92,6 +92,7 @@ ERROR_TYPES = {
 CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
     (errors.EntityOverLimit, 413, "PAYLOAD_TOO_LARGE"),
     (errors.InvalidInput, 400, "BAD_REQUEST"),
+    (errors.NotPermitted, 403, "FORBIDDEN"),
     (errors.NotFound, 404, "ENTITY_NOT_FOUND"),
     (errors.AlreadyExists, 409, "ENTITY_ALREADY_EXISTS"),
     (errors.InvalidTransition, 409, "INVALID_TRANSITION"),

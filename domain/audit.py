@@ -8,6 +8,7 @@ import msgspec
 
 from domain import events
 from domain.bodies.components import Reference
+from domain.bodies.lineage import RUNNING_KINDS
 from domain.edges import EDGE, edge_ends
 from domain.event_store.port import EventStore, RecordedEvent
 from domain.events import TYPE_NAMES, Body, Event
@@ -16,6 +17,8 @@ from domain.registry import ALL_KINDS, KINDS
 BATCH = 1_000
 """Events looked at between two chunks of a stream."""
 _REMEMBERED_NAMES = 20_000
+_PIPELINE = "pipeline"
+"""Key of an edge of the lineage that refers to what runs it."""
 _NOTHING = msgspec.Raw(b"{}")
 
 
@@ -47,7 +50,8 @@ class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     kinds: frozenset[str]
     end_kinds: frozenset[str] = frozenset(KINDS)
-    """The kinds that the entities of an edge of the lineage must both have."""
+    """The kinds of entities that edges of the lineage may name: an edge between others is left out,
+    and of one that runs over another its pipeline."""
     entity_id: str | None = None
     edges_of: str | None = None
     """Id of an entity: events of the edges that begin or end at it alone."""
@@ -132,7 +136,7 @@ class AuditTrail:
                 if query.matches(recorded.event):
                     named = self._named(recorded)
                     if query.names(named):
-                        matching.append(_audited(recorded, named.fqn))
+                        matching.append(_audited(recorded, named.fqn, query.end_kinds))
                         if len(matching) == limit:
                             reached = recorded.position
                             break
@@ -221,8 +225,15 @@ def _end_kinds(creation: events.EntityCreated) -> tuple[str, ...]:
     return tuple(_type_of.decode(end).type or "" for end in ends)
 
 
-def _audited(recorded: RecordedEvent, fqn: str) -> AuditEvent:
+def _audited(recorded: RecordedEvent, fqn: str, end_kinds: frozenset[str]) -> AuditEvent:
     event = recorded.event
+    body = event.body if isinstance(event, events.EntityCreated) else None
+    patch = event.patch if isinstance(event, events.EntityChanged) else None
+    if event.kind == EDGE and not end_kinds.issuperset(RUNNING_KINDS):
+        if body is not None:
+            body = {key: raw for key, raw in body.items() if key != _PIPELINE}
+        if patch is not None:
+            patch = [each for each in patch if not f"{each['path']}/".startswith(f"/{_PIPELINE}/")]
     return AuditEvent(
         position=recorded.position,
         entity_id=recorded.entity_id,
@@ -234,7 +245,7 @@ def _audited(recorded: RecordedEvent, fqn: str) -> AuditEvent:
         actor=event.actor,
         time=event.at,
         request_id=event.request_id,
-        body=event.body if isinstance(event, events.EntityCreated) else None,
-        patch=event.patch if isinstance(event, events.EntityChanged) else None,
+        body=body,
+        patch=patch,
         status=event.status if isinstance(event, events.EntityStatusChanged) else None,
     )

@@ -45,8 +45,13 @@ def fitting_mappings(
             fitting = ColumnLineage(
                 from_columns=from_columns, to_column=to_column, function=mapping.function
             )
-            kept[to_column, fitting.function, *from_columns] = fitting
+            kept[identity(fitting)] = fitting
     return [*kept.values()]
+
+
+def identity(mapping: ColumnLineage) -> tuple[str | None, ...]:
+    """All that a mapping says, to look it up by."""
+    return (mapping.to_column, mapping.function, *(mapping.from_columns or ()))
 
 
 def joined_mappings(
@@ -55,6 +60,14 @@ def joined_mappings(
     """The mappings that are there, then those that are added to them."""
     known = {_columns(mapping) for mapping in before}
     return [*before, *(mapping for mapping in given if _columns(mapping) not in known)]
+
+
+def placed_mappings(
+    before: Sequence[ColumnLineage], given: Sequence[ColumnLineage]
+) -> list[ColumnLineage]:
+    """The given mappings in the order of those that are there, the new ones behind them."""
+    places = {_columns(mapping): place for place, mapping in enumerate(before)}
+    return sorted(given, key=lambda mapping: places.get(_columns(mapping), len(places)))
 
 
 def _columns(mapping: ColumnLineage) -> tuple[str | None, ...]:

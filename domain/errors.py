@@ -4,6 +4,7 @@ CatalogError
 ├── InvalidInput            the request itself is wrong
 │   ├── EntityOverLimit     the entity would be larger than an entity may be
 │   └── NotEmpty            an entity with children was to be deleted without `recursive`
+├── NotPermitted            the write needs something that its caller may not do
 ├── NotFound                no such entity, or it is soft-deleted where a live one is needed
 ├── Conflict                the request is right, the state of the catalog does not allow it
 │   ├── AlreadyExists       the qualified name (or the id) is taken
@@ -48,6 +49,10 @@ class EntityOverLimit(InvalidInput):
 
 class NotEmpty(InvalidInput):
     """The entity still has children and `recursive` was not asked for."""
+
+
+class NotPermitted(CatalogError):
+    """On the state of the catalog, the write needs something that its caller may not do."""
 
 
 class NotFound(CatalogError):

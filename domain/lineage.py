@@ -9,7 +9,7 @@ from msgspec import Raw
 from domain import commands, drafts, json_patch
 from domain.bodies.components import Reference
 from domain.bodies.lineage import MANUAL, MAX_MAPPINGS, ColumnLineage, LineageEdge
-from domain.edge_columns import fitting_mappings, joined_mappings
+from domain.edge_columns import fitting_mappings, identity, joined_mappings, placed_mappings
 from domain.edges import DETAIL_KEYS, EDGE, SET_HERE, details_of, edge_ends, edge_name
 from domain.entity import Entity, decide
 from domain.errors import InvalidInput, NotFound, StaleVersion, shown
@@ -22,7 +22,7 @@ from domain.references import ClaimLookup, StoredClaims, find, resolve_reference
 from domain.registry import KINDS, LINEAGE_EDGE
 from domain.write_context import WriteContext
 
-_COLUMNS = "columnsLineage"
+_COLUMNS, _DRAWN = "columnsLineage", "drawnColumns"
 _mappings = msgspec.json.Decoder(list[ColumnLineage])
 
 
@@ -46,9 +46,9 @@ class LineagePlanner(PlannerBase):
         """Draw the edge, or make its details read as given; what is not given is removed.
 
         `unseen` are keys that the caller may not see: they stay as they are.
-        A bot's write keeps a description; of an edge that a person drew, also its source and its
-        column mappings. Raises InvalidInput and EntityOverLimit, NotFound unless both ends and the
-        pipeline are live, and StaleVersion.
+        A bot's write keeps a description, and the column mappings that a person patched in; of an
+        edge that a person drew, also its source and all of its mappings. Raises InvalidInput and
+        EntityOverLimit, NotFound unless both ends and the pipeline are live, and StaleVersion.
         """
         claims = StoredClaims(self._store)
         beginning, end = self._live_ends(claims, ends)
@@ -63,6 +63,7 @@ class LineagePlanner(PlannerBase):
         if context.by_bot:
             ingestion = commands.Ingestion()
             _keep_drawn(edge, state)
+        edge.drawn_columns = _drawn(edge, state, by_person=False)
         return self._change(edge, state, context, at, ingestion, unseen)
 
     def patch(
@@ -86,6 +87,7 @@ class LineagePlanner(PlannerBase):
             if not json_patch.same(details.get(key), value):
                 raise InvalidInput(f"{key} is set by the catalog and cannot be patched")
         edge = self._edge(claims, beginning, end, details, state)
+        edge.drawn_columns = _drawn(edge, state, by_person=not context.by_bot)
         return self._change(edge, state, context, self._now())
 
     def delete(self, ends: Ends, context: WriteContext) -> Plan:
@@ -206,6 +208,8 @@ class LineagePlanner(PlannerBase):
         unseen: Collection[str] = (),
     ) -> Plan:
         edge.created_at, edge.created_by = state.value("createdAt"), state.value("createdBy")
+        if _COLUMNS in unseen:
+            unseen = {*unseen, _DRAWN}
         seen = {key: raw for key, raw in _recorded(edge).items() if key not in unseen}
         kept = {key: raw for key, raw in state.body.items() if key in unseen}
         fields = {"body": {**seen, **kept}, "ingestion": ingestion}
@@ -243,18 +247,44 @@ def _pipelines(state: Entity | None) -> dict[str, Reference]:
 
 
 def _keep_drawn(edge: LineageEdge, state: Entity) -> None:
-    """Of an edge that a person drew, let a bot's write keep the source and the mappings."""
-    if state.value("source") != MANUAL:
+    """Let a bot's write keep the mappings that a person patched in, and all that a person drew."""
+    drawn = _drawn_before(state)
+    if state.value("source") == MANUAL:
+        edge.source = MANUAL
+    if not drawn:
         return
-    edge.source = MANUAL
-    if _COLUMNS in state.body:
-        before = _mappings.decode(state.body[_COLUMNS])
-        edge.columns_lineage = joined_mappings(before, edge.columns_lineage or ())
-        if len(edge.columns_lineage) > MAX_MAPPINGS:
-            raise InvalidInput(
-                f"columnsLineage: with the {len(before)} mappings that a person drew, which a bot's"
-                f" write keeps, there are more than {MAX_MAPPINGS:,}"
-            )
+    joined = joined_mappings(drawn, edge.columns_lineage or ())
+    edge.columns_lineage = placed_mappings(_mappings_of(state, _COLUMNS), joined)
+    if len(edge.columns_lineage) > MAX_MAPPINGS:
+        raise InvalidInput(
+            f"columnsLineage: with the {len(drawn)} mappings that a person drew, which a bot's"
+            f" write keeps, there are more than {MAX_MAPPINGS:,}"
+        )
+
+
+def _drawn(edge: LineageEdge, state: Entity, *, by_person: bool) -> list[ColumnLineage] | None:
+    """The mappings of an edge that a person patched in, by this write or before it.
+
+    None of an edge of the source `Manual`, all of whose mappings count as drawn.
+    """
+    if edge.source == MANUAL:
+        return None
+    before = {*map(identity, _mappings_of(state, _COLUMNS))}
+    drawn = {*map(identity, _drawn_before(state))}
+    return [
+        mapping
+        for mapping in edge.columns_lineage or ()
+        if (said := identity(mapping)) in drawn or (by_person and said not in before)
+    ]
+
+
+def _drawn_before(state: Entity) -> list[ColumnLineage]:
+    """The mappings of an edge that a bot's write keeps."""
+    return _mappings_of(state, _COLUMNS if state.value("source") == MANUAL else _DRAWN)
+
+
+def _mappings_of(state: Entity, key: str) -> list[ColumnLineage]:
+    return _mappings.decode(state.body[key]) if key in state.body else []
 
 
 def _recorded(edge: LineageEdge) -> Body:

@@ -9,7 +9,7 @@ from domain.curation import patched
 from domain.deletion import DeletionPlanner
 from domain.entity import STATUS, Entity, decide
 from domain.entity_cache import ByName, EntityCache
-from domain.errors import AlreadyExists, InvalidInput, NotFound, StaleVersion
+from domain.errors import AlreadyExists, InvalidInput, NotFound, NotPermitted, StaleVersion
 from domain.events import Body
 from domain.kinds import EntityKind
 from domain.openmetadata import document
@@ -144,6 +144,11 @@ class Planner(DeletionPlanner):
         except NotFound:
             # Of what stands above the parent; the entity cannot be, and says so in its own words.
             return [], self
+        if not context.may_bring:
+            raise NotPermitted(
+                f"{parent.kind} {parent.fqn!r} does not exist, and you have no permission to"
+                f" create {parent.kind}"
+            )
         staged = StagedLog(self._store)
         for one in steps:
             events, after = record(one.entity_id, one.before, one.events)

@@ -14,6 +14,8 @@ class WriteContext(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the caller is a bot, whose PUTs keep what people curated."""
     override_metadata: bool = False
     """Whether a bot's PUTs replace what people curated all the same."""
+    may_bring: bool = True
+    """Whether the caller may create the parent that an entity brings along."""
     expected_version: int | None = None
     """Tenths of the version at which the entity must be; None for any version."""
     must_exist: bool = False

@@ -26,8 +26,8 @@ _WALK = (
 )
 _PUT = (
     "What is not given of the details is removed. Columns that the entities do not have are left"
-    " out. A bot's write keeps a description, and of an edge of the source `Manual` also the source"
-    " and the column mappings."
+    " out. A bot's write keeps a description and the mappings that a person patched in, and of an"
+    " edge of the source `Manual` also the source and all of its mappings."
 )
 
 

@@ -9,8 +9,9 @@ from litestar import Request
 from msgspec.structs import replace
 
 from api.bodies import check_media_type, read_body
-from api.permissions import Access
+from api.permissions import Access, Action, Permission
 from domain.errors import InvalidInput
+from domain.kinds import EntityKind
 from domain.write_context import WriteContext
 
 MAX_KEY_LENGTH = 255
@@ -73,6 +74,14 @@ def with_digest(asked: Asked) -> Asked:
         return asked
     digest = sha256(asked.target + b"\0" + asked.body).digest()
     return replace(asked, context=replace(asked.context, digest=digest))
+
+
+def may_bring(access: Access, kind: EntityKind) -> bool:
+    """Whether a caller may create the parent that an entity of a kind brings, if it brings one."""
+    if kind.brings_parent is None:
+        return True
+    parents = kind.refers_to[kind.parents[0]]
+    return all(access.may(Permission(Action.CREATE, parent)) for parent in parents)
 
 
 def _expected_version(condition: str | None) -> int | None:

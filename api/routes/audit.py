@@ -78,7 +78,7 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
     ) -> Any:
         query = AuditQuery(
             kinds=_kinds(request, kind),
-            end_kinds=_auditable(request.auth, KINDS),
+            end_kinds=_auditable(request.auth, KINDS) & request.auth.kinds(Action.VIEW),
             entity_id=None if entity is None else str(entity),
             edges_of=None if lineage_of is None else str(lineage_of),
             since=_time("since", since),

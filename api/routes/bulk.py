@@ -12,7 +12,7 @@ from api.bodies import JSON_TYPES, check_media_type, has_left, read_body
 from api.errors import status_of
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
-from api.routes.asked import refuse_headers_of_one
+from api.routes.asked import may_bring, refuse_headers_of_one
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.signatures import OVERRIDE_METADATA, REQUEST, route
 from api.services import Services
@@ -65,6 +65,7 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
             request_id=request.scope["state"]["request_id"],
             by_bot=access.bot,
             override_metadata=override_metadata,
+            may_bring=may_bring(access, kind),
         )
 
         def propose() -> tuple[Proposal, bytes]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from api.bodies import JSON_TYPES, PATCH_TYPES, has_left
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
-from api.routes.asked import Asked, read_asked, with_digest
+from api.routes.asked import Asked, may_bring, read_asked, with_digest
 from api.routes.bulk import bulk_route
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.delete_stale import delete_stale_routes
@@ -140,7 +140,8 @@ def _create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Pl
     values = decode(asked.body, dict[str, Any], "the body")
     if withheld := asked.access.withheld(Action.CREATE, kind.name):
         withheld.refuse_writing(values, replacing=False)
-    return partial(planner.create, kind, values, asked.context)
+    context = replace(asked.context, may_bring=may_bring(asked.access, kind))
+    return partial(planner.create, kind, values, context)
 
 
 def _put(
@@ -149,7 +150,11 @@ def _put(
     values = decode(asked.body, dict[str, Any], "the body")
     if withheld := asked.access.withheld(Action.EDIT, kind.name):
         withheld.refuse_writing(values, replacing=True)
-    context = replace(asked.context, override_metadata=override_metadata)
+    context = replace(
+        asked.context,
+        override_metadata=override_metadata,
+        may_bring=may_bring(asked.access, kind),
+    )
     return partial(planner.put, kind, values, context)
 
 

@@ -114,6 +114,36 @@ def test_a_table_has_one_suite_which_it_shows_when_asked(client: Client) -> None
     assert "testSuite" not in client.get(path, fields="testSuite")
 
 
+@pytest.mark.parametrize("in_bulk", [False, True])
+def test_case_brings_a_suite_for_those_who_may_create_suites(tmp_path: Path, in_bulk: bool) -> None:
+    policies = tmp_path / "policies.toml"
+    policies.write_text(
+        '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "edit", "operate"]\n'
+        '[[rule]]\nrole = "tester"\nkinds = ["testCase"]\nallow = ["create", "edit", "view"]\n'
+        '[[rule]]\nrole = "bot"\nallow = ["create", "edit", "view"]\n'
+    )
+    (tmp_path / "data").mkdir()
+    with running(tmp_path / "data", policies=str(policies)) as client:
+        define(client)
+        link = f"<#E::table::{TABLE}>"
+        case = {"name": "x", "testDefinition": "columnValuesToBeNotNull", "entityLink": link}
+
+        def put() -> int:
+            path = f"{QUALITY}/testCases"
+            if not in_bulk:
+                return client.ask("PUT", path, json=case, role="tester")[0]
+            answer = client.request("PUT", f"{path}/bulk", json=[case], role="tester").json()
+            (item,) = answer["successRequest"] + answer["failedRequest"]
+            status: int = item["status"]
+            return status
+
+        head = client.get("/v1/system/projections")["head"]
+        assert put() == 403
+        assert client.get("/v1/system/projections")["head"] == head
+        put_suite(client)
+        assert put() == 201
+
+
 def test_the_suite_of_a_table_is_not_shown_to_those_who_may_not_see_suites(tmp_path: Path) -> None:
     policies = tmp_path / "policies.toml"
     policies.write_text(

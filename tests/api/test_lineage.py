@@ -29,6 +29,14 @@ kinds = ["table", "lineageEdge"]
 allow = ["view", "create", "edit", "delete", "audit"]
 
 [[rule]]
+role = "auditor"
+allow = ["audit"]
+[[rule]]
+role = "auditor"
+kinds = ["table", "lineageEdge"]
+allow = ["view"]
+
+[[rule]]
 role = "unrelated"
 kinds = ["table", "pipeline"]
 allow = ["view", "create", "edit", "delete", "audit"]
@@ -402,3 +410,33 @@ def test_auditors_see_the_edges_of_both_ends(shop: Shop) -> None:
     # Who may not audit pipelines does not learn of edges to them, nor any edge without the kind.
     assert events("tables", lineageOf=shop.a["id"]) == between
     assert events("unrelated", lineageOf=shop.a["id"]) == []
+    # Nor does who may audit pipelines without seeing them.
+    assert events("auditor", lineageOf=shop.a["id"]) == between
+
+
+def test_auditors_see_no_pipeline_of_an_edge_that_they_may_not_view(shop: Shop) -> None:
+    over = {"id": shop.run["id"], "type": "pipeline"}
+    shop.draw(pipeline=over, sqlQuery="select 1")
+    shop.draw(sqlQuery="select 2")
+    shop.draw(pipeline=over, sqlQuery="select 2")
+
+    def events(role: str) -> list[Any]:
+        params = {"lineageOf": shop.a["id"]}
+        return shop.client.request("GET", "/v1/audit/events", role=role, params=params).json()[
+            "data"
+        ]
+
+    created, *changes = events("admin")
+    assert created["body"]["pipeline"]["name"] == "daily"
+    assert [[each["path"] for each in change["patch"]] for change in changes] == [
+        ["/pipeline", "/sqlQuery"],
+        ["/pipeline"],
+    ]
+    for role in ("auditor", "tables"):
+        created, *changes = events(role)
+        assert created["body"].keys() >= {"sqlQuery", "fromEntity"}
+        assert "pipeline" not in created["body"]
+        assert [[each["path"] for each in change["patch"]] for change in changes] == [
+            ["/sqlQuery"],
+            [],
+        ]

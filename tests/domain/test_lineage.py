@@ -280,6 +280,30 @@ def test_bot_replaces_what_a_bot_found_but_for_a_description(
     assert "columnsLineage" not in edge.body
 
 
+def test_bot_keeps_the_mappings_that_a_person_patched_onto_its_edge(
+    world: World, tables: list[Entity]
+) -> None:
+    found, mine = mapping(f"{B}.id", f"{A}.id"), mapping(f"{B}.who", f"{A}.who")
+    later = mapping(f"{B}.who.age", f"{A}.who.age")
+    draw(world.catalog, *tables[:2], BOT, source="ViewLineage", columnsLineage=[found])
+    redraw(world.catalog, *tables[:2], {"op": "add", "path": "/columnsLineage/-", "value": mine})
+    head = world.log.head()
+    draw(world.catalog, *tables[:2], BOT, source="ViewLineage", columnsLineage=[found])
+    assert world.log.head() == head
+    edge = draw(world.catalog, *tables[:2], BOT, source="ViewLineage", columnsLineage=[later])
+    assert edge.entity.value("columnsLineage") == [mine, later]
+    # What a bot patches in is a bot's, and what a person takes away is nobody's.
+    redraw(
+        world.catalog,
+        *tables[:2],
+        {"op": "add", "path": "/columnsLineage/-", "value": found},
+        context=BOT,
+    )
+    redraw(world.catalog, *tables[:2], {"op": "remove", "path": "/columnsLineage/0"})
+    edge = draw(world.catalog, *tables[:2], BOT, source="ViewLineage", columnsLineage=[])
+    assert "columnsLineage" not in edge.entity.body
+
+
 def test_write_keeps_what_its_caller_does_not_see(world: World, tables: list[Entity]) -> None:
     draw(world.catalog, *tables[:2], sqlQuery="select 1", assetEdges=3)
     ends = between(*tables[:2])
