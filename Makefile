@@ -20,8 +20,7 @@ $(VENV)/installed: pyproject.toml
 
 run: install
 	@test -e $(DATA)/events.db || { $(BIN)/python -m benchmarks.generate 500 > $(VENV)/sample.jsonl \
-	  && $(BIN)/catalog import --data $(DATA) $(VENV)/sample.jsonl \
-	  && $(BIN)/catalog classifications --data $(DATA); }
+	  && $(BIN)/catalog import --data $(DATA) $(VENV)/sample.jsonl; }
 	@echo; echo "In another terminal, the commands on its path, a token for one day, and a request to try:"
 	@echo "  export PATH=\"$(abspath $(BIN)):\$$PATH\" CATALOG_DATA=\"$(abspath $(DATA))\""
 	@echo "  export TOKEN=$$($(BIN)/catalog token --subject me --role admin --data $(DATA))"

@@ -16,6 +16,7 @@ import uvicorn
 from api.answering import AnsweringProtocol
 from api.app import Application, create_app
 from api.connections import bounded
+from api.first_start import make_new_catalog
 from api.heartbeat import Heart
 from api.log_writer import LogWriter
 from api.metrics import Metrics
@@ -156,6 +157,7 @@ def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
     """Open the stores and run their projectors for a block, as no other process may then."""
     make_directory(settings.directory)
     with ProjectorLock(settings.directory):
+        make_new_catalog(settings.directory)
         stores = open_stores(settings.directory)
         try:
             daemon = make_daemon(stores, settings)

@@ -142,6 +142,12 @@ def open_shelf(directory: Path, definition: Definition[Any]) -> Shelf:
     return FolderShelf(directory, definition.name, _PATTERNS[definition.name])
 
 
+def has_read_models(directory: Path) -> bool:
+    """Whether a data directory holds anything of a read model, as each that was served does."""
+    definitions = (entities_definition(), search_definition())
+    return any(open_shelf(directory, definition).numbers() for definition in definitions)
+
+
 class Stores:
     """An open data directory: its log, its read models for reading, and their supervisors."""
 

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.e2e.conftest import NO_AUTHORITIES, Server, catalog, serving
+from tests.e2e.conftest import NO_AUTHORITIES, Server, catalog, replay, serving
 from tests.waiting import until
 
 
@@ -49,6 +49,30 @@ def test_server_shows_a_write_in_the_next_list_and_in_search(tmp_path: Path, wor
 
         until(is_found, seconds=1.0 + 1.0 * (workers > 1))
         assert server.stop() == 0
+
+
+def test_new_catalog_has_tiers_once_and_not_again(tmp_path: Path) -> None:
+    (tmp_path / "lines.jsonl").write_text('{"entityType":"classification","name":"PII"}\n')
+    data = tmp_path / "d"
+    imported = catalog("import", str(tmp_path / "lines.jsonl"), "--data", str(data))
+    assert imported.returncode == 0, imported.stdout
+    with serving(data, "--workers", "2") as server:
+        tier = server.get("/v1/classifications/name/Tier")
+        assert (tier["updatedBy"], tier["version"]) == ("catalog", 0.1)
+        tags = server.get("/v1/tags", classification="Tier")["data"]
+        assert [tag["name"] for tag in tags] == [f"Tier{number}" for number in range(1, 6)]
+        for name in ("PII", "Tier"):
+            gone = server.http.delete(
+                f"/v1/classifications/name/{name}?hardDelete=true&recursive=true"
+            )
+            assert gone.status_code == 200
+        head = server.get("/v1/system/projections")["head"]
+        assert server.stop() == 0
+    with serving(data) as server:
+        assert server.get("/v1/classifications")["data"] == []
+        assert server.get("/v1/system/projections")["head"] == head
+    verified = replay("verify", "--data", str(data))
+    assert verified.returncode == 0, verified.stdout
 
 
 def test_server_with_workers_survives_the_death_of_one_process(tmp_path: Path) -> None:

@@ -101,10 +101,9 @@ class Catalog:
 
 @contextmanager
 def catalog_for_connectors(directory: Path) -> Iterator[Catalog]:
-    """A server with the tags and definitions of tests that connectors refer to."""
-    for command in ("classifications", "test-definitions"):
-        done = catalog(command, "--data", str(directory))
-        assert done.returncode == 0, done.stderr
+    """A server with the definitions of tests that connectors refer to."""
+    done = catalog("test-definitions", "--data", str(directory))
+    assert done.returncode == 0, done.stderr
     with serving(directory) as server:
         yield Catalog(server, directory)
 

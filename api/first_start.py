@@ -1,0 +1,31 @@
+"""What the first start of a server makes in a new data directory."""
+
+from contextlib import closing
+from pathlib import Path
+from uuid import uuid4
+
+import msgspec
+
+from domain.system_entities import create_system_entities
+from domain.write_context import WriteContext
+from projections.stores import has_read_models, open_log
+
+CLASSIFICATIONS = Path(__file__).parent / "static" / "classifications.jsonl"
+"""The classifications `Tier` and `PII` with their tags, as lines of an import."""
+ACTOR = "catalog"
+"""Who stands in the events of what the catalog makes by itself."""
+
+
+def make_new_catalog(directory: Path) -> None:
+    """Create what a new catalog has, unless the directory was ever served.
+
+    To be called by the process that holds the ProjectorLock of the directory, before it opens the
+    stores. The first start is the one that finds no read models: if it ends early, the next one is
+    the first, and creates what is missing. Raises StoreUnavailable.
+    """
+    if has_read_models(directory):
+        return
+    lines = CLASSIFICATIONS.read_bytes().splitlines()
+    with closing(open_log(directory)) as log:
+        context = WriteContext(actor=ACTOR, request_id=str(uuid4()))
+        create_system_entities(log, [msgspec.json.decode(line) for line in lines], context)
