@@ -18,11 +18,15 @@ from api.metrics import Metrics
 from api.policies import open_policies
 from api.request_log import Edge
 from api.routes.audit import audit_routes
+from api.routes.columns import column_routes
 from api.routes.connection_tests import connection_test_routes
+from api.routes.joins import join_routes
 from api.routes.lineage_reads import lineage_read_routes
 from api.routes.lineage_writes import lineage_write_routes
+from api.routes.logical_suites import logical_suite_routes
 from api.routes.measurements import measurement_routes
 from api.routes.profiler_settings import profiler_settings_routes
+from api.routes.query_costs import query_cost_routes
 from api.routes.reads import read_routes
 from api.routes.search import search_routes
 from api.routes.search_documents import document_routes
@@ -31,6 +35,7 @@ from api.routes.search_suggestions import suggestion_routes
 from api.routes.searcher import Searcher
 from api.routes.system import system_routes
 from api.routes.test_results import test_result_routes
+from api.routes.types import type_routes
 from api.routes.usage import usage_routes
 from api.routes.writes import write_routes
 from api.services import Services
@@ -103,6 +108,11 @@ def create_app(
         *connection_test_routes(),
         *measurement_routes(services),
         *usage_routes(services),
+        *join_routes(services),
+        *column_routes(services),
+        *logical_suite_routes(services),
+        *type_routes(),
+        *query_cost_routes(services),
         *profiler_settings_routes(),
         *test_result_routes(services),
         *system_routes(services, metrics, verifier),

@@ -11,6 +11,7 @@ from api import base_path
 from api.logs import AccessLine, AccessLog, now
 from api.metrics import Metrics
 from api.permissions import Principal
+from api.reroutes import reroute
 from api.responses import Finished
 
 MAX_REQUEST_ID = 128
@@ -70,6 +71,7 @@ class Edge:
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, app: ASGIApp) -> None:
         """Answer a request, under an id that its headers, errors, events and log lines share."""
+        reroute(scope)
         request_id = request_id_of(scope["headers"])
         scope["state"] = {**scope.get("state", {}), "request_id": request_id}
         started = time.perf_counter()

@@ -31,6 +31,10 @@ _OF_PARTS = ("displayName", "description", "extension")
 """Keys of a column or another named part whose value stays once it is not empty."""
 _EMPTY = frozenset((b"null", b"[]", b"{}", b'""'))
 
+_LIFE_CYCLE = "lifeCycle"
+_SAME_MS = 86_400_000
+"""How much later a bot must find that data was touched than what is there says, to tell it."""
+
 _PLACE = "ordinalPosition"
 """Key of a column that holds its place in the list, from 1."""
 
@@ -45,10 +49,11 @@ def patched(kind: EntityKind, before: Body, body: Body) -> Body:
     adds once it knows all tables, `sourceHash` no longer stands for what is there. It goes, so that
     the bot's next write is compared with the entity in full.
     """
+    body = _with_settled_times(before, body)
     if before.get(SOURCE_HASH) != body.get(SOURCE_HASH):
         return body
     parts = {key: inner for key, _, inner in (path.partition(".") for path in kind.body.parts)}
-    for key in (before.keys() | body.keys()).difference(_OF_ENTITIES, (_TAGS,)):
+    for key in (before.keys() | body.keys()).difference(_OF_ENTITIES, (_TAGS, _LIFE_CYCLE)):
         old, new = before.get(key), body.get(key)
         if old != new and not _differ_as_curated(old, new, parts.get(key)):
             return {key: raw for key, raw in body.items() if key != SOURCE_HASH}
@@ -76,7 +81,7 @@ def ingested(kind: EntityKind, before: Body, target: Body, ingestion: Ingestion)
         for key in _OF_ENTITIES
         if _has_value(before, key) and not (override and _has_value(target, key))
     }
-    body = {**target, **kept}
+    body = _with_settled_times(before, {**target, **kept})
     if _has_value(before, _TAGS):
         given = _decode(target[_TAGS]) if _TAGS in target else None
         body[_TAGS] = _encode(_tags(_decode(before[_TAGS]), given, override))
@@ -87,6 +92,24 @@ def ingested(kind: EntityKind, before: Body, target: Body, ingestion: Ingestion)
                 _joined(_decode(before[key]), _decode(target[key]), inner, override)
             )
     return body
+
+
+def _with_settled_times(before: Body, body: Body) -> Body:
+    """The body that a bot gives, with the times of `lifeCycle` that are hardly later than before.
+
+    Connectors tell of every run when data was last read. Older times never replace newer ones.
+    """
+    if not (_has_value(before, _LIFE_CYCLE) and _has_value(body, _LIFE_CYCLE)):
+        return body
+    if before[_LIFE_CYCLE] == body[_LIFE_CYCLE]:
+        return body
+    old, new = _decode(before[_LIFE_CYCLE]), _decode(body[_LIFE_CYCLE])
+    settled = {
+        key: old[key]
+        for key in old
+        if key not in new or new[key]["timestamp"] - old[key]["timestamp"] < _SAME_MS
+    }
+    return {**body, _LIFE_CYCLE: _encode({**new, **settled})}
 
 
 def _has_value(body: Body, key: str) -> bool:

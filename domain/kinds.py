@@ -22,6 +22,7 @@ RELATIONS = (
     "extension",
     "lifeCycle",
     "certification",
+    "testSuites",
 )
 """Keys that every kind which has them leaves out of lists unless asked."""
 
@@ -96,6 +97,8 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Key of columns that the entity which this one is attached to must have, if it has any."""
     filters_by_id: tuple[str, ...] = ()
     """List parameters of `filters` that take ids rather than qualified names."""
+    also_in: tuple[str, ...] = ()
+    """Keys of further references by whose ids the parameters of `filters_by_id` find an entity."""
     name_filters: Mapping[str, NamePart] = MappingProxyType({})
     """List parameters that hold regular expressions: parameter -> the name that it is about."""
     list_limit: int = 1_000
@@ -103,6 +106,10 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     put_alone: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     """Keys of the body that a PUT to a path of their own replaces -> the keys in the value that
     stay as they are where a request gives nothing for them."""
+    put_into: Mapping[str, str] = MappingProxyType({})
+    """Paths below an entity, a PUT to which adds what its list has -> the key of the list."""
+    deleted_alone: tuple[str, ...] = ()
+    """Those of the keys of `put_alone` that a GET of their path shows and a DELETE removes."""
     columns: str | None = None
     """Key of the columns whose removal or narrowing breaks readers (a major version)."""
     searched: Mapping[str, float] = MappingProxyType({})

@@ -5,6 +5,7 @@ from typing import Any
 
 from domain import commands, json_patch, payloads
 from domain.attachments import HeldColumns, check_sole, named_columns
+from domain.bodies.components import Ref
 from domain.curation import patched
 from domain.deletion import DeletionPlanner
 from domain.entity import STATUS, Entity, decide
@@ -14,7 +15,7 @@ from domain.events import Body
 from domain.kinds import EntityKind
 from domain.openmetadata import document
 from domain.plans import Change, Plan, Step, record, step
-from domain.references import StoredClaims
+from domain.references import StoredClaims, find
 from domain.registry import KINDS
 from domain.staged_log import StagedLog
 from domain.write_context import WriteContext
@@ -87,6 +88,67 @@ class Planner(DeletionPlanner):
             if before.get(inner) and not value.get(inner)
         }
         operation = {"op": "add", "path": f"/{key}", "value": {**value, **kept}}
+        return self._patch(kind, state, [operation], context)
+
+    def put_into(
+        self,
+        kind: EntityKind,
+        entity_id: str,
+        key: str,
+        elements: Sequence[Ref],
+        context: WriteContext,
+    ) -> Plan:
+        """Add to a list that `EntityKind.put_into` names what it does not have yet.
+
+        The elements are references, or texts where the list is one of texts. Raises what `patch`
+        raises.
+        """
+        state = self._live(kind, entity_id)
+        before = state.value(key) or []
+        added: list[Any]
+        if key not in kind.refers_to:
+            held = frozenset(before)
+            added = [each for each in dict.fromkeys(elements) if each not in held]
+        else:
+            claims, held = StoredClaims(self._store), frozenset(each["id"] for each in before)
+            found = (find(claims, each, kind.refers_to[key], key).id for each in elements)
+            added = [{"id": each} for each in dict.fromkeys(found) if each not in held]
+        operation = {"op": "add", "path": f"/{key}", "value": [*before, *added]}
+        return self._patch(kind, state, [operation], context)
+
+    def put_into_each(
+        self,
+        kind: EntityKind,
+        entity_ids: Sequence[str],
+        key: str,
+        elements: Sequence[Ref],
+        context: WriteContext,
+    ) -> list[Step]:
+        """Add to a list of each of these entities, or of none; raises what `put_into` raises."""
+        return [
+            one
+            for entity_id in dict.fromkeys(entity_ids)
+            for one in self.put_into(kind, entity_id, key, elements, context).steps
+        ]
+
+    def take_from(
+        self, kind: EntityKind, entity_id: str, key: str, element_id: str, context: WriteContext
+    ) -> Plan:
+        """Take the reference to an entity out of a list; raises NotFound where it is not there."""
+        state = self._live(kind, entity_id)
+        before = state.value(key) or []
+        left = [each for each in before if each["id"] != element_id]
+        if len(left) == len(before):
+            raise NotFound(f"{key} of {kind.name} {entity_id} has no {element_id}")
+        operation = {"op": "add", "path": f"/{key}", "value": left}
+        return self._patch(kind, state, [operation], context)
+
+    def remove_alone(
+        self, kind: EntityKind, entity_id: str, key: str, context: WriteContext
+    ) -> Plan:
+        """Remove one of the keys that `EntityKind.deleted_alone` names; raises as `patch` does."""
+        state = self._live(kind, entity_id)
+        operation = {"op": "add", "path": f"/{key}", "value": None}
         return self._patch(kind, state, [operation], context)
 
     def _live(self, kind: EntityKind, which: str | ByName) -> Entity:

@@ -103,6 +103,15 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
             "required": ["id"],
         },
         **{f"{name}List": _measured(name) for name in _PROFILES},
+        "ColumnPage": closed_object(
+            {
+                "data": {
+                    "type": "array",
+                    "items": {"type": "object", "required": ["name", "dataType"]},
+                },
+                "paging": closed_object({"total": COUNT, "offset": COUNT, "limit": COUNT}),
+            }
+        ),
         "EntityUsage": closed_object(
             {
                 "entity": {"type": "object", "required": ["id", "type"]},

@@ -13,21 +13,43 @@ from api.openapi.requests import REFERENCE, bulk_request, request, shared_reques
 from api.routes.audit import AuditPage
 from api.routes.bulk import BulkItem, BulkResult
 from api.routes.delete_stale import DeleteStale
+from api.routes.logical_suites import LogicalTestCases
+from api.routes.query_costs import QueryCosts
 from api.routes.system import Readiness, Version
+from api.routes.types import EntityType
 from domain.bodies.columns import NamedPart
 from domain.bodies.components import UsageSummary
 from domain.bodies.lineage import LineageEdge
 from domain.changes import ChangeDescription
 from domain.kinds import EntityKind
+from domain.measurements.costs import QueryCost
+from domain.measurements.joins import TableJoins
 from domain.measurements.reports import DailyUse, TableProfileReport, TableSample, TestResult
 from domain.registry import KINDS
 from projections.inspection import Inspection
 
-_MEASURED = (TableProfileReport, TableSample, DailyUse, UsageSummary, TestResult)
+_MEASURED = (
+    TableProfileReport,
+    TableSample,
+    DailyUse,
+    UsageSummary,
+    TestResult,
+    TableJoins,
+    QueryCost,
+)
 """Structs of measurements, as they are sent and shown."""
-_ANSWERS = (Version, Readiness, Inspection, AuditPage, BulkResult, BulkItem)
+_ANSWERS = (
+    Version,
+    Readiness,
+    Inspection,
+    AuditPage,
+    BulkResult,
+    BulkItem,
+    QueryCosts,
+    EntityType,
+)
 """Structs that routes answer with as they are."""
-_REQUESTS = (DeleteStale,)
+_REQUESTS = (DeleteStale, LogicalTestCases)
 """Structs that routes take as they are."""
 
 

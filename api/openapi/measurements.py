@@ -61,6 +61,20 @@ def _usage() -> Iterator[tuple[tuple[str, str], tuple[str, Operation]]]:
             yield ("get", path), ("usage", _show(f"get{name}Usage{by}", summary, "EntityUsage"))
 
 
+def _ranking() -> Iterator[tuple[tuple[str, str], tuple[str, Operation]]]:
+    for kind in used_kinds():
+        operation = Operation(
+            id=f"rank{kind.body.__name__}Usage",
+            summary=f"Rank the use of each {kind.name} on a day",
+            about="Among those that were used on that day: the percentage that was used less, on"
+            " the day and in the 7 and 30 days that end with it. `percentileRank` of the use shows"
+            " it.",
+            answers={201: None},
+            errors=(400, 408, 503),
+        )
+        yield ("post", f"/v1/usage/compute.percentile/{kind.name}/{{day}}"), ("usage", operation)
+
+
 MEASUREMENT_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = {
     ("put", f"{_TABLES}/tableProfile"): (
         "tables",
@@ -137,6 +151,32 @@ MEASUREMENT_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = {
         "testCases",
         _show("listTestCaseResults", "List the results of a test case", "TestResultList", _LISTED),
     ),
+    ("put", f"{_TABLES}/joins"): (
+        "tables",
+        _measure(
+            "addTableJoins",
+            "Report what a table was joined with on a day",
+            "TableJoins",
+            "MeasuredTable",
+            f"In place of what was reported of the same columns and day. {_STORED} A read of the"
+            " table shows the `joins` of 30 days where `fields` names them, those that were"
+            " reported of the other tables included.",
+        ),
+    ),
+    ("post", "/v1/queryCostRecord"): (
+        "queries",
+        _measure("addQueryCost", "Report what runs of a query have cost", "QueryCost", "QueryCost"),
+    ),
+    ("get", "/v1/queryCostRecord/service/{service}"): (
+        "queries",
+        _show(
+            "getQueryCosts",
+            "Get what the queries of a service have cost",
+            "QueryCosts",
+            "All of them together, and those that have cost most one by one.",
+        ),
+    ),
     **dict(_usage()),
+    **dict(_ranking()),
 }
 """(method, path) -> tag and operation."""

@@ -15,8 +15,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     about: str = ""
     path: str | None = None
     """The path as the document shows it, where that of the route says less."""
-    answers: Mapping[int, str]
-    """Status -> name of the component schema."""
+    answers: Mapping[int, str | None]
+    """Status -> name of the component schema, empty for a text; None for an answer without body."""
     conditional: bool = False
     """Whether a 304 without a body may take the place of the answer."""
     errors: tuple[int, ...] = ()

@@ -167,6 +167,36 @@ ENTITY_OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(
             "Replaces the data model; `rawSql` and `sql` stay where none are given.",
             "DataModel",
         ),
+        ("put", "/{entity_id}/tableProfilerConfig"): _write(
+            "put{Kind}ProfilerConfig",
+            "Put the profiler configuration of a {kind}",
+            "Replaces it.",
+            "TableProfilerConfig",
+        ),
+        ("get", "/{entity_id}/tableProfilerConfig"): _one(
+            "get{Kind}ProfilerConfig", "Get a {kind} with its profiler configuration"
+        ),
+        ("delete", "/{entity_id}/tableProfilerConfig"): _write(
+            "delete{Kind}ProfilerConfig", "Remove the profiler configuration of a {kind}", ""
+        ),
+        ("put", "/{entity_id}/usage"): _write(
+            "add{Kind}Usage",
+            "Add entities that a {kind} was run for",
+            "To `queryUsedIn`, as far as they are not there yet.",
+            "QueryUsage",
+        ),
+        ("put", "/{entity_id}/users"): _write(
+            "add{Kind}Users",
+            "Add users who ran a {kind}",
+            "To `users`, as far as they are not there yet.",
+            "QueryUsers",
+        ),
+        ("put", "/{entity_id}/usedBy"): _write(
+            "add{Kind}UsedBy",
+            "Add programs that ran a {kind}",
+            "To `usedBy`, as far as they are not there yet.",
+            "QueryUsedBy",
+        ),
         ("delete", "/{entity_id}"): _write("delete{Kind}", "Delete a {kind}", _DELETE_ABOUT),
         ("delete", "/name/{fqn}"): _write(
             "delete{Kind}ByName", "Delete a {kind} by qualified name", _DELETE_ABOUT
@@ -199,6 +229,60 @@ OTHER_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = MappingProxy
                     body="CreateTestSuite",
                 ),
                 answers={200: "TestSuite", 201: "TestSuite"},
+            ),
+        ),
+        ("put", "/v1/dataQuality/testCases/logicalTestCases"): (
+            "testCases",
+            Operation(
+                id="addLogicalTestCases",
+                summary="Add test cases to a logical test suite",
+                about="All of them or none, in one transaction. The suite stands alone; the cases"
+                " stay in the suites of their tables. Needs the permission to edit testSuite too.",
+                answers={200: "TestSuite"},
+                errors=(400, 404, 408, 409, 413, 415, 503),
+                body="LogicalTestCases",
+                takes=("X-Request-Id",),
+                headers=("X-Catalog-Position",),
+            ),
+        ),
+        ("delete", "/v1/dataQuality/testCases/logicalTestCases/{suite_id}/{entity_id}"): (
+            "testCases",
+            replace(
+                _write(
+                    "deleteLogicalTestCase",
+                    "Take a test case out of a logical test suite",
+                    "Needs the permission to edit testSuite too.",
+                ),
+                answers={200: "TestCase"},
+            ),
+        ),
+        ("get", "/v1/tables/{entity_id}/columns"): (
+            "tables",
+            Operation(
+                id="listTableColumns",
+                summary="List the columns of a table",
+                answers={200: "ColumnPage"},
+                errors=_ONE_ERRORS,
+            ),
+        ),
+        ("get", "/v1/tables/columns/name/{fqn}"): (
+            "tables",
+            Operation(
+                id="listTableColumnsByFQN",
+                summary="List the columns of a table by its qualified name",
+                path="/v1/tables/name/{fqn}/columns",
+                answers={200: "ColumnPage"},
+                errors=_ONE_ERRORS,
+            ),
+        ),
+        ("get", "/v1/metadata/types/name/{type_name}"): (
+            "system",
+            Operation(
+                id="getTypeByName",
+                summary="Get the type of a kind",
+                about="As OpenMetadata's clients ask for it, to learn of custom properties.",
+                answers={200: "EntityType"},
+                errors=(400, 404),
             ),
         ),
         ("get", "/v1/search/query"): _search(

@@ -93,6 +93,13 @@ PATH_PARAMETERS: Mapping[str, Schema] = MappingProxyType(
             "description": "Time of the profile, in milliseconds.",
             "schema": {"type": "integer", "minimum": 0, "maximum": 2**53 - 1},
         },
+        "day": {"description": "A day.", "schema": {"type": "string", "format": "date"}},
+        "service": {
+            "description": "Id or qualified name of the service.",
+            "schema": {"type": "string", "minLength": 1},
+        },
+        "type_name": {"description": "Name of a kind.", "schema": {"enum": [*KINDS]}},
+        "suite_id": {"description": "Id of the test suite.", "schema": UUID},
         "version": {
             "description": "Decimal version such as `0.1`.",
             "schema": {"type": "string", "pattern": r"^[0-9]+\.[0-9]$"},

@@ -93,6 +93,13 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
                 _having(name={**TEXT, "minLength": 1}),
             ],
         },
+        "TableProfilerConfig": {
+            "type": "object",
+            "description": "What a profiler is to measure, in the words of OpenMetadata's.",
+        },
+        "QueryUsage": {"type": "array", "items": to_kinds(())},
+        "QueryUsers": {"type": "array", "items": {"anyOf": [to_kinds(("user",)), TEXT]}},
+        "QueryUsedBy": {"type": "array", "items": TEXT},
         "RestoreEntity": closed_object({"id": UUID}),
         "AggregateRequest": _aggregate_request(),
         "JsonPatch": {

@@ -56,6 +56,9 @@ def responses(
         str(status): {"$ref": f"#/components/responses/{error_name(status)}"} for status in errors
     }
     for status, name in operation.answers.items():
+        if name is None:
+            responses[str(status)] = {"description": HTTPStatus(status).phrase}
+            continue
         schema = ref(name.format(**words)) if name else {"type": "string"}
         if status in errors:
             schema = {"anyOf": [schema, error_schema(status)]}

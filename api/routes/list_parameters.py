@@ -39,6 +39,8 @@ def list_request(
     if withheld:
         for name in filters:
             withheld.refuse_field(kind.filters[name], name)
+            for key in kind.also_in:
+                withheld.refuse_field(key, name)
         for name in patterns:
             withheld.refuse_field(kind.name_filters[name].key, name)
     return request

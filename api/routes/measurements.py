@@ -110,7 +110,7 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
             if newest := store.newest(entity_id, TABLE):
                 whole["profile"] = msgspec.Raw(newest[""])
             if "columns" in whole:
-                _add_profiles(whole["columns"], store.newest(entity_id, COLUMN), "")
+                add_profiles(whole["columns"], store.newest(entity_id, COLUMN), "")
             return msgspec.json.encode(whole)
 
         return await read(services, request, work)
@@ -336,13 +336,13 @@ def _column(fqn: str) -> tuple[str, str]:
     return names.join(parts[:_TABLE_PARTS]), ".".join(parts[_TABLE_PARTS:])
 
 
-def _add_profiles(columns: list[dict[str, Any]], newest: dict[str, bytes], above: str) -> None:
+def add_profiles(columns: list[dict[str, Any]], newest: dict[str, bytes], above: str) -> None:
     """Put the profile of each column, at every depth, into the column."""
     for column in columns:
         part = f"{above}{column_part(column['name'])}"
         if part in newest:
             column["profile"] = msgspec.Raw(newest[part])
-        _add_profiles(column.get("children", []), newest, f"{part}.")
+        add_profiles(column.get("children", []), newest, f"{part}.")
 
 
 def now() -> int:

@@ -16,7 +16,9 @@ from api.permissions import Access, Action, Permission
 from api.responses import LOOP_BYTES, Finished, Heavy, Large
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.entities_below import asked_below, reference_below, with_below
+from api.routes.joins import asks_for_joins, joins_of, refuse_joins
 from api.routes.list_parameters import list_parameters, list_request, single_parameters
+from api.routes.measurements import id_of, with_member
 from api.routes.requested_fields import asks_for_change, parse_fields
 from api.routes.signatures import ENTITY_ID, FQN, REQUEST, id_in_path, name_in_path, route
 from api.routes.unsupported_parameters import unsupported_parameters
@@ -109,8 +111,11 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         withheld = access.withheld(Action.VIEW, kind.name)
         fields = parse_fields(kind, given["fields"], withheld)
         include, described = given["include"], asks_for_change(given["fields"])
-        if described and most_bytes is not None:
-            # The history is read for it, however long that is.
+        joined = asks_for_joins(kind, given["fields"])
+        if joined:
+            refuse_joins(access, Action.VIEW)
+        if (described or joined) and most_bytes is not None:
+            # The history or the measurements are read for it, however long that takes.
             raise EntityTooLarge
         below = asked_below(kind, given["fields"], access)
         with stores.entities.use() as entities:
@@ -120,11 +125,13 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             added = {name: reference_below(entities, other, entity) for name, other in below}
         body = entity.body if withheld is None else withheld.cut(entity.body)
         body = with_below(body, added)
+        if joined:
+            body = with_member(body, "joins", joins_of(services, id_of(entity)))
         if described and withheld is None:
             body = _with_change(stores, kind, body)
         # Another entity may have had the name before, at the same version; and what is below an
-        # entity comes and goes without a version of it.
-        conditional = "entity_id" in which and not below
+        # entity comes and goes without a version of it, as joins do.
+        conditional = "entity_id" in which and not below and not joined
         return body, {"headers": _headers(entity, withheld), "conditional": conditional}
 
     def small_by_id(
@@ -179,6 +186,12 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         # The change description is left out: it holds old and new values of any field.
         return withheld.cut(document.encode(document.fields(revision.entity)))
 
+    def shown_alone(key: str) -> Callable[..., Any]:
+        async def show_key(request: AnyRequest, entity_id: str) -> Finished:
+            return await one(request, key, Include.NON_DELETED, entity_id=id_in_path(entity_id))
+
+        return show_key
+
     listing, viewing = (Permission(action, kind.name) for action in (Action.LIST, Action.VIEW))
     single = single_parameters(kind)
     revision = stores.entities.revision
@@ -208,6 +221,10 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             by_name,
             {**REQUEST, **FQN, **single},
             direct=(small_by_name, revision),
+        ),
+        *(
+            route("GET", f"{item}/{key}", viewing, shown_alone(key), one_by_id)
+            for key in kind.deleted_alone
         ),
         route("GET", f"{item}/versions", viewing, versions, {**REQUEST, **ENTITY_ID}),
         route(

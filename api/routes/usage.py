@@ -1,20 +1,31 @@
 """How often entities are used: counted by day, shown with the sums of weeks and months."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
+from litestar.params import PathParameter
 
 from api.permissions import Action, Permission
 from api.responses import Finished
 from api.routes.declared_query import Parameters, QueryParameter
-from api.routes.measurements import AnyRequest, find, id_of, read, report, visible, write
+from api.routes.measurements import (
+    AnyRequest,
+    change,
+    find,
+    id_of,
+    now,
+    read,
+    report,
+    visible,
+    write,
+)
 from api.routes.signatures import ENTITY_ID, FQN, REQUEST, id_in_path, name_in_path, route
 from api.services import Services
 from domain.kinds import EntityKind
-from domain.measurements.reports import USAGE, DailyUse, Point, moment_of
+from domain.measurements.reports import RANK, USAGE, DailyUse, Point, UsageRanks, moment_of
 from domain.measurements.usage import summaries
 from domain.registry import KINDS
 from projections.entities.single_entities import EntityAnswer
@@ -37,6 +48,11 @@ _PERIOD: Parameters = {
         ],
         None,
     ),
+}
+
+
+_DAY: Parameters = {
+    "day": (Annotated[date, PathParameter(description="The day to rank the use of.")], ...)
 }
 
 
@@ -65,7 +81,7 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
     async def reported(request: AnyRequest, which: str) -> Finished:
         def points(body: bytes) -> Iterable[Point]:
-            return report(body, DailyUse).points()
+            return report(body, DailyUse).points(kind.name)
 
         def answer(entity: EntityAnswer, body: bytes) -> bytes:
             return usage(request, entity, report(body, DailyUse).date, 1)
@@ -81,33 +97,48 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
     def usage(request: AnyRequest, entity: EntityAnswer, last: date, days: int) -> bytes:
         whole = msgspec.json.decode(visible(request.auth, Action.VIEW, kind, entity))
+        used, ranked = (points(id_of(entity), series, last) for series in (USAGE, RANK))
+        counts = {day: msgspec.json.decode(body, type=DailyUse).count for day, body in used}
+        ranks = {day: msgspec.json.decode(body, type=UsageRanks) for day, body in ranked}
+        reference = {"type": kind.name, **{key: whole[key] for key in _SHOWN if key in whole}}
+        shown = summaries(counts, last, days, ranks)
+        return msgspec.json.encode({"entity": reference, "usage": shown})
+
+    def points(entity_id: str, series: str, last: date) -> Iterator[tuple[date, bytes]]:
+        """The days that have a point of a series, as far as sums of the last days need them."""
         found = services.measurements.page(
-            id_of(entity),
-            USAGE,
-            "",
+            entity_id,
+            series,
+            None,
             since=moment_of(last - timedelta(days=min(_COUNTED, (last - date.min).days))),
             until=moment_of(last),
             before=None,
             limit=_COUNTED,
-            most_bytes=_COUNTED * 100,
+            most_bytes=_COUNTED * 1_000,
         )
-        counts = {use.date: use.count for use in map(_decode, (body for _, body in found.points))}
-        reference = {"type": kind.name, **{key: whole[key] for key in _SHOWN if key in whole}}
-        return msgspec.json.encode({"entity": reference, "usage": summaries(counts, last, days)})
+        for at, body in found.points:
+            yield datetime.fromtimestamp(at / 1_000, UTC).date(), body
+
+    async def rank(request: AnyRequest, day: date) -> Finished:
+        def work() -> bytes:
+            services.measurements.rank_usage(kind.name, moment_of(day), now())
+            return b""
+
+        await change(services, request, 0, work)
+        # OpenMetadata's answer says no more.
+        return Finished(b"", status_code=201)
 
     viewing, editing = Permission(Action.VIEW, kind.name), Permission(Action.EDIT, kind.name)
     item, named = (
         f"/v1/usage/{kind.name}/{{entity_id:str}}",
         f"/v1/usage/{kind.name}/name/{{fqn:path}}",
     )
+    ranking = f"/v1/usage/compute.percentile/{kind.name}/{{day:str}}"
     one, by_fqn = {**REQUEST, **ENTITY_ID}, {**REQUEST, **FQN}
     return [
         *(route(method, item, editing, report_by_id, one) for method in ("PUT", "POST")),
         *(route(method, named, editing, report_by_name, by_fqn) for method in ("PUT", "POST")),
+        route("POST", ranking, editing, rank, {**REQUEST, **_DAY}),
         route("GET", item, viewing, by_id, {**one, **_PERIOD}),
         route("GET", named, viewing, by_name, {**by_fqn, **_PERIOD}),
     ]
-
-
-def _decode(body: bytes) -> DailyUse:
-    return msgspec.json.decode(body, type=DailyUse)

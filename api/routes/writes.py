@@ -29,6 +29,7 @@ from api.routes.signatures import (
 )
 from api.services import Services
 from domain import changes
+from domain.bodies.components import Ref
 from domain.catalog import EntityProposal
 from domain.entity_cache import ByName
 from domain.errors import InvalidInput
@@ -52,7 +53,7 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     """The POST, PUT, PATCH and DELETE routes of a kind."""
     path = f"/v1/{kind.collection}"
     planner = services.catalog.planner
-    answer = partial(_answer, services, kind)
+    answer = partial(answer_write, services, kind)
 
     async def create(request: AnyRequest) -> Finished:
         return await answer(request, Action.CREATE, partial(_create, planner, kind))
@@ -78,6 +79,20 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
             return await answer(request, Action.EDIT, do)
 
         return put_key
+
+    def put_into(key: str) -> Callable[..., Any]:
+        async def put_elements(request: AnyRequest, entity_id: str) -> Finished:
+            do = partial(_put_into, planner, kind, id_in_path(entity_id), key)
+            return await answer(request, Action.EDIT, do)
+
+        return put_elements
+
+    def delete_alone(key: str) -> Callable[..., Any]:
+        async def delete_key(request: AnyRequest, entity_id: str) -> Finished:
+            do = partial(_delete_alone, planner, kind, id_in_path(entity_id), key)
+            return await answer(request, Action.EDIT, do)
+
+        return delete_key
 
     async def delete(
         request: AnyRequest, entity_id: str, hard_delete: bool, recursive: bool
@@ -121,6 +136,14 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         route("POST", path, creating, create, REQUEST, status=201),
         route("PUT", path, putting, put, {**REQUEST, **OVERRIDE_METADATA}),
         *(route("PUT", f"{item}/{key}", editing, put_alone(key), one) for key in kind.put_alone),
+        *(
+            route("DELETE", f"{item}/{key}", editing, delete_alone(key), one)
+            for key in kind.deleted_alone
+        ),
+        *(
+            route("PUT", f"{item}/{place}", editing, put_into(key), one)
+            for place, key in kind.put_into.items()
+        ),
         route("PATCH", item, editing, patch, one),
         route("PATCH", named, editing, patch_by_name, name),
         route("DELETE", item, deleting, delete, {**one, **_DELETE}),
@@ -186,6 +209,28 @@ def _put_alone(
     return partial(planner.put_alone, kind, entity_id, key, value, asked.context)
 
 
+def _put_into(
+    planner: Planner, kind: EntityKind, entity_id: str, key: str, asked: Asked
+) -> Callable[[], Plan]:
+    given = decode(asked.body, list[Any], "the body")
+    expected: Any = list[Ref] if key in kind.refers_to else list[str]
+    try:
+        elements: list[Ref] = msgspec.convert(given, expected)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"the body: {error}") from None
+    if withheld := asked.access.withheld(Action.EDIT, kind.name):
+        withheld.refuse_patching([{"op": "add", "path": f"/{key}"}])
+    return partial(planner.put_into, kind, entity_id, key, elements, asked.context)
+
+
+def _delete_alone(
+    planner: Planner, kind: EntityKind, entity_id: str, key: str, asked: Asked
+) -> Callable[[], Plan]:
+    if withheld := asked.access.withheld(Action.EDIT, kind.name):
+        withheld.refuse_patching([{"op": "remove", "path": f"/{key}"}])
+    return partial(planner.remove_alone, kind, entity_id, key, asked.context)
+
+
 def _delete(
     planner: Planner,
     kind: EntityKind,
@@ -237,7 +282,7 @@ class _Restore(msgspec.Struct, forbid_unknown_fields=True):
     id: str
 
 
-async def _answer(
+async def answer_write(
     services: Services,
     kind: EntityKind,
     request: AnyRequest,

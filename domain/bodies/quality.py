@@ -107,6 +107,8 @@ class TestCase(Tagged, kw_only=True):
     entity_link: Annotated[str, Meta(max_length=_LINK_CHARACTERS)]
     test_definition: Annotated[Ref, refers_to("testDefinition")]
     test_suite: Annotated[Ref | None, refers_to("testSuite")] = None
+    test_suites: Annotated[list[Ref] | None, refers_to("testSuite")] = None
+    """The logical suites that it was added to, beside the suite of the table."""
     entity_fqn: str | None = field(default=None, name="entityFQN")
     parameter_values: list[ParameterValue] | None = None
     compute_passed_failed_row_count: bool | None = None

@@ -20,17 +20,21 @@ from domain.names import split
 Timestamp = Annotated[int, Meta(ge=1, le=2**53 - 1)]
 """Milliseconds since 1970."""
 Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+DAY_MS = 86_400_000
 MAX_COLUMNS = 20_000
 """Columns, of profiles and of samples, in one report."""
 MAX_ROWS = 10_000
 """Rows of a sample."""
 
-TABLE, COLUMN, SYSTEM, SAMPLE, USAGE, RESULT = (
+TABLE, COLUMN, SYSTEM, SAMPLE, USAGE, RANK, JOIN, COST, RESULT = (
     "table",
     "column",
     "system",
     "sample",
     "usage",
+    "rank",
+    "join",
+    "cost",
     "result",
 )
 """The names of the series."""
@@ -167,9 +171,21 @@ class DailyUse(Part, kw_only=True):
     date: date
     count: Count
 
-    def points(self) -> Iterator[Point]:
-        """The point of the day."""
-        yield Point(USAGE, "", moment_of(self.date), msgspec.json.encode(self))
+    def points(self, kind: str) -> Iterator[Point]:
+        """The point of the day, of an entity of a kind, by which entities are ranked."""
+        yield Point(USAGE, kind, moment_of(self.date), msgspec.json.encode(self))
+
+
+class UsageRanks(Part, kw_only=True):
+    """How many percent of its kind an entity was used more than, in the days that end with one."""
+
+    daily: float
+    weekly: float
+    monthly: float
+
+    def point(self, at: int) -> Point:
+        """The point of the day that begins at a time."""
+        return Point(RANK, "", at, msgspec.json.encode(self))
 
 
 def moment_of(day: date) -> int:

@@ -14,10 +14,11 @@ from types import MappingProxyType
 import msgspec
 
 from domain.errors import EntityOverLimit, InvalidInput, StoreUnavailable
-from domain.measurements.reports import SAMPLE, Point
+from domain.measurements.costs import CostSums
+from domain.measurements.reports import DAY_MS, SAMPLE, Point
+from domain.measurements.sums import SUMMED_INDEX, query_costs, usage_ranks
 
 FILE = "measurements.db"
-DAY_MS = 86_400_000
 POINT_BYTES = 256 * 1024
 """The most bytes of JSON of one point, of a sample excepted."""
 SAMPLE_BYTES = 4_000_000
@@ -48,6 +49,7 @@ CREATE TABLE IF NOT EXISTS points (
     body BLOB NOT NULL, PRIMARY KEY (entity, series, part, at)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS points_by_time ON points (at);
+{SUMMED_INDEX}
 CREATE TABLE IF NOT EXISTS sizes (entity TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
 INSERT OR IGNORE INTO sizes VALUES ('', 0);
 CREATE TRIGGER IF NOT EXISTS point_added AFTER INSERT ON points BEGIN
@@ -63,6 +65,10 @@ END;
 
 
 _DELETE = "DELETE FROM points WHERE entity = ? AND series = ? AND part = ? AND at = ?"
+
+
+_Key = tuple[str, str, int]
+"""Series, part and time of a point of an entity."""
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -90,30 +96,42 @@ class MeasurementStore:
         self._lock = threading.Lock()
 
     def write(self, entity_id: str, points: Iterable[Point], now: int) -> None:
-        """Store points of an entity, each in place of one of its part at the same time.
+        """Store points of an entity; see `write_all`."""
+        self.write_all({entity_id: points}, now)
 
-        Raises InvalidInput for a time that is too old or in the future, EntityOverLimit for what
-        takes too many bytes, and StoreUnavailable, also when all entities have too many.
+    def write_all(self, points: Mapping[str, Iterable[Point]], now: int) -> None:
+        """Store points of entities by their ids, each in place of one of its part at the same time.
+
+        All of them are stored, or none. Raises InvalidInput for a time that is too old or in the
+        future, EntityOverLimit for what takes too many bytes, and StoreUnavailable, also when all
+        entities have too many.
         """
-        bodies: dict[tuple[str, str, int], bytes] = {}
-        for each in points:
-            self._check(each, now)
-            bodies[each.series, each.part, each.at] = each.body
+        bodies: dict[str, dict[_Key, bytes]] = {}
+        for entity_id, given in points.items():
+            for each in given:
+                self._check(each, now)
+                bodies.setdefault(entity_id, {})[each.series, each.part, each.at] = each.body
         with self._transaction() as connection:
-            # A REPLACE would decide on conflicts inside the triggers too.
-            connection.executemany(_DELETE, [(entity_id, *key) for key in bodies])
-            connection.executemany(
-                "INSERT INTO points VALUES (?, ?, ?, ?, ?)",
-                [(entity_id, *key, body) for key, body in bodies.items()],
-            )
-            for series, part in {key[:2] for key in bodies}:
-                self._drop_oldest(connection, entity_id, series, part)
-            self._fit(connection, entity_id, bodies.keys())
+            for entity_id, of_entity in bodies.items():
+                self._replace(connection, entity_id, of_entity)
             if bodies and self._size(connection, "") > self._most_bytes:
                 raise StoreUnavailable(
                     f"measurements of all entities take more than {self._most_bytes} bytes:"
                     " CATALOG_MEASUREMENT_BYTES, CATALOG_MEASUREMENT_DAYS"
                 )
+
+    def _replace(
+        self, connection: sqlite3.Connection, entity_id: str, bodies: Mapping[_Key, bytes]
+    ) -> None:
+        # A REPLACE would decide on conflicts inside the triggers too.
+        connection.executemany(_DELETE, [(entity_id, *key) for key in bodies])
+        connection.executemany(
+            "INSERT INTO points VALUES (?, ?, ?, ?, ?)",
+            [(entity_id, *key, body) for key, body in bodies.items()],
+        )
+        for series, part in {key[:2] for key in bodies}:
+            self._drop_oldest(connection, entity_id, series, part)
+        self._fit(connection, entity_id, bodies.keys())
 
     def _check(self, point: Point, now: int) -> None:
         what = f"{point.series} measurement" + (f" of {point.part[:80]!r}" if point.part else "")
@@ -142,7 +160,7 @@ class MeasurementStore:
         self,
         connection: sqlite3.Connection,
         entity_id: str,
-        written: Collection[tuple[str, str, int]],
+        written: Collection[_Key],
     ) -> None:
         """Delete the oldest points of an entity that has too many bytes, but for those written."""
         left = self._size(connection, entity_id) - ENTITY_BYTES
@@ -232,6 +250,21 @@ class MeasurementStore:
                     (entity_id, series, at),
                 )
             return found.rowcount
+
+    def rank_usage(self, kind: str, day: int, now: int) -> None:
+        """Store, of each entity of a kind that was used on a day, how it ranks among the others.
+
+        The day is given by its first millisecond. Raises StoreUnavailable, also when it takes too
+        long: the ranks that were computed before are replaced some by some.
+        """
+        with self._reading() as connection:
+            for ranks in usage_ranks(connection, kind, day):
+                self.write_all(ranks, now)
+
+    def query_costs(self, service_id: str) -> list[CostSums]:
+        """What the queries of a service have cost, all together first; none without records."""
+        with self._reading() as connection:
+            return query_costs(connection, service_id)
 
     def entities(self) -> list[str]:
         """The ids of all entities that have points; none where nothing was ever stored."""

@@ -102,7 +102,6 @@ _NOT_HELD: Mapping[str, frozenset[str]] = MappingProxyType(
                 "incidentStatus",
                 "testCaseResult",
                 "testCaseStatus",
-                "testSuites",
             }
         ),
         "dataContract": frozenset(

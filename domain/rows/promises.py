@@ -33,6 +33,7 @@ ROWS = (
         goes_along=True,
         filters={"testSuiteId": "testSuite"},
         filters_by_id=("testSuiteId",),
+        also_in=("testSuites",),
         searched={"entityFQN": 1},
     ),
     EntityKind(

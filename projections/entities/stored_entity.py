@@ -52,7 +52,13 @@ _columns = msgspec.msgpack.Encoder()
 def stored_code() -> str:
     """Digest of what decides how entities are stored, apart from the tables of a database."""
     kinds = [
-        (kind.name, sorted(kind.optional), sorted(kind.filters.items()), stand_ins(kind.name, "x"))
+        (
+            kind.name,
+            sorted(kind.optional),
+            sorted(kind.filters.items()),
+            kind.also_in,
+            stand_ins(kind.name, "x"),
+        )
         for kind in ALL_KINDS.values()
     ]
     return blake2b(msgspec.json.encode((VERSION, kinds)), digest_size=8).hexdigest()
@@ -95,7 +101,8 @@ def split_fields(entity: Entity) -> tuple[Body, Body]:
 def scopes_of(entity: Entity) -> list[str]:
     """Ids of the entities to which a list of this kind can be narrowed and still show `entity`."""
     scopes: set[str] = set()
-    for key in ALL_KINDS[entity.kind].filters.values():
+    kind = ALL_KINDS[entity.kind]
+    for key in (*kind.filters.values(), *kind.also_in):
         if (raw := entity.body.get(key)) is not None:
             value = _references.decode(raw)
             scopes.update(one.id for one in (value if isinstance(value, list) else (value,)))

@@ -4,11 +4,13 @@ Methods, paths, queries and shapes of bodies are those of openmetadata-ingestion
 connectors need of an answer to go on is asserted here; what the catalog has then, by the tests.
 """
 
+from datetime import date
 from hashlib import md5
 from typing import Any
 
 import msgspec
 
+from domain.measurements.reports import moment_of
 from tests.api.conftest import Client
 
 SERVICE, DATABASE, SCHEMA = "warehouse", "warehouse.shop", "warehouse.shop.sales"
@@ -100,6 +102,37 @@ class Connector:
         self._delete_stale("storedProcedures", ["close"])
         for name in pending:
             self._add_key(name)
+
+    def report_use(self, table: str, day: date, at: int) -> None:
+        """One run of the usage workflow over a log with one query, which joins the table."""
+        text, (column, other) = f"select * from {table} join others", self.keys[table]
+        joined = {"fullyQualifiedName": f"{SCHEMA}.{other}.id", "joinCount": 1}
+        joins = [{"columnName": column, "joinedWith": [joined]}]
+        (found,) = self.found(table)
+        path = f"/tables/{found['id']}"
+        report = {"startDate": str(day), "columnJoins": joins, "directTableJoins": []}
+        assert self.send("PUT", f"{path}/joins", report)["id"] == found["id"]
+        digest = md5(text.encode()).hexdigest()
+        assert self.get(f"/queries/name/{digest}", 404) is None
+        query: Values = {"query": text, "usedBy": ["om"], "dialect": "postgres"}
+        query["queryDate"] = moment_of(day)
+        made = self.send("PUT", "/queries", {**query, "duration": 1.5, "service": SERVICE})
+        used = f"/queries/{made['id']}"
+        self.send("PUT", f"{used}/usage", [{"id": found["id"], "type": "table"}])
+        self.send("PUT", f"{used}/usedBy", ["om"])
+        access = {"accessed": {"timestamp": at, "accessedByAProcess": "om"}}
+        life = [{"op": "add", "path": "/lifeCycle", "value": access}]
+        self.send("PATCH", path, life, patch=True)
+        self.send("POST", f"/usage/table/{found['id']}", {"date": str(day), "count": 1})
+        named = self.get(f"/queries/name/{SERVICE}.{digest}", 200)
+        cost = {"timestamp": at, "jsonSchema": "queryCostRecord", "cost": 1.0, "count": 1.0}
+        cost["queryReference"] = {"id": named["id"], "type": "query"}
+        self.send("POST", "/queryCostRecord", cost)
+        for kind in ("table", "database"):
+            ranks = self.client.request(
+                "POST", f"/api/v1/usage/compute.percentile/{kind}/{day}", role="bot"
+            )
+            assert ranks.status_code == 201, ranks.text
 
     def _connect(self) -> None:
         assert msgspec.convert(self.get("/system/version", 200)["version"], str)

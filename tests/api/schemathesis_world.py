@@ -53,7 +53,8 @@ DAYS = ("effectiveFrom", "effectiveUntil", "appliedAt", "generatedAt", "startDat
 _DAY = "2026-01-31T12:00:00Z"
 NOW = int(time.time() * 1_000)
 _RESULTS = "/v1/dataQuality/testCases/testCaseResults/"
-_MEASURED = ("/v1/tables/{table}", "/v1/usage/", _RESULTS)
+_COSTS = "/v1/queryCostRecord"
+_MEASURED = ("/v1/tables/{table}", "/v1/usage/", _RESULTS, _COSTS)
 _COLLECTIONS = {kind.collection: kind for kind in KINDS.values()}
 
 
@@ -133,12 +134,18 @@ class World:
                     self._body(kind, one) if isinstance(one.get("name"), str) else one
                     for one in case.body
                 ]
-            elif part in kind.put_alone:
+            elif part in kind.put_alone and case.method == "PUT":
                 case.body = self._nested(case.body)
+            elif part in kind.put_into:
+                kinds = kind.refers_to.get(kind.put_into[part])
+                if kinds is not None:
+                    case.body = [self._reference((*kinds, "table")[0]) for _ in case.body]
             elif isinstance(case.body, list):
                 case.body = _patch(case.body)
             elif isinstance(case.body, dict) and not case.path.endswith("/restore"):
                 case.body = self._body(kind, case.body)
+        elif "/logicalTestCases" in case.path:
+            self._group(case)
         elif case.path.startswith("/v1/lineage"):
             self._draw(case)
         elif case.path == "/v1/search/query":
@@ -163,6 +170,12 @@ class World:
     def _measure(self, case: Case) -> None:
         """Make it a report of now on an entity that exists, or a question about it."""
         kind = case.path.split("/")[3] if case.path.startswith("/v1/usage/") else "table"
+        if case.path.startswith("/v1/usage/compute.percentile/"):
+            kind = case.path.split("/")[4]
+        if case.path.startswith(_COSTS):
+            kind = "databaseService"
+            if isinstance(case.body, dict):
+                case.body |= {"timestamp": NOW, "queryReference": self._reference("query")}
         if case.path.startswith(_RESULTS):
             kind = "testCase"
             if isinstance(case.body, dict):
@@ -175,6 +188,8 @@ class World:
             "fqn": quote(fqn, safe=""),
             "profile_type": "table",
             "at": NOW,
+            "day": str(date.today()),
+            "service": target["id"],
         }
         for name in case.path_parameters:
             case.path_parameters[name] = named[name]
@@ -192,8 +207,25 @@ class World:
             if "rows" in case.body:
                 case.body["columns"] = ["id"]
                 case.body["rows"] = [["a"] for _ in case.body["rows"]]
+            if "startDate" in case.body:
+                case.body = {"startDate": str(date.today()), "directTableJoins": [self._join()]}
             if "date" in case.body:
                 case.body["date"] = str(date.today())
+
+    def _join(self) -> dict[str, Any]:
+        """A table that exists, joined with another."""
+        name = self.entities["table"]["fullyQualifiedName"]
+        return {"fullyQualifiedName": name, "joinCount": 1}
+
+    def _group(self, case: Case) -> None:
+        """Make it about a logical suite that exists, with a case in it that may be taken out."""
+        suite, test = self.entities["testSuite"]["id"], self.entities["testCase"]["id"]
+        given = {"testSuiteId": suite, "testCaseIds": [test]}
+        if case.method == "PUT":
+            case.body = given
+            return
+        self.client.request("PUT", "/v1/dataQuality/testCases/logicalTestCases", json=given)
+        case.path_parameters |= {"suite_id": suite, "entity_id": test}
 
     def _aim(self, case: Case, kind: EntityKind) -> None:
         """Make it about an entity that exists."""

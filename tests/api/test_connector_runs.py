@@ -1,6 +1,8 @@
 """Runs of a connector, as OpenMetadata's were seen, and what they leave of what people wrote."""
 
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +101,23 @@ def test_later_runs_store_nothing(connector: Connector) -> None:
     connector.run()
     connector.run()
     assert head(connector.client) == before
+
+
+def test_use_is_reported_again_without_a_trace_in_the_log(connector: Connector) -> None:
+    client, at = connector.client, int(time.time() * 1_000)
+    day = datetime.fromtimestamp(at / 1_000, UTC).date()
+    until(lambda: are_at_the_head(client), seconds=5)
+    connector.report_use("orders", day, at)
+    before = head(client)
+    connector.report_use("orders", day, at + 1_000)
+    assert head(client) == before
+    fqn = f"{SCHEMA}.orders"
+    (use,) = client.get(f"/v1/usage/table/name/{fqn}")["usage"]
+    assert use["dailyStats"] == {"count": 1, "percentileRank": 0.0}
+    (joins,) = client.get(f"/v1/tables/name/{fqn}", fields="joins")["joins"]["columnJoins"]
+    assert joins["joinedWith"] == [{"fullyQualifiedName": f"{SCHEMA}.customers.id", "joinCount": 1}]
+    connector.run()
+    assert head(client) == before
 
 
 def test_what_people_wrote_survives_a_source_that_changes(connector: Connector) -> None:

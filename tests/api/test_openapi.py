@@ -93,18 +93,29 @@ def check(openapi: dict[str, Any], method: str, path: str, response: Any) -> Non
         assert header in response.headers
 
 
+OTHERS = {(method, shown_path(method, path)) for method, path in OTHER_OPERATIONS}
+PUT_ALONE = ("dataModel", "tableProfilerConfig")
+PUT_INTO = ("usage", "users", "usedBy")
+
+
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 def test_kind_has_all_its_operations(kind: EntityKind, openapi: Any) -> None:
     prefix = f"/v1/{kind.collection}"
     found = {
         (method, path.removeprefix(prefix)): operation
         for method, path, operation in operations(openapi)
-        if (path + "/").startswith(f"{prefix}/") and (method, path) not in OTHER_OPERATIONS
+        if (path + "/").startswith(f"{prefix}/") and (method, path) not in OTHERS
     }
     some = {
         ("get", "/entity"): kind.attached_by,
         ("delete", "/deleteStale"): kinds_above(kind.name),
-        ("put", "/{entity_id}/dataModel"): kind.put_alone,
+        **{("put", f"/{{entity_id}}/{key}"): key in kind.put_alone for key in PUT_ALONE},
+        **{("put", f"/{{entity_id}}/{key}"): key in kind.put_into for key in PUT_INTO},
+        **{
+            (method, f"/{{entity_id}}/{key}"): key in kind.deleted_alone
+            for key in ("tableProfilerConfig",)
+            for method in ("get", "delete")
+        },
     }
     missing = {operation for operation, has_it in some.items() if not has_it}
     assert found.keys() == ENTITY_OPERATIONS.keys() - missing
@@ -122,7 +133,7 @@ def test_document_has_every_route_but_its_own(app: Litestar, openapi: Any) -> No
     shown = {(method, shown_path(method, path)) for method, path in routed - heads}
     assert documented == shown
     assert len(shown) == len(routed - heads)
-    assert OTHER_OPERATIONS.keys() <= documented
+    assert documented >= OTHERS
 
 
 def test_operation_ids_are_unique_and_readable(openapi: Any) -> None:
@@ -166,6 +177,8 @@ def test_requests_document_their_bodies(openapi: Any) -> None:
             "delete",
             "/deleteStale",
         )
+        # Everything about the ranks to compute is in the path.
+        writes = writes and "/compute.percentile/" not in path
         assert ("requestBody" in operation) is writes, path
 
 

@@ -97,7 +97,9 @@ def test_kind_inherits_what_a_parent_has(kind: EntityKind) -> None:
 
 @every_kind
 def test_kind_filters_select_by_a_reference(kind: EntityKind) -> None:
-    assert set(kind.filters.values()) <= {kind.key_of[name] for name in kind.references}
+    selecting = {*kind.filters.values(), *kind.also_in}
+    assert selecting <= {kind.key_of[name] for name in kind.references}
+    assert bool(kind.also_in) <= bool(kind.filters_by_id)
 
 
 @every_kind

@@ -20,14 +20,18 @@ from metadata.generated.schema.api.services.createDatabaseService import (
     CreateDatabaseServiceRequest,
 )
 from metadata.generated.schema.api.teams.createUser import CreateUserRequest
+from metadata.generated.schema.api.tests.createLogicalTestCases import CreateLogicalTestCases
+from metadata.generated.schema.api.tests.createTestCase import CreateTestCaseRequest
+from metadata.generated.schema.api.tests.createTestSuite import CreateTestSuiteRequest
 from metadata.generated.schema.entity.data.database import Database
 from metadata.generated.schema.entity.data.databaseSchema import DatabaseSchema
 from metadata.generated.schema.entity.data.dataContract import DataContract
-from metadata.generated.schema.entity.data.table import Table
+from metadata.generated.schema.entity.data.table import Table, TableProfilerConfig
 from metadata.generated.schema.entity.services.connections.metadata.openMetadataConnection import (
     OpenMetadataConnection,
 )
 from metadata.generated.schema.entity.services.databaseService import DatabaseService
+from metadata.generated.schema.tests.testCase import TestCase
 from metadata.generated.schema.type.entityLineage import LineageDetails
 from metadata.generated.schema.type.entityReference import EntityReference
 from metadata.generated.schema.type.entityReferenceList import EntityReferenceList
@@ -113,6 +117,43 @@ def create_or_update_a_database_a_schema_and_tables() -> None:
         request = {"name": name, "databaseSchema": "calls.shop.sales", "columns": columns}
         made = client.create_or_update(CreateTableRequest.model_validate(request))
         assert [column.name.root for column in made.columns] == ["id", "label"]
+
+
+@call
+def columns_of_a_table() -> None:
+    columns = client.get_table_columns("calls.shop.sales.orders", fields=["tags"])
+    assert [column.name.root for column in columns] == ["id", "label"]
+    (last,) = client.get_table_columns("calls.shop.sales.orders", params={"offset": "1"})
+    assert last.name.root == "label"
+
+
+@call
+def custom_properties_of_a_type() -> None:
+    assert client.get_entity_custom_properties(Table) == []
+
+
+@call
+def profiler_configuration_of_a_table() -> None:
+    config = TableProfilerConfig(excludeColumns=["label"])
+    made = client.create_or_update_table_profiler_config("calls.shop.sales.orders", config)
+    assert made.tableProfilerConfig.excludeColumns == ["label"]
+
+
+@call
+def logical_test_suite() -> None:
+    suite = client.create_or_update(CreateTestSuiteRequest(name="nightly"))
+    request = {
+        "name": "counted",
+        "testDefinition": "tableRowCountToEqual",
+        "entityLink": "<#E::table::calls.shop.sales.orders>",
+        "parameterValues": [{"name": "value", "value": "3"}],
+    }
+    case = client.create_or_update(CreateTestCaseRequest.model_validate(request))
+    client.add_logical_test_cases(
+        CreateLogicalTestCases(testSuiteId=suite.id, testCaseIds=[case.id])
+    )
+    listed = client.list_entities(TestCase, params={"testSuiteId": str(suite.id.root)}).entities
+    assert [each.name.root for each in listed] == ["counted"]
 
 
 @call

@@ -81,21 +81,65 @@ def test_dbt_describes_models_and_the_next_run_stores_nothing(
 
 def test_profiler_reports_what_it_measured(warehouse: Warehouse) -> None:
     catalog, head = warehouse.catalog, warehouse.catalog.head()
-    catalog.run(
-        "profile",
-        source=source(
-            "postgres",
-            "warehouse",
-            warehouse.postgres.connection("shop"),
-            type="Profiler",
-            schemaFilterPattern={"includes": ["^sales$"]},
-        ),
-        processor={"type": "orm-profiler", "config": {}},
-        sink=SINK,
-    )
+    for _ in range(2):
+        catalog.run(
+            "profile",
+            source=source(
+                "postgres",
+                "warehouse",
+                warehouse.postgres.connection("shop"),
+                type="Profiler",
+                schemaFilterPattern={"includes": ["^sales$"]},
+            ),
+            processor={"type": "orm-profiler", "config": {}},
+            sink=SINK,
+        )
     path = f"/v1/tables/{SALES}.orders/tableProfile/latest"
     assert catalog.server.get(path)["profile"]["rowCount"] == 50
     assert catalog.head() == head
+    catalog.verify()
+
+
+def test_use_of_tables_is_counted(warehouse: Warehouse, tmp_path: Path) -> None:
+    catalog = warehouse.catalog
+    joined = (
+        "SELECT o.id, c.name FROM sales.orders o"
+        " JOIN sales.customers c ON o.customer_id = c.id WHERE o.id > 3"
+    )
+    warehouse.postgres.execute("shop", "-c", joined, "-o", "/dev/null")
+    staged = str(tmp_path / "staged")
+
+    def run() -> None:
+        catalog.run(
+            "usage",
+            source=source(
+                "postgres-usage",
+                "warehouse",
+                warehouse.postgres.connection("shop"),
+                type="DatabaseUsage",
+                queryLogDuration=1,
+            ),
+            processor={"type": "query-parser", "config": {}},
+            stage={"type": "table-usage", "config": {"filename": staged}},
+            bulkSink={"type": "metadata-usage", "config": {"filename": staged}},
+        )
+
+    run()
+    use = catalog.server.get(f"/v1/usage/table/name/{SALES}.orders")["usage"]
+    assert use[0]["dailyStats"]["count"] >= 1
+    assert "percentileRank" in use[0]["dailyStats"]
+    joins = catalog.server.get(f"/v1/tables/name/{SALES}.orders", fields="joins")["joins"]
+    by_column = {each["columnName"]: each["joinedWith"] for each in joins["columnJoins"]}
+    (other,) = by_column["customer_id"]
+    assert other["fullyQualifiedName"] == f"{SALES}.customers.id"
+    orders = catalog.table(f"{SALES}.orders")
+    queries = catalog.server.get("/v1/queries", entityId=orders["id"], fields="usedBy")["data"]
+    assert any("customer_id" in each["query"] for each in queries)
+
+    head = catalog.head()
+    run()
+    assert catalog.head() == head
+    catalog.verify()
 
 
 def test_lineage_of_views(warehouse: Warehouse) -> None:
@@ -126,16 +170,25 @@ def test_tests_of_data_run(warehouse: Warehouse) -> None:
             {"name": "maxValue", "value": "1000"},
         ],
     }
-    catalog.run(
-        "test",
-        source=source(
-            "TestSuite",
-            "warehouse",
-            type="TestSuite",
-            entityFullyQualifiedName=f"{SALES}.orders",
-            serviceConnections=[{"serviceName": "warehouse", "serviceConnection": connection}],
-        ),
-        processor={"type": "orm-test-runner", "config": {"testCases": [counts]}},
-        sink=SINK,
-    )
-    assert statuses_of(catalog, f"{SALES}.orders.orders_are_many") == ["Success"]
+
+    def run() -> None:
+        catalog.run(
+            "test",
+            source=source(
+                "TestSuite",
+                "warehouse",
+                type="TestSuite",
+                entityFullyQualifiedName=f"{SALES}.orders",
+                serviceConnections=[{"serviceName": "warehouse", "serviceConnection": connection}],
+            ),
+            processor={"type": "orm-test-runner", "config": {"testCases": [counts]}},
+            sink=SINK,
+        )
+
+    run()
+    head = catalog.head()
+    run()
+    assert catalog.head() == head
+    case = f"{SALES}.orders.orders_are_many"
+    assert statuses_of(catalog, case) == ["Success", "Success"]
+    catalog.verify()

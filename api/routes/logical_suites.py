@@ -1,0 +1,101 @@
+"""Logical test suites: cases of several tables, which stay in the suites of their tables."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated
+
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import PathParameter
+
+from api.bodies import JSON_TYPES, has_left
+from api.errors import Forbidden
+from api.permissions import Access, Action, Permission
+from api.responses import Finished
+from api.routes.asked import Asked, read_asked, refuse_headers_of_one
+from api.routes.declared_query import Parameters
+from api.routes.measurements import AnyRequest, find, visible
+from api.routes.signatures import ENTITY_ID, REQUEST, id_in_path, route
+from api.routes.writes import answer_write
+from api.services import Services
+from domain.bodies.components import Reference
+from domain.bulk_put import MAX_REQUESTS
+from domain.catalog import Proposal
+from domain.errors import InvalidInput
+from domain.ids import parse_id
+from domain.json_input import decode
+from domain.plans import Plan
+from domain.registry import KINDS
+
+_KEY = "testSuites"
+_SUITE: Parameters = {
+    "suite_id": (Annotated[str, PathParameter(description="Id of the test suite.")], ...)
+}
+
+
+class LogicalTestCases(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """Cases that are to be in a logical suite."""
+
+    test_suite_id: str
+    test_case_ids: Annotated[list[str], msgspec.Meta(max_length=MAX_REQUESTS)]
+
+
+def logical_suite_routes(services: Services) -> list[HTTPRouteHandler]:
+    """The routes that put test cases into logical suites and take them out."""
+    case, suite = KINDS["testCase"], KINDS["testSuite"]
+    planner = services.catalog.planner
+
+    async def add(request: AnyRequest) -> Finished:
+        refuse_headers_of_one(request, "a request about many test cases")
+        asked = await read_asked(request, JSON_TYPES)
+        _check_access(asked.access)
+        given = decode(asked.body, LogicalTestCases, "the body")
+        suite_id = parse_id(given.test_suite_id, "testSuiteId")
+        case_ids = [parse_id(each, "testCaseIds") for each in given.test_case_ids]
+
+        def propose() -> tuple[Proposal, int]:
+            _check_logical(services, suite_id)
+            element = Reference(type=suite.name, id=suite_id)
+            plan = partial(planner.put_into_each, case, case_ids, _KEY, [element], asked.context)
+            return services.catalog.propose_steps(plan)
+
+        left = partial(has_left, request.receive)
+        position, _ = await services.write(request.user.name, len(asked.body), propose, left)
+
+        def shown() -> bytes:
+            return visible(asked.access, Action.EDIT, suite, find(services, suite, suite_id))
+
+        body = await services.heavy_reads.run(request.user.name, shown, left)
+        return Finished(body, headers={"X-Catalog-Position": str(position)})
+
+    async def remove(request: AnyRequest, suite_id: str, entity_id: str) -> Finished:
+        suite, one = id_in_path(suite_id), id_in_path(entity_id)
+
+        def plan_of(asked: Asked) -> Callable[[], Plan]:
+            _check_access(asked.access)
+            return partial(planner.take_from, case, one, _KEY, suite, asked.context)
+
+        return await answer_write(services, case, request, Action.EDIT, plan_of)
+
+    path = f"/v1/{case.collection}/logicalTestCases"
+    editing = Permission(Action.EDIT, case.name)
+    taken = {**REQUEST, **_SUITE, **ENTITY_ID}
+    return [
+        route("PUT", path, editing, add, REQUEST),
+        route("DELETE", f"{path}/{{suite_id:str}}/{{entity_id:str}}", editing, remove, taken),
+    ]
+
+
+def _check_access(access: Access) -> None:
+    """Raise Forbidden or FieldWithheld unless the caller may change what is in a suite."""
+    if not access.may(Permission(Action.EDIT, "testSuite")):
+        raise Forbidden("you have no permission to edit testSuite")
+    if withheld := access.withheld(Action.EDIT, "testCase"):
+        withheld.refuse_field(_KEY, "logicalTestCases")
+
+
+def _check_logical(services: Services, suite_id: str) -> None:
+    """Raise InvalidInput for the suite of a table, which its cases are in by themselves."""
+    claim = services.catalog.store.claim_by_id(suite_id)
+    if claim is not None and claim.kind == "testSuite" and claim.parent_id is not None:
+        raise InvalidInput("testSuiteId is the suite of a table; name one that stands alone")

@@ -1,0 +1,138 @@
+"""How often columns and tables are joined: counted by day, shown as sums of a month.
+
+A join is of both of its sides: what is reported of one table is shown of the other too. Each side
+has a point a day for what it is joined with, so that the same report again changes nothing.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+from typing import Annotated, Protocol
+
+import msgspec
+from msgspec import Meta
+
+from domain.bodies.columns import MAX_PART_FQN
+from domain.bodies.components import Part
+from domain.errors import InvalidInput
+from domain.measurements.reports import JOIN, Count, Point, moment_of
+
+DAYS = 30
+"""How many days the shown joins are of, and how old a report may be."""
+MAX_JOINS = 1_000
+"""Joins of one report."""
+
+Name = Annotated[str, Meta(min_length=1, max_length=MAX_PART_FQN)]
+
+
+class JoinedWith(Part, kw_only=True):
+    """A column or table at the other side of joins, and how many joins there were."""
+
+    fully_qualified_name: Name
+    join_count: Count
+
+
+class ColumnJoins(Part, kw_only=True):
+    """What a column of a table is joined with."""
+
+    column_name: Name
+    joined_with: list[JoinedWith] | None = None
+
+
+class TableJoins(Part, kw_only=True):
+    """What a table and its columns were joined with on a day, or in the days that are shown."""
+
+    start_date: date
+    day_count: int = msgspec.field(default_factory=lambda: 1)
+    column_joins: list[ColumnJoins] | None = None
+    direct_table_joins: list[JoinedWith] | None = None
+
+
+class JoinPoint(Part, kw_only=True):
+    """The joins of a day of one column, or of a whole table, with another."""
+
+    column_name: str | None = None
+    fully_qualified_name: str
+    join_count: Count
+
+
+class Side(msgspec.Struct, frozen=True):
+    """A column, or a table where there is none, that is joined."""
+
+    table_id: str
+    fqn: str
+    """Its qualified name."""
+    column: str | None = None
+    """The name of the column below the table."""
+
+
+class Sides(Protocol):
+    """Where the columns and tables that a report names are looked up; raises errors of the catalog
+    for what is not there."""
+
+    def column(self, table: Side, name: str) -> Side:
+        """The column of a table with a name."""
+
+    def named(self, fqn: str, *, column: bool) -> Side:
+        """The column, or the table, with a qualified name."""
+
+
+def joined_points(
+    report: TableJoins, table: Side, sides: Sides, today: date
+) -> dict[str, list[Point]]:
+    """Table id -> the points of a report about a table, those of the other sides included.
+
+    Raises InvalidInput for a report of several days, of a day that is too long ago or to come, or
+    with too many joins, and what `sides` raises.
+    """
+    if report.day_count != 1:
+        raise InvalidInput("dayCount must be 1: report each day by itself")
+    if not today - timedelta(days=DAYS) <= report.start_date <= today + timedelta(days=1):
+        raise InvalidInput(f"startDate must be of the last {DAYS} days, got {report.start_date}")
+    at = moment_of(report.start_date)
+    points: defaultdict[str, list[Point]] = defaultdict(list)
+    for here, there, count in _pairs(report, table, sides):
+        for one, other in ((here, there), (there, here)):
+            points[one.table_id].append(_point(one, other, count, at))
+    return points
+
+
+def _pairs(report: TableJoins, table: Side, sides: Sides) -> Iterator[tuple[Side, Side, int]]:
+    number = 0
+    columns = [(each.column_name, each.joined_with or ()) for each in report.column_joins or ()]
+    for column, joined in (*columns, (None, report.direct_table_joins or ())):
+        here = table if column is None else sides.column(table, column)
+        for each in joined:
+            number += 1
+            if number > MAX_JOINS:
+                raise InvalidInput(f"a report may have {MAX_JOINS} joins")
+            there = sides.named(each.fully_qualified_name, column=column is not None)
+            yield here, there, each.join_count
+
+
+def _point(one: Side, other: Side, count: int, at: int) -> Point:
+    body = JoinPoint(column_name=one.column, fully_qualified_name=other.fqn, join_count=count)
+    return Point(JOIN, f"{one.column or ''}\n{other.fqn}", at, msgspec.json.encode(body))
+
+
+def summed(bodies: Iterable[bytes], today: date) -> TableJoins:
+    """What is shown of the points of a table: the most frequent joins come first."""
+    counts: defaultdict[str | None, Counter[str]] = defaultdict(Counter)
+    for body in bodies:
+        point = msgspec.json.decode(body, type=JoinPoint)
+        counts[point.column_name][point.fully_qualified_name] += point.join_count
+    direct = counts.pop(None, Counter())
+    return TableJoins(
+        start_date=today - timedelta(days=DAYS),
+        day_count=DAYS,
+        column_joins=[
+            ColumnJoins(column_name=name or "", joined_with=_ranked(counts[name]))
+            for name in sorted(counts, key=str)
+        ],
+        direct_table_joins=_ranked(direct),
+    )
+
+
+def _ranked(counts: Counter[str]) -> list[JoinedWith]:
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return [JoinedWith(fully_qualified_name=name, join_count=count) for name, count in ranked]

@@ -1,0 +1,104 @@
+"""What measurements of many entities come to: ranks of use, and costs of the queries of a service.
+
+The SQL reads the points of one part of a series, whichever entity they are of.
+"""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from domain.errors import StoreUnavailable
+from domain.measurements.costs import CostSums
+from domain.measurements.reports import COST, DAY_MS, USAGE, Point, UsageRanks
+
+SUM_SECONDS = 20.0
+"""How long the sums of one request may take."""
+MOST_QUERIES = 100
+"""The most queries of which the costs are shown."""
+_STEPS = 100_000
+"""Instructions of SQLite between two looks at the clock."""
+_AT_ONCE = 1_000
+SUMMED_INDEX = f"""
+CREATE INDEX IF NOT EXISTS points_summed ON points (series, part, at)
+    WHERE series IN ('{USAGE}', '{COST}');
+"""
+_count = "json_extract(CAST(body AS TEXT), '$.count')"
+_cost = "json_extract(CAST(body AS TEXT), '$.cost')"
+_duration = "coalesce(json_extract(CAST(body AS TEXT), '$.totalDuration'), 0)"
+_RANKS = f"""
+CREATE TEMP TABLE ranks AS WITH used AS (
+    SELECT entity, sum(CASE WHEN at = :day THEN {_count} END) AS daily,
+        sum(CASE WHEN at > :week THEN {_count} END) AS weekly, sum({_count}) AS monthly
+    FROM points WHERE series = '{USAGE}' AND part = :kind AND at > :month AND at <= :day
+    GROUP BY entity HAVING daily IS NOT NULL
+)
+SELECT entity,
+    round(100.0 * (rank() OVER (ORDER BY daily) - 1) / count(*) OVER (), 2) AS daily,
+    round(100.0 * (rank() OVER (ORDER BY weekly) - 1) / count(*) OVER (), 2) AS weekly,
+    round(100.0 * (rank() OVER (ORDER BY monthly) - 1) / count(*) OVER (), 2) AS monthly
+FROM used
+"""
+_SUMS = (
+    f"total({_cost} * {_count}), total({_count}), total({_duration}), min({_cost}), max({_cost})"
+)
+_OF_SERVICE = f"FROM points WHERE series = '{COST}' AND part = ?"
+
+
+def usage_ranks(
+    connection: sqlite3.Connection, kind: str, day: int
+) -> Iterator[dict[str, list[Point]]]:
+    """Entity id -> the point with its ranks on a day, for those of a kind that were used, in parts.
+
+    A rank is the share of them that were used less, in percent. Raises StoreUnavailable when it
+    takes too long.
+    """
+    connection.execute("DROP TABLE IF EXISTS temp.ranks")
+    with _in_time(connection):
+        values = {"kind": kind, "day": day, "week": day - 7 * DAY_MS, "month": day - 30 * DAY_MS}
+        connection.execute(_RANKS, values)
+    try:
+        ended = time.monotonic() + SUM_SECONDS
+        last = 0
+        while rows := connection.execute(
+            "SELECT rowid, * FROM temp.ranks WHERE rowid > ? ORDER BY rowid LIMIT ?",
+            (last, _AT_ONCE),
+        ).fetchall():
+            if time.monotonic() > ended:
+                raise StoreUnavailable(f"storing the ranks took more than {SUM_SECONDS:g} s")
+            last = rows[-1][0]
+            yield {
+                entity: [UsageRanks(daily=daily, weekly=weekly, monthly=monthly).point(day)]
+                for _, entity, daily, weekly, monthly in rows
+            }
+    finally:
+        connection.execute("DROP TABLE temp.ranks")
+
+
+def query_costs(connection: sqlite3.Connection, service_id: str) -> list[CostSums]:
+    """The costs of all queries of a service, then those of the dearest ones, one by one."""
+    with _in_time(connection):
+        whole = connection.execute(f"SELECT {_SUMS} {_OF_SERVICE}", (service_id,)).fetchone()
+        if whole[3] is None:
+            return []
+        queries = connection.execute(
+            f"SELECT entity, {_SUMS} {_OF_SERVICE} GROUP BY entity ORDER BY 2 DESC, 1"
+            f" LIMIT {MOST_QUERIES}",
+            (service_id,),
+        )
+        return [CostSums("", *whole), *(CostSums(*row) for row in queries)]
+
+
+@contextmanager
+def _in_time(connection: sqlite3.Connection) -> Iterator[None]:
+    """Have what SQLite does in a block end after SUM_SECONDS, with StoreUnavailable."""
+    ended = time.monotonic() + SUM_SECONDS
+    connection.set_progress_handler(lambda: time.monotonic() > ended, _STEPS)
+    try:
+        yield
+    except sqlite3.OperationalError:
+        if time.monotonic() > ended:
+            raise StoreUnavailable(f"the sums took more than {SUM_SECONDS:g} s") from None
+        raise
+    finally:
+        connection.set_progress_handler(None, 0)

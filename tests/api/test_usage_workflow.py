@@ -1,0 +1,277 @@
+"""What a run of OpenMetadata's usage workflow reports: queries, joins, costs and ranks."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Client, running
+
+NOW = int(time.time() * 1_000)
+TODAY = datetime.now(UTC).date()
+SCHEMA = "service.database.schema"
+COLUMNS = [
+    {"name": "id", "dataType": "INT"},
+    {"name": "who", "dataType": "STRUCT", "children": [{"name": "a.b", "dataType": "INT"}]},
+]
+
+
+@pytest.fixture
+def tables(client: Client) -> list[str]:
+    """The ids of the tables orders and customers."""
+    client.schema()
+    return [client.table(name, columns=COLUMNS)["id"] for name in ("orders", "customers")]
+
+
+def query(client: Client) -> str:
+    created: str = client.create("queries", query="SELECT 1", service="service")["id"]
+    return created
+
+
+def put(client: Client, path: str, body: Any, role: str = "bot") -> Any:
+    response = client.request("PUT", path, json=body, role=role)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def head(client: Client) -> int:
+    position: int = client.get("/v1/system/projections")["head"]
+    return position
+
+
+def test_what_a_query_was_run_for_and_by_whom_is_added_once(
+    client: Client, tables: list[str]
+) -> None:
+    client.create("users", name="ann.lee", email="ann@example.com")
+    path = f"/v1/queries/{query(client)}"
+    nulls = dict.fromkeys(("name", "fullyQualifiedName", "description", "deleted", "href"))
+    for _ in range(2):
+        put(client, f"{path}/usage", [{"id": tables[0], "type": "table", **nulls}])
+        put(client, f"{path}/usage", [{"id": each, "type": "table"} for each in tables * 2])
+        put(client, f"{path}/users", ['"ann.lee"'])
+        shown = put(client, f"{path}/usedBy", ["nightly", "nightly", "hourly"])
+        stored = head(client)
+    assert [each["id"] for each in shown["queryUsedIn"]] == tables
+    assert [each["name"] for each in shown["users"]] == ["ann.lee"]
+    assert shown["usedBy"] == ["nightly", "hourly"]
+    assert shown["version"] == 0.5
+    put(client, f"{path}/users", ['"ann.lee"'])
+    assert head(client) == stored
+    listed = client.get("/v1/queries", entityId=tables[1])["data"]
+    assert [each["id"] for each in listed] == [shown["id"]]
+
+
+@pytest.mark.parametrize(
+    ("place", "body", "status"),
+    [
+        ("usage", [{"id": "00000000-0000-7000-8000-000000000000", "type": "table"}], 404),
+        ("usage", ["a.b.c.d"], 400),
+        ("usage", {"id": "x"}, 400),
+        ("users", ["nobody"], 404),
+        ("users", [{"id": "x", "colour": 1}], 400),
+        ("usedBy", [1], 400),
+    ],
+)
+def test_what_cannot_be_added_is_refused(
+    client: Client, place: str, body: Any, status: int
+) -> None:
+    client.schema()
+    path = f"/v1/queries/{query(client)}/{place}"
+    assert client.ask("PUT", path, json=body)[0] == status
+
+
+def joins(count: int, day: Any = TODAY) -> dict[str, Any]:
+    """A report about orders, as the client sends it."""
+    other = f"{SCHEMA}.customers"
+    return {
+        "startDate": str(day),
+        "dayCount": 1,
+        "columnJoins": [
+            {
+                "columnName": "id",
+                "joinedWith": [
+                    {"fullyQualifiedName": f"{other}.id", "joinCount": count},
+                    {"fullyQualifiedName": f'{other}.who."a.b"', "joinCount": 1},
+                ],
+            }
+        ],
+        "directTableJoins": [{"fullyQualifiedName": other, "joinCount": 7}],
+    }
+
+
+def test_joins_are_counted_by_day_and_shown_of_both_sides(
+    client: Client, tables: list[str]
+) -> None:
+    orders, customers = (f"/v1/tables/{table}" for table in tables)
+    stored = head(client)
+    put(client, f"{orders}/joins", joins(9))
+    put(client, f"{orders}/joins", joins(4, TODAY - timedelta(days=1)))
+    answer = put(client, f"{orders}/joins", joins(2))
+    assert head(client) == stored
+    shown = client.get(orders, fields="owners, joins")["joins"]
+    assert answer["joins"] == shown
+    assert shown == {
+        "startDate": str(TODAY - timedelta(days=30)),
+        "dayCount": 30,
+        "columnJoins": [
+            {
+                "columnName": "id",
+                "joinedWith": [
+                    {"fullyQualifiedName": f"{SCHEMA}.customers.id", "joinCount": 6},
+                    {"fullyQualifiedName": f'{SCHEMA}.customers.who."a.b"', "joinCount": 2},
+                ],
+            }
+        ],
+        "directTableJoins": [{"fullyQualifiedName": f"{SCHEMA}.customers", "joinCount": 14}],
+    }
+    back = client.get(f"/v1/tables/name/{SCHEMA}.customers", fields="joins")["joins"]
+    assert [each["columnName"] for each in back["columnJoins"]] == ["id", 'who."a.b"']
+    assert back["columnJoins"][0]["joinedWith"] == [
+        {"fullyQualifiedName": f"{SCHEMA}.orders.id", "joinCount": 6}
+    ]
+    assert "joins" not in client.get(customers, fields="*")
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"startDate": str(TODAY - timedelta(days=31))}, 400),
+        ({"startDate": str(TODAY + timedelta(days=2))}, 400),
+        ({"dayCount": 2}, 400),
+        ({"columnJoins": [{"columnName": "gone", "joinedWith": [{}]}]}, 400),
+        ({"columnJoins": [{"columnName": "gone"}]}, 400),
+        ({"directTableJoins": [{"fullyQualifiedName": "a.b.c", "joinCount": 1}]}, 400),
+        ({"directTableJoins": [{"fullyQualifiedName": "a.b.c.d", "joinCount": 1}]}, 404),
+        ({"directTableJoins": [{"fullyQualifiedName": "a.b.c.d.e", "joinCount": 1}]}, 400),
+        ({"joins": []}, 400),
+    ],
+)
+def test_wrong_joins_are_refused_whole(
+    client: Client, tables: list[str], change: dict[str, Any], status: int
+) -> None:
+    path = f"/v1/tables/{tables[0]}"
+    assert client.ask("PUT", f"{path}/joins", json={**joins(1), **change})[0] == status
+    assert client.get(path, fields="joins")["joins"]["columnJoins"] == []
+
+
+def test_joins_are_bounded(
+    client: Client, tables: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("domain.measurements.joins.MAX_JOINS", 2)
+    status, answer = client.ask("PUT", f"/v1/tables/{tables[0]}/joins", json=joins(1))
+    assert (status, answer["message"]) == (400, "a report may have 2 joins")
+
+
+def test_costs_of_queries_are_shown_by_their_service(client: Client, tables: list[str]) -> None:
+    one = query(client)
+    other = client.create("queries", query="SELECT 2", service="service")["id"]
+    stored = head(client)
+
+    def cost(query_id: str, at: int, cost: float, count: float, duration: float | None) -> Any:
+        body = {
+            "timestamp": at,
+            "jsonSchema": "queryCostRecord",
+            "queryReference": {"id": query_id, "type": "query"},
+            "cost": cost,
+            "count": count,
+            "totalDuration": duration,
+        }
+        response = client.request("POST", "/v1/queryCostRecord", json=body, role="bot")
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    first = cost(one, NOW - 1, 2.0, 10, 5.0)
+    assert first["queryReference"]["fullyQualifiedName"].startswith("service.")
+    assert cost(one, NOW - 1, 1.0, 10, 5.0)["id"] == first["id"]
+    cost(one, NOW, 3.0, 2, 1.0)
+    cost(other, NOW, 0.5, 4, None)
+    assert head(client) == stored
+    shown = client.get("/v1/queryCostRecord/service/service")
+    assert shown["overallStats"] == {
+        "totalCost": 18.0,
+        "minCost": 0.5,
+        "maxCost": 3.0,
+        "avgCost": 18 / 16,
+        "totalExecutionCount": 16,
+    }
+    assert [(each["queryText"], each["totalCost"]) for each in shown["queryGroups"]] == [
+        ("SELECT 1", 16.0),
+        ("SELECT 2", 2.0),
+    ]
+    assert (shown["queryGroups"][0]["avgDuration"], shown["queryGroups"][1]["users"]) == (0.5, [])
+    client.ask("DELETE", f"/v1/queries/{one}")
+    groups = client.get("/v1/queryCostRecord/service/service")["queryGroups"]
+    assert [each["queryText"] for each in groups] == ["SELECT 2"]
+
+
+def test_use_is_ranked_among_what_was_used_that_day(client: Client, tables: list[str]) -> None:
+    three = [*tables, client.table("items")["id"]]
+    for table, counts in zip(three, ((5, 0), (1, 9), (1, 1)), strict=True):
+        for back, count in enumerate(counts):
+            use = {"date": str(TODAY - timedelta(days=back)), "count": count}
+            assert client.ask("POST", f"/v1/usage/table/{table}", json=use)[0] == 200
+    assert client.ask(
+        "POST", "/v1/usage/database/name/service.database", json={"date": str(TODAY), "count": 99}
+    )
+    assert "percentileRank" not in usage(client, three[0])["dailyStats"]
+    for kind in ("table", "database"):
+        response = client.request(
+            "POST", f"/v1/usage/compute.percentile/{kind}/{TODAY}", role="bot"
+        )
+        assert (response.status_code, response.content) == (201, b"")
+    ranks = [
+        [usage(client, table)[stats]["percentileRank"] for stats in ("dailyStats", "weeklyStats")]
+        for table in three
+    ]
+    assert ranks == [[66.67, 33.33], [0.0, 66.67], [0.0, 0.0]]
+    assert client.ask("POST", "/v1/usage/compute.percentile/table/today")[0] == 400
+    assert client.ask("POST", f"/v1/usage/compute.percentile/topic/{TODAY}")[0] == 404
+
+
+def usage(client: Client, table: str) -> Any:
+    return client.get(f"/v1/usage/table/{table}")["usage"][0]
+
+
+def test_what_bots_find_out_about_accesses_is_told_once_a_day(
+    client: Client, tables: list[str]
+) -> None:
+    path = f"/v1/tables/{tables[0]}"
+
+    def accessed(at: int, role: str = "bot") -> Any:
+        value = {"accessed": {"timestamp": at, "accessedByAProcess": "om"}}
+        patch = [{"op": "add", "path": "/lifeCycle", "value": value}]
+        headers = {"Content-Type": "application/json-patch+json"}
+        response = client.request("PATCH", path, json=patch, role=role, headers=headers)
+        assert response.status_code == 200, response.text
+        return response.json()["lifeCycle"]["accessed"]["timestamp"]
+
+    assert accessed(NOW) == NOW
+    stored = head(client)
+    assert accessed(NOW + 86_399_999) == NOW
+    assert accessed(NOW - 86_400_001) == NOW
+    assert head(client) == stored
+    assert accessed(NOW + 86_400_000) == NOW + 86_400_000
+    assert accessed(NOW, "admin") == NOW
+
+
+def test_who_sees_no_columns_sees_no_joins(tmp_path: Path) -> None:
+    policies = tmp_path / "policies.toml"
+    policies.write_text(
+        '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "edit"]\n'
+        '[[rule]]\nrole = "reader"\nallow = ["view", "edit"]\nwithhold = ["columns", "users"]\n'
+        '[[rule]]\nrole = "writer"\nallow = ["edit"]\n'
+    )
+    with running(tmp_path, policies=str(policies)) as client:
+        client.schema()
+        table, _ = (client.table(each, columns=COLUMNS)["id"] for each in ("orders", "customers"))
+        path = f"/v1/tables/{table}"
+        assert client.ask("PUT", f"{path}/joins", json=joins(1), role="reader")[0] == 403
+        written = client.ask("PUT", f"{path}/joins", json=joins(1), role="writer")
+        assert written == (200, {"id": table})
+        assert client.ask("GET", f"{path}?fields=joins", role="reader")[0] == 403
+        assert client.ask("GET", path, role="reader")[0] == 200
+        costs = "/v1/queryCostRecord/service/service"
+        assert client.ask("GET", costs, role="reader")[0] == 403
+        assert client.ask("GET", costs, role="admin")[0] == 200
