@@ -5,7 +5,7 @@ A line is one entity, parents before children:
 PUT. An `id` is kept when the entity is new. What the log has already stores no event.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import msgspec
@@ -16,7 +16,7 @@ from domain.event_store.port import EventStore
 from domain.event_store.writes import Expectations
 from domain.ids import new_id
 from domain.import_decisions import BadLine, Batch, Decider, Decision
-from domain.import_lines import Chunk, NumberedLine, ReadAhead
+from domain.import_lines import Chunk, LinesRead, NumberedLine
 from domain.import_lookups import ImportNames
 from domain.write_context import WriteContext
 
@@ -56,14 +56,14 @@ class BulkImport:
         self._names = ImportNames(store)
         self._decider = Decider(store, self._names, context, now, make_id)
 
-    def load(self, lines: list[NumberedLine], read: Sequence[ReadAhead] = ()) -> Batch:
+    def load(self, lines: list[NumberedLine], read: LinesRead | None = None) -> Batch:
         """Import the lines in one transaction; when another writer interferes, one by one.
 
         `read` has the lines as they were read elsewhere, if they were. Raises ImportStopped when
         the log cannot be read or written now.
         """
         try:
-            decision = self._decider.decide(lines, read, {})
+            decision = self._decider.decide(lines, read or LinesRead(), {})
             if decision.recorded:
                 self._store.append(decision.recorded, expecting=decision.expecting)
             self._names.trim()

@@ -49,23 +49,18 @@ class _Said(msgspec.Struct, kw_only=True, array_like=True):
     """The qualified name, where it does not follow from the names of parent and entity."""
 
 
-class Draft(_Said, kw_only=True, array_like=True):
-    """A request body of a kind, checked as far as that goes without the log.
+class Draft(_Said, kw_only=True):
+    """A request body of a kind, checked as far as that goes without the log."""
 
-    It holds its body as a Struct where it was made, and as values where it was sent to.
-    """
-
-    body: Body | None = None
-    struct: EntityBody | None = None
+    struct: EntityBody
 
     def nested_references(self) -> Iterator[NestedReference]:
         """The references below the top level of the body, to be resolved in place."""
-        return iter(()) if self.struct is None else self.struct.nested_references()
+        return self.struct.nested_references()
 
     def name_references(self, fqn: str) -> None:
-        """Give references by a bare name their qualified names; done already where it was sent."""
-        if self.struct is not None:
-            self.struct.name_references(fqn)
+        """Give references by a bare name their qualified names."""
+        self.struct.name_references(fqn)
 
     def recorded(self, kind: EntityKind, fqn: str) -> Body:
         """The keys that hold something in the form that is recorded, but for top-level references.
@@ -73,15 +68,25 @@ class Draft(_Said, kw_only=True, array_like=True):
         Those stand there as they were given. A key that may come from the parent has its place
         in any case. Raises InvalidInput, and EntityOverLimit.
         """
-        body = self.body
-        if body is None:
-            assert self.struct is not None
-            body = _decode(_completed(kind, self.struct, fqn))
-        return {
-            key: value
-            for key, value in body.items()
-            if (len(value) > _LONGEST_EMPTY or bytes(value) not in _EMPTY) and key != "name"
-        }
+        return _recorded(_completed(kind, self.struct, fqn))
+
+
+class SentDraft(_Said, kw_only=True, array_like=True):
+    """A draft as it is sent to another process: what follows from it alone is JSON already."""
+
+    body: bytes
+    """JSON of the body in the form that is recorded, but for references and empty keys."""
+
+    def nested_references(self) -> Iterator[NestedReference]:
+        """None: a draft that has some is not sent."""
+        return iter(())
+
+    def name_references(self, fqn: str) -> None:
+        """Nothing: that is done."""
+
+    def recorded(self, kind: EntityKind, fqn: str) -> Body:
+        """The same as a Draft gives."""
+        return _recorded(self.body)
 
 
 def draft(
@@ -129,13 +134,6 @@ def draft(
     )
 
 
-class SentDraft(_Said, kw_only=True, array_like=True):
-    """A draft on its way to another process, where it is decoded as a Draft."""
-
-    body: Raw
-    """The body in the form that is recorded, but for references and what is inherited."""
-
-
 def sent(kind: EntityKind, made: Draft) -> SentDraft | None:
     """What is sent of a draft, whose Struct is of no use afterwards.
 
@@ -146,9 +144,8 @@ def sent(kind: EntityKind, made: Draft) -> SentDraft | None:
     fqn = made.fqn if made.fqn is not None else _expected_name(kind, made)
     if fqn is None or next(made.nested_references(), None) is not None:
         return None
-    assert made.struct is not None
     try:
-        completed = _completed(kind, made.struct, fqn)
+        body = _completed(kind, made.struct, fqn)
     except InvalidInput:
         return None
     return SentDraft(
@@ -160,7 +157,7 @@ def sent(kind: EntityKind, made: Draft) -> SentDraft | None:
         given=made.given,
         fqn=fqn,
         own_name=made.own_name,
-        body=Raw(completed),
+        body=body,
     )
 
 
@@ -173,6 +170,15 @@ def _completed(kind: EntityKind, struct: EntityBody, fqn: str) -> bytes:
             # None would be left out, and a key that is set later would come last.
             setattr(struct, attribute, "")
     return _encode(struct)
+
+
+def _recorded(completed: bytes) -> Body:
+    """The keys of a completed body that hold something."""
+    return {
+        key: value
+        for key, value in _decode(completed).items()
+        if (len(value) > _LONGEST_EMPTY or bytes(value) not in _EMPTY) and key != "name"
+    }
 
 
 def _expected_name(kind: EntityKind, made: Draft) -> str | None:

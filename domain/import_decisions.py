@@ -14,11 +14,13 @@ from domain.event_store.port import EventStore, RecordedEvent
 from domain.event_store.writes import Expectations
 from domain.events import Event
 from domain.hierarchy import expectations
-from domain.import_lines import ImportLine, NumberedLine, ReadAhead, read_line
+from domain.import_lines import ImportLine, LinesRead, NumberedLine, ReadAhead, SentLine, read_line
 from domain.import_lookups import AttachedAhead, ImportNames, StatesAhead
 from domain.plans import record
 from domain.registry import KINDS
 from domain.write_context import WriteContext
+
+Line = ImportLine | SentLine
 
 
 class BadLine(msgspec.Struct, frozen=True):
@@ -78,7 +80,7 @@ class Decider:
     def decide(
         self,
         lines: Sequence[NumberedLine],
-        read: Sequence[ReadAhead],
+        read: LinesRead,
         appended: Mapping[str, Entity],
     ) -> Decision:
         """The decision on lines, which `read` has as they were read elsewhere, if they were.
@@ -87,10 +89,10 @@ class Decider:
         StoreUnavailable.
         """
         batch = Batch(lines=len(lines))
-        entities = _readable(lines, read, batch.bad)
+        entities = _readable(lines, read.lines, batch.bad)
         named = [(line.kind, line.draft.fqn) for _, line in entities if line.draft.fqn is not None]
         ids = [line.id for _, line in entities if line.id is not None]
-        claims = self._names.foresee(named, ids)
+        claims = self._names.foresee(named, ids, read.names)
         attached = [(line, name) for _, line in entities if (name := _attached_to(line))]
         parents = self._names.held({name for _, name in attached})
         self._names.foresee_columns(
@@ -124,7 +126,7 @@ class Decider:
         return Decision(batch, recorded, expectations(changes), states.changed)
 
     def _decide(
-        self, line: ImportLine, states: "_States", batch: Batch
+        self, line: Line, states: "_States", batch: Batch
     ) -> tuple[Entity | None, str, list[Event]]:
         """The state before a line, the id of its entity, and the events; counts what it does."""
         kind, entity_id = KINDS[line.kind], line.id
@@ -208,12 +210,12 @@ class _States:
 
 def _readable(
     lines: Sequence[NumberedLine], read: Sequence[ReadAhead], bad: list[BadLine]
-) -> list[tuple[int, ImportLine]]:
+) -> list[tuple[int, Line]]:
     """The lines that can be read, with their numbers; adds the others to `bad`."""
-    entities = []
+    entities: list[tuple[int, Line]] = []
     for (number, line), ahead in zip_longest(lines, read):
         try:
-            entity = read_line(line) if ahead is None else ahead
+            entity: Line | str = read_line(line) if ahead is None else ahead
         except InvalidInput as error:
             entity = error.message
         if isinstance(entity, str):
@@ -223,7 +225,7 @@ def _readable(
     return entities
 
 
-def _attached_to(line: ImportLine) -> tuple[str, str] | None:
+def _attached_to(line: Line) -> tuple[str, str] | None:
     """Kind and qualified name of the entity to which a line attaches something, if it names one."""
     if KINDS[line.kind].attached_by is None or line.draft.parent is None:
         return None

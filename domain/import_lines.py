@@ -12,6 +12,7 @@ from domain import drafts, json_input
 from domain.drafts import Draft, SentDraft
 from domain.errors import InvalidInput, shown
 from domain.ids import parse_id
+from domain.references import Name, names_and_ids
 from domain.registry import KINDS
 
 BATCH_LINES = 1_000
@@ -26,7 +27,7 @@ NumberedLine = tuple[int, bytes]
 """The number of a line, from 1, and its bytes."""
 
 
-class ImportLine(msgspec.Struct, array_like=True):
+class ImportLine(msgspec.Struct):
     """The entity that a line describes."""
 
     kind: str
@@ -35,11 +36,28 @@ class ImportLine(msgspec.Struct, array_like=True):
     draft: Draft
 
 
-ReadAhead = ImportLine | str | None
+class SentLine(msgspec.Struct, array_like=True):
+    """An ImportLine that another process has read."""
+
+    kind: str
+    id: str | None
+    draft: SentDraft
+
+
+ReadAhead = SentLine | str | None
 """A line as another process has read it, or why it is bad; None when it has to be read again.
 
 That is so where more can be said of a line only beside the log.
 """
+
+
+class LinesRead(msgspec.Struct, array_like=True):
+    """Some lines as another process has read them."""
+
+    lines: list[ReadAhead] = []
+    """For each line; empty where no line was read."""
+    names: list[Name] = []
+    """What the lines refer to by name, each once."""
 
 
 class Chunk(msgspec.Struct):
@@ -48,7 +66,7 @@ class Chunk(msgspec.Struct):
     lines: list[NumberedLine]
     end: int = 0
     """How many bytes of the file had been taken when its last line was."""
-    read: list[ReadAhead] = []
+    read: LinesRead = msgspec.field(default_factory=LinesRead)
     """What was read of the lines elsewhere; empty when they are to be read where they are."""
 
 
@@ -74,23 +92,31 @@ def read_line(line: bytes) -> ImportLine:
 
 def read_ahead(lines: Iterable[bytes]) -> bytes:
     """Read lines for the process that appends, which decodes the result by `decode_read`."""
-    return _encode([_sent(line) for line in lines])
+    names: dict[Name, None] = {}
+    return _encode(LinesRead([_sent(line, names) for line in lines], list(names)))
 
 
-decode_read = msgspec.json.Decoder(list[ReadAhead]).decode
+decode_read = msgspec.msgpack.Decoder(LinesRead).decode
 """What `read_ahead` has read of some lines."""
 
-_encode = msgspec.json.Encoder().encode
+_encode = msgspec.msgpack.Encoder().encode
 
 
-def _sent(line: bytes) -> tuple[str, str | None, SentDraft] | str | None:
-    """A ReadAhead, as far as JSON can tell."""
+def _sent(line: bytes, names: dict[Name, None]) -> ReadAhead:
+    """What is sent of a line; adds the names that it refers to."""
     try:
         read = read_line(line)
     except InvalidInput as error:
         return error.message
-    draft = drafts.sent(KINDS[read.kind], read.draft)
-    return None if draft is None else (read.kind, read.id, draft)
+    kind = KINDS[read.kind]
+    assert isinstance(read.draft, Draft)
+    draft = drafts.sent(kind, read.draft)
+    if draft is None:
+        return None
+    names.update(dict.fromkeys(draft.tags))
+    for key, value in draft.references.items():
+        names.update(dict.fromkeys(names_and_ids(value, kind.refers_to[key])[0]))
+    return SentLine(read.kind, read.id, draft)
 
 
 def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -127,7 +153,8 @@ def transactions(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     whole, size = Chunk([]), 0
     for chunk in chunks:
         whole.lines += chunk.lines
-        whole.read += chunk.read
+        whole.read.lines += chunk.read.lines
+        whole.read.names += chunk.read.names
         whole.end = chunk.end
         size += sum(len(line) for _, line in chunk.lines)
         if len(whole.lines) >= BATCH_LINES or size >= BATCH_BYTES:

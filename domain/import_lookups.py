@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from domain import history
 from domain.attachments import HeldColumns
-from domain.drafts import Draft
+from domain.drafts import Draft, SentDraft
 from domain.entity import Entity
 from domain.event_store.claims import claim_of
 from domain.event_store.port import Claim, EventStore, StreamSpan
@@ -50,14 +50,20 @@ class ImportNames:
         """Ids of the entities that lines yet to come describe."""
         self._free: set[tuple[str, str] | str] = set()
 
-    def foresee(self, names: Collection[tuple[str, str]], ids: Iterable[str]) -> list[Claim]:
+    def foresee(
+        self,
+        names: Collection[tuple[str, str]],
+        ids: Iterable[str],
+        referred: Iterable[tuple[str, str]] = (),
+    ) -> list[Claim]:
         """Look names (pairs of kind and qualified name) and ids up together.
 
-        Returns the claims on those names that are held. Names and ids that nobody has count as
-        free until the next call. Raises StoreUnavailable.
+        Also `referred`, the names that lines refer to. Returns the claims on `names` that are held.
+        Names and ids that nobody has count as free until the next call. Raises StoreUnavailable.
         """
         self._free.clear()
         new_names = {key for key in names if key not in self._by_name}
+        new_names.update(key for key in referred if key not in self._by_name)
         new_ids = {key for key in ids if key not in self._by_id}
         self._keep(self._store.claims(names=new_names, ids=new_ids))
         free_ids = [key for key in new_ids if key not in self._by_id]
@@ -73,7 +79,7 @@ class ImportNames:
             return True
         return entity_id not in self._free and any(self._store.stream(entity_id, upto=1))
 
-    def look_ahead(self, kind: EntityKind, draft: Draft) -> None:
+    def look_ahead(self, kind: EntityKind, draft: Draft | SentDraft) -> None:
         """Nothing: what the lines refer to is mostly remembered, and `foresee` reads the rest."""
 
     def claim(self, kind: str, fqn: str) -> Claim | None:

@@ -1,6 +1,7 @@
 """JSON as callers send it: within bounds, and refused when an object has a key twice."""
 
 import json
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,6 +19,7 @@ text, and each is looked at by the garbage collector: no text of this size is co
 _SMALL = 2_000
 """Bytes up to which a text cannot hold many values."""
 _CONTAINERS = frozenset({dict, list})
+_decoders: dict[Any, Callable[[bytes], Any]] = {}
 
 T = TypeVar("T")
 
@@ -40,7 +42,7 @@ def decode_counted(data: bytes, expected: type[T], what: str) -> tuple[T, int]:
             f"{what} may have {MAX_VALUES} commas and opening brackets, got {size} of them"
         )
     try:
-        value = msgspec.json.decode(data, type=expected)
+        value: T = _decoder(expected)(data)
     except RecursionError:
         raise InvalidInput(f"{what} may be {MAX_DEPTH} levels deep") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -55,6 +57,14 @@ def decode_counted(data: bytes, expected: type[T], what: str) -> tuple[T, int]:
     # A value takes two bytes with what stands between it and the next, a comma or a bracket.
     few = len(data) <= _SMALL
     return value, len(data) // 2 + 1 if few else data.count(b",") + brackets + 1
+
+
+def _decoder(expected: Any) -> Callable[[bytes], Any]:
+    """Made once for each of the few types: for a small text that takes as long as decoding."""
+    made = _decoders.get(expected)
+    if made is None:
+        made = _decoders[expected] = msgspec.json.Decoder(expected).decode
+    return made
 
 
 def is_deeper(value: Any, limit: int) -> bool:

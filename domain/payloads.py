@@ -9,7 +9,7 @@ from msgspec import Raw
 from domain import commands, drafts
 from domain.bodies.components import Ref, Reference
 from domain.curation import SOURCE_HASH
-from domain.drafts import Draft
+from domain.drafts import Draft, SentDraft
 from domain.entity import Entity, encode
 from domain.errors import InvalidInput, shown
 from domain.event_store.port import Claim
@@ -92,7 +92,7 @@ def read(
 
 def resolve(
     kind: EntityKind,
-    draft: Draft,
+    draft: Draft | SentDraft,
     claims: ClaimLookup,
     parent_bodies: ParentBodies,
     holder: Holder,
@@ -143,7 +143,7 @@ def resolve(
     )
 
 
-def _parent(kind: EntityKind, draft: Draft, claims: ClaimLookup) -> Claim | None:
+def _parent(kind: EntityKind, draft: Draft | SentDraft, claims: ClaimLookup) -> Claim | None:
     """The entity under whose name this one stands."""
     if draft.parent is None:
         return None
@@ -152,7 +152,7 @@ def _parent(kind: EntityKind, draft: Draft, claims: ClaimLookup) -> Claim | None
 
 
 def _settled(
-    kind: EntityKind, draft: Draft, parent: Reference, parent_bodies: ParentBodies
+    kind: EntityKind, draft: Draft | SentDraft, parent: Reference, parent_bodies: ParentBodies
 ) -> Body:
     """Key -> value as it is recorded, of the keys that follow from the parent.
 
@@ -199,7 +199,7 @@ def _means(given: Reference | str, value: Reference) -> bool:
     return given.fully_qualified_name == value.fully_qualified_name
 
 
-def _refers(kind: EntityKind, draft: Draft) -> bool:
+def _refers(kind: EntityKind, draft: Draft | SentDraft) -> bool:
     """Whether there is any reference or tag, beside those to parents, which never change."""
     return (
         any(

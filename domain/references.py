@@ -5,18 +5,21 @@ from contextlib import suppress
 from typing import Protocol
 
 from domain.bodies.components import Ref, Reference, as_reference, outsider
-from domain.drafts import Draft
+from domain.drafts import Draft, SentDraft
 from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.port import Claim, EntityReads
 from domain.ids import parse_id
 from domain.kinds import EntityKind
 from domain.registry import KINDS
 
+Name = tuple[str, str]
+"""A kind and a qualified name."""
+
 
 class ClaimLookup(Protocol):
     """Where the names and ids of one payload's references are looked up, each once."""
 
-    def look_ahead(self, kind: EntityKind, draft: Draft) -> None:
+    def look_ahead(self, kind: EntityKind, draft: Draft | SentDraft) -> None:
         """Look up together what a draft refers to, where that is cheaper than one by one."""
 
     def claim(self, kind: str, fqn: str) -> Claim | None:
@@ -33,8 +36,9 @@ class StoredClaims:
         self._store = store
         self._known: dict[tuple[str, str] | str, Claim | None] = {}
 
-    def look_ahead(self, kind: EntityKind, draft: Draft) -> None:
+    def look_ahead(self, kind: EntityKind, draft: Draft | SentDraft) -> None:
         """Look up, in one call of the store, all that a draft refers to, its tags included."""
+        assert isinstance(draft, Draft)
         names, ids = _referred(kind, draft)
         self._look_up(
             {key for key in names if key not in self._known},
@@ -107,33 +111,43 @@ def _not_found(sought: str, kinds: tuple[str, ...], where: str) -> NotFound:
     return NotFound(f"{where}: {' or '.join(kinds) or 'entity'} instance for {sought} not found")
 
 
-def _referred(kind: EntityKind, draft: Draft) -> tuple[set[tuple[str, str]], set[str]]:
-    """The names, as pairs of kind and qualified name, and the ids that a draft refers to.
+def _referred(kind: EntityKind, draft: Draft) -> tuple[set[Name], set[str]]:
+    """The names and the ids that a draft refers to, as `names_and_ids` gives them."""
+    names, ids = set(draft.tags), set[str]()
+    for key, value in draft.references.items():
+        more_names, more_ids = names_and_ids(value, kind.refers_to[key])
+        names.update(more_names)
+        ids.update(more_ids)
+    for ref, kinds in draft.nested_references():
+        more_names, more_ids = names_and_ids(ref, kinds)
+        names.update(more_names)
+        ids.update(more_ids)
+    return names, ids
+
+
+def names_and_ids(value: Ref | list[Ref], kinds: tuple[str, ...]) -> tuple[list[Name], list[str]]:
+    """The names and the ids by which references to some kinds refer.
 
     A malformed reference is passed over here, and refused when it is resolved.
     """
-    references: list[tuple[Ref, tuple[str, ...]]] = list(draft.nested_references())
-    for key, value in draft.references.items():
-        kinds = kind.refers_to[key]
-        references += [(ref, kinds) for ref in (value if isinstance(value, list) else [value])]
-    names = set(draft.tags)
-    ids: set[str] = set()
-    for ref, kinds in references:
+    names: list[Name] = []
+    ids: list[str] = []
+    for ref in value if isinstance(value, list) else [value]:
         if isinstance(ref, str):
-            names.update([(kind, ref) for kind in kinds])
+            names += [(kind, ref) for kind in kinds]
         elif ref.id is not None:
             with suppress(InvalidInput):
-                ids.add(parse_id(ref.id, ""))
+                ids.append(parse_id(ref.id, ""))
         elif ref.fully_qualified_name is not None:
             candidates = kinds if ref.type is None else (ref.type,)
-            names.update([(kind, ref.fully_qualified_name) for kind in candidates])
+            names += [(kind, ref.fully_qualified_name) for kind in candidates]
     return names, ids
 
 
 def resolve_references(
     claims: ClaimLookup,
     kind: EntityKind,
-    draft: Draft,
+    draft: Draft | SentDraft,
     settled: Collection[str],
     known: Mapping[str, Reference],
 ) -> dict[str, Reference | list[Reference]]:
@@ -159,7 +173,9 @@ def resolve_references(
     return resolved
 
 
-def resolve_nested(claims: ClaimLookup, draft: Draft, known: Mapping[str, Reference]) -> int:
+def resolve_nested(
+    claims: ClaimLookup, draft: Draft | SentDraft, known: Mapping[str, Reference]
+) -> int:
     """Replace every reference below the top level, in place, by the full reference to its entity.
 
     `known` and the errors are those of `resolve_references`. Returns how many characters the names

@@ -167,9 +167,13 @@ def name_parts(parts: Sequence[NamedPart] | None, parent_fqn: str) -> None:
         count += len(level)
         if count > MAX_PARTS:
             check_count(parts or ())
-        check_level(level, above)
-        for part, fqn in zip(level, _names_below(above, level, size), strict=True):
-            size += len(fqn)
+        part_names = [part.name for part in level]
+        joined = "".join(part_names)
+        if not _are_fit(part_names, joined):
+            check_level(level, above)
+        fqns = _names_below(above, level, part_names, joined, size)
+        size += sum(map(len, fqns))
+        for part, fqn in zip(level, fqns, strict=True):
             part.fully_qualified_name = fqn
             if part.tags is None:
                 part.tags = []
@@ -177,10 +181,13 @@ def name_parts(parts: Sequence[NamedPart] | None, parent_fqn: str) -> None:
                 levels.append((fqn, children))
 
 
-def _names_below(above: str, level: Sequence[NamedPart], size: int) -> list[str]:
-    """The qualified names of parts; `size` is how much the names before them take together."""
-    part_names = [part.name for part in level]
-    joined = "".join(part_names)
+def _names_below(
+    above: str, level: Sequence[NamedPart], part_names: list[str], joined: str, size: int
+) -> list[str]:
+    """The qualified names of parts; `size` is how much the names before them take together.
+
+    `joined` is all the `part_names` in one.
+    """
     longest = len(above) + 1 + max(map(len, part_names))
     total = size + len(joined) + len(level) * (len(above) + 1)
     if longest > MAX_PART_FQN or total > MAX_ENTITY_BYTES or "." in joined or '"' in joined:

@@ -1,5 +1,6 @@
 """Importing chunk after chunk: each is stored before it is given back, whatever the next meets."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import Any
@@ -9,10 +10,23 @@ import pytest
 from domain.bulk_import import BulkImport, ImportStopped
 from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.event_store.opening import open_event_log
+from domain.history import versions
 from domain.import_decisions import BadLine
-from domain.import_lines import Chunk
+from domain.import_lines import Chunk, decode_read, read_ahead
+from domain.registry import KINDS
+from tests.domain.counted_store import CountedStore
 from tests.domain.faulty_store import FaultyStore
-from tests.domain.importing import FULL, ID, chunks, database, faulty, importer, outcome, service
+from tests.domain.importing import (
+    FULL,
+    ID,
+    chunks,
+    database,
+    faulty,
+    importer,
+    line,
+    outcome,
+    service,
+)
 
 
 def test_chunks_are_given_back_when_they_are_stored(world: Any) -> None:
@@ -107,3 +121,39 @@ def test_names_are_forgotten_only_when_the_log_has_them(
     lines = [service(), *(database(f"d{number}") for number in range(8)), service(), database()]
     loaded = [batch for _, batch in importer(world).load_all(chunks(*lines))]
     assert (sum(batch.created for batch in loaded), [b.bad for b in loaded]) == (10, [[]] * 6)
+
+
+def read_elsewhere(*groups: list[dict[str, Any]]) -> Iterator[Chunk]:
+    """A chunk of each group of lines, with what another process has read of them."""
+    start = 1
+    for lines in groups:
+        encoded = [json.dumps(each).encode() for each in lines]
+        yield Chunk(list(enumerate(encoded, start)), read=decode_read(read_ahead(encoded)))
+        start += len(lines)
+
+
+def owner_of(world: Any, fqn: str) -> Any:
+    claim = world.log.claim("databaseService", fqn)
+    (made,) = versions(world.log, KINDS["databaseService"], claim.id)
+    (owner,) = made.entity.value("owners")
+    return owner["type"]
+
+
+def test_bare_name_leads_to_the_first_kind_that_has_it_by_then(world: Any) -> None:
+    team = {"teamType": "Group"}
+    first = [line("team", "a", **team), service("s", owners=["a"]), service("t", owners=["a"])]
+    then = [line("user", "a"), service("u", owners=["a"])]
+    batches_of = [batch for _, batch in importer(world).load_all(read_elsewhere(first, then))]
+    assert [batch.bad for batch in batches_of] == [[], []]
+    assert [owner_of(world, fqn) for fqn in "stu"] == ["team", "team", "user"]
+
+
+def test_what_lines_refer_to_is_looked_up_for_all_of_them_together(world: Any) -> None:
+    people = [line("user", f"u{number}") for number in range(30)]
+    list(importer(world).load_all(read_elsewhere(people)))
+    lines = [service(f"s{number}", owners=[f"u{number}"]) for number in range(30)]
+    store = CountedStore(world.log)
+    running = BulkImport(store, world.context(), now=world.now)
+    (batch,) = [batch for _, batch in running.load_all(read_elsewhere(lines))]
+    assert (batch.created, batch.bad) == (30, [])
+    assert store.names.count("claims") == 1

@@ -6,12 +6,14 @@ from domain.import_lines import (
     BATCH_BYTES,
     BATCH_LINES,
     Chunk,
-    ImportLine,
+    LinesRead,
+    SentLine,
     batches,
     decode_read,
     read_ahead,
     transactions,
 )
+from domain.registry import KINDS
 
 
 def test_line_is_left_to_the_appending_process_where_the_log_must_be_asked() -> None:
@@ -29,7 +31,25 @@ def test_line_is_left_to_the_appending_process_where_the_log_must_be_asked() -> 
         "columns": [{"name": "a", "dataType": "INT"}] * 2,
     }
     lines = [json.dumps(each).encode() for each in (by_id, nested, twice)]
-    assert decode_read(read_ahead(lines)) == [None, None, None]
+    assert decode_read(read_ahead(lines)) == LinesRead([None, None, None], [])
+
+
+def test_names_that_lines_refer_to_are_told_once() -> None:
+    table = {
+        "entityType": "table",
+        "databaseSchema": "s.d.s",
+        "owners": [{"type": "user", "fullyQualifiedName": "ann"}, "bob"],
+        "tags": [{"tagFQN": "a.b"}],
+        "columns": [{"name": "c", "dataType": "INT", "tags": [{"tagFQN": "a.b"}]}],
+    }
+    read = decode_read(read_ahead([json.dumps(table | {"name": name}).encode() for name in "tu"]))
+    assert read.names == [
+        ("tag", "a.b"),
+        ("user", "ann"),
+        ("user", "bob"),
+        ("team", "bob"),
+        ("databaseSchema", "s.d.s"),
+    ]
 
 
 def test_batches_end_at_bytes_too() -> None:
@@ -54,9 +74,9 @@ def test_transactions_end_at_lines_and_at_bytes() -> None:
 def test_a_line_may_name_its_kind_under_a_key_that_no_kind_has() -> None:
     own = {"entityType": "TABLE", "testPlatforms": ["dbt"], "name": "rows"}
     given = [{"kind": "testDefinition", **own}, {"kind": "tables", **own}]
-    made, refused = decode_read(read_ahead([json.dumps(each).encode() for each in given]))
-    assert isinstance(made, ImportLine)
-    assert made.draft.body is not None
-    assert (made.kind, bytes(made.draft.body["entityType"])) == ("testDefinition", b'"TABLE"')
+    made, refused = decode_read(read_ahead([json.dumps(each).encode() for each in given])).lines
+    assert isinstance(made, SentLine)
+    body = made.draft.recorded(KINDS[made.kind], "rows")
+    assert (made.kind, bytes(body["entityType"])) == ("testDefinition", b'"TABLE"')
     assert isinstance(refused, str)
     assert refused.startswith("kind must be one of ")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from domain.errors import StoreUnavailable
-from domain.import_lines import Chunk, batches, decode_read, read_ahead
+from domain.import_lines import Chunk, LinesRead, batches, decode_read, read_ahead
 from domain.import_readers import line_readers
 from tests.waiting import until
 
@@ -32,9 +32,9 @@ def test_chunks_come_back_in_order_with_what_was_read(size: int) -> None:
             assert [line for chunk in read for line in chunk.lines] == [
                 (number, line) for number, line in enumerate(lines[again:], start=1)
             ]
-            assert [each for chunk in read for each in chunk.read] == decode_read(
+            assert [each for chunk in read for each in chunk.read.lines] == decode_read(
                 read_ahead(lines[again:])
-            )
+            ).lines
 
 
 def test_lines_longer_than_pipes_come_back() -> None:
@@ -67,7 +67,11 @@ def test_on_one_core_there_are_no_processes_and_nothing_is_read_ahead(
     with line_readers() as readers:
         assert multiprocessing.active_children() == before
         (chunk,) = readers.read([Chunk([(1, service("s"))], 7)])
-    assert (chunk.lines, chunk.end, chunk.read) == ([(1, service("s"))], 7, [])
+    assert (chunk.lines, chunk.end, chunk.read) == (
+        [(1, service("s"))],
+        7,
+        LinesRead(),
+    )
 
 
 def test_processes_end_with_the_block() -> None:
