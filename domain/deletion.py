@@ -1,6 +1,8 @@
 """What a delete, a purge and a restoration mean for an entity and for what goes along with it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
 
 from domain import commands
 from domain.attachments import check_sole
@@ -12,6 +14,9 @@ from domain.kinds import EntityKind
 from domain.plans import Change, Plan, PlannerBase, Step, step
 from domain.registry import ATTACHED
 from domain.write_context import WriteContext
+
+_READ_TOGETHER = 20
+"""How many entities with their bodies are in memory at a time."""
 
 
 class DeletionPlanner(PlannerBase):
@@ -36,11 +41,8 @@ class DeletionPlanner(PlannerBase):
         command_type = commands.PurgeEntity if hard else commands.SoftDeleteEntity
         at = self._now()
         edges = self._edges_at(state, doomed) if hard else []
-        steps = [
-            step(command_type, one, context, at)
-            for one in self._entities.newest_of([claim.id for claim in (*edges, *doomed)])
-            if not one.purged
-        ]
+        along = [claim.id for claim in (*edges, *doomed)]
+        steps = [step(command_type, one, context, at) for one in self._bare(along)]
         own = step(command_type, state, context, at, checked=True)
         change = Change.DELETED if hard else Change.SOFT_DELETED
         return Plan(state.id, change if own.events else Change.NO_CHANGE, [*steps, own])
@@ -62,11 +64,17 @@ class DeletionPlanner(PlannerBase):
         edges = self._store.claims(ends=[*entity_ids, *(claim.id for claim in below)])
         ids = dict.fromkeys((*(claim.id for claim in (*edges, *below)), *entity_ids))
         at = self._now()
-        return [
-            step(commands.PurgeEntity, one, context, at)
-            for one in self._entities.newest_of([*ids])
-            if not one.purged
-        ]
+        return [step(commands.PurgeEntity, one, context, at) for one in self._bare([*ids])]
+
+    def _bare(self, entity_ids: Sequence[str]) -> Iterator[Entity]:
+        """The newest states of those that are not purged, without bodies.
+
+        Nothing here looks at the bodies, and those of a thousand wide tables take gigabytes.
+        """
+        for start in range(0, len(entity_ids), _READ_TOGETHER):
+            for one in self._entities.newest_of(entity_ids[start : start + _READ_TOGETHER]):
+                if not one.purged:
+                    yield replace(one, body={})
 
     def _doomed(
         self, kind: EntityKind, which: str | ByName, hard: bool, recursive: bool, attached: bool
