@@ -38,7 +38,7 @@ PAGE = 1_000
 """Rows of which the entities are looked up together."""
 CHUNK = 256 * 1024
 """Characters of a part of the file, which one more piece may exceed."""
-_PIECE = 64 * 1024
+PIECE = 64 * 1024
 """Characters of a cell that are written in one step."""
 _QUOTED = (",", '"', "\r", "\n")
 """What a cell has quotes around it for."""
@@ -117,7 +117,7 @@ class _File:
     def parts(self, rows: Iterable[Sequence[str]]) -> Iterator[bytes]:
         """Write rows; gives a part of some CHUNK characters whenever there is one."""
         for row in rows:
-            for piece in _pieces(row):
+            for piece in row_pieces(row):
                 self._pieces.append(piece)
                 self._size += len(piece)
                 if self._size > CHUNK:
@@ -130,7 +130,7 @@ class _File:
         return text.encode()
 
 
-def _pieces(row: Sequence[str]) -> Iterator[str]:
+def row_pieces(row: Sequence[str]) -> Iterator[str]:
     """A row as the standard library's writer has it, in pieces of little work.
 
     That writer looks at a cell character by character, and all the while no other thread may go on.
@@ -138,8 +138,8 @@ def _pieces(row: Sequence[str]) -> Iterator[str]:
     for place, cell in enumerate(row):
         quoted = any(mark in cell for mark in _QUOTED)
         yield ("," if place else "") + ('"' if quoted else "")
-        for start in range(0, len(cell), _PIECE):
-            piece = cell[start : start + _PIECE]
+        for start in range(0, len(cell), PIECE):
+            piece = cell[start : start + PIECE]
             yield piece.replace('"', '""') if quoted else piece
         if quoted:
             yield '"'

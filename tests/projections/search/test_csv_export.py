@@ -93,8 +93,8 @@ def test_cells_are_written_as_the_standard_library_writes_them(row: list[str]) -
     expected = StringIO(newline="")
     csv.writer(expected).writerow(row)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(csv_export, "_PIECE", 2)
-        assert "".join(csv_export._pieces(row)) == expected.getvalue()
+        patched.setattr(csv_export, "PIECE", 2)
+        assert "".join(csv_export.row_pieces(row)) == expected.getvalue()
 
 
 def test_export_of_nothing_is_the_header(catalog: Catalog) -> None:
@@ -129,7 +129,7 @@ def test_parts_are_bounded_and_let_others_have_their_turn(
     made = parts(catalog)
     assert len(made) > 5
     assert max(map(len, made)) < 1_000 + 600
-    monkeypatch.setattr(csv_export, "_PIECE", 300)
+    monkeypatch.setattr(csv_export, "PIECE", 300)
     catalog.add(make_entity("large", description='"' * 50_000))
     made = parts(catalog)
     assert max(map(len, made)) < 1_000 + 2 * 300 + 1
