@@ -8,6 +8,7 @@ import pytest
 
 from api.first_start import CLASSIFICATIONS
 from domain.event_store.opening import open_event_log
+from domain.registry import KINDS
 from domain.system_entities import create_system_entities
 from domain.write_context import WriteContext
 from tests.domain.conftest import World
@@ -41,7 +42,8 @@ def test_what_somebody_deleted_is_not_created_again(world: World, hard: bool) ->
     create(world)
     claim = world.log.claim("classification", "PII")
     assert claim is not None
-    world.delete(world.catalog._entities.known(claim.id), hard=hard, recursive=True)
+    kind = KINDS["classification"]
+    world.catalog.delete(kind, claim.id, world.context(), hard=hard, recursive=True)
     head = world.log.head()
     create(world)
     assert world.log.head() == head

@@ -5,7 +5,6 @@ import re
 import signal
 import ssl
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from api.settings import read_settings
 from api.tokens.minting import find_minter, mint
+from tests.e2e import forked
 from tests.waiting import until
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -27,14 +27,7 @@ needs_shared_catalogs = pytest.mark.skipif(
 
 def run(module: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", module, *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-        timeout=300,
-        check=False,
-    )
+    return forked.run(module, arguments, {**os.environ, **environment}, timeout=300)
 
 
 def catalog(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -62,7 +55,7 @@ otherwise, which takes it 50 ms."""
 class Server:
     """A running `catalog serve`, asked over its socket."""
 
-    def __init__(self, process: subprocess.Popen[str], address: str, token: str) -> None:
+    def __init__(self, process: forked.Forked, address: str, token: str) -> None:
         self.process = process
         headers = {"Authorization": f"Bearer {token}"}
         self.http = httpx.Client(
@@ -117,14 +110,7 @@ def serving(
 
     It is asked with `token`, or with one of its own, and logs to `log`, or to our standard error.
     """
-    command = [sys.executable, "-m", "api.commands", "serve", "--port=0", f"--data={directory}"]
-    process = subprocess.Popen(
-        [*command, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=log,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
-    )
+    process = forked.serve(directory, *arguments, err=log, **environment)
     try:
         assert process.stdout is not None
         said = process.stdout.readline()

@@ -9,7 +9,6 @@ import os
 import random
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -26,6 +25,7 @@ import msgspec
 
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import RecordedEvent
+from tests.e2e import forked
 from tests.e2e.conftest import NO_AUTHORITIES, catalog, replay
 from tests.waiting import until
 
@@ -99,16 +99,10 @@ class Harness:
         return self.figures
 
     def _live_and_die(self, number: int) -> None:
-        command = [sys.executable, "-m", "api.commands", "serve", "--port=0"]
         data = f"--data={self.directory}"
         began = time.monotonic()
-        process = subprocess.Popen(
-            [*command, data],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )
+        with open(os.devnull, "w") as nobody:
+            process = forked.serve(self.directory, err=nobody)
         assert process.stdout is not None
         with process.stdout:
             said = process.stdout.readline()

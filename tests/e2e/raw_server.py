@@ -1,17 +1,15 @@
 """A server with narrow limits, asked by bytes on a socket."""
 
 import json
-import os
 import re
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tests.e2e import forked
 from tests.e2e.conftest import admin_token
 from tests.waiting import until
 
@@ -22,7 +20,7 @@ CONNECTIONS = 200
 class Serving:
     """A server with narrow limits, asked by bytes."""
 
-    def __init__(self, process: subprocess.Popen[str], port: int, token: str, log: Path) -> None:
+    def __init__(self, process: forked.Forked, port: int, token: str, log: Path) -> None:
         self.process = process
         self.port = port
         self.token = token
@@ -85,13 +83,7 @@ def serving(directory: Path, **settings: str) -> Iterator[Serving]:
         **settings,
     }
     with log.open("a") as stderr:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "api.commands", "serve", "--port=0", f"--data={directory}"],
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **narrow},
-        )
+        process = forked.serve(directory, err=stderr, **narrow)
     try:
         assert process.stdout is not None
         found = re.search(r":(\d+),", process.stdout.readline())

@@ -1,0 +1,217 @@
+"""Commands in processes of their own, forked from one that has imported the program already.
+
+An interpreter works for a second until it has the program, which the tests start hundreds of times.
+What is about a start, or about signals during it, starts an interpreter of its own.
+
+`python -m tests.e2e.forked DESCRIPTOR` is the process that is forked from. It takes requests from
+a socket: module, arguments, environment and directory as JSON, together with three files, for
+standard output, standard error, and what becomes of the process, its id first, its exit code later.
+"""
+
+import atexit
+import gc
+import importlib
+import io
+import json
+import os
+import select
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+PROGRAM = (
+    "api.commands",
+    "api.import_files",
+    "api.logs",
+    "api.server",
+    "api.supervisor",
+    "api.tokens.minting",
+    "api.tokens.register",
+    "replay_tool.commands",
+)
+_MAX_REQUEST = 1 << 17
+
+
+class Forked:
+    """A process that runs a command; it is asked as a `subprocess.Popen` is."""
+
+    def __init__(
+        self, module: str, arguments: Sequence[str], env: Mapping[str, str], out: int, err: int
+    ) -> None:
+        self.returncode: int | None = None
+        self.stdout: IO[str] | None = None
+        told, tell = os.pipe()
+        # Without a buffer, in which a line would be hidden from `select`.
+        self._told = os.fdopen(told, "rb", buffering=0)
+        request = json.dumps([module, *arguments]), json.dumps(dict(env)), os.getcwd()
+        message = json.dumps(request).encode()
+        assert len(message) < _MAX_REQUEST
+        try:
+            socket.send_fds(_origin(), [message], [out, err, tell])
+        finally:
+            os.close(tell)
+        self.pid = int(self._told.readline())
+
+    def poll(self) -> int | None:
+        """The exit code, negative for a signal; None while the process runs."""
+        if self.returncode is None and select.select([self._told], [], [], 0)[0]:
+            self.returncode = int(self._told.readline())
+            self._told.close()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code, once there is one; raises TimeoutExpired after so many seconds."""
+        if self.returncode is None:
+            select.select([self._told], [], [], timeout)
+        if self.poll() is None:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
+        assert self.returncode is not None
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless the process has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Send SIGTERM, unless the process has ended."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL, unless the process has ended."""
+        self.send_signal(signal.SIGKILL)
+
+
+def serve(
+    directory: Path, *arguments: str, err: IO[str] | None = None, **environment: str
+) -> Forked:
+    """A server on a free port, whose standard output is read from `stdout`.
+
+    Standard error goes to `err`, or to that of the tests.
+    """
+    command = ["serve", "--port=0", f"--data={directory}", *arguments]
+    env = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
+    read, write = os.pipe()
+    stdout = os.fdopen(read)
+    try:
+        process = Forked("api.commands", command, env, write, 2 if err is None else err.fileno())
+    except BaseException:
+        stdout.close()
+        raise
+    finally:
+        os.close(write)
+    process.stdout = stdout
+    return process
+
+
+def run(
+    module: str, arguments: Sequence[str], env: Mapping[str, str], timeout: float
+) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end; raises TimeoutExpired after so many seconds."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = Forked(module, arguments, env, out.fileno(), err.fileno())
+        try:
+            code = process.wait(timeout)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        said = [(file.seek(0), file.read())[1] for file in (out, err)]
+        return subprocess.CompletedProcess([module, *arguments], code, *said)
+
+
+@cache
+def _origin() -> socket.socket:
+    """The socket of the process that is forked from, started by the first who needs it."""
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with its:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.e2e.forked", str(its.fileno())], pass_fds=[its.fileno()]
+        )
+
+    def end() -> None:
+        ours.close()
+        process.wait(30)
+
+    atexit.register(end)
+    return ours
+
+
+def main(descriptor: int) -> None:
+    """Fork for each request until nobody can send one any more."""
+    gc.disable()
+    for name in PROGRAM:
+        importlib.import_module(name)
+    gc.freeze()
+    gc.enable()
+    requests = socket.socket(fileno=descriptor)
+    running: dict[int, tuple[int, int]] = {}
+    """Descriptor of a process -> its id, and where to tell what becomes of it."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(requests, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fd in running:
+                    selector.unregister(key.fd)
+                    pid, tell = running.pop(key.fd)
+                    _, status = os.waitpid(pid, 0)
+                    _tell(tell, os.waitstatus_to_exitcode(status))
+                    os.close(key.fd)
+                    os.close(tell)
+                    continue
+                message, files, _, _ = socket.recv_fds(requests, _MAX_REQUEST, 3)
+                if not message:
+                    return
+                out, err, tell = files
+                pid = os.fork()
+                if pid == 0:
+                    selector.close()
+                    for inherited in (*running, *(tell for _, tell in running.values()), tell):
+                        os.close(inherited)
+                    requests.close()
+                    _become(*json.loads(message), out, err)
+                os.close(out)
+                os.close(err)
+                _tell(tell, pid)
+                opened = os.pidfd_open(pid)
+                running[opened] = pid, tell
+                selector.register(opened, selectors.EVENT_READ)
+
+
+def _tell(descriptor: int, number: int) -> None:
+    """Write a line of what becomes of a process, if the one who asked for it is still there."""
+    with suppress(BrokenPipeError):
+        os.write(descriptor, b"%d\n" % number)
+
+
+def _become(command: str, env: str, directory: str, out: int, err: int) -> None:
+    """Run a command as its own process would, and exit."""
+    for descriptor, standard in ((out, 1), (err, 2)):
+        os.dup2(descriptor, standard)
+        os.close(descriptor)
+    os.environ.clear()
+    os.environ.update(json.loads(env))
+    buffering = 0 if os.environ.get("PYTHONUNBUFFERED") else -1
+    for name, descriptor, errors in (("stdout", 1, "strict"), ("stderr", 2, "backslashreplace")):
+        written = os.fdopen(descriptor, "wb", buffering, closefd=False)
+        text = io.TextIOWrapper(
+            written, errors=errors, line_buffering=name == "stderr", write_through=not buffering
+        )
+        setattr(sys, name, text)
+    os.chdir(directory)
+    module, *arguments = json.loads(command)
+    sys.argv = [module, *arguments]
+    importlib.import_module(module).main()
+    sys.exit()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
