@@ -8,6 +8,7 @@ import asyncio
 import re
 import resource
 from asyncio.events import TimerHandle
+from functools import partial
 from typing import Any, ClassVar
 
 import msgspec
@@ -20,6 +21,7 @@ from uvicorn.protocols.http.httptools_impl import (
 from api.bodies import MAX_BODY
 from api.errors import ERROR_TYPES, ErrorBody
 from api.request_log import Edge
+from api.starts import Starts
 from domain.errors import InvalidInput
 
 MAX_URL = 16_384
@@ -55,6 +57,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     The connection that has waited the longest comes first.
     """
+    starts: ClassVar[Starts]
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a new connection; beyond the most allowed, close the one that waits the longest."""
@@ -197,7 +200,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._answering = cycle
-        super()._start_asgi_task(cycle, app)
+        self.starts.begin(self.loop, partial(super()._start_asgi_task, cycle, app))
 
     def _unsupported_upgrade_warning(self) -> None:
         """Log nothing: any client may ask for another protocol, and is answered in HTTP/1.1."""
@@ -313,5 +316,6 @@ def bounded(
         "max_connections": max_connections,
         "receive_timeout": receive_timeout,
         "waiting": {},
+        "starts": Starts(),
     }
     return type("ServerProtocol", (protocol,), members)

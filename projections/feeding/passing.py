@@ -12,7 +12,7 @@ _FIRST_PAUSE, _LAST_PAUSE, _LONGER = 0.001, 0.01, 1.5
 """Seconds between two looks at a checkpoint that nobody announces, and how the pause grows."""
 _ANNOUNCED_PAUSE = 0.05
 """The same pause where each move of the checkpoint is announced."""
-_RELEASED_AT_ONCE = 4
+_RELEASED_AT_ONCE = 2
 """How many who waited go on in one step of the event loop, which then serves others."""
 
 
