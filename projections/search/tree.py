@@ -9,7 +9,8 @@ by what it holds: a new kind of node is walked without being known.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Union
+from functools import cache
+from typing import Any, Union, get_args, get_type_hints
 
 import msgspec
 
@@ -195,7 +196,7 @@ Node = Union[Leaf, Bool, Boosted, Constant, DisMax, IfFound, Nested]  # noqa: UP
 
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes directly inside a node, in the order of its attributes; none for a leaf."""
-    return tuple(_nodes_in(getattr(node, name) for name in node.__struct_fields__))
+    return tuple(_nodes_in(getattr(node, name) for name in _holding_nodes(type(node))))
 
 
 def leaf_count(node: Node) -> int:
@@ -207,7 +208,7 @@ def leaf_count(node: Node) -> int:
 def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
     """The node with each node directly inside it changed; the node itself when nothing changes."""
     changes: dict[str, Any] = {}
-    for name in node.__struct_fields__:
+    for name in _holding_nodes(type(node)):
         value = getattr(node, name)
         changed = _mapped(value, change)
         if changed is not value:
@@ -218,6 +219,20 @@ def map_children(node: Node, change: Callable[[Node], Node]) -> Node:
 def named_fields(node: Node) -> tuple[str | None, ...]:
     """The fields that the node itself names; None for the default fields of the kinds."""
     return tuple(getattr(node, name) for name in ("field", "path") if hasattr(node, name))
+
+
+@cache
+def _holding_nodes(kind: type[Base]) -> tuple[str, ...]:
+    """The attributes of a kind of node that may hold nodes."""
+    hints = get_type_hints(kind)
+    return tuple(name for name in kind.__struct_fields__ if _may_hold_nodes(hints[name]))
+
+
+def _may_hold_nodes(hint: Any) -> bool:
+    """Whether a value of this type may be a node, or a tuple with nodes in it."""
+    if isinstance(hint, type) and issubclass(hint, Base):
+        return True
+    return any(map(_may_hold_nodes, get_args(hint)))
 
 
 def _nodes_in(values: Iterable[Any]) -> Iterator[Node]:

@@ -23,12 +23,22 @@ class Decisions:
     def __init__(self, in_segments: InSegments) -> None:
         self._in_segments = in_segments
         self._known: dict[tree.Node, bool] = {}
+        self._made: dict[int, tuple[tree.Node, tree.Node]] = {}
+        """By identity, as trees hold the same node in several places: a node, and what it became.
+
+        Comparing and hashing nodes takes as long as going through them.
+        """
 
     def made(self, node: tree.Node) -> tree.Node:
         """The node with all decisions in it made; the node itself where there are none."""
-        if isinstance(node, tree.IfFound):
-            return self.made(node.then if self._is_found(node.sought) else node.otherwise)
-        return tree.map_children(node, self.made)
+        made = self._made.get(id(node))
+        if made is None:
+            if isinstance(node, tree.IfFound):
+                changed = self.made(node.then if self._is_found(node.sought) else node.otherwise)
+            else:
+                changed = tree.map_children(node, self.made)
+            made = self._made[id(node)] = node, changed
+        return made[1]
 
     def _is_found(self, sought: tree.Node) -> bool:
         """Whether anything matches; of several nodes no more are evaluated than it takes."""

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.index.evaluate.joined_terms import terms_matching
-from projections.search.index.evaluate.near_terms import characters, slips
+from projections.search.index.evaluate.near_terms import anchored, characters, slips
 from projections.search.index.evaluate.segments import Mask, Memory, SegmentView
 from projections.search.index.format.arrays import Inverted
 from projections.search.index.format.terms import EXACT, NUMBER, SEPARATOR, TEXT, WORDS
@@ -168,6 +168,9 @@ class Span:
         ascii_ = ~beyond & (sizes <= len(word) + limit)
         plain, lengths = terms.compress(ascii_), sizes.compress(ascii_)
         begins = inverted.offsets.take(plain) + self._skip
+        if limit == 1 and word.isascii():
+            may_be = anchored(inverted.lexicon, begins, lengths, word.encode())
+            plain, begins, lengths = plain.take(may_be), begins.take(may_be), lengths.take(may_be)
         compared = [(plain, slips(inverted.lexicon, begins, lengths, word, limit, check))]
         others = terms.compress(beyond)
         if len(others):

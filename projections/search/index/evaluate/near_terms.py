@@ -25,6 +25,26 @@ def characters(
     return codes, starts(lengths)[:-1], lengths
 
 
+def anchored(
+    lexicon: NDArray[np.uint8], begins: NDArray[np.int64], sizes: NDArray[np.int64], word: bytes
+) -> NDArray[np.intp]:
+    """Places of the terms that begin or end as the word does, as all with a single slip do.
+
+    A slip leaves alone what comes before it, and what comes after the two letters that it concerns
+    at most. So a term has the first half of the word, or what follows the letter after that half,
+    or more slips than one. Few terms do, and comparing halves takes a fraction of counting slips.
+    Terms and word are in ASCII; terms are at most one letter shorter than the word.
+    """
+    half = len(word) // 2
+    ends = begins + sizes
+    begun = ended = np.arange(len(begins))
+    for at in range(half):
+        begun = begun.compress(lexicon.take(begins.take(begun) + at) == word[at])
+    for at in range(1, len(word) - half):
+        ended = ended.compress(lexicon.take(ends.take(ended) - at) == word[-at])
+    return np.union1d(begun, ended)
+
+
 def slips(
     codes: NDArray[np.uint8] | NDArray[np.uint32],
     begins: NDArray[np.int64],
