@@ -33,6 +33,8 @@ from projections.entities.single_entities import EntityAnswer
 _TABLE_PARTS = 4
 """Parts of the qualified name of a table."""
 _MOST_SHOWN = 10_000
+MOST_TABLE_BYTES = 64_000_000
+"""How large the tables that one report names may be together, as they are read for it."""
 _MOST_BYTES = 4_000_000
 
 
@@ -108,9 +110,13 @@ class _Tables:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._known: dict[str, tuple[Side, dict[str, str]]] = {}
+        self._bytes = 0
 
     def seen(self, entity: EntityAnswer) -> Side:
-        """Remember a table that was read."""
+        """Remember a table that was read; raises InvalidInput for too many large ones."""
+        self._bytes += len(entity.body)
+        if self._bytes > MOST_TABLE_BYTES:
+            raise InvalidInput(f"the tables of a report may have {MOST_TABLE_BYTES} bytes together")
         table = msgspec.json.decode(entity.body, type=_Table)
         side = Side(table.id, table.fully_qualified_name)
         columns = {each.fully_qualified_name: each.name for each in _at_all_depths(table.columns)}

@@ -49,18 +49,18 @@ def logical_suite_routes(services: Services) -> list[HTTPRouteHandler]:
         refuse_headers_of_one(request, "a request about many test cases")
         asked = await read_asked(request, JSON_TYPES)
         _check_access(asked.access)
-        given = decode(asked.body, LogicalTestCases, "the body")
-        suite_id = parse_id(given.test_suite_id, "testSuiteId")
-        case_ids = [parse_id(each, "testCaseIds") for each in given.test_case_ids]
 
-        def propose() -> tuple[Proposal, int]:
+        def propose() -> tuple[Proposal, str]:
+            given = decode(asked.body, LogicalTestCases, "the body")
+            suite_id = parse_id(given.test_suite_id, "testSuiteId")
+            case_ids = [parse_id(each, "testCaseIds") for each in given.test_case_ids]
             _check_logical(services, suite_id)
             element = Reference(type=suite.name, id=suite_id)
             plan = partial(planner.put_into_each, case, case_ids, _KEY, [element], asked.context)
-            return services.catalog.propose_steps(plan)
+            return services.catalog.propose_steps(plan)[0], suite_id
 
         left = partial(has_left, request.receive)
-        position, _ = await services.write(request.user.name, len(asked.body), propose, left)
+        position, suite_id = await services.write(request.user.name, len(asked.body), propose, left)
 
         def shown() -> bytes:
             return visible(asked.access, Action.EDIT, suite, find(services, suite, suite_id))

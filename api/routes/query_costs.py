@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
+from msgspec.structs import replace
 
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
@@ -102,6 +103,9 @@ def query_cost_routes(services: Services) -> list[HTTPRouteHandler]:
             )
             points = record.points(query.service.id)
             services.measurements.write(query.id, points, now())
+            if not request.auth.may(Permission(Action.VIEW, kind.name)):
+                bare = Reference(type=kind.name, id=query.id)
+                record = replace(record, query_reference=bare)
             return msgspec.json.encode(record)
 
         return await change(services, request, len(body), work)

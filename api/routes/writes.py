@@ -30,6 +30,7 @@ from api.routes.signatures import (
 from api.services import Services
 from domain import changes
 from domain.bodies.components import Ref
+from domain.bulk_put import MAX_REQUESTS
 from domain.catalog import EntityProposal
 from domain.entity_cache import ByName
 from domain.errors import InvalidInput
@@ -218,6 +219,8 @@ def _put_into(
         elements: list[Ref] = msgspec.convert(given, expected)
     except msgspec.ValidationError as error:
         raise InvalidInput(f"the body: {error}") from None
+    if len(elements) > MAX_REQUESTS:
+        raise InvalidInput(f"a request may add {MAX_REQUESTS} elements, got {len(elements)}")
     if withheld := asked.access.withheld(Action.EDIT, kind.name):
         withheld.refuse_patching([{"op": "add", "path": f"/{key}"}])
     return partial(planner.put_into, kind, entity_id, key, elements, asked.context)

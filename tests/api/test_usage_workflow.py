@@ -72,6 +72,7 @@ def test_what_a_query_was_run_for_and_by_whom_is_added_once(
         ("users", ["nobody"], 404),
         ("users", [{"id": "x", "colour": 1}], 400),
         ("usedBy", [1], 400),
+        ("usedBy", ["x"] * 1_001, 400),
     ],
 )
 def test_what_cannot_be_added_is_refused(
@@ -162,6 +163,14 @@ def test_joins_are_bounded(
     monkeypatch.setattr("domain.measurements.joins.MAX_JOINS", 2)
     status, answer = client.ask("PUT", f"/v1/tables/{tables[0]}/joins", json=joins(1))
     assert (status, answer["message"]) == (400, "a report may have 2 joins")
+
+
+def test_tables_that_a_report_reads_are_bounded(
+    client: Client, tables: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.routes.joins.MOST_TABLE_BYTES", 1_000)
+    status, answer = client.ask("PUT", f"/v1/tables/{tables[0]}/joins", json=joins(1))
+    assert (status, "1000 bytes together" in answer["message"]) == (400, True)
 
 
 def test_costs_of_queries_are_shown_by_their_service(client: Client, tables: list[str]) -> None:
@@ -272,6 +281,9 @@ def test_who_sees_no_columns_sees_no_joins(tmp_path: Path) -> None:
         assert written == (200, {"id": table})
         assert client.ask("GET", f"{path}?fields=joins", role="reader")[0] == 403
         assert client.ask("GET", path, role="reader")[0] == 200
+        record = {"timestamp": NOW, "queryReference": {"id": query(client)}, "cost": 1, "count": 1}
+        answer = client.ask("POST", "/v1/queryCostRecord", json=record, role="writer")
+        assert (answer[0], [*answer[1]["queryReference"]]) == (200, ["type", "id"])
         costs = "/v1/queryCostRecord/service/service"
         assert client.ask("GET", costs, role="reader")[0] == 403
         assert client.ask("GET", costs, role="admin")[0] == 200
