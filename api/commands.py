@@ -108,6 +108,7 @@ def serve(host: str | None, port: int | None, workers: int | None, data: str | N
             server.serve_alone(settings, listener, verifier, writer, counts, termination, announce)
         else:
             gc.enable()
+            server.prepare(settings)
             supervisor.supervise(settings, listener, counts, announce)
 
 
