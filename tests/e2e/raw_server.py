@@ -90,13 +90,14 @@ def serving(directory: Path, **settings: str) -> Iterator[Serving]:
         assert found is not None, log.read_text()
         served = Serving(process, int(found[1]), admin_token(directory), log)
 
-        def serves() -> bool:
-            # Before that it does not listen yet, or the lists are still being built.
+        def is_ready() -> bool:
+            # Before that it does not listen yet, or the read models are still being built.
             with suppress(OSError, KeyError):
-                return served.served() >= 0
+                ready = served.ask(served.head("GET", "/readyz", Connection="close"))
+                return ready[0] == 200
             return False
 
-        until(serves)
+        until(is_ready)
         log.write_text("")
         yield served
     finally:
