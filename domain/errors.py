@@ -13,6 +13,7 @@ CatalogError
 ├── StaleVersion            `If-Match` names a version that is no longer current
 ├── ConcurrentChange        another writer was first; the caller may try again
 └── StoreUnavailable        the log or a read model cannot be read or written now
+    └── OutcomeUnknown      the log went away while it stored a write, which it may have done
 
 Raised in domain and projections, rendered only at the edges (HTTP, commands).
 """
@@ -90,3 +91,7 @@ class ConcurrentChange(CatalogError):
 
 class StoreUnavailable(CatalogError):
     """The log or a read model cannot be read or written now."""
+
+
+class OutcomeUnknown(StoreUnavailable):
+    """The log went away while it stored something and did not come back in time to tell."""

@@ -1,8 +1,13 @@
 """What holds for all tests."""
 
 import gc
+from collections.abc import Iterator
 
 import hypothesis
+import pytest
+
+from benchmarks.postgres_server import WHY_NONE, PostgresServer, find_binaries, running
+from tests.postgres_copies import Copies
 
 # Hypothesis holds each example to 200 ms of wall-clock time, which a busy machine takes of any of
 # them. Tests that are about speed hold the time that their thread worked.
@@ -20,3 +25,21 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
     gc.enable()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A server that the tests of a process share; each takes a schema of its own."""
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip(WHY_NONE)
+    with running(binaries) as server:
+        yield server
+
+
+@pytest.fixture
+def copies(postgres: PostgresServer) -> Iterator[Copies]:
+    """Copies of the server's files, which end with the test."""
+    copies = Copies(postgres)
+    yield copies
+    copies.forget()

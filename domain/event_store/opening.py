@@ -1,23 +1,77 @@
 """Opens a log by its address; the one place that knows which database an address means."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
-from domain.errors import Conflict, StoreUnavailable
+from domain.errors import Conflict, InvalidInput, StoreUnavailable
 from domain.event_store.port import EventStore
 from domain.event_store.sqlite.log import open_sqlite_log
 
 _FILE = "events.db"
+_SCHEMES = ("postgresql://", "postgres://")
 
 
-def address_in(directory: Path) -> str:
-    """The address of the log that a data directory holds, or will hold once it is opened."""
-    return str(directory / _FILE)
+def is_url(address: str) -> bool:
+    """Whether an address is the URL of a database, and not a file."""
+    return address.startswith(_SCHEMES)
+
+
+def holds_password(url: str) -> bool:
+    """Whether the URL of a database has a password in it."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.password) or "password" in dict(parse_qsl(parts.query))
+    except ValueError:
+        # Nobody can tell, and it will be refused anyway.
+        return True
+
+
+def address_in(directory: Path, database: str | None = None) -> str:
+    """The address of the log of a data directory: the URL of a database, or a file in there.
+
+    Raises InvalidInput for what is no URL, and Conflict when the log of the directory is elsewhere:
+    a file where a database is named, or a database where none is.
+    """
+    file, note = directory / _FILE, database_note(directory)
+    if database:
+        if not is_url(database):
+            raise InvalidInput("the database of the log must be a URL like postgresql://host/name")
+        if file.exists():
+            raise Conflict(
+                f"{directory} has a log of its own, {_FILE}, while a database is named: import an"
+                " export of it into the database, with a new data directory"
+            )
+        return database
+    if note.exists():
+        raise Conflict(
+            f"the log of {directory} is in a database: name it with CATALOG_DATABASE_URL"
+        )
+    return str(file)
 
 
 def holds_log(directory: Path) -> bool:
-    """Whether a data directory holds a log."""
-    return (directory / _FILE).exists()
+    """Whether a data directory holds a log, or belongs to hosts whose log is in a database."""
+    return (directory / _FILE).exists() or database_note(directory).exists()
+
+
+def database_note(directory: Path) -> Path:
+    """The file that says of a data directory that its log is in a database."""
+    return directory / "log-in-database"
+
+
+def note_database(directory: Path) -> None:
+    """Remember in a data directory that its log is in a database.
+
+    Without that, a server that is started there and not told of the database would begin a new log.
+    Raises StoreUnavailable.
+    """
+    try:
+        database_note(directory).touch()
+    except OSError as error:
+        raise StoreUnavailable(f"{directory} cannot be written: {error}") from error
 
 
 def move_log(source: Path, target: Path) -> None:
@@ -44,9 +98,35 @@ def move_log(source: Path, target: Path) -> None:
 
 
 def open_event_log(address: Path | str, *, writable: bool = True) -> EventStore:
-    """The log at an address: the path of a SQLite file or a SQLite URI beginning with `file:`.
+    """The log at an address: a SQLite file, a SQLite URI beginning with `file:`, or a database URL.
 
     A log opened writable is made when it is missing. Raises StoreUnavailable when it cannot be
-    opened.
+    opened, and InvalidInput for a URL that is none.
     """
-    return open_sqlite_log(str(address), writable=writable)
+    if not is_url(str(address)):
+        return open_sqlite_log(str(address), writable=writable)
+    with _needing_the_extra():
+        from domain.event_store.postgres.log import open_postgres_log  # noqa: PLC0415 - an extra
+    return open_postgres_log(str(address), writable=writable)
+
+
+def migrate_log(url: str) -> tuple[int, int]:
+    """Make or upgrade the tables of a log in a database; returns the versions before and after.
+
+    Raises InvalidInput for a URL that is none, StoreUnavailable, and Conflict for a database that
+    cannot hold a log.
+    """
+    with _needing_the_extra():
+        from domain.event_store.postgres.log import migrate_postgres_log  # noqa: PLC0415 - as above
+    return migrate_postgres_log(url)
+
+
+@contextmanager
+def _needing_the_extra() -> Iterator[None]:
+    """Say what to install where the driver of PostgreSQL is not."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise StoreUnavailable(
+            f"a log in PostgreSQL needs the extra metadata-catalog[postgres]: {error}"
+        ) from error

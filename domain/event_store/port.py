@@ -179,6 +179,7 @@ class EventStore(EntityReads):
         the last of its stream, the claims are not as expected, or the key of the answer is taken.
         All this is checked against what every earlier append has left, those of the group included,
         and nothing is stored between check and append. StoreUnavailable: none is stored.
+        OutcomeUnknown, one of those: the database went away meanwhile, and all may be stored.
         """
 
     @abstractmethod
@@ -200,7 +201,7 @@ class EventStore(EntityReads):
         What `append` refuses is refused here. The function, which is to be called once and by any
         thread, makes the events durable and returns the position of the last one; until then no
         reader sees the events, and nobody else can append. It raises StoreUnavailable, and then
-        nothing was stored.
+        nothing was stored, or OutcomeUnknown.
         """
 
     @abstractmethod
@@ -220,6 +221,15 @@ class EventStore(EntityReads):
     @abstractmethod
     def identity(self) -> str:
         """Random text made with the log, by which a read model of another log is recognised."""
+
+    def epoch(self) -> int:
+        """A number that differs once the log may have lost its newest events.
+
+        That is when another database has taken the place of the one that acknowledged them: an
+        older copy was put there, or a replica that had not all. Who goes on from a position holds
+        it against the log again then. A file has one epoch for as long as it is open.
+        """
+        return 0
 
     @abstractmethod
     def live(self, *, by_name: bool) -> LiveStreams:

@@ -19,8 +19,10 @@ from msgspec import Raw
 
 from domain.errors import InvalidInput
 from domain.event_store.mapper import decode_event
-from domain.event_store.port import EventStore, LogSnapshot, StoredRow
+from domain.event_store.port import READ_BYTES, EventStore, LogSnapshot, StoredRow
 from domain.events import Event
+
+_BATCH = 5_000
 
 
 class Header(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -161,6 +163,20 @@ def readable_event(row: StoredRow) -> Event:
         return decode_event(type_name, payload)
     except (msgspec.MsgspecError, KeyError, ValueError) as error:
         raise InvalidInput(f"the event at position {position} is damaged: {error!r}") from None
+
+
+def in_batches(rows: Iterator[StoredRow]) -> Iterator[list[StoredRow]]:
+    """Rows in lists that end at _BATCH events, or when their payloads reach READ_BYTES."""
+    batch: list[StoredRow] = []
+    size = 0
+    for row in rows:
+        batch.append(row)
+        size += len(row[3])
+        if len(batch) == _BATCH or size >= READ_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
 def _new_digest() -> Any:

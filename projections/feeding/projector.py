@@ -16,6 +16,8 @@ class Projector:
         self._batch_size = batch_size
         self._folder = Folder(store)
         self._checkpoint: int | None = None
+        self._epoch = store.epoch()
+        """The epoch of the log in which the checkpoint was held against it."""
         self._log_id = store.identity()
 
     @property
@@ -30,12 +32,12 @@ class Projector:
         model is not of this log; after any other exception the projection must not go on.
         Nothing is ever skipped.
         """
-        if self._checkpoint is None:
-            checkpoint, fingerprint = self.projection.checkpoint_and_fingerprint()
-            if (reason := disagreement(self._store, checkpoint, fingerprint)) is not None:
-                raise Damaged(f"the read model {self.name} cannot go on: {reason}")
-            self._checkpoint = checkpoint
-        batch = self._store.read(self._checkpoint, self._batch_size)
+        checkpoint = self._resume() if self._checkpoint is None else self._checkpoint
+        batch = self._store.read(checkpoint, self._batch_size)
+        while self._store.epoch() != self._epoch:
+            # What was read may go on from another event than the one that was applied last.
+            checkpoint = self._resume()
+            batch = self._store.read(checkpoint, self._batch_size)
         applied = 0
         try:
             while applied < len(batch):
@@ -49,3 +51,14 @@ class Projector:
             self._checkpoint = None
             raise
         return applied
+
+    def _resume(self) -> int:
+        """The checkpoint of the read model; raises Damaged when it is not of this log."""
+        self._checkpoint = None
+        # Before anything is read: an epoch that begins meanwhile is noticed at the next batch.
+        self._epoch = self._store.epoch()
+        checkpoint, fingerprint = self.projection.checkpoint_and_fingerprint()
+        if (reason := disagreement(self._store, checkpoint, fingerprint)) is not None:
+            raise Damaged(f"the read model {self.name} cannot go on: {reason}")
+        self._checkpoint = checkpoint
+        return checkpoint

@@ -8,27 +8,37 @@ from uuid import uuid4
 
 import pytest
 
-from domain.event_store.opening import open_event_log
+from benchmarks.postgres_server import PostgresServer, new_schema
+from domain.event_store.opening import is_url, open_event_log
 from domain.event_store.port import EventStore
+from domain.event_store.postgres.address import read_address
+from domain.event_store.postgres.connections import Connections
 
 OpenStore = Callable[[], EventStore]
 Remove = Callable[[EventStore, int], None]
 
 
-@pytest.fixture(params=["sqlite file", "sqlite in shared memory"])
+@pytest.fixture(params=["sqlite file", "sqlite in shared memory", "postgres"])
 def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenStore]:
     """Opens the same database anew at each call, as another process would."""
-    address = {
-        "sqlite file": str(tmp_path / "events.db"),
-        "sqlite in shared memory": f"file:{uuid4()}?mode=memory&cache=shared",
-    }[request.param]
-    yield from opener(address)
+    yield from opener(address_of(request, tmp_path))
 
 
-@pytest.fixture(params=["sqlite file"])
+@pytest.fixture(params=["sqlite file", "postgres"])
 def open_shared_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenStore]:
     """As `open_store`, over databases that other processes can open by their address."""
-    yield from opener(str(tmp_path / "events.db"))
+    yield from opener(address_of(request, tmp_path))
+
+
+def address_of(request: pytest.FixtureRequest, directory: Path) -> str:
+    """The address of a new log in the database that a fixture asks for."""
+    if request.param == "postgres":
+        server: PostgresServer = request.getfixturevalue("postgres")
+        return server.url(new_schema())
+    return {
+        "sqlite file": str(directory / "events.db"),
+        "sqlite in shared memory": f"file:{uuid4()}?mode=memory&cache=shared",
+    }[request.param]
 
 
 @pytest.fixture
@@ -49,6 +59,11 @@ def remove() -> Remove:
     """Takes an event out of the database of a store, as an intruder would."""
 
     def remove(store: EventStore, position: int) -> None:
+        if is_url(store.address):
+            statement = b"DELETE FROM events WHERE position = %s"
+            with Connections(read_address(store.address, writable=True)).connect() as link:
+                assert link.execute(statement, [position]).rowcount == 1
+            return
         with closing(sqlite3.connect(store.address, uri=True)) as connection, connection:
             statement = "DELETE FROM stored_events WHERE rowid = ?"
             assert connection.execute(statement, (position,)).rowcount == 1

@@ -8,12 +8,11 @@ from operator import itemgetter
 from typing import Any
 
 from domain.edges import EDGE
-from domain.errors import AlreadyExists, ConcurrentChange
+from domain.event_store import refusals
 from domain.event_store.port import Claim
 from domain.event_store.writes import ClaimChange, Expectations
 
 SELECT_CLAIMS = "SELECT kind, fqn, id, name, parent_id, deleted FROM claims"
-_NAMES_SHOWN = 5
 
 _STATEMENTS = {
     "take": "INSERT INTO claims (kind, fqn, id, name, parent_id, deleted) VALUES (?,?,?,?,?,0)",
@@ -62,9 +61,8 @@ def write_claims(cursor: sqlite3.Cursor, changes: Sequence[ClaimChange]) -> None
         takes = [parameters for action, parameters in changes if action == "take"]
         names = [fqn for kind, fqn, entity_id, *_ in takes if _taken(cursor, kind, fqn, entity_id)]
         if not names:
-            raise ConcurrentChange("another writer was first to an id; try again") from error
-        named = ", ".join(map(repr, names[:_NAMES_SHOWN]))
-        raise AlreadyExists(f"a name is taken: {named}") from error
+            raise refusals.id_taken() from error
+        raise refusals.names_taken(names) from error
 
 
 def _taken(cursor: sqlite3.Cursor, kind: str, fqn: str, entity_id: str) -> bool:
@@ -84,19 +82,15 @@ def check_claims(cursor: sqlite3.Cursor, expecting: Expectations) -> None:
     )
     endings = look_up(cursor, f"SELECT name FROM claims {_EDGES_TO}", expecting.without_edges)
     checks = {
-        "has another live child of the kind": _shared(cursor, expecting.sole),
-        "is gone": expecting.live - live,
-        "has children": {parent_id for (parent_id,) in parents},
-        "has live children": {parent_id for (parent_id,) in parents_of_live},
-        "has lineage": {end for (end,) in chain(beginnings, endings)},
+        refusals.HAS_SIBLINGS: _shared(cursor, expecting.sole),
+        refusals.IS_GONE: expecting.live - live,
+        refusals.HAS_CHILDREN: {parent_id for (parent_id,) in parents},
+        refusals.HAS_LIVE_CHILDREN: {parent_id for (parent_id,) in parents_of_live},
+        refusals.HAS_LINEAGE: {end for (end,) in chain(beginnings, endings)},
     }
     unmet = [(entity_id, what) for what, ids in checks.items() for entity_id in sorted(ids)]
     if unmet:
-        entity_id, what = unmet[0]
-        raise ConcurrentChange(
-            f"another writer was first: {entity_id} {what}; try again",
-            [entity_id for entity_id, _ in unmet],
-        )
+        raise refusals.not_as_expected(unmet)
 
 
 def _shared(cursor: sqlite3.Cursor, sole: Collection[tuple[str, str]]) -> set[str]:

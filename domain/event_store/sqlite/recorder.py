@@ -27,6 +27,7 @@ from eventsourcing.sqlite import (
 )
 
 from domain.errors import AlreadyExists, ConcurrentChange
+from domain.event_store import refusals
 from domain.event_store.port import (
     ANSWERS_KEPT_MS,
     READ_BYTES,
@@ -225,7 +226,7 @@ class Recorder(SQLiteApplicationRecorder):
                 wrong[entity_id] = None
             ends[entity_id] = stream_version
         if wrong:
-            raise ConcurrentChange("another writer was first; try again", list(wrong))
+            raise refusals.not_the_newest(list(wrong))
 
     def read_log(
         self, after: int, upto: int | None, limit: int, newest_first: bool
@@ -328,7 +329,7 @@ def _insert_answer(cursor: sqlite3.Cursor, answer: RememberedAnswer) -> None:
     try:
         cursor.execute("INSERT INTO answers VALUES (?,?,?,?,?,?,?)", values)
     except sqlite3.IntegrityError as error:
-        raise ConcurrentChange("another writer was first to a key; try again") from error
+        raise refusals.key_taken() from error
 
 
 def plain_cursor(cursor: SQLiteCursor) -> sqlite3.Cursor:

@@ -7,11 +7,10 @@ from typing import Any
 
 from domain.errors import AlreadyExists, ConcurrentChange, Conflict, InvalidInput
 from domain.event_store.claims import claim_changes
-from domain.event_store.port import READ_BYTES, StoredRow
+from domain.event_store.port import StoredRow
 from domain.event_store.sqlite.claims import write_claims
-from domain.event_store.transfer import readable_event
+from domain.event_store.transfer import in_batches, readable_event
 
-_BATCH = 5_000
 _INSERT = (
     "INSERT INTO stored_events (originator_id, originator_version, topic, state, rowid)"
     " VALUES (?,?,?,?,?)"
@@ -37,7 +36,7 @@ def restore_rows(connection: sqlite3.Connection, rows: Iterator[StoredRow]) -> I
     cursor.execute("BEGIN IMMEDIATE")
     if cursor.execute("SELECT 1 FROM stored_events").fetchone() is not None:
         raise Conflict("only an empty log can be imported into: this one has events")
-    for batch in _batches(rows):
+    for batch in in_batches(rows):
         changes = chain.from_iterable(claim_changes(row[0], readable_event(row)) for row in batch)
         try:
             cursor.executemany(_INSERT, batch)
@@ -51,17 +50,3 @@ def restore_rows(connection: sqlite3.Connection, rows: Iterator[StoredRow]) -> I
         raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no whole log")
     cursor.execute(_RESTORED)
     cursor.execute("COMMIT")
-
-
-def _batches(rows: Iterator[StoredRow]) -> Iterator[list[StoredRow]]:
-    """Rows in groups that end at _BATCH events, or when their payloads reach READ_BYTES."""
-    batch: list[StoredRow] = []
-    size = 0
-    for row in rows:
-        batch.append(row)
-        size += len(row[3])
-        if len(batch) == _BATCH or size >= READ_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch

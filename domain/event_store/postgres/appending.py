@@ -1,0 +1,95 @@
+"""What an append is to the database: the parameters of one call, and what its answer means."""
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from domain.event_store import refusals
+from domain.event_store.port import ANSWERS_KEPT_MS
+from domain.event_store.writes import Append, ClaimChange, NewRow, Refusal, RememberedAnswer
+
+CHANGE_CLAIMS = f"SELECT * FROM change_claims_1({','.join(['%b'] * 9)})"
+APPEND = f"SELECT * FROM append_1({','.join(['%b'] * 29)})"
+_NEVER = -1
+"""A stream version that no stream ends at."""
+_UNMET = {
+    "1 sole": refusals.HAS_SIBLINGS,
+    "2 live": refusals.IS_GONE,
+    "3 childless": refusals.HAS_CHILDREN,
+    "4 live childless": refusals.HAS_LIVE_CHILDREN,
+    "5 edgeless": refusals.HAS_LINEAGE,
+}
+
+
+def name_key(kind: str, fqn: str) -> bytes:
+    """The key of a qualified name in the claims: a digest, as names may be longer than keys."""
+    return blake2b(f"{kind}\0{fqn}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def append_parameters(append: Append) -> list[Any]:
+    """The parameters of APPEND."""
+    streams = _ends(append.rows)
+    expecting = append.expecting
+    return [
+        [*streams],
+        [*streams.values()],
+        *_columns(append.rows, 4),
+        *claim_parameters(append.changes),
+        *_columns(sorted(expecting.sole), 2),
+        [*expecting.live],
+        [*expecting.without_children],
+        [*expecting.without_live_children],
+        [*expecting.without_edges],
+        *_answer(append.answer),
+    ]
+
+
+def claim_parameters(changes: Sequence[ClaimChange]) -> list[Any]:
+    """The parameters of CHANGE_CLAIMS: runs of one action, takes by columns, ids of the others."""
+    runs = [(action, len([*run])) for action, run in groupby(changes, key=itemgetter(0))]
+    takes = [(name_key(*values[:2]), *values) for action, values in changes if action == "take"]
+    others = [values[0] for action, values in changes if action != "take"]
+    return [*_columns(runs, 2), *_columns(takes, 6), others]
+
+
+def refusal_of(
+    refusal: str, concerned: Sequence[str] | None, unmet: Sequence[str] | None
+) -> Refusal:
+    """Why the database refuses an append."""
+    if refusal == "state":
+        return refusals.not_the_newest(concerned or [])
+    if refusal == "name":
+        return refusals.names_taken(concerned or [])
+    if refusal == "id":
+        return refusals.id_taken()
+    if refusal == "key":
+        return refusals.key_taken()
+    named = [_UNMET[what] for what in unmet or []]
+    return refusals.not_as_expected([*zip(concerned or [], named, strict=True)])
+
+
+def _ends(rows: Iterable[NewRow]) -> dict[str, int]:
+    """Entity -> the stream version at which its stream must end before these rows go on there."""
+    ends: dict[str, int] = {}
+    newest: dict[str, int] = {}
+    for entity_id, stream_version, *_ in rows:
+        if entity_id not in ends:
+            ends[entity_id] = stream_version - 1
+        elif stream_version != newest[entity_id] + 1:
+            ends[entity_id] = _NEVER
+        newest[entity_id] = stream_version
+    return ends
+
+
+def _columns(rows: Sequence[Sequence[Any]], number: int) -> list[list[Any]]:
+    """The columns of rows, also when there is no row."""
+    return [[*column] for column in zip(*rows, strict=True)] or [[] for _ in range(number)]
+
+
+def _answer(answer: RememberedAnswer | None) -> list[Any]:
+    if answer is None:
+        return [None] * 8
+    values = [getattr(answer, name) for name in RememberedAnswer.__struct_fields__]
+    return [*values, answer.at - ANSWERS_KEPT_MS]

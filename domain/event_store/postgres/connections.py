@@ -1,0 +1,203 @@
+"""Connections to the database of a log: a pool of them, and what became of the server meanwhile."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.types.numeric import Int8BinaryDumper
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from domain.errors import StoreUnavailable
+from domain.event_store.postgres.address import Address
+
+T = TypeVar("T")
+
+POOL_SIZE = 8
+"""Connections that a process has at most, beside one for each snapshot and restore."""
+WAIT_SECONDS = 2.0
+"""How long one who needs a connection waits for it."""
+_IDLE_SECONDS = 60.0
+_TRUSTED_SECONDS = 1.0
+"""How long after its last use a connection is taken to be alive without being asked."""
+_ATTEMPT_SECONDS = 0.2
+"""How long the pool's own attempt to connect is waited for before it is asked for another."""
+
+_GREETING = """
+SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_postmaster_start_time()::text,
+    CASE current_setting('synchronous_commit')
+        WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END
+"""
+"""Timeline and start of the server. What is acknowledged survives power loss, whatever is set."""
+
+log = logging.getLogger("catalog.log")
+# The pool warns of each attempt that fails; that the database is away is told here, and once.
+logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
+
+
+class Link(psycopg.Connection[tuple[Any, ...]]):
+    """A connection in autocommit mode that knows when it was used."""
+
+    used_at = 0.0
+    """When it was last returned to the pool, as `time.monotonic` tells it."""
+
+    def rows(self, statement: str, *values: Any) -> list[Any]:
+        """The rows that a statement gives, sent and read in binary; raises psycopg.Error."""
+        return self.cursor(binary=True).execute(statement.encode(), values).fetchall()
+
+    def one(self, statement: str, *values: Any) -> Any:
+        """The first row that a statement gives, None when there is none; raises psycopg.Error."""
+        return self.cursor(binary=True).execute(statement.encode(), values).fetchone()
+
+
+class Connections:
+    """A pool of connections, each with the settings of the address and to the newest timeline."""
+
+    def __init__(self, address: Address) -> None:
+        self._parameters: dict[str, Any] = {**address.parameters, "autocommit": True}
+        self._lock = threading.Lock()
+        self._server = ("", "")
+        """Timeline and start of the server that was connected to last."""
+        self._epoch = 0
+        self._is_lost = False
+        """Whether the database was out of reach at the last look, which is logged once."""
+        self._pool = ConnectionPool(
+            kwargs=self._parameters,
+            connection_class=Link,
+            min_size=0,
+            max_size=POOL_SIZE,
+            open=False,
+            configure=self._greet,
+            max_idle=_IDLE_SECONDS,
+            # The pool tries again when somebody asks, and not later and later.
+            reconnect_timeout=_ATTEMPT_SECONDS,
+            num_workers=2,
+            name="event-log",
+        )
+
+    @property
+    def epoch(self) -> int:
+        """A number that differs once the server was started anew, or another took its place."""
+        return self._epoch
+
+    def open(self) -> None:
+        """Start the pool; it connects when it is asked for connections."""
+        self._pool.open()
+
+    def close(self) -> None:
+        """Close all connections that nobody uses; nothing may ask for another one afterwards."""
+        self._pool.close()
+
+    @contextmanager
+    def use(self) -> Iterator[Link]:
+        """A connection for a block; a transaction that is left open is rolled back.
+
+        Raises StoreUnavailable when none is to be had in time, and psycopg's errors of the block.
+        """
+        connection = self.take()
+        try:
+            yield connection
+        finally:
+            self.give_back(connection)
+
+    def take(self) -> Link:
+        """A connection that the caller gives back; raises StoreUnavailable."""
+        ends = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                connection = self._pool.getconn(timeout=_ATTEMPT_SECONDS)
+            except PoolTimeout:
+                if time.monotonic() >= ends:
+                    raise self._unavailable() from None
+                continue
+            if _is_alive(connection):
+                return connection
+            self.give_back(connection)
+
+    def give_back(self, connection: Link) -> None:
+        """Return a connection of `take`, in whatever state it is."""
+        connection.used_at = time.monotonic()
+        lost = connection.closed
+        self._pool.putconn(connection)
+        if lost:
+            # What has ended this connection has most likely ended the others.
+            self._pool.drain()
+
+    def ask(self, work: Callable[[Link], T]) -> T:
+        """What some work that changes nothing comes to; it is done again on a new connection.
+
+        Raises StoreUnavailable, also for psycopg's errors.
+        """
+        ends = time.monotonic() + WAIT_SECONDS
+        while True:
+            with self.use() as connection:
+                try:
+                    return work(connection)
+                except psycopg.Error as error:
+                    if not connection.closed or time.monotonic() >= ends:
+                        raise unavailable(error) from error
+
+    def connect(self) -> Link:
+        """A connection outside the pool, for who keeps one for long; raises StoreUnavailable."""
+        try:
+            connection = Link.connect(**self._parameters)
+            try:
+                self._greet(connection)
+            except BaseException:
+                connection.close()
+                raise
+        except psycopg.Error as error:
+            raise unavailable(error, str(error).strip().partition("\n")[0]) from error
+        return connection
+
+    def _greet(self, connection: Link) -> None:
+        """Get to know the server of a new connection, and refuse one that was overtaken."""
+        connection.adapters.register_dumper(int, Int8BinaryDumper)
+        timeline, started, _ = connection.one(_GREETING)
+        with self._lock:
+            newest, _ = self._server
+            if timeline < newest:
+                raise psycopg.OperationalError(
+                    f"the server is on timeline {timeline}, and another was on {newest} already"
+                )
+            if self._server != (timeline, started):
+                self._server = timeline, started
+                self._epoch += 1
+            if self._is_lost:
+                self._is_lost = False
+                log.warning("the database of the log answers again")
+
+    def _unavailable(self) -> StoreUnavailable:
+        """Why the pool has no connection to give."""
+        try:
+            self.connect().close()
+        except StoreUnavailable as error:
+            with self._lock:
+                was_lost, self._is_lost = self._is_lost, True
+            if not was_lost:
+                log.error("the database of the log is out of reach", extra={"error": error.message})
+            return StoreUnavailable("the event log cannot be used now: its database is away")
+        return StoreUnavailable(
+            f"the event log cannot be used now: all {POOL_SIZE} connections are in use"
+        )
+
+
+def unavailable(error: psycopg.Error, why: str = "") -> StoreUnavailable:
+    """What becomes of an error of the driver; `why` is for operators, and tells of addresses."""
+    if not why and error.sqlstate is not None:
+        why = f"{error.diag.message_primary} ({error.sqlstate})"
+    return StoreUnavailable(f"the event log cannot be used now: {why or 'its database is away'}")
+
+
+def _is_alive(connection: Link) -> bool:
+    """Whether a connection answers; one that was used a moment ago is not asked."""
+    if time.monotonic() - connection.used_at < _TRUSTED_SECONDS:
+        return not connection.closed
+    try:
+        ConnectionPool.check_connection(connection)
+    except psycopg.Error:
+        return False
+    return True

@@ -1,0 +1,260 @@
+"""The event store port on PostgreSQL."""
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
+
+import psycopg
+
+from domain import events
+from domain.errors import StoreUnavailable
+from domain.event_store.appends import position_of, prepared
+from domain.event_store.mapper import EventMapper
+from domain.event_store.port import (
+    Claim,
+    EventStore,
+    LiveStreams,
+    Problem,
+    RecordedEvent,
+    StoredRow,
+    StreamSpan,
+)
+from domain.event_store.postgres import reading
+from domain.event_store.postgres.address import Address, read_address
+from domain.event_store.postgres.connections import Connections, unavailable
+from domain.event_store.postgres.restoring import restore_rows
+from domain.event_store.postgres.schema import check_version, migrate, read_version
+from domain.event_store.postgres.snapshot import PostgresSnapshot
+from domain.event_store.postgres.transactions import Transactions
+from domain.event_store.writes import Append, Expectations, Refusal, RememberedAnswer
+
+_SYNC = "SELECT pg_logical_emit_message(true, 'catalog', '')"
+"""Writes next to nothing, and is committed once all that was visible before is on disk."""
+_ANSWER = (
+    "SELECT actor, key, digest, entity_id, stream_version, outcome, at FROM answers"
+    " WHERE actor = %b AND key = %b"
+)
+_SIZE = "SELECT sum(pg_total_relation_size(t)) FROM unnest('{events,claims,answers}'::regclass[]) t"
+
+
+class PostgresEventStore(EventStore):
+    """An event store in one schema of a PostgreSQL database; made by `open_postgres_log`."""
+
+    def __init__(self, url: str, address: Address, connections: Connections) -> None:
+        self._url = url
+        self._connections = connections
+        self._transactions = Transactions(connections, address.schema)
+        self._mapper = EventMapper()
+        self._synced = (0, 0)
+        """Epoch, and a position up to which the log is known to survive power loss."""
+
+    @property
+    def address(self) -> str:
+        """The URL, which may hold a password: not to be shown."""
+        return self._url
+
+    def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
+        """Append in one transaction and one round trip; see `EventStore.append_group`."""
+        epoch = self.epoch()
+        results = self._transactions.append(appends)
+        newest = max((result for result in results if isinstance(result, int)), default=0)
+        self._synced = max(self._synced, (epoch, newest))
+        return results
+
+    def append(
+        self,
+        recorded: Sequence[RecordedEvent],
+        answer: RememberedAnswer | None = None,
+        *,
+        expecting: Expectations = Expectations(),  # noqa: B008 - it is frozen
+    ) -> int:
+        """Append a group of one; see `EventStore.append`."""
+        (result,) = self.append_group([prepared(recorded, answer, expecting=expecting)])
+        return position_of(result)
+
+    def append_unsynced(
+        self, recorded: Sequence[RecordedEvent], *, expecting: Expectations
+    ) -> Callable[[], int]:
+        """Leave the commit to the function; see `EventStore.append_unsynced`."""
+        return self._transactions.begin(prepared(recorded, expecting=expecting))
+
+    def read(
+        self, after: int, limit: int, upto: int | None = None, *, newest_first: bool = False
+    ) -> list[RecordedEvent]:
+        """Read what survives power loss; see `EventStore.read`.
+
+        A read model elsewhere must not be ahead of the log after the database has lost what it had
+        not written yet.
+        """
+        last = reading.MAX_INTEGER if upto is None else upto
+        epoch = self.epoch()
+        rows = self._connections.ask(
+            lambda link: reading.read_log(link, after, last, limit, newest_first=newest_first)
+        )
+        if rows:
+            self._sync(epoch, max(rows[0][4], rows[-1][4]))
+        return [self._recorded(row) for row in rows]
+
+    def streams(
+        self, spans: Sequence[StreamSpan], *, upto: int | None = None
+    ) -> Iterator[RecordedEvent]:
+        """Read with no transaction open between two reads; see `EventStore.streams`."""
+        last = reading.MAX_INTEGER if upto is None else upto
+        left = deque(span for span in spans if "\0" not in span.entity_id)
+        while left:
+            rows = self._connections.ask(lambda link: reading.read_spans(link, left, last))
+            while rows:
+                # Rows that the caller has taken are released before more are read.
+                yield self._recorded(rows.popleft())
+
+    def _recorded(self, row: StoredRow) -> RecordedEvent:
+        entity_id, stream_version, type_name, payload, position = row
+        event = self._mapper.decode(type_name, payload)
+        return RecordedEvent(entity_id, stream_version, event, position)
+
+    def head(self) -> int:
+        """The greatest position of the events; see `EventStore.head`."""
+        return self._number("SELECT coalesce(max(position), 0) FROM events")
+
+    def identity(self) -> str:
+        """The row of the table `identity`; see `EventStore.identity`."""
+        row = self._connections.ask(lambda link: link.one("SELECT id FROM identity"))
+        if row is None:
+            raise StoreUnavailable("the log is damaged: it has no identity")
+        return str(row[0])
+
+    def epoch(self) -> int:
+        """How many servers, or starts of one, the connections have seen."""
+        return self._connections.epoch
+
+    def live(self, *, by_name: bool) -> LiveStreams:
+        """Read the claims and count the streams in one transaction; see `EventStore.live`."""
+        with self.snapshot() as snapshot:
+            ids, streams = snapshot.live(by_name=by_name)
+        live = LiveStreams(snapshot.head, ids)
+        if len(live) != streams:
+            raise StoreUnavailable(
+                f"the log is damaged: {len(live)} names are claimed by {streams} entities"
+            )
+        return live
+
+    def claims(
+        self,
+        *,
+        names: Collection[tuple[str, str]] = (),
+        ids: Collection[str] = (),
+        parents: Collection[str] = (),
+        ends: Collection[str] = (),
+    ) -> list[Claim]:
+        """Read all claims by one statement; see `EventStore.claims`."""
+        return self._connections.ask(
+            lambda link: reading.claims_sought(link, names, ids, parents, ends)
+        )
+
+    def live_children(self, parent_id: str, kind: str, after: str, limit: int) -> list[Claim]:
+        """Read a range of an index; see `EventStore.live_children`."""
+        return self._connections.ask(
+            lambda link: reading.live_children(link, parent_id, kind, after, limit)
+        )
+
+    def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
+        """Read ranges of an index; see `EntityReads.having_live`."""
+        return self._connections.ask(lambda link: reading.having_live(link, kind, parent_ids))
+
+    def answer(self, actor: str, key: str) -> RememberedAnswer | None:
+        """Read the table `answers`; see `EventStore.answer`."""
+
+        row = self._connections.ask(lambda link: link.one(_ANSWER, actor, key))
+        if row is None:
+            return None
+        return RememberedAnswer(**dict(zip(RememberedAnswer.__struct_fields__, row, strict=True)))
+
+    def former_holders(self, kind: str, fqn: str) -> list[str]:
+        """Search the first events of all streams for the name; see `EventStore.former_holders`."""
+        with self.snapshot() as snapshot:
+            created = [
+                (entity_id, self._mapper.decode(type_name, payload))
+                for entity_id, type_name, payload in snapshot.creations(fqn)
+            ]
+        return [
+            entity_id
+            for entity_id, event in created
+            if isinstance(event, events.EntityCreated) and (event.kind, event.fqn) == (kind, fqn)
+        ]
+
+    @contextmanager
+    def snapshot(self) -> Iterator[PostgresSnapshot]:
+        """A read transaction on a connection of its own; see `EventStore.snapshot`."""
+        epoch = self.epoch()
+        with closing(self._connections.connect()) as link:
+            try:
+                snapshot = PostgresSnapshot(link)
+            except psycopg.Error as error:
+                raise unavailable(error) from error
+            self._sync(epoch, snapshot.head)
+            yield snapshot
+
+    def damage(self) -> list[Problem]:
+        """Look for lost events; see `EventStore.damage`. Pages are for the server to check."""
+        with self.snapshot() as snapshot:
+            return [*snapshot.lost()]
+
+    def restore(self, rows: Iterator[StoredRow]) -> Iterator[int]:
+        """Insert everything in one transaction; see `EventStore.restore`."""
+        with closing(self._connections.connect()) as link:
+            try:
+                with link.transaction():
+                    self._transactions.order(link)
+                    yield from restore_rows(link, rows)
+            except psycopg.Error as error:
+                raise unavailable(error) from error
+
+    def size(self) -> int:
+        """Bytes of the tables and their indexes; see `EventStore.size`."""
+        return self._number(_SIZE)
+
+    def close(self) -> None:
+        """Close the pool."""
+        self._connections.close()
+
+    def _number(self, statement: str) -> int:
+        """The number that a statement gives."""
+        row = self._connections.ask(lambda link: link.one(statement))
+        assert row is not None
+        return int(row[0])
+
+    def _sync(self, epoch: int, position: int) -> None:
+        """Wait until events that were read survive power loss.
+
+        They are visible a moment before that, so that appends need not wait for each other's sync.
+        `epoch` is that before they were read.
+        """
+        if (epoch, position) > self._synced:
+            self._connections.ask(lambda link: link.one(_SYNC))
+            self._synced = max(self._synced, (epoch, position))
+
+
+def open_postgres_log(url: str, *, writable: bool) -> PostgresEventStore:
+    """The log in the database at a URL; its tables are made when there are none and `writable`.
+
+    Raises InvalidInput for what is no such URL, StoreUnavailable when the log cannot be opened.
+    """
+    address = read_address(url, writable=writable)
+    connections = Connections(address)
+    with closing(connections.connect()) as link:
+        version = read_version(link)
+        if version == 0 and writable:
+            _, version = migrate(link, address.schema)
+        check_version(version, address.schema)
+    connections.open()
+    return PostgresEventStore(url, address, connections)
+
+
+def migrate_postgres_log(url: str) -> tuple[int, int]:
+    """Make the tables of a log, or upgrade them; returns the versions before and after.
+
+    Raises InvalidInput, StoreUnavailable, and Conflict where the database cannot hold a log.
+    """
+    address = read_address(url, writable=True)
+    with closing(Connections(address).connect()) as link:
+        return migrate(link, address.schema)

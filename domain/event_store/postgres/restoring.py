@@ -1,0 +1,68 @@
+"""Fills an empty log with the events of another one, in one transaction, by COPY."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+import psycopg
+
+from domain.errors import Conflict, InvalidInput
+from domain.event_store.claims import claim_changes
+from domain.event_store.port import StoredRow
+from domain.event_store.postgres.appending import CHANGE_CLAIMS, claim_parameters, refusal_of
+from domain.event_store.postgres.connections import Link
+from domain.event_store.transfer import in_batches, readable_event
+
+_COPY = (
+    "COPY events (entity_id, stream_version, type, payload, position) FROM STDIN (FORMAT binary)"
+)
+_BROKEN_STREAM = """
+SELECT entity_id FROM (
+    SELECT entity_id, stream_version, position, row_number() OVER stream AS due,
+        lag(position, 1, 0::bigint) OVER stream AS previous
+    FROM events WINDOW stream AS (PARTITION BY entity_id ORDER BY stream_version)) numbered
+WHERE stream_version <> due OR position < previous LIMIT 1
+"""
+_FINISH = (
+    "INSERT INTO restored SELECT 1, max(position), count(*) FROM events HAVING count(*) > 0",
+    "SELECT setval('positions', coalesce((SELECT max(position) FROM events), 0))",
+    # The next statements should not be planned for empty tables.
+    "ANALYZE events",
+    "ANALYZE claims",
+)
+
+
+def restore_rows(link: Link, rows: Iterator[StoredRow]) -> Iterator[int]:
+    """Insert events and the claims that follow from them; yields the positions reached.
+
+    The transaction is the caller's, who holds the order lock. Raises Conflict when the log has
+    events already, InvalidInput for an incomplete log, and psycopg's errors.
+    """
+    link.execute("SET LOCAL statement_timeout = 0")
+    link.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+    if link.execute("SELECT FROM events LIMIT 1").fetchone() is not None:
+        raise Conflict("only an empty log can be imported into: this one has events")
+    for batch in in_batches(rows):
+        # Events are read before any of them is sent: an error says which one it was.
+        events = [(row[0], readable_event(row)) for row in batch]
+        changes = [*chain.from_iterable(claim_changes(*event) for event in events)]
+        where = f"positions {batch[0][4]} to {batch[-1][4]}: an event or a name comes twice"
+        try:
+            _copy(link, batch)
+        except psycopg.errors.UniqueViolation as error:
+            raise InvalidInput(f"{where} ({error.diag.message_detail})") from error
+        refusal, concerned = link.one(CHANGE_CLAIMS, *claim_parameters(changes))
+        if refusal is not None:
+            raise InvalidInput(f"{where} ({refusal_of(refusal, concerned, None)})")
+        yield batch[-1][4]
+    broken = link.execute(_BROKEN_STREAM).fetchone()
+    if broken is not None:
+        raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no whole log")
+    for statement in _FINISH:
+        link.execute(statement)
+
+
+def _copy(link: Link, batch: list[StoredRow]) -> None:
+    with link.cursor() as cursor, cursor.copy(_COPY) as copy:
+        copy.set_types(["text", "int8", "text", "bytea", "int8"])
+        for row in batch:
+            copy.write_row(row)

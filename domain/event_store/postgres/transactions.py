@@ -1,0 +1,187 @@
+"""Appends in one order, each group in one transaction and one round trip.
+
+Who appends holds an advisory lock from before it reads until its commit is visible, which needs no
+wait for the disk: the commit is asynchronous, and a statement after it waits until it is on disk.
+So those who append wait for their disk together, and positions still become visible in order.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from hashlib import blake2b
+from typing import Any
+
+import psycopg
+
+from domain.errors import OutcomeUnknown, StoreUnavailable
+from domain.event_store.postgres.appending import APPEND, append_parameters, refusal_of
+from domain.event_store.postgres.connections import WAIT_SECONDS, Connections, Link, unavailable
+from domain.event_store.writes import Append, Refusal, RememberedAnswer
+
+SETTLE_SECONDS = 10.0
+"""How long to ask what became of an append whose connection broke."""
+_PAUSE_SECONDS = 0.05
+_ORDER = "SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(%b)"
+"""A statement of its own: what the next one reads is read after the lock was had."""
+_SYNC = (
+    "SELECT setval('positions', greatest(last_value, (SELECT max(position) FROM events)))"
+    " FROM positions"
+)
+"""Committed once all that was visible before is on disk; `damage` looks at what it wrote."""
+_STORED = (
+    "SELECT count(*), max(e.position) FROM events e JOIN unnest(%b::text[], %b::bigint[],"
+    " %b::text[], %b::bytea[]) AS ours(id, version, type, payload) ON e.entity_id = ours.id"
+    " AND e.stream_version = ours.version AND e.type = ours.type AND e.payload = ours.payload"
+)
+_REMEMBERED = (
+    "SELECT (SELECT coalesce(max(position), 0) FROM events) FROM answers"
+    " WHERE (actor, key, digest, entity_id, stream_version, outcome, at)"
+    " = (%b, %b, %b, %b, %b, %b, %b)"
+)
+
+
+class _Broken(Exception):
+    """The connection broke, or may have, between the begin of a commit and the end of its sync."""
+
+
+class Transactions:
+    """Stores groups of appends; shared by threads."""
+
+    def __init__(self, connections: Connections, schema: str) -> None:
+        self._connections = connections
+        digest = blake2b(b"order\0" + schema.encode(), digest_size=8).digest()
+        self._key = int.from_bytes(digest, "big", signed=True)
+        """Key of the advisory lock: logs in other schemas have orders of their own."""
+
+    def order(self, link: Link) -> None:
+        """Take the order lock until the end of the transaction; raises psycopg.Error."""
+        link.execute(_ORDER.encode(), [self._key])
+
+    def append(self, appends: Sequence[Append]) -> list[int | Refusal]:
+        """Store a group, or refuse what is to be refused; see `EventStore.append_group`."""
+        if not appends:
+            return []
+        calls = [append_parameters(append) for append in appends]
+        try:
+            return self._append(calls)
+        except _Broken as error:
+            return self._settle(appends, calls, error)
+
+    def begin(self, append: Append) -> Callable[[], int]:
+        """Store an append and leave the commit to the function; see `append_unsynced`."""
+        call = append_parameters(append)
+        link, result = self._begin(call)
+        if not isinstance(result, int):
+            self._connections.give_back(link)
+            raise result
+
+        def finish() -> int:
+            try:
+                _commit(link)
+            except _Broken as error:
+                (settled,) = self._settle([append], [call], error)
+                if not isinstance(settled, int):
+                    raise StoreUnavailable(f"nothing was stored: {settled}") from settled
+                return settled
+            finally:
+                self._connections.give_back(link)
+            return result
+
+        return finish
+
+    def _begin(self, call: Sequence[Any]) -> tuple[Link, int | Refusal]:
+        """An open transaction with an append in it, and what the append came to."""
+        ends = time.monotonic() + WAIT_SECONDS
+        while True:
+            link = self._connections.take()
+            try:
+                with link.pipeline():
+                    link.execute("BEGIN", prepare=False)
+                    self.order(link)
+                    cursor = link.cursor(binary=True).execute(APPEND.encode(), call)
+                return link, _result(cursor)
+            except psycopg.Error as error:
+                # Nothing was committed: it may be done again.
+                lost = link.closed
+                self._connections.give_back(link)
+                if not lost or time.monotonic() >= ends:
+                    raise unavailable(error) from error
+            except BaseException:
+                self._connections.give_back(link)
+                raise
+
+    def _append(self, calls: Sequence[Sequence[Any]]) -> list[int | Refusal]:
+        """Store a group; raises StoreUnavailable when it is not stored, and _Broken."""
+        with self._connections.use() as link:
+            committed: psycopg.Cursor[Any] | None = None
+            try:
+                with link.pipeline():
+                    link.execute("BEGIN", prepare=False)
+                    self.order(link)
+                    cursors = [
+                        link.cursor(binary=True).execute(APPEND.encode(), call) for call in calls
+                    ]
+                    committed = link.execute("COMMIT", prepare=False)
+                    link.execute(_SYNC.encode())
+                return [_result(cursor) for cursor in cursors]
+            except psycopg.Error as error:
+                if link.closed or (committed is not None and committed.statusmessage == "COMMIT"):
+                    raise _Broken from error
+                raise unavailable(error) from error
+
+    def _settle(
+        self, appends: Sequence[Append], calls: Sequence[Sequence[Any]], broken: _Broken
+    ) -> list[int | Refusal]:
+        """What became of a group whose connection broke; it is stored now if it was not.
+
+        It is appended again, which waits until a server that still has it is done with it. What is
+        refused then, and is in the log as we meant it, was stored the first time: events have the
+        id of their request, so that those of others differ.
+        """
+        ends = time.monotonic() + SETTLE_SECONDS
+        while True:
+            try:
+                results = self._append(calls)
+                return [*map(self._settled, appends, results)]
+            except (_Broken, StoreUnavailable):
+                if time.monotonic() >= ends:
+                    raise OutcomeUnknown(
+                        "the database of the event log went away while it stored this, which may"
+                        " be stored now: repeat it with the same Idempotency-Key, or look"
+                    ) from broken
+            threading.Event().wait(_PAUSE_SECONDS)
+
+    def _settled(self, append: Append, result: int | Refusal) -> int | Refusal:
+        """The result of an append that may have been stored before this try."""
+        if isinstance(result, int):
+            return result
+        stored = self._stored(append)
+        return result if stored is None else stored
+
+    def _stored(self, append: Append) -> int | None:
+        """The position of an append that is in the log; None when it is not."""
+        if append.rows:
+            values = [[*column] for column in zip(*append.rows, strict=True)]
+            count, position = self._connections.ask(lambda link: link.one(_STORED, *values))
+            return position if count == len(append.rows) else None
+        if append.answer is None:
+            return None
+        names = RememberedAnswer.__struct_fields__
+        values = [getattr(append.answer, name) for name in names]
+        found = self._connections.ask(lambda link: link.one(_REMEMBERED, *values))
+        return None if found is None else found[0]
+
+
+def _commit(link: Link) -> None:
+    """Commit, and wait for the disk; raises _Broken, as either may have failed."""
+    try:
+        with link.pipeline():
+            link.execute("COMMIT", prepare=False)
+            link.execute(_SYNC.encode())
+    except psycopg.Error as error:
+        raise _Broken from error
+
+
+def _result(cursor: psycopg.Cursor[Any]) -> int | Refusal:
+    ((position, refusal, concerned, unmet),) = cursor.fetchall()
+    return position if refusal is None else refusal_of(refusal, concerned, unmet)

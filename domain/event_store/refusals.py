@@ -1,0 +1,42 @@
+"""How a log says why it refuses an append, in the same words whatever database holds it."""
+
+from collections.abc import Sequence
+
+from domain.errors import AlreadyExists, ConcurrentChange
+
+_NAMES_SHOWN = 5
+
+HAS_SIBLINGS = "has another live child of the kind"
+IS_GONE = "is gone"
+HAS_CHILDREN = "has children"
+HAS_LIVE_CHILDREN = "has live children"
+HAS_LINEAGE = "has lineage"
+
+
+def not_the_newest(entity_ids: Sequence[str]) -> ConcurrentChange:
+    """Streams do not go on where they ended."""
+    return ConcurrentChange("another writer was first; try again", entity_ids)
+
+
+def names_taken(names: Sequence[str]) -> AlreadyExists:
+    """Other entities hold qualified names."""
+    return AlreadyExists(f"a name is taken: {', '.join(map(repr, names[:_NAMES_SHOWN]))}")
+
+
+def id_taken() -> ConcurrentChange:
+    """An entity holds a claim already."""
+    return ConcurrentChange("another writer was first to an id; try again")
+
+
+def key_taken() -> ConcurrentChange:
+    """An answer is remembered under an idempotency key."""
+    return ConcurrentChange("another writer was first to a key; try again")
+
+
+def not_as_expected(unmet: Sequence[tuple[str, str]]) -> ConcurrentChange:
+    """Entities are not as expected: the id of each, and what it is instead."""
+    entity_id, what = unmet[0]
+    return ConcurrentChange(
+        f"another writer was first: {entity_id} {what}; try again",
+        [entity_id for entity_id, _ in unmet],
+    )

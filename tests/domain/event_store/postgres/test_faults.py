@@ -1,0 +1,323 @@
+"""What becomes of writes when PostgreSQL, or the way to it, fails: none lost, none doubled."""
+
+import itertools
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from benchmarks.postgres_server import PostgresServer, new_schema
+from domain.errors import ConcurrentChange, OutcomeUnknown, StoreUnavailable
+from domain.event_store.opening import open_event_log
+from domain.event_store.port import EventStore, RecordedEvent
+from domain.event_store.postgres import connections, transactions
+from domain.event_store.writes import Expectations, RememberedAnswer
+from tests.contracts.recorded import changed, created, unplaced
+from tests.domain.event_store.postgres.proxy import Cut, Proxy, proxying
+from tests.waiting import until
+
+NOTHING = Expectations()
+WRITERS = 4
+
+
+def answer(key: str) -> RememberedAnswer:
+    return RememberedAnswer(
+        actor="ann",
+        key=key,
+        digest=b"digest",
+        entity_id="a",
+        stream_version=1,
+        outcome="entityCreated",
+        at=1,
+    )
+
+
+@pytest.fixture
+def schema() -> str:
+    return new_schema()
+
+
+@pytest.fixture
+def direct(postgres: PostgresServer, schema: str) -> Iterator[EventStore]:
+    """The log, without a proxy."""
+    with closing(open_event_log(postgres.url(schema))) as store:
+        yield store
+
+
+@pytest.fixture
+def proxy(postgres: PostgresServer) -> Iterator[Proxy]:
+    with proxying(postgres.socket) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def store(
+    postgres: PostgresServer, schema: str, direct: EventStore, proxy: Proxy
+) -> Iterator[EventStore]:
+    """The same log through the proxy."""
+    with closing(open_event_log(postgres.url(schema, **proxy.parameters))) as store:
+        yield store
+
+
+def recorded(store: EventStore) -> list[RecordedEvent]:
+    return unplaced(store.read(0, 10_000))
+
+
+@pytest.mark.parametrize("cut", Cut)
+def test_append_whose_connection_is_cut_is_stored_once(
+    store: EventStore, direct: EventStore, proxy: Proxy, cut: Cut
+) -> None:
+    store.append([created("first")])
+    proxy.cut_next(cut)
+
+    position = store.append([created("a"), changed("a", 2)], answer("key"))
+
+    assert proxy.cuts == 1
+    assert recorded(direct) == [created("first"), created("a"), changed("a", 2)]
+    assert position == direct.head()
+    assert direct.answer("ann", "key") == answer("key")
+    assert direct.damage() == []
+
+
+@pytest.mark.parametrize("cut", Cut)
+def test_answer_alone_whose_connection_is_cut_is_remembered(
+    store: EventStore, direct: EventStore, proxy: Proxy, cut: Cut
+) -> None:
+    head = store.append([created("a")])
+    proxy.cut_next(cut)
+
+    assert store.append([], answer("key")) == head
+    assert (proxy.cuts, direct.answer("ann", "key")) == (1, answer("key"))
+
+
+@pytest.mark.parametrize("cut", Cut)
+def test_unsynced_append_whose_connection_is_cut_is_stored_once(
+    store: EventStore, direct: EventStore, proxy: Proxy, cut: Cut
+) -> None:
+    sync = store.append_unsynced([created("a")], expecting=NOTHING)
+    proxy.cut_next(cut)
+
+    assert sync() == direct.head()
+    assert (proxy.cuts, recorded(direct)) == (1, [created("a")])
+
+
+@pytest.mark.parametrize("cut", Cut)
+def test_refusal_stays_one_when_the_connection_is_cut(
+    store: EventStore, direct: EventStore, proxy: Proxy, cut: Cut
+) -> None:
+    store.append([created("a"), changed("a", 2)])
+    proxy.cut_next(cut)
+
+    with pytest.raises(ConcurrentChange) as caught:
+        store.append([changed("a", 2, size=2)])
+
+    assert [*caught.value.entity_ids] == ["a"]
+    assert (proxy.cuts, len(recorded(direct))) == (1, 2)
+
+
+def waiting_for_the_order(postgres: PostgresServer) -> int:
+    """How many sessions wait for the lock under which appends are ordered."""
+    statement = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    with postgres.connect() as connection:
+        row = connection.execute(statement).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_append_that_the_server_has_not_begun_yet_is_not_doubled(
+    postgres: PostgresServer, store: EventStore, direct: EventStore, proxy: Proxy
+) -> None:
+    """The server does not notice that a client is gone while it waits for a lock."""
+    finish = direct.append_unsynced([created("first")], expecting=NOTHING)
+    positions: list[int] = []
+    writer = threading.Thread(target=lambda: positions.append(store.append([created("a")])))
+    writer.start()
+    until(lambda: waiting_for_the_order(postgres) == 1)
+    proxy.cut_all()
+    until(lambda: waiting_for_the_order(postgres) == 2)
+    finish()
+    writer.join()
+
+    assert positions == [direct.head()]
+    assert recorded(direct) == [created("first"), created("a")]
+
+
+def test_unknown_outcome_is_told_from_nothing_stored(
+    postgres: PostgresServer,
+    store: EventStore,
+    direct: EventStore,
+    proxy: Proxy,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transactions, "SETTLE_SECONDS", 0.1)
+    monkeypatch.setattr(connections, "WAIT_SECONDS", 0.1)
+    finish = direct.append_unsynced([created("first")], expecting=NOTHING)
+    errors: list[StoreUnavailable] = []
+
+    def append() -> None:
+        with pytest.raises(StoreUnavailable) as caught:
+            store.append([created("a")])
+        errors.append(caught.value)
+
+    writer = threading.Thread(target=append)
+    writer.start()
+    until(lambda: waiting_for_the_order(postgres) == 1)
+    proxy.close()
+    writer.join()
+    append()
+    finish()
+    until(lambda: waiting_for_the_order(postgres) == 0)
+
+    assert [type(error) for error in errors] == [OutcomeUnknown, StoreUnavailable]
+    assert errors[0].message.startswith("the database of the event log went away while it stored")
+    # The server went on with what it had got.
+    until(lambda: recorded(direct) == [created("first"), created("a")])
+
+
+def test_server_that_stops_and_starts_under_load_loses_and_doubles_nothing(
+    postgres: PostgresServer, direct: EventStore
+) -> None:
+    stored: list[str] = []
+    refused: list[str] = []
+    seen: list[tuple[int, str]] = []
+    enough = threading.Event()
+    counts = [itertools.count() for _ in range(WRITERS)]
+
+    def write(writer: int) -> None:
+        while not enough.is_set():
+            name = f"{writer}-{next(counts[writer])}"
+            try:
+                direct.append([created(name)])
+                stored.append(name)
+            except OutcomeUnknown:
+                pass
+            except StoreUnavailable:
+                refused.append(name)
+
+    def follow() -> None:
+        while not enough.is_set():
+            try:
+                log = direct.read(seen[-1][0] if seen else 0, 100)
+            except StoreUnavailable:
+                continue
+            seen.extend((event.position, event.entity_id) for event in log)
+
+    jobs: list[Callable[[], None]] = [lambda each=each: write(each) for each in range(WRITERS)]
+    threads = [threading.Thread(target=job) for job in [*jobs, follow]]
+    for thread in threads:
+        thread.start()
+    try:
+        for mode in ("immediate", "fast"):
+            before = len(stored)
+            until(lambda before=before: len(stored) > before + 20)
+            postgres.stop(mode)
+            postgres.start()
+        before = len(stored)
+        until(lambda: len(stored) > before + 20)
+    finally:
+        enough.set()
+        for thread in threads:
+            thread.join()
+
+    log = [(event.position, event.entity_id) for event in direct.read(0, 100_000)]
+    names = [name for _, name in log]
+    assert len(names) == len(set(names))
+    assert set(stored) <= set(names)
+    assert set(refused).isdisjoint(names)
+    assert [position for position, _ in log] == [*range(1, len(log) + 1)]
+    # What a reader was given is still there, although it may have come before its writer knew.
+    assert seen == log[: len(seen)]
+    assert direct.damage() == []
+
+
+@contextmanager
+def losing_what_is_not_on_disk(postgres: PostgresServer) -> Iterator[None]:
+    """Crash the server at the end of the block, in which nobody writes to disk unasked."""
+    with postgres.connect() as connection:
+        ((log_writer,),) = connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
+        ).fetchall()
+    os.kill(log_writer, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        # A server whose part dies ends all its sessions, and recovers from its log.
+        os.kill(log_writer, signal.SIGKILL)
+        until(lambda: not Path(f"/proc/{log_writer}").exists())
+
+
+def positions_after_recovery(store: EventStore) -> list[int]:
+    positions: list[int] = []
+
+    def answers() -> bool:
+        with suppress(StoreUnavailable):
+            positions[:] = [event.position for event in store.read(0, 9)]
+        return bool(positions)
+
+    until(answers)
+    return positions
+
+
+def test_acknowledged_append_survives_a_crash_of_the_server(
+    postgres: PostgresServer, direct: EventStore
+) -> None:
+    direct.append([created("a")])
+    with losing_what_is_not_on_disk(postgres):
+        direct.append([created("b")])
+        sync = direct.append_unsynced([created("c")], expecting=NOTHING)
+        sync()
+
+    assert positions_after_recovery(direct) == [1, 2, 3]
+
+
+def test_event_that_was_read_survives_a_crash_of_the_server(
+    postgres: PostgresServer, schema: str, direct: EventStore
+) -> None:
+    """Its writer may still be waiting for the disk, as a writer of another host is here."""
+    direct.append([created("a")])
+    with losing_what_is_not_on_disk(postgres), postgres.connect() as connection:
+        connection.execute("SET synchronous_commit = off")
+        connection.execute(
+            f"INSERT INTO {schema}.events SELECT 2, 'b', 1, type, payload"
+            f" FROM {schema}.events".encode()
+        )
+        seen = [event.position for event in direct.read(0, 9)]
+
+    assert seen == [1, 2] == positions_after_recovery(direct)
+
+
+def test_pool_that_is_exhausted_says_so_and_recovers(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(connections, "POOL_SIZE", 1)
+    with closing(open_event_log(postgres.url(new_schema()))) as store:
+        finish = store.append_unsynced([created("a")], expecting=NOTHING)
+        with pytest.raises(StoreUnavailable, match="all 1 connections are in use"):
+            store.head()
+        assert finish() == store.head() == 1
+
+
+def test_server_without_a_place_for_another_connection_is_away(
+    postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "WAIT_SECONDS", 0.1)
+    role = new_schema()
+    postgres.run(
+        f"CREATE ROLE {role} LOGIN CONNECTION LIMIT 1",
+        f"GRANT CREATE ON DATABASE postgres TO {role}",
+    )
+    with closing(open_event_log(postgres.url(new_schema(), user=role))) as store:
+        finish = store.append_unsynced([created("a")], expecting=NOTHING)
+        with pytest.raises(StoreUnavailable, match="its database is away"):
+            store.head()
+        with (
+            pytest.raises(StoreUnavailable, match="too many connections for role"),
+            store.snapshot(),
+        ):
+            pass
+        assert finish() == store.head() == 1
