@@ -14,7 +14,7 @@ import click
 
 from api.heartbeat import Heart
 from api.log_writer import open_log_writer
-from api.settings import read_settings
+from api.settings import Settings, read_settings
 from api.termination import Termination
 from domain.errors import CatalogError, InvalidInput
 from domain.names import MAX_NAME_LENGTH
@@ -26,6 +26,29 @@ _CLASSIFICATIONS = Path(__file__).parent / "static" / "classifications.jsonl"
 _TEST_DEFINITIONS = _CLASSIFICATIONS.with_name("test_definitions.jsonl")
 
 _data = click.option("--data", metavar="DIR", help="Data directory (CATALOG_DATA).")
+
+
+def _refuse_password(
+    context: click.Context, option: click.Parameter, url: str | None
+) -> str | None:
+    """Refuse the URL of a database that would show a password to everybody on the machine."""
+    if url is None:
+        return None
+    from domain.event_store.opening import holds_password  # noqa: PLC0415 - start-up: few need it
+
+    if holds_password(url):
+        raise click.BadParameter(
+            "others can read a password there: use CATALOG_DATABASE_URL, PGPASSWORD or PGPASSFILE"
+        )
+    return url
+
+
+_database = click.option(
+    "--database",
+    metavar="URL",
+    callback=_refuse_password,
+    help="PostgreSQL database with the log, without a password (CATALOG_DATABASE_URL).",
+)
 _counts = click.option("--counts", metavar="DESCRIPTOR", type=int, required=True)
 _heartbeat = click.option("--heartbeat", metavar="DESCRIPTOR", type=int, required=True)
 
@@ -69,8 +92,15 @@ def main() -> None:
 @click.option("--port", type=int, help="Port to listen on, 0 for a free one (CATALOG_PORT).")
 @click.option("--workers", type=int, help="HTTP processes (CATALOG_WORKERS).")
 @_data
+@_database
 @print_errors
-def serve(host: str | None, port: int | None, workers: int | None, data: str | None) -> None:
+def serve(
+    host: str | None,
+    port: int | None,
+    workers: int | None,
+    data: str | None,
+    database: str | None,
+) -> None:
     """Serve the HTTP API until SIGTERM or SIGINT; exit code 0 then."""
     gc.disable()  # see collect_rarely
     termination = Termination()
@@ -81,7 +111,9 @@ def serve(host: str | None, port: int | None, workers: int | None, data: str | N
     from api.tokens.secret import warn_of_readers  # noqa: PLC0415 - start-up: as above
     from api.tokens.verifier import open_verifier  # noqa: PLC0415 - start-up: as above
 
-    settings = read_settings(host=host, port=port, workers=workers, data=data)
+    settings = read_settings(
+        host=host, port=port, workers=workers, data=data, database_url=database
+    )
     counts = SharedCounts.made(settings.workers)
     with open_log_writer(counts.own.count_dropped_line, shared=settings.workers > 1) as writer:
         logs.configure(settings.log_level, writer)
@@ -279,8 +311,11 @@ def _check_catalog(directory: Path) -> None:
 @click.option("--actor", default="import", show_default=True, help="Who stands in the events.")
 @click.option("--as-bot", is_flag=True, help="Keep what people wrote, as a bot's PUTs do.")
 @_data
+@_database
 @print_errors
-def import_files(files: tuple[str, ...], actor: str, as_bot: bool, data: str | None) -> None:
+def import_files(
+    files: tuple[str, ...], actor: str, as_bot: bool, data: str | None, database: str | None
+) -> None:
     """Load JSON lines (.gz too) into the log; bad lines are named, good ones kept.
 
     A FILE - is standard input.
@@ -290,38 +325,42 @@ def import_files(files: tuple[str, ...], actor: str, as_bot: bool, data: str | N
     It is safe to run again: what is there already stores no event.
     """
     _check_texts("--actor", [actor])
-    _load([Path(file) for file in files], actor, as_bot=as_bot, data=data)
+    settings = read_settings(data=data, database_url=database)
+    _load([Path(file) for file in files], actor, settings, as_bot=as_bot)
 
 
 @main.command(short_help="Create the classifications Tier and PII.")
 @_data
+@_database
 @print_errors
-def classifications(data: str | None) -> None:
+def classifications(data: str | None, database: str | None) -> None:
     """Create the classifications Tier and PII, to which OpenMetadata's connectors refer.
 
     What people wrote on them stays. Exit codes are those of import.
     """
-    _load([_CLASSIFICATIONS], "catalog", as_bot=True, data=data)
+    settings = read_settings(data=data, database_url=database)
+    _load([_CLASSIFICATIONS], "catalog", settings, as_bot=True)
 
 
 @main.command("test-definitions", short_help="Create the definitions of tests.")
 @_data
+@_database
 @print_errors
-def test_definitions(data: str | None) -> None:
+def test_definitions(data: str | None, database: str | None) -> None:
     """Create the definitions of the tests that OpenMetadata's test workflow runs.
 
     What people wrote on them stays. Exit codes are those of import.
     """
-    _load([_TEST_DEFINITIONS], "catalog", as_bot=True, data=data)
+    settings = read_settings(data=data, database_url=database)
+    _load([_TEST_DEFINITIONS], "catalog", settings, as_bot=True)
 
 
-def _load(files: Sequence[Path], actor: str, *, as_bot: bool, data: str | None) -> None:
+def _load(files: Sequence[Path], actor: str, settings: Settings, *, as_bot: bool) -> None:
     """Import files, print what became of their lines, and exit unless all of them are good."""
     from api.import_files import ImportRun  # noqa: PLC0415 - start-up: tokens need no log
     from domain.bulk_import import ImportStopped  # noqa: PLC0415 - start-up: as above
 
-    settings = read_settings(data=data)
-    run = ImportRun(settings.directory, actor, as_bot=as_bot)
+    run = ImportRun(settings.directory, settings.database_url, actor, as_bot=as_bot)
     try:
         with run:
             for file in files:

@@ -16,16 +16,19 @@ ACTOR = "catalog"
 """Who stands in the events of what the catalog makes by itself."""
 
 
-def make_new_catalog(directory: Path) -> None:
+def make_new_catalog(directory: Path, database: str | None) -> None:
     """Create what a new catalog has, unless the directory was ever served.
 
     To be called by the process that holds the ProjectorLock of the directory, before it opens the
     stores. The first start is the one that finds no read models: if it ends early, the next one is
-    the first, and creates what is missing. Raises StoreUnavailable.
+    the first, and creates what is missing. Where the log is in a database, at a URL, it must be
+    empty too: the directory may be that of another host of an old catalog. Raises StoreUnavailable.
     """
     if has_read_models(directory):
         return
     lines = CLASSIFICATIONS.read_bytes().splitlines()
-    with closing(open_log(directory)) as log:
+    with closing(open_log(directory, database)) as log:
+        if database and log.head() > 0:
+            return
         context = WriteContext(actor=ACTOR, request_id=str(uuid4()))
         create_system_entities(log, [msgspec.json.decode(line) for line in lines], context)

@@ -43,9 +43,13 @@ _GZIP_MAGIC = b"\x1f\x8b"
 class ImportRun:
     """One run of `catalog import` over some files; use it in a `with` statement."""
 
-    def __init__(self, directory: Path, actor: str, *, as_bot: bool) -> None:
-        """`as_bot` keeps what people curated, as the PUTs of a bot do."""
+    def __init__(self, directory: Path, database: str | None, actor: str, *, as_bot: bool) -> None:
+        """The log is in `database`, a URL, or else in the directory.
+
+        `as_bot` keeps what people curated, as the PUTs of a bot do.
+        """
         self._directory = directory
+        self._database = database
         self._actor = actor
         self._as_bot = as_bot
         self._counts = Batch()
@@ -66,7 +70,7 @@ class ImportRun:
             self._interruption = stack.enter_context(Interruption())
             # Before the log is opened and the bar is drawn: see `line_readers`.
             self._readers = stack.enter_context(line_readers())
-            self._log = stack.enter_context(closing(open_log(self._directory)))
+            self._log = stack.enter_context(closing(open_log(self._directory, self._database)))
             context = WriteContext(actor=self._actor, request_id=str(uuid4()), by_bot=self._as_bot)
             self._import = BulkImport(self._log, context, now=lambda: time.time_ns() // 1_000_000)
             stack.enter_context(self._progress)

@@ -135,7 +135,7 @@ def serve_worker(
     _share_interpreter()
     _stop_with_parent()
     verifier = open_verifier(settings)
-    stores = open_stores(settings.directory, writable=False)
+    stores = open_stores(settings.directory, settings.database_url, writable=False)
     with closing(stores), closing(make_services(settings, stores)) as services:
         app = create_app(services, verifier, writer, Metrics(counts))
         collect_rarely()
@@ -156,7 +156,7 @@ def prepare(settings: Settings) -> None:
     """Make what a new catalog has, before any of several processes opens it."""
     make_directory(settings.directory)
     with ProjectorLock(settings.directory):
-        make_new_catalog(settings.directory)
+        make_new_catalog(settings.directory, settings.database_url)
 
 
 @contextmanager
@@ -164,8 +164,8 @@ def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
     """Open the stores and run their projectors for a block, as no other process may then."""
     make_directory(settings.directory)
     with ProjectorLock(settings.directory):
-        make_new_catalog(settings.directory)
-        stores = open_stores(settings.directory)
+        make_new_catalog(settings.directory, settings.database_url)
+        stores = open_stores(settings.directory, settings.database_url)
         try:
             daemon = make_daemon(stores, settings)
             try:

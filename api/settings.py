@@ -20,6 +20,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     data: Text = "./catalog-data"
     """The data directory: the log, the read models, the secret."""
+    database_url: Text | None = None
+    """URL of the PostgreSQL database that has the log, `postgresql://...`, in place of `data`."""
     host: Text = "127.0.0.1"
     """Address to listen on."""
     port: Annotated[int, Meta(ge=0, le=65535)] = 8585

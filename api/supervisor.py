@@ -1,6 +1,7 @@
 """Several HTTP processes on one listening socket, and one process that projects for all."""
 
 import logging
+import os
 import signal
 import socket
 import subprocess
@@ -43,7 +44,7 @@ def supervise(
     """
     make_directory(settings.directory)
     with ProjectorLock(settings.directory):
-        open_stores(settings.directory).close()
+        open_stores(settings.directory, settings.database_url).close()
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
@@ -87,7 +88,9 @@ class _Child:
         if role != "project":
             command += ["--socket", str(listener.fileno()), "--number", number]
             inherited.append(listener.fileno())
-        self.process = subprocess.Popen(command, pass_fds=inherited)
+        # Not on the command line, where everybody on the machine could read a password.
+        database = {"CATALOG_DATABASE_URL": settings.database_url} if settings.database_url else {}
+        self.process = subprocess.Popen(command, pass_fds=inherited, env={**os.environ, **database})
         self._pulse.release_heart()
 
     def look(self, passed: float) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from domain.errors import StoreUnavailable
-from domain.event_store.opening import address_in, open_event_log
+from domain.event_store.opening import address_in, note_database, open_event_log
 from domain.event_store.port import EventStore
 from projections.entities.port import SortedReadModel
 from projections.entities.projection import EntityProjection
@@ -185,20 +185,27 @@ class Stores:
         self.log.close()
 
 
-def open_log(directory: Path) -> EventStore:
-    """Opens the log alone, in a data directory that is made when it is missing."""
+def open_log(directory: Path, database: str | None = None) -> EventStore:
+    """Opens the log alone, in the database at a URL or else in the data directory.
+
+    The directory is made when it is missing. Raises Conflict when its log is elsewhere.
+    """
     make_directory(directory)
-    return open_event_log(address_in(directory))
+    log = open_event_log(address_in(directory, database))
+    if database:
+        note_database(directory)
+    return log
 
 
-def open_stores(directory: Path, *, writable: bool = True) -> Stores:
+def open_stores(directory: Path, database: str | None = None, *, writable: bool = True) -> Stores:
     """Opens everything in a data directory, which is made when it is missing.
 
-    A process that runs the projectors holds the directory's ProjectorLock before it opens the
-    stores writable: that process decides which generations may be served. Any other process passes
-    `writable` false. Raises StoreUnavailable when something cannot be opened.
+    The log is in the database at a URL, where one is given. A process that runs the projectors
+    holds the directory's ProjectorLock before it opens the stores writable: that process decides
+    which generations may be served. Any other process passes `writable` false. Raises
+    StoreUnavailable when something cannot be opened, and Conflict as `open_log` does.
     """
-    log = open_log(directory)
+    log = open_log(directory, database)
     if writable:
         _remove_first_layout(directory)
     opened: list[Callable[[], None]] = [log.close]

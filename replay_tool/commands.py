@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
+from domain.event_store.opening import migrate_log
 from projections.feeding.daemon import ProjectorLock
-from projections.stores import open_stores
+from projections.stores import make_directory, open_stores
 from replay_tool import options
 from replay_tool.history import history
 from replay_tool.inspection import show
@@ -42,12 +43,14 @@ class _Lines(logging.Formatter):
 
 @main.command("catch-up", short_help="Apply what the log has beyond the projections.")
 @options.data
+@options.database
 @options.print_errors
-def catch_up(data: Path) -> None:
+def catch_up(data: Path, database: str | None) -> None:
     """Apply what the log has beyond each projection's checkpoint; no server may be running."""
-    options.check_catalog(data)
+    options.check_catalog(data, database)
+    make_directory(data)
     with ProjectorLock(data):
-        stores = open_stores(data)
+        stores = open_stores(data, database)
         try:
             head = stores.log.head()
             for supervisor, live in zip(stores.supervisors, stores.read_models, strict=True):
@@ -59,6 +62,20 @@ def catch_up(data: Path) -> None:
                 click.echo(f"{supervisor.name}: at position {live.checkpoint()} in {seconds:.1f} s")
         finally:
             stores.close()
+
+
+@main.command(short_help="Make or upgrade the tables of a log in PostgreSQL.")
+@options.database
+@options.print_errors
+def migrate(database: str | None) -> None:
+    """Make the tables of a log in the database, or bring those of an older release to this one.
+
+    An upgrade cannot be taken back, and servers of older releases do not open the log afterwards.
+    """
+    if database is None:
+        raise click.UsageError("name the database with --database or CATALOG_DATABASE_URL.")
+    before, after = migrate_log(database)
+    click.echo(f"log: version {after}" + (f", was {before}" if before != after else ""))
 
 
 for command in (show, rebuild, rollback, verify, history, export_log, import_log):

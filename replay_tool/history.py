@@ -13,13 +13,13 @@ from rich.text import Text
 from domain import history as streams
 from domain.changes import ChangeDescription
 from domain.errors import InvalidInput, NotFound
+from domain.event_store.opening import address_in, open_event_log
 from domain.event_store.port import EventStore
 from domain.history import Revision
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
 from domain.openmetadata import document
 from domain.registry import ALL_KINDS
-from projections.stores import open_log
 from replay_tool import options
 
 _SHOWN = 60
@@ -46,14 +46,17 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 @click.option("--at", "version", metavar="VERSION", help="The entity as it was, e.g. at 0.2.")
 @options.as_json
 @options.data
+@options.database
 @options.print_errors
-def history(kind: str, fqn: str, version: str | None, as_json: bool, data: Path) -> None:
+def history(
+    kind: str, fqn: str, version: str | None, as_json: bool, data: Path, database: str | None
+) -> None:
     """Show the versions of the entity of a KIND that holds the qualified name FQN.
 
     When none holds it now, show those that held it before they were purged.
     """
-    options.check_catalog(data)
-    log = open_log(data)
+    options.check_catalog(data, database)
+    log = open_event_log(address_in(data, database))
     try:
         revisions = _find(log, ALL_KINDS[kind], fqn)
     finally:

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from domain.errors import Conflict
-from domain.event_store.opening import holds_log, move_log
+from domain.event_store.opening import database_note, holds_log, move_log
 from domain.event_store.port import EventStore
 from projections.feeding.daemon import ProjectorLock
 from projections.stores import make_directory, open_log
@@ -18,23 +18,25 @@ _DERIVED = ("entities*", "search*")
 
 
 @contextmanager
-def open_import(data: Path) -> Iterator[EventStore]:
+def open_import(data: Path, database: str | None) -> Iterator[EventStore]:
     """An empty log to fill, which is the log of a data directory once the block has ended.
 
-    Nothing that this makes stays when the block raises; what a killed import left is thrown away.
-    An empty log that is there already is filled in its place. Raises Conflict for a directory with
-    read models, and StoreUnavailable when a process projects it.
+    Nothing that this makes stays when the block raises, but for the tables of a database; what a
+    killed import left is thrown away. An empty log that is there already, or that of a database, is
+    filled in its place. Raises Conflict for a directory with read models, and StoreUnavailable when
+    a process projects it.
     """
     lock = ProjectorLock(data)
-    absent = [path for path in (lock.path, data, *data.parents) if not path.exists()]
+    made = (database_note(data), lock.path, data, *data.parents)
+    absent = [path for path in made if not path.exists()]
     make_directory(data)
     try:
         with lock:
             derived = sorted(path.name for pattern in _DERIVED for path in data.glob(pattern))
             if derived:
                 raise Conflict(f"{data} holds read models of another log: {', '.join(derived)}")
-            if holds_log(data):
-                with _opened(data) as log:
+            if database or holds_log(data):
+                with _opened(data, database) as log:
                     yield log
             else:
                 with _unfinished(data / _UNFINISHED) as directory:
@@ -50,8 +52,8 @@ def open_import(data: Path) -> Iterator[EventStore]:
 
 
 @contextmanager
-def _opened(directory: Path) -> Iterator[EventStore]:
-    log = open_log(directory)
+def _opened(directory: Path, database: str | None = None) -> Iterator[EventStore]:
+    log = open_log(directory, database)
     try:
         yield log
     finally:

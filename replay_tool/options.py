@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from domain.errors import CatalogError
-from domain.event_store.opening import holds_log
+from domain.event_store.opening import holds_log, holds_password, open_event_log
 from replay_tool.export_target import ReaderLeft
 
 EXIT_DIFFERS, EXIT_FAILED = 1, 2
@@ -37,6 +38,27 @@ data = click.option(
     default="./catalog-data",
     show_default=True,
     help="Data directory (CATALOG_DATA).",
+)
+
+
+def _refuse_password(
+    context: click.Context, option: click.Parameter, url: str | None
+) -> str | None:
+    """Refuse the URL of a database that would show a password to everybody on the machine."""
+    source = context.get_parameter_source(option.name or "")
+    if url and source is ParameterSource.COMMANDLINE and holds_password(url):
+        raise click.BadParameter(
+            "others can read a password there: use CATALOG_DATABASE_URL, PGPASSWORD or PGPASSFILE"
+        )
+    return url or None
+
+
+database = click.option(
+    "--database",
+    metavar="URL",
+    envvar="CATALOG_DATABASE_URL",
+    callback=_refuse_password,
+    help="PostgreSQL database with the log, without a password (CATALOG_DATABASE_URL).",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="For machines.")
 
@@ -63,7 +85,9 @@ def print_errors(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def check_catalog(directory: Path) -> None:
-    """Raise CatalogError unless the directory holds a catalog."""
-    if not holds_log(directory):
+def check_catalog(directory: Path, database: str | None) -> None:
+    """Raise CatalogError unless there is a log in the database, or else in the directory."""
+    if database:
+        open_event_log(database, writable=False).close()
+    elif not holds_log(directory):
         raise CatalogError(f"{directory} holds no catalog: it has no log")

@@ -52,8 +52,9 @@ class Outcome(msgspec.Struct, rename="camel"):
 @click.option("--force", is_flag=True, help="Also when it is what the log gives, without looking.")
 @options.as_json
 @options.data
+@options.database
 @options.print_errors
-def rebuild(projection: str, force: bool, as_json: bool, data: Path) -> None:
+def rebuild(projection: str, force: bool, as_json: bool, data: Path, database: str | None) -> None:
     """Build a read model again beside the live one, verify it, and switch to it.
 
     First the live one is verified, as `verify` does it, and stays if it is as it must be. A
@@ -61,8 +62,8 @@ def rebuild(projection: str, force: bool, as_json: bool, data: Path) -> None:
     rollback. Exit code 0: done, or nothing to do; 1: what was built differs from the log; 2:
     could not.
     """
-    options.check_catalog(data)
-    log = open_log(data)
+    options.check_catalog(data, database)
+    log = open_log(data, database)
     try:
         for definition in _definitions(projection):
             shelf = open_shelf(data, definition)
@@ -89,11 +90,12 @@ def rebuild(projection: str, force: bool, as_json: bool, data: Path) -> None:
 @_which
 @options.as_json
 @options.data
+@options.database
 @options.print_errors
-def rollback(projection: str, as_json: bool, data: Path) -> None:
+def rollback(projection: str, as_json: bool, data: Path, database: str | None) -> None:
     """Make the generation before the live one live again, once it has caught up."""
-    options.check_catalog(data)
-    log = open_log(data)
+    options.check_catalog(data, database)
+    log = open_log(data, database)
     try:
         for definition in _definitions(projection):
             shelf = open_shelf(data, definition)

@@ -12,8 +12,8 @@ from typing import BinaryIO, cast
 import click
 
 from domain.errors import InvalidInput
+from domain.event_store.opening import address_in, open_event_log
 from domain.event_store.transfer import ExportReader, export
-from projections.stores import open_log
 from replay_tool import options
 from replay_tool.export_target import STANDARD, open_target
 from replay_tool.import_target import open_import
@@ -29,18 +29,19 @@ _file = click.argument("file", type=options.NamedPath(dir_okay=False, allow_dash
 @_file
 @click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
 @options.data
+@options.database
 @options.print_errors
-def export_log(file: str, overwrite: bool, data: Path) -> None:
+def export_log(file: str, overwrite: bool, data: Path, database: str | None) -> None:
     """Write the log to FILE as JSON lines, compressed when it is named .gz; - is standard output.
 
     Takes the log as it is when the command begins; a server may run. A regular file appears when
     the export is whole; a FIFO or a device is written into. The last line proves to `import`
     and to `verify log --against` that the file is whole.
     """
-    options.check_catalog(data)
+    options.check_catalog(data, database)
     _check_target(file, data, overwrite=overwrite)
     began = time.monotonic()
-    log = open_log(data)
+    log = open_event_log(address_in(data, database))
     try:
         with log.snapshot() as snapshot, Meter("export") as meter, open_target(file) as out:
             for number, line in enumerate(export(log, snapshot)):
@@ -56,19 +57,20 @@ def export_log(file: str, overwrite: bool, data: Path) -> None:
 @click.command("import", short_help="Make a catalog of an exported log.")
 @_file
 @options.data
+@options.database
 @options.print_errors
-def import_log(file: str, data: Path) -> None:
+def import_log(file: str, data: Path, database: str | None) -> None:
     """Make a catalog of the log in FILE (- is standard input), in a directory that holds none.
 
     All of the log or nothing: a file that was cut off or changed is refused, and leaves nothing
     behind. The next start of a server, or `catch-up`, builds the read models. Idempotency keys do
-    not travel.
+    not travel. Into a database that is named, its tables must hold no event.
     """
     began = time.monotonic()
     # A file that does not even begin like an export is refused before anything is made.
     with _lines(file) as lines:
         reader = ExportReader(lines, file)
-        with open_import(data) as log, Meter("import") as meter:
+        with open_import(data, database) as log, Meter("import") as meter:
             for position in log.restore(reader.rows()):
                 meter.report(position, reader.header.head)
     assert reader.trailer is not None  # `restore` has read to the end

@@ -55,6 +55,7 @@ _FIELDS = 10
 )
 @options.as_json
 @options.data
+@options.database
 @options.print_errors
 def verify(
     what: str,
@@ -64,6 +65,7 @@ def verify(
     against: str | None,
     as_json: bool,
     data: Path,
+    database: str | None,
 ) -> None:
     """Compare the read models with a replay of the log, and the log with itself.
 
@@ -73,7 +75,7 @@ def verify(
         raise click.UsageError("--against compares the log: verify log, or all.")
     if seed is not None and sample is None:
         raise click.UsageError("--seed is for a --sample.")
-    options.check_catalog(data)
+    options.check_catalog(data, database)
     request = Request(
         log=what in ("log", "all"),
         shown=limit,
@@ -82,7 +84,7 @@ def verify(
         now=time.time_ns() // 1_000_000,
     )
     began = time.monotonic()
-    stores = open_stores(data, writable=False)
+    stores = open_stores(data, database, writable=False)
     try:
         with Meter("verify") as meter:
             verification = run(stores.log, _subjects(stores, what), request, meter.report)

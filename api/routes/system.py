@@ -15,6 +15,7 @@ from api.routes.signatures import route
 from api.services import Services
 from api.tokens.key_cache import OVERDUE_SECONDS, STALE_SECONDS
 from api.tokens.verifier import TokenVerifier
+from domain.errors import StoreUnavailable
 from projections.inspection import Inspection, inspect
 
 OPERATING = Permission(Action.OPERATE)
@@ -58,7 +59,12 @@ def system_routes(
 
     async def readyz() -> Finished:
         keys_gone, degraded = find_key_problems(verifier.key_ages())
-        problems = [*find_problems(await inspected(), settings.ready_lag), *keys_gone]
+        try:
+            problems = find_problems(await inspected(), settings.ready_lag)
+        except StoreUnavailable:
+            # Anybody may ask: what exactly is wrong stands in the log of this process.
+            problems = ["the event log cannot be read"]
+        problems += keys_gone
         return _json(Readiness(not problems, problems, degraded), 503 if problems else 200)
 
     async def projections() -> Finished:

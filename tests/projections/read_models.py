@@ -55,8 +55,10 @@ def rebuild(stores: Stores) -> None:
 
 
 @contextmanager
-def opened(directory: Path, *, writable: bool = True) -> Iterator[Stores]:
-    stores = open_stores(directory, writable=writable)
+def opened(
+    directory: Path, database: str | None = None, *, writable: bool = True
+) -> Iterator[Stores]:
+    stores = open_stores(directory, database, writable=writable)
     try:
         yield stores
     finally:

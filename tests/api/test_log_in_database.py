@@ -1,0 +1,76 @@
+"""The API over a log in PostgreSQL: answers, and what it says when the database is away."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.postgres_server import PostgresServer, new_schema
+from domain.event_store.postgres import connections
+from tests.api.conftest import Client, running
+from tests.waiting import until
+
+TABLES = "/v1/services/databaseServices"
+
+
+@pytest.fixture
+def client(
+    postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Client]:
+    monkeypatch.setattr(connections, "WAIT_SECONDS", 0.1)
+    with running(tmp_path, database_url=postgres.url(new_schema())) as started:
+        yield started
+
+
+def ready(client: Client) -> tuple[int, Any]:
+    response = client.http.get("/readyz")
+    return response.status_code, response.json()
+
+
+def test_writes_are_read_repeated_and_refused_as_over_a_file(client: Client) -> None:
+    client.schema()
+    table = client.table()
+    key = {"Idempotency-Key": "k"}
+    body = {"name": "twice", "serviceType": "Mysql"}
+    first, again = (client.ask("POST", TABLES, json=body, headers=key) for _ in range(2))
+    assert (first[0], again) == (201, first)
+    assert client.ask("POST", TABLES, json=body)[0] == 409
+    path = f"/v1/tables/{table['id']}"
+    patch = [{"op": "add", "path": "/description", "value": "all"}]
+    headers = {"Content-Type": "application/json-patch+json", "If-Match": 'W/"0.1"'}
+    first, second = (client.ask("PATCH", path, json=patch, headers=headers) for _ in range(2))
+    assert (first[0], second[0]) == (200, 412), first
+    assert client.get(path)["description"] == "all"
+    assert len(client.get(f"{path}/versions")["versions"]) == 2
+    assert [each["name"] for each in client.get("/v1/tables")["data"]] == ["orders"]
+    assert client.get("/v1/audit/events")["paging"]["head"] == 6
+
+
+def test_names_that_the_database_cannot_hold_are_refused_or_not_found(client: Client) -> None:
+    assert client.ask("GET", "/v1/tables/name/a%00b")[0] == 404
+    assert client.ask("GET", "/v1/tables/a%00b")[0] == 400
+
+
+def test_database_that_is_away_is_told_and_comes_back(
+    postgres: PostgresServer, client: Client
+) -> None:
+    client.create("services/databaseServices", name="before", serviceType="Mysql")
+    assert ready(client) == (200, {"ready": True, "problems": []})
+    postgres.stop("immediate")
+    try:
+        assert ready(client) == (
+            503,
+            {"ready": False, "problems": ["the event log cannot be read"]},
+        )
+        body = {"name": "during", "serviceType": "Mysql"}
+        status, answer = client.ask("POST", TABLES, json=body)
+        assert (status, answer["errorType"]) == (503, "SERVICE_UNAVAILABLE")
+        assert answer["message"] == "the event log cannot be used now: its database is away"
+        # Lists are this host's own.
+        assert [each["name"] for each in client.get(TABLES)["data"]] == ["before"]
+    finally:
+        postgres.start()
+    until(lambda: ready(client)[0] == 200)
+    client.create("services/databaseServices", name="after", serviceType="Mysql")
+    assert [each["name"] for each in client.get(TABLES)["data"]] == ["after", "before"]

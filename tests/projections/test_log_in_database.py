@@ -1,0 +1,76 @@
+"""Read models of a host whose log is in PostgreSQL: fed from it, and never ahead of it."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.postgres_server import PostgresServer, new_schema
+from domain.errors import Conflict, InvalidInput
+from projections.stores import open_log
+from tests.postgres_copies import Copies
+from tests.projections.read_models import create, found, generations, listed, opened, step
+
+
+@pytest.fixture
+def url(postgres: PostgresServer) -> str:
+    return postgres.url(new_schema())
+
+
+def test_each_host_builds_its_own_read_models(url: str, tmp_path: Path) -> None:
+    with opened(tmp_path / "one", url) as one, opened(tmp_path / "two", url) as two:
+        create(one, "first")
+        create(two, "second")
+        step(one)
+        step(two)
+        assert listed(one) == listed(two)
+        assert found(one) == found(two)
+        assert b"first" in listed(one)
+        assert len(found(one)) == 2
+
+
+def test_log_older_than_the_read_models_is_noticed_while_they_are_open(
+    url: str, postgres: PostgresServer, copies: Copies, tmp_path: Path
+) -> None:
+    with opened(tmp_path / "data", url) as stores:
+        create(stores, "kept")
+        step(stores)
+        copies.keep("older")
+        create(stores, "lost")
+        step(stores)
+        assert b"lost" in listed(stores)
+        assert generations(stores) == [1, 1]
+
+        copies.put_back("older")
+        # Where the lost event was, there is another one now.
+        create(stores, "other")
+        step(stores)
+
+        assert b"lost" not in listed(stores)
+        assert (b"kept" in listed(stores), b"other" in listed(stores)) == (True, True)
+        assert len(found(stores)) == 2
+        assert generations(stores) == [2, 2]
+
+
+def test_log_that_ends_before_the_read_models_is_noticed_without_a_new_event(
+    url: str, postgres: PostgresServer, copies: Copies, tmp_path: Path
+) -> None:
+    with opened(tmp_path / "data", url) as stores:
+        create(stores, "kept")
+        copies.keep("older")
+        create(stores, "lost")
+        step(stores)
+        copies.put_back("older")
+        step(stores)
+
+        assert (b"lost" in listed(stores), len(found(stores))) == (False, 1)
+
+
+def test_directory_has_one_log(url: str, tmp_path: Path) -> None:
+    open_log(tmp_path / "database", url).close()
+    with pytest.raises(Conflict, match="is in a database: name it with CATALOG_DATABASE_URL"):
+        open_log(tmp_path / "database")
+    open_log(tmp_path / "file").close()
+    with pytest.raises(Conflict, match=r"has a log of its own, events\.db"):
+        open_log(tmp_path / "file", url)
+    with pytest.raises(InvalidInput, match="must be a URL like postgresql://host/name"):
+        open_log(tmp_path / "new", "mysql://host/name")
