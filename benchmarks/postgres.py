@@ -64,7 +64,7 @@ def _figure(server: PostgresServer, writers: int) -> Figure:
             rounds.append((appends, rate(insert_for_a_while, str(server.directory), schema)))
     ratio = statistics.median(appends / inserts for appends, inserts in rounds)
     return Figure(
-        what=f"appends of an event of 0.9 kB with its claim, {writers} writing processes",
+        what=f"appends of an event of 0.9 kB with its claim, processes that write: {writers}",
         measured=f"{statistics.median(appends for appends, _ in rounds):,.0f}/s",
         yardstick=f"{statistics.median(inserts for _, inserts in rounds):,.0f} bare inserts/s",
         ratio=ratio,

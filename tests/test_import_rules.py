@@ -44,6 +44,7 @@ PLANTED = [
     ("domain/recent.py", "import sqlite3", DATABASE),
     ("domain/event_store/opening.py", "import sqlite3", DATABASE),
     ("domain/event_store/checks.py", "import eventsourcing", DATABASE),
+    ("domain/event_store/sqlite/log.py", "import psycopg_pool", DATABASE),
     ("domain/bodies/enumerations.py", "def f():\n    import psycopg.rows", DATABASE),
     ("projections/feeding/projector.py", "import eventsourcing.persistence", DATABASE),
     ("projections/search/documents.py", "from sqlite3 import dbapi2", DATABASE),

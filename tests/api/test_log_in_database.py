@@ -53,7 +53,7 @@ def test_names_that_the_database_cannot_hold_are_refused_or_not_found(client: Cl
 
 
 def test_database_that_is_away_is_told_and_comes_back(
-    postgres: PostgresServer, client: Client
+    postgres: PostgresServer, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     client.create("services/databaseServices", name="before", serviceType="Mysql")
     assert ready(client) == (200, {"ready": True, "problems": []})
@@ -74,3 +74,9 @@ def test_database_that_is_away_is_told_and_comes_back(
     until(lambda: ready(client)[0] == 200)
     client.create("services/databaseServices", name="after", serviceType="Mysql")
     assert [each["name"] for each in client.get(TABLES)["data"]] == ["after", "before"]
+    said = [record for record in caplog.records if record.name == "catalog.log"]
+    assert [record.message for record in said] == [
+        "the database of the log is out of reach",
+        "the database of the log answers again",
+    ]
+    assert "No such file or directory" in vars(said[0])["error"]

@@ -66,9 +66,9 @@ BEGIN
         IF p_actions[v_run] = 'take' THEN
             v_last := v_take + p_counts[v_run]::integer - 1;
             INSERT INTO claims (name_key, kind, fqn, id, name, parent_id, deleted)
-                SELECT *, false FROM unnest(
-                    p_keys[v_take:v_last], p_kinds[v_take:v_last], p_fqns[v_take:v_last],
-                    p_ids[v_take:v_last], p_names[v_take:v_last], p_parents[v_take:v_last])
+                SELECT unnest(p_keys[v_take:v_last]), unnest(p_kinds[v_take:v_last]),
+                    unnest(p_fqns[v_take:v_last]), unnest(p_ids[v_take:v_last]),
+                    unnest(p_names[v_take:v_last]), unnest(p_parents[v_take:v_last]), false
                 ON CONFLICT DO NOTHING;
             GET DIAGNOSTICS v_done = ROW_COUNT;
             IF v_done < p_counts[v_run] THEN
@@ -121,8 +121,9 @@ CREATE FUNCTION unmet_1(
     ) unmet
 $$;
 
--- Stores one append or refuses it, and then leaves nothing of it. The caller holds the order lock,
--- which it took in a statement before: what is read here is what the last append has left.
+-- Stores one append or refuses it, and then leaves nothing of it; null is an empty list. The caller
+-- holds the order lock, which it took in a statement before: what is read here is what the last
+-- append has left.
 CREATE FUNCTION append_1(
     p_streams text[], p_before bigint[],
     p_ids text[], p_versions bigint[], p_types text[], p_payloads bytea[],
@@ -138,8 +139,15 @@ CREATE FUNCTION append_1(
 DECLARE
     v_head bigint;
 BEGIN
-    -- Each stream goes on where it ended.
-    IF cardinality(p_streams) > 0 THEN
+    -- Each stream goes on where it ended. One alone, as most appends have it, is quicker asked.
+    IF cardinality(p_streams) = 1 THEN
+        IF p_before[1] <> coalesce((SELECT max(e.stream_version) FROM events e
+                WHERE e.entity_id = p_streams[1]), 0) THEN
+            o_refusal := 'state';
+            o_concerned := p_streams;
+            RETURN;
+        END IF;
+    ELSIF cardinality(p_streams) > 1 THEN
         SELECT array_agg(t.id ORDER BY t.n) INTO o_concerned
             FROM unnest(p_streams, p_before) WITH ORDINALITY AS t(id, before, n)
             WHERE t.before <> coalesce(
@@ -155,9 +163,8 @@ BEGIN
             -- A position that was given is not given again, should its event have been removed.
             SELECT greatest(v_head, last_value) INTO v_head FROM positions;
             INSERT INTO events (position, entity_id, stream_version, type, payload)
-                SELECT v_head + t.n, t.id, t.version, t.type, t.payload
-                FROM unnest(p_ids, p_versions, p_types, p_payloads)
-                    WITH ORDINALITY AS t(id, version, type, payload, n);
+                SELECT v_head + generate_series(1, cardinality(p_ids)), unnest(p_ids),
+                    unnest(p_versions), unnest(p_types), unnest(p_payloads);
             v_head := v_head + cardinality(p_ids);
         END IF;
         IF cardinality(p_actions) > 0 THEN
@@ -190,4 +197,31 @@ BEGIN
         -- What was stored in this block is taken back; the reasons stay in the variables.
         NULL;
     END;
+END $$;
+
+-- One append in a transaction of its own, as one statement of the client: in order, visible with the
+-- commit that it makes itself, and answered when that is on disk.
+CREATE PROCEDURE append_alone_1(
+    p_order bigint,
+
+    p_streams text[], p_before bigint[],
+    p_ids text[], p_versions bigint[], p_types text[], p_payloads bytea[],
+    p_actions text[], p_counts bigint[],
+    p_keys bytea[], p_kinds text[], p_fqns text[], p_taken text[], p_names text[],
+    p_parents text[], p_others text[],
+    p_sole_kinds text[], p_sole text[], p_live text[], p_childless text[],
+    p_live_childless text[], p_edgeless text[],
+    p_actor text, p_key text, p_digest bytea, p_entity text, p_version bigint, p_outcome text,
+    p_at bigint, p_forget bigint,
+    INOUT o_position bigint, INOUT o_refusal text, INOUT o_concerned text[], INOUT o_unmet text[]
+) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true);
+    PERFORM pg_advisory_xact_lock(p_order);
+    SELECT a.o_position, a.o_refusal, a.o_concerned, a.o_unmet
+        INTO o_position, o_refusal, o_concerned, o_unmet
+        FROM append_1(p_streams, p_before, p_ids, p_versions, p_types, p_payloads, p_actions, p_counts, p_keys, p_kinds, p_fqns, p_taken, p_names, p_parents, p_others, p_sole_kinds, p_sole, p_live, p_childless, p_live_childless, p_edgeless, p_actor, p_key, p_digest, p_entity, p_version, p_outcome, p_at, p_forget) a;
+    COMMIT;
+    PERFORM setval('positions', greatest(last_value, (SELECT max(position) FROM events)))
+        FROM positions;
 END $$;

@@ -12,6 +12,8 @@ from domain.event_store.writes import Append, ClaimChange, NewRow, Refusal, Reme
 
 CHANGE_CLAIMS = f"SELECT * FROM change_claims_1({','.join(['%b'] * 9)})"
 APPEND = f"SELECT * FROM append_1({','.join(['%b'] * 29)})"
+APPEND_ALONE = f"CALL append_alone_1({','.join(['%b'] * 30)}, NULL, NULL, NULL, NULL)"
+"""The order lock's key comes first, then the parameters of APPEND."""
 _NEVER = -1
 """A stream version that no stream ends at."""
 _UNMET = {
@@ -29,10 +31,10 @@ def name_key(kind: str, fqn: str) -> bytes:
 
 
 def append_parameters(append: Append) -> list[Any]:
-    """The parameters of APPEND."""
+    """The parameters of APPEND; a list that is empty is null, which takes no time to send."""
     streams = _ends(append.rows)
     expecting = append.expecting
-    return [
+    values = [
         [*streams],
         [*streams.values()],
         *_columns(append.rows, 4),
@@ -44,6 +46,7 @@ def append_parameters(append: Append) -> list[Any]:
         [*expecting.without_edges],
         *_answer(append.answer),
     ]
+    return [None if value == [] else value for value in values]
 
 
 def claim_parameters(changes: Sequence[ClaimChange]) -> list[Any]:

@@ -50,9 +50,10 @@ def restore_rows(link: Link, rows: Iterator[StoredRow]) -> Iterator[int]:
             _copy(link, batch)
         except psycopg.errors.UniqueViolation as error:
             raise InvalidInput(f"{where} ({error.diag.message_detail})") from error
-        refusal, concerned = link.one(CHANGE_CLAIMS, *claim_parameters(changes))
-        if refusal is not None:
-            raise InvalidInput(f"{where} ({refusal_of(refusal, concerned, None)})")
+        if changes:
+            refusal, concerned = link.one(CHANGE_CLAIMS, *claim_parameters(changes))
+            if refusal is not None:
+                raise InvalidInput(f"{where} ({refusal_of(refusal, concerned, None)})")
         yield batch[-1][4]
     broken = link.execute(_BROKEN_STREAM).fetchone()
     if broken is not None:

@@ -12,9 +12,15 @@ from hashlib import blake2b
 from typing import Any
 
 import psycopg
+from psycopg.errors import QueryCanceled
 
 from domain.errors import OutcomeUnknown, StoreUnavailable
-from domain.event_store.postgres.appending import APPEND, append_parameters, refusal_of
+from domain.event_store.postgres.appending import (
+    APPEND,
+    APPEND_ALONE,
+    append_parameters,
+    refusal_of,
+)
 from domain.event_store.postgres.connections import WAIT_SECONDS, Connections, Link, unavailable
 from domain.event_store.writes import Append, Refusal, RememberedAnswer
 
@@ -99,7 +105,7 @@ class Transactions:
                     link.execute("BEGIN", prepare=False)
                     self.order(link)
                     cursor = link.cursor(binary=True).execute(APPEND.encode(), call)
-                return link, _result(cursor)
+                return link, _result(cursor.fetchone())
             except psycopg.Error as error:
                 # Nothing was committed: it may be done again.
                 lost = link.closed
@@ -112,22 +118,37 @@ class Transactions:
 
     def _append(self, calls: Sequence[Sequence[Any]]) -> list[int | Refusal]:
         """Store a group; raises StoreUnavailable when it is not stored, and _Broken."""
+        store = self._append_alone if len(calls) == 1 else self._append_all
         with self._connections.use() as link:
-            committed: psycopg.Cursor[Any] | None = None
-            try:
-                with link.pipeline():
-                    link.execute("BEGIN", prepare=False)
-                    self.order(link)
-                    cursors = [
-                        link.cursor(binary=True).execute(APPEND.encode(), call) for call in calls
-                    ]
-                    committed = link.execute("COMMIT", prepare=False)
-                    link.execute(_SYNC.encode())
-                return [_result(cursor) for cursor in cursors]
-            except psycopg.Error as error:
-                if link.closed or (committed is not None and committed.statusmessage == "COMMIT"):
-                    raise _Broken from error
-                raise unavailable(error) from error
+            return store(link, calls)
+
+    def _append_alone(self, link: Link, calls: Sequence[Sequence[Any]]) -> list[int | Refusal]:
+        """Store a group of one by one statement, which commits."""
+        try:
+            return [_result(link.one(APPEND_ALONE, self._key, *calls[0]))]
+        except psycopg.Error as error:
+            # What is canceled may have been waiting for the disk, after its commit.
+            if link.closed or isinstance(error, QueryCanceled):
+                raise _Broken from error
+            raise unavailable(error) from error
+
+    def _append_all(self, link: Link, calls: Sequence[Sequence[Any]]) -> list[int | Refusal]:
+        """Store a group by a statement for each append, in one round trip."""
+        committed: psycopg.Cursor[Any] | None = None
+        try:
+            with link.pipeline():
+                link.execute("BEGIN", prepare=False)
+                self.order(link)
+                cursors = [
+                    link.cursor(binary=True).execute(APPEND.encode(), call) for call in calls
+                ]
+                committed = link.execute("COMMIT", prepare=False)
+                link.execute(_SYNC.encode())
+            return [_result(cursor.fetchone()) for cursor in cursors]
+        except psycopg.Error as error:
+            if link.closed or (committed is not None and committed.statusmessage == "COMMIT"):
+                raise _Broken from error
+            raise unavailable(error) from error
 
     def _settle(
         self, appends: Sequence[Append], calls: Sequence[Sequence[Any]], broken: _Broken
@@ -182,6 +203,7 @@ def _commit(link: Link) -> None:
         raise _Broken from error
 
 
-def _result(cursor: psycopg.Cursor[Any]) -> int | Refusal:
-    ((position, refusal, concerned, unmet),) = cursor.fetchall()
+def _result(row: Any) -> int | Refusal:
+    """What an append came to, as APPEND and APPEND_ALONE tell it."""
+    position, refusal, concerned, unmet = row
     return position if refusal is None else refusal_of(refusal, concerned, unmet)

@@ -1,5 +1,6 @@
 """A proxy on loopback between a log and its server, which cuts a connection where it is told to."""
 
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -7,7 +8,9 @@ from contextlib import contextmanager, suppress
 from enum import Enum
 from urllib.parse import quote
 
-_COMMIT = b"COMMIT\0"
+_COMMITS = re.compile(rb"COMMIT\0|CALL append_alone_1")
+"""What a client sends to commit, by itself or within a call, as long as it is not prepared."""
+_COMMITTED = re.compile(rb"COMMIT\0|CALL\0")
 
 
 class Cut(Enum):
@@ -78,13 +81,13 @@ class Proxy:
     def _to_server(self, client: socket.socket, server: socket.socket) -> None:
         with suppress(OSError):
             while data := client.recv(1 << 20):
-                place = data.find(_COMMIT)
-                if place >= 0 and self._takes(Cut.BEFORE):
-                    server.sendall(data[:place])
+                found = _COMMITS.search(data)
+                if found and self._takes(Cut.BEFORE):
+                    server.sendall(data[: found.start()])
                     _end(client)
                     break
                 server.sendall(data)
-                if place >= 0 and self._takes(Cut.DURING):
+                if found and self._takes(Cut.DURING):
                     _end(client)
                     break
         with suppress(OSError):
@@ -94,7 +97,7 @@ class Proxy:
     def _to_client(self, client: socket.socket, server: socket.socket) -> None:
         with suppress(OSError):
             while data := server.recv(1 << 20):
-                if _COMMIT in data and self._takes(Cut.AFTER):
+                if _COMMITTED.search(data) and self._takes(Cut.AFTER):
                     _end(client)
                 with suppress(OSError):
                     client.sendall(data)

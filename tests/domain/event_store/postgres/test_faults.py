@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.postgres_server import PostgresServer, new_schema
-from domain.errors import ConcurrentChange, OutcomeUnknown, StoreUnavailable
+from domain.errors import AlreadyExists, ConcurrentChange, OutcomeUnknown, StoreUnavailable
+from domain.event_store.appends import prepared
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore, RecordedEvent
 from domain.event_store.postgres import connections, transactions
@@ -81,6 +82,26 @@ def test_append_whose_connection_is_cut_is_stored_once(
     assert position == direct.head()
     assert direct.answer("ann", "key") == answer("key")
     assert direct.damage() == []
+
+
+@pytest.mark.parametrize("cut", Cut)
+def test_group_whose_connection_is_cut_is_stored_once(
+    store: EventStore, direct: EventStore, proxy: Proxy, cut: Cut
+) -> None:
+    store.append([created("a")])
+    proxy.cut_next(cut)
+
+    first, second, third = store.append_group(
+        [
+            prepared([created("b")], answer("key")),
+            prepared([created("c", "a")]),
+            prepared([changed("a", 2)]),
+        ]
+    )
+
+    assert (first, third) == (2, 3) == (2, direct.head())
+    assert isinstance(second, AlreadyExists)
+    assert (proxy.cuts, recorded(direct)) == (1, [created("a"), created("b"), changed("a", 2)])
 
 
 @pytest.mark.parametrize("cut", Cut)
