@@ -39,6 +39,8 @@ def test_hosts_share_the_log_and_nobody_sees_the_password(tmp_path: Path, url: s
     ):
         first.post(SERVICES, name="first", serviceType="Mysql")
         assert names(first.get(SERVICES)) == ["first", "imported"]
+        # Hosts of a log that has events already add nothing of their own to it.
+        assert names(first.get("/v1/classifications")) == []
         second.post(SERVICES, name="second", serviceType="Mysql")
         assert names(second.get(SERVICES)) == ["first", "imported", "second"]
         until(lambda: names(first.get(SERVICES)) == ["first", "imported", "second"])

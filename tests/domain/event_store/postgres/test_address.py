@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import InvalidInput, StoreUnavailable
 from domain.event_store.opening import holds_password, open_event_log
 from domain.event_store.postgres.address import read_address
+from tests.domain.event_store.postgres.proxy import proxying
 
 VARIABLES = ("PGSSLMODE", "PGSSLROOTCERT", "SSL_CERT_FILE")
 
@@ -31,6 +33,15 @@ def test_certificate_is_verified_unless_the_url_says_how(monkeypatch: pytest.Mon
     assert (off["sslmode"], "sslrootcert" in off) == ("disable", False)
     monkeypatch.setenv("PGSSLMODE", "verify-ca")
     assert "sslmode" not in parameters("postgresql://u@db.example/catalog")
+
+
+def test_server_without_tls_is_refused_unless_the_url_says_so(postgres: PostgresServer) -> None:
+    schema = new_schema()
+    with proxying(postgres.socket) as proxy:
+        place = {name: proxy.parameters[name] for name in ("host", "port")}
+        with pytest.raises(StoreUnavailable, match="server does not support SSL, but SSL was"):
+            open_event_log(postgres.url(schema, **place))
+        open_event_log(postgres.url(schema, **place, sslmode="disable")).close()
 
 
 def test_schema_is_ours_and_the_rest_the_drivers() -> None:
