@@ -24,7 +24,7 @@ def test_property_without_a_value_adds_nothing(client: Client) -> None:
     table = client.table(sourceHash="abc")
     one = f"/v1/tables/{table['id']}"
 
-    shown = client.get(one, fields="sourceHash,customMetrics,joins,testSuite,profile,queries")
+    shown = client.get(one, fields="sourceHash,customMetrics,testSuite,profile,queries")
 
     assert shown == table
     assert shown["sourceHash"] == "abc"

@@ -57,6 +57,11 @@ def test_totals_of_every_kind_equal_a_count_over_the_file(
 ) -> None:
     server, lines = loaded
     counted = Counter(line["entityType"] for line in lines)
+    held = {(line["entityType"], line["name"]) for line in lines}
+    # A catalog has these from its start, unless others of their names are in it.
+    for name, tags in (("Tier", 5), ("PII", 3)):
+        if ("classification", name) not in held:
+            counted.update(classification=1, tag=tags)
     totals = {
         name: server.get(f"/v1/{kind.collection}", limit=0)["paging"]["total"]
         for name, kind in KINDS.items()
