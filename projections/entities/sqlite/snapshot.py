@@ -11,17 +11,28 @@ from projections.entities.stored_entity import StoredEntity
 _COLUMNS = ", ".join(StoredEntity.__struct_fields__)
 READ_ENTITIES = f"SELECT {_COLUMNS} FROM entities"
 """Gives the columns of a StoredEntity, in its order."""
-_STRAY_SCOPES = """
-SELECT scope, kind, id, name FROM scopes s WHERE NOT EXISTS (
-    SELECT 1 FROM entities e, json_each(iif(json_valid(e.scopes), e.scopes, '[]')) one
-    WHERE e.kind = s.kind AND e.deleted = s.deleted AND e.name = s.name AND e.id = s.id
-    AND e.status IS s.status AND one.value = s.scope)
+_SAID_AND_LISTED = """
+FROM entities e CROSS JOIN json_each(iif(json_valid(e.scopes), e.scopes, '[]')) one
+LEFT JOIN scopes s ON s.scope = one.value AND s.kind = e.kind AND s.deleted = e.deleted
+    AND s.name = e.name AND s.id = e.id AND s.status IS e.status
 """
-_MISSING_SCOPES = """
-SELECT one.value, e.kind, e.id, e.fqn
-FROM entities e, json_each(iif(json_valid(e.scopes), e.scopes, '[]')) one
-WHERE NOT EXISTS (SELECT 1 FROM scopes s WHERE s.scope = one.value AND s.kind = e.kind
-    AND s.deleted = e.deleted AND s.name = e.name AND s.id = e.id AND s.status IS e.status)
+"""What each entity says, beside the row of `scopes` that lists it, if there is one. The entities
+come first, so that what one says is read and parsed once, however much it is."""
+_WRONG_SCOPES = f"""
+SELECT coalesce(sum(said - listed), 0),
+    (SELECT count(*) FROM scopes) - coalesce(sum(distinctly), 0)
+FROM (SELECT count(*) AS said, count(s.scope) AS listed, count(DISTINCT s.scope) AS distinctly
+    {_SAID_AND_LISTED} GROUP BY e.kind, e.deleted, e.name, e.id)
+"""
+"""How many rows are missing, and how many are stray. Counting keeps nothing; only where rows are
+wrong are they sought, the stray ones with the help of a temporary table of all."""
+_MISSING_SCOPES = f"""
+SELECT one.value, e.kind, e.id, e.fqn {_SAID_AND_LISTED} WHERE s.scope IS NULL
+"""
+_STRAY_SCOPES = f"""
+SELECT scope, kind, id, name FROM (
+    SELECT scope, kind, deleted, name, id FROM scopes
+    EXCEPT SELECT s.scope, s.kind, s.deleted, s.name, s.id {_SAID_AND_LISTED})
 """
 _WRONG_COUNTERS = """
 WITH due AS (
@@ -74,10 +85,14 @@ class SqliteEntitySnapshot:
     def wrong_lists(self) -> Iterator[WrongList]:
         """Where the rows of `scopes` are not what the entities say."""
         with sqlite_errors():
-            for scope, kind, entity_id, name in self._connection.execute(_MISSING_SCOPES):
-                yield WrongList(scope, kind, entity_id, name, False)
-            for scope, kind, entity_id, name in self._connection.execute(_STRAY_SCOPES):
-                yield WrongList(scope, kind, entity_id, name, True)
+            missing, stray = self._connection.execute(_WRONG_SCOPES).fetchone()
+            for sql, count, listed in (
+                (_MISSING_SCOPES, missing, False),
+                (_STRAY_SCOPES, stray, True),
+            ):
+                if count:
+                    for scope, kind, entity_id, name in self._connection.execute(sql):
+                        yield WrongList(scope, kind, entity_id, name, listed)
 
     def wrong_totals(self) -> Iterator[WrongTotal]:
         """Where the counters are not the numbers of rows."""
