@@ -9,6 +9,9 @@ import msgspec
 from projections.entities.sqlite.tables import INSERT_ENTITY, WHOLE_KIND, add_digests
 from projections.entities.stored_entity import StoredEntity, decode_scopes
 
+_ScopeRow = tuple[str, str, int, str, str, str | None]
+"""Scope, kind, deletion state, name, id and status: the columns of `scopes`."""
+
 
 class _Changes:
     """What one commit adds to the totals and digests."""
@@ -44,19 +47,24 @@ def write_entities(
 ) -> None:
     """Replaces, adds or (None) removes entities by id, within the connection's transaction."""
     changes = _Changes()
-    _remove(connection, entities, changes)
-    rows, scope_rows = [], []
+    listed = _remove(connection, entities, changes)
+    rows, to_list = [], set[_ScopeRow]()
     for one in entities.values():
         if one is None:
             continue
         scopes = decode_scopes(one.scopes)
         rows.append(msgspec.structs.astuple(one))
-        scope_rows += [
+        to_list.update(
             (scope, one.kind, one.deleted, one.name, one.id, one.status) for scope in scopes
-        ]
+        )
         changes.add(1, (one.kind, one.deleted, one.status), scopes, one.digest)
     connection.executemany(INSERT_ENTITY, rows)
-    connection.executemany("INSERT INTO scopes VALUES (?,?,?,?,?,?)", scope_rows)
+    # Rows of one entity lie on as many pages as it has scopes: those that stay are not written.
+    connection.executemany(
+        "DELETE FROM scopes WHERE scope = ? AND kind = ? AND deleted = ? AND name = ? AND id = ?",
+        [row[:5] for row in sorted(listed - to_list)],
+    )
+    connection.executemany("INSERT INTO scopes VALUES (?,?,?,?,?,?)", sorted(to_list - listed))
     connection.executemany(
         "INSERT INTO counters VALUES (?,?,?,?,?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
         [(*key, n) for key, n in changes.totals.items() if n],
@@ -64,24 +72,26 @@ def write_entities(
     add_digests(connection, {kind: (n, changes.sums[kind]) for kind, n in changes.counts.items()})
 
 
-def _remove(connection: sqlite3.Connection, ids: Iterable[str], changes: _Changes) -> None:
-    """Takes out the rows of those entities that have any, and uncounts them."""
+def _remove(
+    connection: sqlite3.Connection, ids: Iterable[str], changes: _Changes
+) -> set[_ScopeRow]:
+    """Takes out the rows of those entities that have any, and uncounts them.
+
+    Gives their rows of `scopes`, which are left.
+    """
     stored = connection.execute(
         "SELECT e.kind, e.deleted, e.name, e.id, e.status, e.scopes, e.digest"
         " FROM json_each(?) one CROSS JOIN entities e ON e.id = one.value",
         (msgspec.json.encode([*ids]).decode(),),
     )
-    keys, scope_keys = [], []
+    keys, listed = [], set[_ScopeRow]()
     for kind, deleted, name, entity_id, status, scopes_json, digest in stored:
         scopes = decode_scopes(scopes_json)
         key = (kind, deleted, name, entity_id)
         keys.append(key)
-        scope_keys += [(scope, *key) for scope in scopes]
+        listed.update((scope, *key, status) for scope in scopes)
         changes.add(-1, (kind, deleted, status), scopes, digest)
     connection.executemany(
         "DELETE FROM entities WHERE kind = ? AND deleted = ? AND name = ? AND id = ?", keys
     )
-    connection.executemany(
-        "DELETE FROM scopes WHERE scope = ? AND kind = ? AND deleted = ? AND name = ? AND id = ?",
-        scope_keys,
-    )
+    return listed

@@ -105,3 +105,25 @@ def expected(connection: sqlite3.Connection) -> list[tuple[bool, str]]:
         f" WHERE {same}) ORDER BY scope, kind, deleted, name, id"
     )
     return [*((False, scope) for (scope,) in missing), *((True, scope) for (scope,) in stray)]
+
+
+def test_write_of_an_entity_touches_only_the_lists_that_change(model: SqliteReadModel) -> None:
+    scopes = [uuid(number) for number in range(10, 60)]
+    before = stored(1, "q", "query", scopes=scopes)
+    model.apply({before.id: before}, 1, "")
+    connection = model.database.connection
+
+    def rows(position: int, *scopes: str, name: str = "q") -> int:
+        changed = stored(1, name, "query", scopes=list(scopes), position=position)
+        count = connection.total_changes
+        model.apply({changed.id: changed}, position, "")
+        with model.snapshot() as snapshot:
+            assert [*list_differences(snapshot)] == []
+        return connection.total_changes - count
+
+    alone = rows(2, *scopes)
+    assert alone < 10
+    # A row of a list and its total, each, for the one that goes and the one that comes.
+    assert rows(3, *scopes[1:], uuid(99)) == alone + 4
+    # Lists are in order of names, so another name is another row in each; totals stay.
+    assert rows(4, *scopes[1:], uuid(99), name="r") == alone + 2 * len(scopes)
