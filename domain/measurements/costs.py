@@ -1,13 +1,22 @@
 """What running a query has cost, as connectors read it off a warehouse."""
 
 from collections.abc import Iterator
+from typing import Annotated
 from uuid import UUID, uuid5
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 
 from domain.bodies.components import Part, Reference
 from domain.measurements.reports import COST, Point, Timestamp
+
+MAX_COST = 1e9
+"""The most that a run of a query may cost on average, in whatever unit costs are in."""
+MAX_RUNS = 1e9
+"""The most runs of a query that a record may count."""
+MAX_DURATION = 1e15
+"""The most milliseconds that the runs of a record may have taken together."""
 
 
 class QueryCost(Part, kw_only=True):
@@ -17,11 +26,11 @@ class QueryCost(Part, kw_only=True):
     timestamp: Timestamp
     json_schema: str | None = None
     query_reference: Reference
-    cost: float
+    cost: Annotated[float, Meta(ge=0, le=MAX_COST)]
     """Of one run, on average."""
-    count: float
+    count: Annotated[float, Meta(ge=0, le=MAX_RUNS)]
     """How many runs there were."""
-    total_duration: float | None = None
+    total_duration: Annotated[float, Meta(ge=0, le=MAX_DURATION)] | None = None
 
     def of(self, query: Reference) -> "QueryCost":
         """The record as it is kept of a query; its id follows from the query and the time."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from domain.errors import StoreUnavailable
-from domain.measurements.costs import CostSums
+from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
 from domain.measurements.reports import COST, DAY_MS, USAGE, Point, UsageRanks
 
 SUM_SECONDS = 20.0
@@ -24,8 +24,15 @@ CREATE INDEX IF NOT EXISTS points_summed ON points (series, part, at)
     WHERE series IN ('{USAGE}', '{COST}');
 """
 _count = "json_extract(CAST(body AS TEXT), '$.count')"
-_cost = "json_extract(CAST(body AS TEXT), '$.cost')"
-_duration = "coalesce(json_extract(CAST(body AS TEXT), '$.totalDuration'), 0)"
+
+
+def _bounded(key: str, most: float) -> str:
+    """The SQL of a number in a record of costs: records from before the bounds may exceed them."""
+    return f"min(max(coalesce(json_extract(CAST(body AS TEXT), '$.{key}'), 0), 0), {most!r})"
+
+
+_cost, _runs = _bounded("cost", MAX_COST), _bounded("count", MAX_RUNS)
+_duration = _bounded("totalDuration", MAX_DURATION)
 _RANKS = f"""
 CREATE TEMP TABLE ranks AS WITH used AS (
     SELECT entity, sum(CASE WHEN at = :day THEN {_count} END) AS daily,
@@ -39,9 +46,7 @@ SELECT entity,
     round(100.0 * (rank() OVER (ORDER BY monthly) - 1) / count(*) OVER (), 2) AS monthly
 FROM used
 """
-_SUMS = (
-    f"total({_cost} * {_count}), total({_count}), total({_duration}), min({_cost}), max({_cost})"
-)
+_SUMS = f"total({_cost} * {_runs}), total({_runs}), total({_duration}), min({_cost}), max({_cost})"
 _OF_SERVICE = f"FROM points WHERE series = '{COST}' AND part = ?"
 
 

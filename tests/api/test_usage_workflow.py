@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from domain.measurements.reports import COST, Point
+from domain.measurements.store import MeasurementStore
 from tests.api.conftest import Client, running
 
 NOW = int(time.time() * 1_000)
@@ -287,3 +289,35 @@ def test_who_sees_no_columns_sees_no_joins(tmp_path: Path) -> None:
         costs = "/v1/queryCostRecord/service/service"
         assert client.ask("GET", costs, role="reader")[0] == 403
         assert client.ask("GET", costs, role="admin")[0] == 200
+@pytest.mark.parametrize("key", ["cost", "count", "totalDuration"])
+@pytest.mark.parametrize("value", [1e308, 1.1e15, -1])
+def test_costs_beyond_all_reason_are_refused(client: Client, key: str, value: float) -> None:
+    client.schema()
+    reference = {"id": query(client), "type": "query"}
+    record = {"timestamp": NOW, "queryReference": reference, "cost": 1, "count": 1, key: value}
+    status, answer = client.ask("POST", "/v1/queryCostRecord", json=record)
+    assert (status, f"`$.{key}`" in answer["message"]) == (400, True)
+    assert "= 0" in answer["message"] or "<= 1" in answer["message"]
+    shown = client.get("/v1/queryCostRecord/service/service")
+    assert shown["overallStats"]["totalExecutionCount"] == 0
+
+
+def test_sums_of_costs_are_finite_whatever_is_stored(client: Client) -> None:
+    client.schema()
+    query_id = query(client)
+    service = client.get(f"/v1/queries/{query_id}")["service"]["id"]
+    body = b'{"cost":1e308,"count":1e308,"totalDuration":1e308}'
+    points = [Point(COST, service, NOW - back, body) for back in range(2)]
+    store = MeasurementStore(client.directory, days=1, most_bytes=1_000_000)
+    store.write(query_id, points, NOW)
+    store.close()
+    shown = client.get("/v1/queryCostRecord/service/service")
+    assert shown["overallStats"] == {
+        "totalCost": 2e18,
+        "minCost": 1e9,
+        "maxCost": 1e9,
+        "avgCost": 1e9,
+        "totalExecutionCount": 2_000_000_000,
+    }
+
+
