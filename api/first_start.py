@@ -8,7 +8,7 @@ import msgspec
 
 from domain.system_entities import create_system_entities
 from domain.write_context import WriteContext
-from projections.stores import has_read_models, open_log
+from projections.stores import note_served, open_log, was_served
 
 CLASSIFICATIONS = Path(__file__).parent / "static" / "classifications.jsonl"
 """The classifications `Tier` and `PII` with their tags, as lines of an import."""
@@ -20,15 +20,16 @@ def make_new_catalog(directory: Path, database: str | None) -> None:
     """Create what a new catalog has, unless the directory was ever served.
 
     To be called by the process that holds the ProjectorLock of the directory, before it opens the
-    stores. The first start is the one that finds no read models: if it ends early, the next one is
-    the first, and creates what is missing. Where the log is in a database, at a URL, it must be
-    empty too: the directory may be that of another host of an old catalog. Raises StoreUnavailable.
+    stores. If the first start ends early, the next one is the first, and creates what is missing.
+    What the log has had before, and somebody has deleted since, is not created again. Where the
+    log is in a database, at a URL, it must be empty too: the directory may be that of another host
+    of an old catalog. Raises StoreUnavailable.
     """
-    if has_read_models(directory):
+    if was_served(directory):
         return
     lines = CLASSIFICATIONS.read_bytes().splitlines()
     with closing(open_log(directory, database)) as log:
-        if database and log.head() > 0:
-            return
-        context = WriteContext(actor=ACTOR, request_id=str(uuid4()))
-        create_system_entities(log, [msgspec.json.decode(line) for line in lines], context)
+        if not (database and log.head() > 0):
+            context = WriteContext(actor=ACTOR, request_id=str(uuid4()))
+            create_system_entities(log, [msgspec.json.decode(line) for line in lines], context)
+    note_served(directory)

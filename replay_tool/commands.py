@@ -9,7 +9,7 @@ import click
 
 from domain.event_store.opening import migrate_log
 from projections.feeding.daemon import ProjectorLock
-from projections.stores import make_directory, open_stores
+from projections.stores import make_directory, note_before_serving, open_stores
 from replay_tool import options
 from replay_tool.history import history
 from replay_tool.inspection import show
@@ -50,6 +50,7 @@ def catch_up(data: Path, database: str | None) -> None:
     options.check_catalog(data, database)
     make_directory(data)
     with ProjectorLock(data):
+        note_before_serving(data)
         stores = open_stores(data, database)
         try:
             head = stores.log.head()

@@ -15,7 +15,13 @@ from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition
 from projections.generations.shelf import Shelf
 from projections.generations.switching import is_current, pending, propose_previous, switch
-from projections.stores import entities_definition, open_log, open_shelf, search_definition
+from projections.stores import (
+    entities_definition,
+    note_before_serving,
+    open_log,
+    open_shelf,
+    search_definition,
+)
 from replay_tool import options
 from replay_tool.progress import Meter
 
@@ -65,6 +71,7 @@ def rebuild(projection: str, force: bool, as_json: bool, data: Path, database: s
     options.check_catalog(data, database)
     log = open_log(data, database)
     try:
+        note_before_serving(data)
         for definition in _definitions(projection):
             shelf = open_shelf(data, definition)
             began = time.monotonic()
