@@ -111,6 +111,7 @@ def draft(
         wanted = kind.needed.union(REQUEST_ALIASES.get(key, key) for key in changed)
         values = {key: value for key, value in values.items() if key in wanted}
     struct = _convert(kind, values)
+    struct.check()
     names.check_name(struct.name)
     return Draft(
         name=struct.name,

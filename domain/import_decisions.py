@@ -7,6 +7,7 @@ import msgspec
 
 from domain import payloads
 from domain.attachments import HeldColumns, check_sole, named_columns
+from domain.body_rules import check_body
 from domain.commands import ChangeEntity
 from domain.entity import Entity, decide
 from domain.errors import AlreadyExists, CatalogError, InvalidInput, StoreUnavailable
@@ -141,6 +142,8 @@ class Decider:
         if named and payload.parent_id is not None:
             held = states.columns(payload.parent_id) or self._names.columns(payload.parent_id)
             held.check(named)
+        body = payload.body if before is None else payload.onto(before)
+        check_body(self._names.claim_by_id, kind, body, before, self._context)
         if before is None or before.deleted:
             check_sole(kind, payload.body, payload.parent_id, states.having_live)
         if before is None:
@@ -155,7 +158,7 @@ class Decider:
             actor=self._context.actor,
             at=self._now(),
             request_id=self._context.request_id,
-            body=payload.onto(before),
+            body=body,
             ingestion=payload.ingestion(self._context),
         )
         decided = decide(command, before)

@@ -110,6 +110,11 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Paths below an entity, a PUT to which adds what its list has -> the key of the list."""
     deleted_alone: tuple[str, ...] = ()
     """Those of the keys of `put_alone` that a GET of their path shows and a DELETE removes."""
+    groups: str | None = None
+    """Key of references to groups that an entity is in, which only those may change who may edit
+    the groups, too; a group that has a parent takes nobody in by this key."""
+    profiled: str | None = None
+    """Key of what a profiler is to measure, which may name columns that the entity has."""
     columns: str | None = None
     """Key of the columns whose removal or narrowing breaks readers (a major version)."""
     searched: Mapping[str, float] = MappingProxyType({})

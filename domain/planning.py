@@ -6,6 +6,7 @@ from typing import Any
 from domain import commands, json_patch, payloads
 from domain.attachments import HeldColumns, check_sole, named_columns
 from domain.bodies.components import Ref
+from domain.body_rules import check_body
 from domain.curation import patched
 from domain.deletion import DeletionPlanner
 from domain.entity import STATUS, Entity, decide
@@ -37,6 +38,7 @@ class Planner(DeletionPlanner):
             state = "a soft-deleted" if taken.deleted else "a"
             raise AlreadyExists(f"{state} {kind.name} named {payload.fqn!r} exists already")
         self._check_columns(kind, payload.body, None, payload.parent_id)
+        check_body(self._store.claim_by_id, kind, payload.body, None, context)
         check_sole(kind, payload.body, payload.parent_id, self._store.having_live)
         return self._creation(kind, payload, context)
 
@@ -55,10 +57,13 @@ class Planner(DeletionPlanner):
         self._check_columns(kind, payload.body, payload.state, payload.parent_id)
         if payload.state is None or payload.state.deleted:
             check_sole(kind, payload.body, payload.parent_id, self._store.having_live)
-        if payload.state is None:
+        state = payload.state
+        body = payload.body if state is None else payload.onto(state)
+        check_body(self._store.claim_by_id, kind, body, state, context)
+        if state is None:
             return self._creation(kind, payload, context)
-        body, ingestion = payload.onto(payload.state), payload.ingestion(context)
-        return self._change(payload.state, body, context, ingestion)
+        ingestion = payload.ingestion(context)
+        return self._change(state, body, context, ingestion)
 
     def patch(
         self,
@@ -180,6 +185,7 @@ class Planner(DeletionPlanner):
         if STATUS in state.body and STATUS not in body:
             raise InvalidInput(f"{STATUS} cannot be removed")
         self._check_columns(kind, body, state, state.parent_id)
+        check_body(self._store.claim_by_id, kind, body, state, context)
         if context.by_bot:
             body = patched(kind, state.body, body)
         return self._change(state, body, context)

@@ -1,5 +1,7 @@
 """Who asks for a write, by which request, and under which conditions it may be done."""
 
+from collections.abc import Collection
+
 import msgspec
 
 
@@ -16,6 +18,8 @@ class WriteContext(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a bot's PUTs replace what people curated all the same."""
     may_bring: bool = True
     """Whether the caller may create the parent that an entity brings along."""
+    editable: Collection[str] | None = None
+    """The kinds that the caller may edit; None for all of them."""
     expected_version: int | None = None
     """Tenths of the version at which the entity must be; None for any version."""
     must_exist: bool = False

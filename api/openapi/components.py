@@ -20,6 +20,7 @@ from api.routes.types import EntityType
 from domain.bodies.columns import NamedPart
 from domain.bodies.components import UsageSummary
 from domain.bodies.lineage import LineageEdge
+from domain.bodies.profiling import ProfilerConfig
 from domain.changes import ChangeDescription
 from domain.kinds import EntityKind
 from domain.measurements.costs import QueryCost
@@ -49,7 +50,7 @@ _ANSWERS = (
     EntityType,
 )
 """Structs that routes answer with as they are."""
-_REQUESTS = (DeleteStale, LogicalTestCases)
+_REQUESTS = (DeleteStale, LogicalTestCases, ProfilerConfig)
 """Structs that routes take as they are."""
 
 

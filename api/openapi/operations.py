@@ -170,8 +170,8 @@ ENTITY_OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(
         ("put", "/{entity_id}/tableProfilerConfig"): _write(
             "put{Kind}ProfilerConfig",
             "Put the profiler configuration of a {kind}",
-            "Replaces it.",
-            "TableProfilerConfig",
+            "Replaces it. Columns that it names have to be there.",
+            "ProfilerConfig",
         ),
         ("get", "/{entity_id}/tableProfilerConfig"): _one(
             "get{Kind}ProfilerConfig", "Get a {kind} with its profiler configuration"

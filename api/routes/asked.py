@@ -60,6 +60,7 @@ async def read_asked(request: AnyRequest, media_types: tuple[str, ...]) -> Asked
         actor=request.user.name,
         request_id=request.scope["state"]["request_id"],
         by_bot=request.auth.bot,
+        editable=request.auth.kinds(Action.EDIT),
         expected_version=_expected_version(condition),
         must_exist=condition is not None,
         must_not_exist=_must_not_exist(unless),

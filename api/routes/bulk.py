@@ -66,6 +66,7 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
             by_bot=access.bot,
             override_metadata=override_metadata,
             may_bring=may_bring(access, kind),
+            editable=access.kinds(Action.EDIT),
         )
 
         def propose() -> tuple[Proposal, bytes]:

@@ -21,7 +21,6 @@ from api.services import Services
 from domain.bodies.components import Reference
 from domain.bulk_put import MAX_REQUESTS
 from domain.catalog import Proposal
-from domain.errors import InvalidInput
 from domain.ids import parse_id
 from domain.json_input import decode
 from domain.plans import Plan
@@ -54,7 +53,6 @@ def logical_suite_routes(services: Services) -> list[HTTPRouteHandler]:
             given = decode(asked.body, LogicalTestCases, "the body")
             suite_id = parse_id(given.test_suite_id, "testSuiteId")
             case_ids = [parse_id(each, "testCaseIds") for each in given.test_case_ids]
-            _check_logical(services, suite_id)
             element = Reference(type=suite.name, id=suite_id)
             plan = partial(planner.put_into_each, case, case_ids, _KEY, [element], asked.context)
             return services.catalog.propose_steps(plan)[0], suite_id
@@ -92,10 +90,3 @@ def _check_access(access: Access) -> None:
         raise Forbidden("you have no permission to edit testSuite")
     if withheld := access.withheld(Action.EDIT, "testCase"):
         withheld.refuse_field(_KEY, "logicalTestCases")
-
-
-def _check_logical(services: Services, suite_id: str) -> None:
-    """Raise InvalidInput for the suite of a table, which its cases are in by themselves."""
-    claim = services.catalog.store.claim_by_id(suite_id)
-    if claim is not None and claim.kind == "testSuite" and claim.parent_id is not None:
-        raise InvalidInput("testSuiteId is the suite of a table; name one that stands alone")

@@ -75,6 +75,9 @@ class EntityBody(Part, kw_only=True):
         entity."""
         return None
 
+    def check(self) -> None:
+        """Raise InvalidInput for what may not be written, though what is stored may have it."""
+
     def complete(self, fqn: str) -> None:
         """Bring the payload into the form that is recorded; a second call changes nothing.
 

@@ -23,6 +23,7 @@ from domain.bodies.enumerations import (
     RelationshipType,
     TableType,
 )
+from domain.bodies.profiling import read_profiler_config
 
 
 class Database(Asset, kw_only=True):
@@ -107,6 +108,11 @@ class Table(Asset, kw_only=True):
     retention_period: str | None = None
     source_url: str | None = None
     usage_summary: UsageSummary | None = None
+
+    def check(self) -> None:
+        """Also refuse a profiler configuration with keys or values that profilers do not know."""
+        if self.table_profiler_config is not None:
+            read_profiler_config(self.table_profiler_config)
 
     def tag_labels(self) -> Iterator[TagLabel]:
         """The labels of the table, of its columns, and of its data model and the columns there."""

@@ -54,6 +54,7 @@ ROWS = (
             "databaseSchemaRegex": NamePart("databaseSchema", 1),
             "tableRegex": NamePart("name", 0),
         },
+        profiled="tableProfilerConfig",
         columns="columns",
         searched={
             "columns.name": 2,

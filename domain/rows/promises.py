@@ -34,6 +34,7 @@ ROWS = (
         filters={"testSuiteId": "testSuite"},
         filters_by_id=("testSuiteId",),
         also_in=("testSuites",),
+        groups="testSuites",
         searched={"entityFQN": 1},
     ),
     EntityKind(

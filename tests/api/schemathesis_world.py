@@ -54,6 +54,8 @@ _DAY = "2026-01-31T12:00:00Z"
 NOW = int(time.time() * 1_000)
 _RESULTS = "/v1/dataQuality/testCases/testCaseResults/"
 _COSTS = "/v1/queryCostRecord"
+_COLUMNS_NAMED = ("excludeColumns", "includeColumns")
+"""Keys of profiler configurations that name columns, which have to be there."""
 _MEASURED = ("/v1/tables/{table}", "/v1/usage/", _RESULTS, _COSTS)
 _COLLECTIONS = {kind.collection: kind for kind in KINDS.values()}
 
@@ -320,6 +322,7 @@ class World:
         value = {
             key: _DAY if key in DAYS and isinstance(inner, str) else inner
             for key, inner in value.items()
+            if key not in _COLUMNS_NAMED
         }
         return {
             key: self._refer(key, inner) if key in NESTED and inner else self._nested(inner)

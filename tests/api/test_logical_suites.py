@@ -66,6 +66,69 @@ def test_wrong_cases_and_suites_are_refused_whole(client: Client) -> None:
     assert listed(client, suite) == []
 
 
+def patch(client: Client, case: str, suites: list[Any], role: str = "bot") -> Any:
+    operation = {"op": "add", "path": "/testSuites", "value": suites}
+    headers = {"Content-Type": "application/json-patch+json"}
+    return client.request(
+        "PATCH", f"{QUALITY}/testCases/{case}", json=[operation], role=role, headers=headers
+    )
+
+
+def written(client: Client, case: Any, suites: list[Any], role: str) -> list[int]:
+    """The statuses of all writes of a case that put it into suites."""
+    keys = ("entityLink", "testDefinition")
+    values = {key: case[key] for key in keys} | {"testSuites": suites}
+    values["testDefinition"] = values["testDefinition"]["fullyQualifiedName"]
+    path = f"{QUALITY}/testCases"
+    put = client.request("PUT", path, json={"name": case["name"], **values}, role=role)
+    post = client.request("POST", path, json={"name": "third", **values}, role=role)
+    many = [{"name": name, **values} for name in (case["name"], "fourth")]
+    bulk = client.request("PUT", f"{path}/bulk", json=many, role=role).json()
+    failed = [each["status"] for each in bulk["failedRequest"]]
+    return [
+        patch(client, case["id"], suites, role).status_code,
+        put.status_code,
+        post.status_code,
+        *failed,
+    ]
+
+
+def test_no_write_puts_a_case_into_the_suite_of_a_table(client: Client) -> None:
+    suite, (first, _) = suite_and_cases(client)
+    of_table = {"id": first["testSuite"]["id"], "type": "testSuite"}
+    assert written(client, first, [of_table], "bot") == [400] * 5
+    refused = patch(client, first["id"], [of_table]).json()["message"]
+    assert "is the suite of a table; name one that stands alone" in refused
+    assert patch(client, first["id"], [{"id": suite, "type": "testSuite"}]).status_code == 200
+    assert listed(client, suite) == ["first"]
+    assert patch(client, first["id"], []).status_code == 200
+    assert listed(client, suite) == []
+
+
+def test_who_may_not_edit_suites_changes_them_by_no_write(tmp_path: Path) -> None:
+    policies = tmp_path / "policies.toml"
+    policies.write_text(
+        '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "edit", "operate"]\n'
+        '[[rule]]\nrole = "bot"\nallow = ["create", "edit", "view"]\n'
+        '[[rule]]\nrole = "half"\nallow = ["view", "create", "edit"]\nkinds = ["testCase"]\n'
+    )
+    (tmp_path / "data").mkdir()
+    with running(tmp_path / "data", policies=str(policies)) as client:
+        suite, (first, _) = suite_and_cases(client)
+        reference = {"id": suite, "type": "testSuite"}
+        assert written(client, first, [reference], "half") == [403] * 5
+        assert listed(client, suite) == []
+        assert add(client, suite, first["id"]).status_code == 200
+        assert patch(client, first["id"], [], "half").status_code == 403
+        assert listed(client, suite) == ["first"]
+        description = [{"op": "add", "path": "/description", "value": "x"}]
+        headers = {"Content-Type": "application/json-patch+json"}
+        case = f"{QUALITY}/testCases/{first['id']}"
+        kept = client.request("PATCH", case, json=description, role="half", headers=headers)
+        assert kept.status_code == 200
+        assert listed(client, suite) == ["first"]
+
+
 @pytest.mark.parametrize("kinds", ["testCase", "testSuite"])
 def test_who_may_edit_cases_and_suites_may_group_them(tmp_path: Path, kinds: str) -> None:
     policies = tmp_path / "policies.toml"
