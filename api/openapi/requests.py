@@ -28,6 +28,12 @@ _QUALIFIED: Schema = {
     "pattern": r'^("([^"]|"")+"|[^".]+)(\.("([^"]|"")+"|[^".]+))*$',
     "description": "Parts joined with dots; a part that holds a dot or a quote is quoted.",
 }
+_OUTER = r"[^\s\u0000-\u001f\u007f\u0085]"
+_PROGRAM: Schema = {
+    **NAME,
+    "pattern": rf"^{_OUTER}([^\u0000-\u001f\u007f]*{_OUTER})?$",
+    "description": "Begins and ends with no blank.",
+}
 _POINTER: Schema = {
     "type": "string",
     "pattern": "^(/([^~/]|~[01])*)*$",
@@ -47,6 +53,10 @@ def request(kind: EntityKind, given: Schema) -> Schema:
     for attribute, other in outside_fields(kind.body).items():
         key = kind.key_of[attribute]
         properties[key] = referring(properties[key], _typed(OUTSIDE, (other,)), _QUALIFIED)
+    if "usedBy" in properties:
+        properties["usedBy"] = {"anyOf": [{"type": "array", "items": _PROGRAM}, NULL]}
+    if kind.profiled is not None:
+        properties[kind.profiled] = {"anyOf": [ref("ProfilerConfig"), NULL]}
     if kind.statuses:
         properties["entityStatus"] = {"enum": [*kind.statuses, None]}
     aliases = {alias: key for alias, key in REQUEST_ALIASES.items() if key in kind.keys}
@@ -93,13 +103,9 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
                 _having(name={**TEXT, "minLength": 1}),
             ],
         },
-        "TableProfilerConfig": {
-            "type": "object",
-            "description": "What a profiler is to measure, in the words of OpenMetadata's.",
-        },
         "QueryUsage": {"type": "array", "items": to_kinds(())},
         "QueryUsers": {"type": "array", "items": {"anyOf": [to_kinds(("user",)), TEXT]}},
-        "QueryUsedBy": {"type": "array", "items": TEXT},
+        "QueryUsedBy": {"type": "array", "items": _PROGRAM},
         "RestoreEntity": closed_object({"id": UUID}),
         "AggregateRequest": _aggregate_request(),
         "JsonPatch": {

@@ -8,6 +8,13 @@ from msgspec import field
 from domain.bodies.base import Asset, Owned, Users
 from domain.bodies.components import Integer, Part, Ref, TagLabel, Votes, refers_to
 from domain.bodies.enumerations import ProgramLanguage, StoredProcedureType
+from domain.errors import InvalidInput
+from domain.names import check_name
+
+MAX_OF_QUERY = 10_000
+"""How many users, programs or entities a query may name, each for itself."""
+_LISTS = {"users": "users", "used_by": "usedBy", "query_used_in": "queryUsedIn"}
+"""Attributes of queries to which every run of the usage workflow adds -> their keys."""
 
 
 class Program(Part, kw_only=True):
@@ -61,3 +68,13 @@ class Query(Owned, kw_only=True):
     def __post_init__(self) -> None:
         self.checksum = md5(self.query.encode(), usedforsecurity=False).hexdigest()
         self.name = self.name or self.checksum
+
+    def check(self) -> None:
+        """Also refuse lists that are too long, and programs without a fit name."""
+        for attribute, key in _LISTS.items():
+            if len(getattr(self, attribute) or ()) > MAX_OF_QUERY:
+                raise InvalidInput(f"{key} of a query may have {MAX_OF_QUERY} elements")
+        for place, name in enumerate(self.used_by or ()):
+            check_name(name, f"usedBy[{place}]")
+            if name != name.strip():
+                raise InvalidInput(f"usedBy[{place}] must not begin or end with blanks")

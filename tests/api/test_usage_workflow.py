@@ -90,6 +90,52 @@ def joins(count: int, day: Any = TODAY) -> dict[str, Any]:
     other = f"{SCHEMA}.customers"
     return {
         "startDate": str(day),
+def test_a_query_is_not_run_for_itself(client: Client) -> None:
+    client.schema()
+    query_id = query(client)
+    itself = [{"id": query_id, "type": "query"}]
+    status, answer = client.ask("PUT", f"/v1/queries/{query_id}/usage", json=itself)
+    assert (status, answer["message"]) == (400, "queryUsedIn may not have the query itself")
+    given = {"query": "SELECT 1", "service": "service", "queryUsedIn": itself}
+    assert client.ask("PUT", "/v1/queries", json=given)[0] == 400
+    patch = [{"op": "add", "path": "/queryUsedIn", "value": itself}]
+    headers = {"Content-Type": "application/json-patch+json"}
+    path = f"/v1/queries/{query_id}"
+    assert client.ask("PATCH", path, json=patch, headers=headers)[0] == 400
+
+
+@pytest.mark.parametrize("key", ["usedBy", "users", "queryUsedIn"])
+def test_lists_of_a_query_are_bounded_by_every_write(
+    client: Client, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("domain.bodies.programs.MAX_OF_QUERY", 2)
+    client.schema()
+    three: list[Any]
+    if key == "usedBy":
+        place, three = key, ["a", "b", "c"]
+    elif key == "users":
+        made = [client.create("users", name=n, email=f"{n}@example.com") for n in ("ann", "bob")]
+        made.append(client.create("users", name="eve", email="eve@example.com"))
+        place, three = key, [{"id": each["id"], "type": "user"} for each in made]
+    else:
+        ids = [client.table(name)["id"] for name in ("orders", "customers", "items")]
+        place, three = "usage", [{"id": each, "type": "table"} for each in ids]
+    path = f"/v1/queries/{query(client)}"
+    for some in (three[:1], three[:2]):
+        put(client, f"{path}/{place}", some)
+    status, answer = client.ask("PUT", f"{path}/{place}", json=three[2:])
+    assert (status, answer["message"]) == (400, f"{key} of a query may have 2 elements")
+    body = {"query": "SELECT 2", "service": "service", key: three}
+    assert client.ask("PUT", "/v1/queries", json=body)[0] == 400
+    assert client.ask("POST", "/v1/queries", json=body)[0] == 400
+    _, bulk = client.ask("PUT", "/v1/queries/bulk", json=[body])
+    assert [each["status"] for each in bulk["failedRequest"]] == [400]
+    patch = [{"op": "add", "path": f"/{key}", "value": three}]
+    headers = {"Content-Type": "application/json-patch+json"}
+    assert client.ask("PATCH", path, json=patch, headers=headers)[0] == 400
+    assert len(client.get(path, fields=key)[key]) == 2
+
+
         "dayCount": 1,
         "columnJoins": [
             {
