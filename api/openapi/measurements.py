@@ -70,7 +70,7 @@ def _ranking() -> Iterator[tuple[tuple[str, str], tuple[str, Operation]]]:
             " the day and in the 7 and 30 days that end with it. `percentileRank` of the use shows"
             " it.",
             answers={201: None},
-            errors=(400, 408, 503),
+            errors=(400, 408, 413, 503),
         )
         yield ("post", f"/v1/usage/compute.percentile/{kind.name}/{{day}}"), ("usage", operation)
 

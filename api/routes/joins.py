@@ -25,8 +25,8 @@ from api.services import Services
 from domain import names
 from domain.errors import InvalidInput, shown
 from domain.kinds import EntityKind
-from domain.measurements.joins import DAYS, Side, TableJoins, joined_points, summed
-from domain.measurements.reports import DAY_MS, JOIN, moment_of
+from domain.measurements.joins import Side, TableJoins, first_day, joined_points, summed
+from domain.measurements.reports import JOIN, moment_of
 from domain.registry import KINDS
 from projections.entities.single_entities import EntityAnswer
 
@@ -83,8 +83,8 @@ def joins_of(services: Services, table_id: str) -> bytes:
         table_id,
         JOIN,
         None,
-        since=moment_of(today) - DAYS * DAY_MS,
-        until=moment_of(today) + DAY_MS,
+        since=moment_of(first_day(today)),
+        until=moment_of(today),
         before=None,
         limit=_MOST_SHOWN,
         most_bytes=_MOST_BYTES,

@@ -8,6 +8,7 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
 
+from api.bodies import read_body
 from api.permissions import Action, Permission
 from api.responses import Finished
 from api.routes.declared_query import Parameters, QueryParameter
@@ -24,6 +25,7 @@ from api.routes.measurements import (
 )
 from api.routes.signatures import ENTITY_ID, FQN, REQUEST, id_in_path, name_in_path, route
 from api.services import Services
+from domain.errors import InvalidInput
 from domain.kinds import EntityKind
 from domain.measurements.reports import RANK, USAGE, DailyUse, Point, UsageRanks, moment_of
 from domain.measurements.usage import summaries
@@ -97,10 +99,13 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
     def usage(request: AnyRequest, entity: EntityAnswer, last: date, days: int) -> bytes:
         whole = msgspec.json.decode(visible(request.auth, Action.VIEW, kind, entity))
+        reference = {"type": kind.name, **{key: whole[key] for key in _SHOWN if key in whole}}
+        if not request.auth.may(viewing):
+            # Who may report, and no more, learns nothing of what others reported.
+            return msgspec.json.encode({"entity": reference, "usage": []})
         used, ranked = (points(id_of(entity), series, last) for series in (USAGE, RANK))
         counts = {day: msgspec.json.decode(body, type=DailyUse).count for day, body in used}
         ranks = {day: msgspec.json.decode(body, type=UsageRanks) for day, body in ranked}
-        reference = {"type": kind.name, **{key: whole[key] for key in _SHOWN if key in whole}}
         shown = summaries(counts, last, days, ranks)
         return msgspec.json.encode({"entity": reference, "usage": shown})
 
@@ -120,6 +125,9 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             yield datetime.fromtimestamp(at / 1_000, UTC).date(), body
 
     async def rank(request: AnyRequest, day: date) -> Finished:
+        if await read_body(request):
+            raise InvalidInput("a ranking takes no body: its day and kind stand in the path")
+
         def work() -> bytes:
             services.measurements.rank_usage(kind.name, moment_of(day), now())
             return b""

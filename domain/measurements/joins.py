@@ -15,10 +15,10 @@ from msgspec import Meta
 from domain.bodies.columns import MAX_PART_FQN
 from domain.bodies.components import Part
 from domain.errors import InvalidInput
-from domain.measurements.reports import JOIN, Count, Point, moment_of
+from domain.measurements.reports import JOIN, MAX_COUNT, Count, Point, moment_of
 
 DAYS = 30
-"""How many days the shown joins are of, and how old a report may be."""
+"""How many days the shown joins are of, the present one included, and how old a report may be."""
 MAX_JOINS = 1_000
 """Joins of one report."""
 
@@ -82,18 +82,26 @@ def joined_points(
 ) -> dict[str, list[Point]]:
     """Table id -> the points of a report about a table, those of the other sides included.
 
-    Raises InvalidInput for a report of several days, of a day that is too long ago or to come, or
-    with too many joins, and what `sides` raises.
+    Joins of one pair are added up where they stand in several places: OpenMetadata's client writes
+    a column once for each spelling in queries. Raises InvalidInput for a report of several days, of
+    a day that is too long ago or to come, or with too many joins, and what `sides` raises.
     """
     if report.day_count != 1:
         raise InvalidInput("dayCount must be 1: report each day by itself")
     if not today - timedelta(days=DAYS) <= report.start_date <= today + timedelta(days=1):
         raise InvalidInput(f"startDate must be of the last {DAYS} days, got {report.start_date}")
     at = moment_of(report.start_date)
-    points: defaultdict[str, list[Point]] = defaultdict(list)
+    counts: Counter[tuple[Side, Side]] = Counter()
     for here, there, count in _pairs(report, table, sides):
+        counts[here, there] += count
+        if counts[here, there] > MAX_COUNT:
+            raise InvalidInput(f"a pair may have {MAX_COUNT} joins a day")
+    points: defaultdict[str, list[Point]] = defaultdict(list)
+    for (here, there), count in counts.items():
+        # Columns of one table may be told from both sides.
+        most = max(count, counts.get((there, here), 0))
         for one, other in ((here, there), (there, here)):
-            points[one.table_id].append(_point(one, other, count, at))
+            points[one.table_id].append(_point(one, other, most, at))
     return points
 
 
@@ -115,6 +123,11 @@ def _point(one: Side, other: Side, count: int, at: int) -> Point:
     return Point(JOIN, f"{one.column or ''}\n{other.fqn}", at, msgspec.json.encode(body))
 
 
+def first_day(today: date) -> date:
+    """The first of the days whose joins are shown; the last is `today`."""
+    return today - timedelta(days=DAYS - 1)
+
+
 def summed(bodies: Iterable[bytes], today: date) -> TableJoins:
     """What is shown of the points of a table: the most frequent joins come first."""
     counts: defaultdict[str | None, Counter[str]] = defaultdict(Counter)
@@ -123,7 +136,7 @@ def summed(bodies: Iterable[bytes], today: date) -> TableJoins:
         counts[point.column_name][point.fully_qualified_name] += point.join_count
     direct = counts.pop(None, Counter())
     return TableJoins(
-        start_date=today - timedelta(days=DAYS),
+        start_date=first_day(today),
         day_count=DAYS,
         column_joins=[
             ColumnJoins(column_name=name or "", joined_with=_ranked(counts[name]))

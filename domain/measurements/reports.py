@@ -19,7 +19,8 @@ from domain.names import split
 
 Timestamp = Annotated[int, Meta(ge=1, le=2**53 - 1)]
 """Milliseconds since 1970."""
-Count = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+MAX_COUNT = 2**53 - 1
+Count = Annotated[int, Meta(ge=0, le=MAX_COUNT)]
 DAY_MS = 86_400_000
 MAX_COLUMNS = 20_000
 """Columns, of profiles and of samples, in one report."""

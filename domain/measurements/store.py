@@ -138,10 +138,13 @@ class MeasurementStore:
         most = SAMPLE_BYTES if point.series == SAMPLE else POINT_BYTES
         if len(point.body) > most:
             raise EntityOverLimit(f"a {what} may have {most} bytes, got {len(point.body)}")
-        if not now - self._age_ms <= point.at <= now + _AHEAD_MS:
+        self._check_time(point.at, now, what)
+
+    def _check_time(self, at: int, now: int, what: str) -> None:
+        if not now - self._age_ms <= at <= now + _AHEAD_MS:
             raise InvalidInput(
                 f"the time of a {what} must be of the last {self._days} days (milliseconds since"
-                f" 1970), got {point.at}"
+                f" 1970), got {at}"
             )
 
     @staticmethod
@@ -254,9 +257,11 @@ class MeasurementStore:
     def rank_usage(self, kind: str, day: int, now: int) -> None:
         """Store, of each entity of a kind that was used on a day, how it ranks among the others.
 
-        The day is given by its first millisecond. Raises StoreUnavailable, also when it takes too
-        long: the ranks that were computed before are replaced some by some.
+        The day is given by its first millisecond. Raises InvalidInput for a day that is too old or
+        in the future, and StoreUnavailable, also when it takes too long: the ranks that were
+        computed before are replaced some by some.
         """
+        self._check_time(day, now, "ranking")
         with self._reading() as connection:
             for ranks in usage_ranks(connection, kind, day):
                 self.write_all(ranks, now)

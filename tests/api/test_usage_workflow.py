@@ -75,6 +75,11 @@ def test_what_a_query_was_run_for_and_by_whom_is_added_once(
         ("users", [{"id": "x", "colour": 1}], 400),
         ("usedBy", [1], 400),
         ("usedBy", ["x"] * 1_001, 400),
+        ("usedBy", [""], 400),
+        ("usedBy", [" a"], 400),
+        ("usedBy", ["a\t"], 400),
+        ("usedBy", ["\u0000"], 400),
+        ("usedBy", ["x" * 257], 400),
     ],
 )
 def test_what_cannot_be_added_is_refused(
@@ -85,11 +90,6 @@ def test_what_cannot_be_added_is_refused(
     assert client.ask("PUT", path, json=body)[0] == status
 
 
-def joins(count: int, day: Any = TODAY) -> dict[str, Any]:
-    """A report about orders, as the client sends it."""
-    other = f"{SCHEMA}.customers"
-    return {
-        "startDate": str(day),
 def test_a_query_is_not_run_for_itself(client: Client) -> None:
     client.schema()
     query_id = query(client)
@@ -136,6 +136,11 @@ def test_lists_of_a_query_are_bounded_by_every_write(
     assert len(client.get(path, fields=key)[key]) == 2
 
 
+def joins(count: int, day: Any = TODAY) -> dict[str, Any]:
+    """A report about orders, as the client sends it."""
+    other = f"{SCHEMA}.customers"
+    return {
+        "startDate": str(day),
         "dayCount": 1,
         "columnJoins": [
             {
@@ -162,7 +167,7 @@ def test_joins_are_counted_by_day_and_shown_of_both_sides(
     shown = client.get(orders, fields="owners, joins")["joins"]
     assert answer["joins"] == shown
     assert shown == {
-        "startDate": str(TODAY - timedelta(days=30)),
+        "startDate": str(TODAY - timedelta(days=29)),
         "dayCount": 30,
         "columnJoins": [
             {
@@ -203,6 +208,33 @@ def test_wrong_joins_are_refused_whole(
     path = f"/v1/tables/{tables[0]}"
     assert client.ask("PUT", f"{path}/joins", json={**joins(1), **change})[0] == status
     assert client.get(path, fields="joins")["joins"]["columnJoins"] == []
+
+
+def test_joins_are_of_the_thirty_days_that_end_today(client: Client, tables: list[str]) -> None:
+    path = f"/v1/tables/{tables[0]}"
+    for back, count in ((-1, 1), (0, 2), (29, 4), (30, 8)):
+        put(client, f"{path}/joins", joins(count, TODAY - timedelta(days=back)))
+    (columns,) = client.get(path, fields="joins")["joins"]["columnJoins"]
+    assert columns["joinedWith"][0]["joinCount"] == 2 + 4
+
+
+def test_a_pair_that_is_named_twice_is_added_up(client: Client, tables: list[str]) -> None:
+    # OpenMetadata's client has an entry for each spelling of a column in queries.
+    report = joins(2)
+    report["columnJoins"] *= 2
+    other = {"fullyQualifiedName": f"{SCHEMA}.orders.id", "joinCount": 3}
+    inner = {"fullyQualifiedName": f"{SCHEMA}.orders.who", "joinCount": 5}
+    report["columnJoins"] += [
+        {"columnName": "id", "joinedWith": [inner]},
+        {"columnName": "who", "joinedWith": [other]},
+    ]
+    path = f"/v1/tables/{tables[0]}"
+    shown = put(client, f"{path}/joins", report)["joins"]["columnJoins"]
+    counts = {each["columnName"]: each["joinedWith"] for each in shown}
+    assert [each["joinCount"] for each in counts["id"]] == [5, 4, 2]
+    assert [each["joinCount"] for each in counts["who"]] == [5]
+    report["columnJoins"][0]["joinedWith"][0]["joinCount"] = 2**53 - 1
+    assert client.ask("PUT", f"{path}/joins", json=report)[0] == 400
 
 
 def test_joins_are_bounded(
@@ -263,78 +295,6 @@ def test_costs_of_queries_are_shown_by_their_service(client: Client, tables: lis
     assert [each["queryText"] for each in groups] == ["SELECT 2"]
 
 
-def test_use_is_ranked_among_what_was_used_that_day(client: Client, tables: list[str]) -> None:
-    three = [*tables, client.table("items")["id"]]
-    for table, counts in zip(three, ((5, 0), (1, 9), (1, 1)), strict=True):
-        for back, count in enumerate(counts):
-            use = {"date": str(TODAY - timedelta(days=back)), "count": count}
-            assert client.ask("POST", f"/v1/usage/table/{table}", json=use)[0] == 200
-    assert client.ask(
-        "POST", "/v1/usage/database/name/service.database", json={"date": str(TODAY), "count": 99}
-    )
-    assert "percentileRank" not in usage(client, three[0])["dailyStats"]
-    for kind in ("table", "database"):
-        response = client.request(
-            "POST", f"/v1/usage/compute.percentile/{kind}/{TODAY}", role="bot"
-        )
-        assert (response.status_code, response.content) == (201, b"")
-    ranks = [
-        [usage(client, table)[stats]["percentileRank"] for stats in ("dailyStats", "weeklyStats")]
-        for table in three
-    ]
-    assert ranks == [[66.67, 33.33], [0.0, 66.67], [0.0, 0.0]]
-    assert client.ask("POST", "/v1/usage/compute.percentile/table/today")[0] == 400
-    assert client.ask("POST", f"/v1/usage/compute.percentile/topic/{TODAY}")[0] == 404
-
-
-def usage(client: Client, table: str) -> Any:
-    return client.get(f"/v1/usage/table/{table}")["usage"][0]
-
-
-def test_what_bots_find_out_about_accesses_is_told_once_a_day(
-    client: Client, tables: list[str]
-) -> None:
-    path = f"/v1/tables/{tables[0]}"
-
-    def accessed(at: int, role: str = "bot") -> Any:
-        value = {"accessed": {"timestamp": at, "accessedByAProcess": "om"}}
-        patch = [{"op": "add", "path": "/lifeCycle", "value": value}]
-        headers = {"Content-Type": "application/json-patch+json"}
-        response = client.request("PATCH", path, json=patch, role=role, headers=headers)
-        assert response.status_code == 200, response.text
-        return response.json()["lifeCycle"]["accessed"]["timestamp"]
-
-    assert accessed(NOW) == NOW
-    stored = head(client)
-    assert accessed(NOW + 86_399_999) == NOW
-    assert accessed(NOW - 86_400_001) == NOW
-    assert head(client) == stored
-    assert accessed(NOW + 86_400_000) == NOW + 86_400_000
-    assert accessed(NOW, "admin") == NOW
-
-
-def test_who_sees_no_columns_sees_no_joins(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
-        '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "edit"]\n'
-        '[[rule]]\nrole = "reader"\nallow = ["view", "edit"]\nwithhold = ["columns", "users"]\n'
-        '[[rule]]\nrole = "writer"\nallow = ["edit"]\n'
-    )
-    with running(tmp_path, policies=str(policies)) as client:
-        client.schema()
-        table, _ = (client.table(each, columns=COLUMNS)["id"] for each in ("orders", "customers"))
-        path = f"/v1/tables/{table}"
-        assert client.ask("PUT", f"{path}/joins", json=joins(1), role="reader")[0] == 403
-        written = client.ask("PUT", f"{path}/joins", json=joins(1), role="writer")
-        assert written == (200, {"id": table})
-        assert client.ask("GET", f"{path}?fields=joins", role="reader")[0] == 403
-        assert client.ask("GET", path, role="reader")[0] == 200
-        record = {"timestamp": NOW, "queryReference": {"id": query(client)}, "cost": 1, "count": 1}
-        answer = client.ask("POST", "/v1/queryCostRecord", json=record, role="writer")
-        assert (answer[0], [*answer[1]["queryReference"]]) == (200, ["type", "id"])
-        costs = "/v1/queryCostRecord/service/service"
-        assert client.ask("GET", costs, role="reader")[0] == 403
-        assert client.ask("GET", costs, role="admin")[0] == 200
 @pytest.mark.parametrize("key", ["cost", "count", "totalDuration"])
 @pytest.mark.parametrize("value", [1e308, 1.1e15, -1])
 def test_costs_beyond_all_reason_are_refused(client: Client, key: str, value: float) -> None:
@@ -367,3 +327,99 @@ def test_sums_of_costs_are_finite_whatever_is_stored(client: Client) -> None:
     }
 
 
+def test_use_is_ranked_among_what_was_used_that_day(client: Client, tables: list[str]) -> None:
+    three = [*tables, client.table("items")["id"]]
+    for table, counts in zip(three, ((5, 0), (1, 9), (1, 1)), strict=True):
+        for back, count in enumerate(counts):
+            use = {"date": str(TODAY - timedelta(days=back)), "count": count}
+            assert client.ask("POST", f"/v1/usage/table/{table}", json=use)[0] == 200
+    assert client.ask(
+        "POST", "/v1/usage/database/name/service.database", json={"date": str(TODAY), "count": 99}
+    )
+    assert "percentileRank" not in usage(client, three[0])["dailyStats"]
+    for kind in ("table", "database"):
+        response = client.request(
+            "POST", f"/v1/usage/compute.percentile/{kind}/{TODAY}", role="bot"
+        )
+        assert (response.status_code, response.content) == (201, b"")
+    ranks = [
+        [usage(client, table)[stats]["percentileRank"] for stats in ("dailyStats", "weeklyStats")]
+        for table in three
+    ]
+    assert ranks == [[66.67, 33.33], [0.0, 66.67], [0.0, 0.0]]
+    for day in ("today", "0001-01-01", "9999-12-31", TODAY + timedelta(days=2)):
+        assert client.ask("POST", f"/v1/usage/compute.percentile/table/{day}")[0] == 400
+    path = f"/v1/usage/compute.percentile/table/{TODAY}"
+    assert client.ask("POST", path, json={"nonsense": 1})[0] == 400
+    assert client.ask("POST", f"/v1/usage/compute.percentile/topic/{TODAY}")[0] == 404
+
+
+def usage(client: Client, table: str) -> Any:
+    return client.get(f"/v1/usage/table/{table}")["usage"][0]
+
+
+def test_what_bots_find_out_about_accesses_is_told_once_a_day(
+    client: Client, tables: list[str]
+) -> None:
+    path = f"/v1/tables/{tables[0]}"
+
+    def accessed(at: int, role: str = "bot") -> Any:
+        value = {"accessed": {"timestamp": at, "accessedByAProcess": "om"}}
+        patch = [{"op": "add", "path": "/lifeCycle", "value": value}]
+        headers = {"Content-Type": "application/json-patch+json"}
+        response = client.request("PATCH", path, json=patch, role=role, headers=headers)
+        assert response.status_code == 200, response.text
+        return response.json()["lifeCycle"]["accessed"]["timestamp"]
+
+    assert accessed(NOW) == NOW
+    stored = head(client)
+    assert accessed(NOW + 86_399_999) == NOW
+    assert accessed(NOW - 86_400_001) == NOW
+    assert head(client) == stored
+    assert accessed(NOW + 86_400_000) == NOW + 86_400_000
+    assert accessed(NOW, "admin") == NOW
+
+
+def test_who_may_only_report_use_sees_no_sums(tmp_path: Path) -> None:
+    policies = tmp_path / "policies.toml"
+    policies.write_text(
+        '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "edit"]\n'
+        '[[rule]]\nrole = "writer"\nallow = ["edit"]\n'
+    )
+    with running(tmp_path, policies=str(policies)) as client:
+        client.schema()
+        table = client.table()["id"]
+        earlier = {"date": str(TODAY - timedelta(days=1)), "count": 41}
+        assert client.ask("PUT", f"/v1/usage/table/{table}", json=earlier)[0] == 200
+        use = {"date": str(TODAY), "count": 1}
+        for place in (table, f"name/{SCHEMA}.orders"):
+            for method in ("POST", "PUT"):
+                path = f"/v1/usage/table/{place}"
+                answer = client.ask(method, path, json=use, role="writer")
+                assert answer == (200, {"entity": {"type": "table", "id": table}, "usage": []})
+        _, whole = client.ask("PUT", f"/v1/usage/table/{table}", json=use)
+        assert whole["usage"][0]["weeklyStats"]["count"] == 42
+
+
+def test_who_sees_no_columns_sees_no_joins(tmp_path: Path) -> None:
+    policies = tmp_path / "policies.toml"
+    policies.write_text(
+        '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "edit"]\n'
+        '[[rule]]\nrole = "reader"\nallow = ["view", "edit"]\nwithhold = ["columns", "users"]\n'
+        '[[rule]]\nrole = "writer"\nallow = ["edit"]\n'
+    )
+    with running(tmp_path, policies=str(policies)) as client:
+        client.schema()
+        table, _ = (client.table(each, columns=COLUMNS)["id"] for each in ("orders", "customers"))
+        path = f"/v1/tables/{table}"
+        assert client.ask("PUT", f"{path}/joins", json=joins(1), role="reader")[0] == 403
+        written = client.ask("PUT", f"{path}/joins", json=joins(1), role="writer")
+        assert written == (200, {"id": table})
+        assert client.ask("GET", f"{path}?fields=joins", role="reader")[0] == 403
+        assert client.ask("GET", path, role="reader")[0] == 200
+        record = {"timestamp": NOW, "queryReference": {"id": query(client)}, "cost": 1, "count": 1}
+        answer = client.ask("POST", "/v1/queryCostRecord", json=record, role="writer")
+        assert (answer[0], [*answer[1]["queryReference"]]) == (200, ["type", "id"])
+        costs = "/v1/queryCostRecord/service/service"
+        assert client.ask("GET", costs, role="reader")[0] == 403
+        assert client.ask("GET", costs, role="admin")[0] == 200
