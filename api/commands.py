@@ -22,8 +22,7 @@ from domain.names import MAX_NAME_LENGTH
 EXIT_BAD_LINES, EXIT_USAGE, EXIT_STOPPED = 1, 2, 3
 EXIT_INTERRUPTED = 128 + signal.SIGINT
 DAY = 86_400
-_CLASSIFICATIONS = Path(__file__).parent / "static" / "classifications.jsonl"
-_TEST_DEFINITIONS = _CLASSIFICATIONS.with_name("test_definitions.jsonl")
+_TEST_DEFINITIONS = Path(__file__).parent / "static" / "test_definitions.jsonl"
 
 _data = click.option("--data", metavar="DIR", help="Data directory (CATALOG_DATA).")
 
@@ -140,7 +139,6 @@ def serve(
             server.serve_alone(settings, listener, verifier, writer, counts, termination, announce)
         else:
             gc.enable()
-            server.prepare(settings)
             supervisor.supervise(settings, listener, counts, announce)
 
 
@@ -338,8 +336,10 @@ def classifications(data: str | None, database: str | None) -> None:
 
     What people wrote on them stays. Exit codes are those of import.
     """
+    from api.first_start import ACTOR, CLASSIFICATIONS  # noqa: PLC0415 - start-up: tokens need no log
+
     settings = read_settings(data=data, database_url=database)
-    _load([_CLASSIFICATIONS], "catalog", settings, as_bot=True)
+    _load([CLASSIFICATIONS], ACTOR, settings, as_bot=True)
 
 
 @main.command("test-definitions", short_help="Create the definitions of tests.")
@@ -351,8 +351,10 @@ def test_definitions(data: str | None, database: str | None) -> None:
 
     What people wrote on them stays. Exit codes are those of import.
     """
+    from api.first_start import ACTOR  # noqa: PLC0415 - start-up: as above
+
     settings = read_settings(data=data, database_url=database)
-    _load([_TEST_DEFINITIONS], "catalog", settings, as_bot=True)
+    _load([_TEST_DEFINITIONS], ACTOR, settings, as_bot=True)
 
 
 def _load(files: Sequence[Path], actor: str, settings: Settings, *, as_bot: bool) -> None:

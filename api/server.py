@@ -152,13 +152,6 @@ def project(settings: Settings, termination: Termination, heart: Heart) -> None:
             time.sleep(_CHECK_SECONDS)
 
 
-def prepare(settings: Settings) -> None:
-    """Make what a new catalog has, before any of several processes opens it."""
-    make_directory(settings.directory)
-    with ProjectorLock(settings.directory):
-        make_new_catalog(settings.directory, settings.database_url)
-
-
 @contextmanager
 def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
     """Open the stores and run their projectors for a block, as no other process may then."""

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from api.first_start import make_new_catalog
 from api.heartbeat import Pulse
 from api.settings import Settings
 from api.shared_counts import SharedCounts
@@ -44,6 +45,7 @@ def supervise(
     """
     make_directory(settings.directory)
     with ProjectorLock(settings.directory):
+        make_new_catalog(settings.directory, settings.database_url)
         open_stores(settings.directory, settings.database_url).close()
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

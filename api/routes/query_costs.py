@@ -144,7 +144,6 @@ def _costs(services: Services, sums: list[CostSums]) -> QueryCosts:
         except NotFound:
             continue  # deleted since
         query = msgspec.json.decode(entity.body, type=_Query)
-        keys = ("id", "name", "fullyQualifiedName")
         groups.append(
             QueryGroup(
                 query_text=query.query,
@@ -154,9 +153,11 @@ def _costs(services: Services, sums: list[CostSums]) -> QueryCosts:
                 total_duration=each.duration,
                 avg_duration=each.duration / each.runs if each.runs else 0.0,
                 query_details={
-                    "query": dict(
-                        zip(keys, (query.id, query.name, query.fully_qualified_name), strict=True)
-                    )
+                    "query": {
+                        "id": query.id,
+                        "name": query.name,
+                        "fullyQualifiedName": query.fully_qualified_name,
+                    }
                 },
             )
         )

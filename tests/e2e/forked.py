@@ -51,8 +51,7 @@ class Forked:
         told, tell = os.pipe()
         # Without a buffer, in which a line would be hidden from `select`.
         self._told = os.fdopen(told, "rb", buffering=0)
-        request = json.dumps([module, *arguments]), json.dumps(dict(env)), os.getcwd()
-        message = json.dumps(request).encode()
+        message = json.dumps([[module, *arguments], dict(env), os.getcwd()]).encode()
         assert len(message) < _MAX_REQUEST
         try:
             socket.send_fds(_origin(), [message], [out, err, tell])
@@ -192,13 +191,15 @@ def _tell(descriptor: int, number: int) -> None:
         os.write(descriptor, b"%d\n" % number)
 
 
-def _become(command: str, env: str, directory: str, out: int, err: int) -> None:
+def _become(
+    command: Sequence[str], env: Mapping[str, str], directory: str, out: int, err: int
+) -> None:
     """Run a command as its own process would, and exit."""
     for descriptor, standard in ((out, 1), (err, 2)):
         os.dup2(descriptor, standard)
         os.close(descriptor)
     os.environ.clear()
-    os.environ.update(json.loads(env))
+    os.environ.update(env)
     buffering = 0 if os.environ.get("PYTHONUNBUFFERED") else -1
     for name, descriptor, errors in (("stdout", 1, "strict"), ("stderr", 2, "backslashreplace")):
         written = os.fdopen(descriptor, "wb", buffering, closefd=False)
@@ -207,8 +208,7 @@ def _become(command: str, env: str, directory: str, out: int, err: int) -> None:
         )
         setattr(sys, name, text)
     os.chdir(directory)
-    module, *arguments = json.loads(command)
-    sys.argv = [module, *arguments]
+    module, *_ = sys.argv = list(command)
     importlib.import_module(module).main()
     sys.exit()
 
