@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from domain.errors import InvalidInput
 
 MAX_NAME_LENGTH = 256
+TABLE_PARTS = 4
+"""Parts of the qualified name of a table, which is that of its service, database and schema too."""
 
 
 def check_name(name: str, where: str = "name") -> str:

@@ -30,8 +30,6 @@ from domain.measurements.reports import JOIN, moment_of
 from domain.registry import KINDS
 from projections.entities.single_entities import EntityAnswer
 
-_TABLE_PARTS = 4
-"""Parts of the qualified name of a table."""
 _MOST_SHOWN = 10_000
 MOST_TABLE_BYTES = 64_000_000
 """How large the tables that one report names may be together, as they are read for it."""
@@ -130,11 +128,11 @@ class _Tables:
     def named(self, fqn: str, *, column: bool) -> Side:
         """The column, or the table, with a qualified name; raises NotFound and InvalidInput."""
         parts = names.split(fqn)
-        below = parts[_TABLE_PARTS:]
-        if len(parts) < _TABLE_PARTS or bool(below) is not column:
+        below = parts[names.TABLE_PARTS :]
+        if len(parts) < names.TABLE_PARTS or bool(below) is not column:
             what = "a column" if column else "a table"
             raise InvalidInput(f"{shown(fqn)} is not the qualified name of {what}")
-        table = names.join(parts[:_TABLE_PARTS])
+        table = names.join(parts[: names.TABLE_PARTS])
         if table not in self._known:
             self.seen(find(self._services, KINDS["table"], table))
         side, columns = self._known[table]

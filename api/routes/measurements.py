@@ -38,8 +38,6 @@ from projections.entities.single_entities import EntityAnswer, read_one
 MOST_LISTED = 1_000
 """The largest `limit` of a page of measurements."""
 _PAGE_BYTES = 1_000_000
-_TABLE_PARTS = 4
-"""Parts of the qualified name of a table."""
 _FOREVER = 2**53 - 1
 
 AnyRequest = Request[Any, Any, Any]
@@ -331,9 +329,9 @@ def _bounded(given: int | None, default: int) -> int:
 def _column(fqn: str) -> tuple[str, str]:
     """The qualified name of a column's table, and the column as the store names it."""
     parts = names.split(fqn)
-    if len(parts) <= _TABLE_PARTS:
+    if len(parts) <= names.TABLE_PARTS:
         raise InvalidInput(f"{fqn[:80]!r} is not the qualified name of a column")
-    return names.join(parts[:_TABLE_PARTS]), ".".join(parts[_TABLE_PARTS:])
+    return names.join(parts[: names.TABLE_PARTS]), ".".join(parts[names.TABLE_PARTS :])
 
 
 def add_profiles(columns: list[dict[str, Any]], newest: dict[str, bytes], above: str) -> None:

@@ -11,12 +11,11 @@ from domain.bodies.columns import MAX_PART_FQN
 from domain.bodies.components import Part, Ref, Reference, refers_to
 from domain.bodies.enumerations import Provider
 from domain.errors import InvalidInput
-from domain.names import child, split
+from domain.names import TABLE_PARTS, child, split
 
 SUITE = "testSuite"
 """The last part of the qualified name of the suite that belongs to a table."""
 _LINK = re.compile(r"<#E::table::(?P<table>[^<>]+?)(::columns::(?P<column>[^<>]+))?>", re.DOTALL)
-_TABLE_PARTS = 4
 _LINK_CHARACTERS = MAX_PART_FQN + 100
 TestPlatform = Literal["OpenMetadata", "GreatExpectations", "dbt", "Deequ", "Soda", "Other"]
 TestDataType = Literal[
@@ -75,7 +74,7 @@ def suite_to_bring(values: Mapping[str, Any]) -> ParentToBring | None:
     if not isinstance(given, str) or len(given) > _LINK_CHARACTERS:
         return None
     link = _LINK.fullmatch(given)
-    if link is None or len(split(link["table"])) != _TABLE_PARTS:
+    if link is None or len(split(link["table"])) != TABLE_PARTS:
         return None
     suite = {"name": SUITE, "basicEntityReference": link["table"]}
     return ParentToBring(kind="testSuite", fqn=child(link["table"], SUITE), values=suite)
@@ -126,7 +125,7 @@ class TestCase(Tagged, kw_only=True):
         """
         link = _LINK.fullmatch(self.entity_link)
         table = link["table"] if link else ""
-        if link is None or len(split(table)) != _TABLE_PARTS:
+        if link is None or len(split(table)) != TABLE_PARTS:
             raise InvalidInput(
                 "entityLink must be <#E::table::name> or <#E::table::name::columns::column> with"
                 f" the qualified name of a table, got {self.entity_link[:80]!r}"
