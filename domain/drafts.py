@@ -119,7 +119,7 @@ def draft(
         references={
             kind.key_of[attribute]: value
             for attribute in kind.references
-            if (value := getattr(struct, attribute))
+            if (value := getattr(struct, attribute)) not in (None, [])
         },
         inherited={
             key: value

@@ -115,6 +115,14 @@ def reference(kind: str, entity: Any, **more: Any) -> dict[str, Any]:
     return {"type": kind, **{key: entity[key] for key in keys}, **more}
 
 
+def test_pipeline_named_by_nothing_is_refused(shop: Shop) -> None:
+    edge = shop.edge(pipeline="")
+    refused = shop.client.request("PUT", "/v1/lineage", role="admin", json=edge)
+    assert refused.status_code == 404, refused.text
+    assert "pipeline: " in refused.json()["message"]
+    assert shop.lineage(f"table/{shop.a['id']}")["downstreamEdges"] == []
+
+
 def test_edge_is_drawn_and_shown_from_both_ends(shop: Shop) -> None:
     drawn = shop.draw(sqlQuery="select 1", columnsLineage=[MAPPING], source="QueryLineage")
     assert drawn.headers["X-OpenMetadata-Change"] == "entityCreated"

@@ -57,6 +57,13 @@ def test_same_entity_twice_is_one_reference(world: Any, ann: Any) -> None:
     ]
 
 
+def test_reference_by_an_empty_name_leads_nowhere(world: Any) -> None:
+    given = {"name": "n", "glossary": "words", "description": "x", "parent": ""}
+    world.create("glossary", "words", description="x")
+    refused = message(world.create, NotFound, "glossaryTerm", **given)
+    assert refused.startswith("parent: glossaryTerm instance for ''")
+
+
 @pytest.mark.parametrize(
     ("given", "error", "said"),
     [

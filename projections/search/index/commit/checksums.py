@@ -169,7 +169,7 @@ class Checksums:
             try:
                 self.prove({name: crc}, pace.keep)
                 return
-            except (OSError, NameError) as error:
+            except OSError as error:
                 newest = read_manifest(self._storage)
                 if newest is None or name not in newest.files:
                     return

@@ -39,12 +39,8 @@ _DAMAGED = (
     LookupError,
     TypeError,
     AttributeError,
-    NameError,
 )
-"""What reading files raises that are gone, or not as they were written; Whoosh has no error for it.
-
-Whoosh's storage in memory raises NameError for a file that is not there.
-"""
+"""What reading files raises that are gone, or not as written; Whoosh has no error for it."""
 _MISREAD = (*_DAMAGED, ArithmeticError, MemoryError, msgspec.MsgspecError)
 """What evaluating a query raises when the arrays are not as they were written."""
 
@@ -229,7 +225,7 @@ class CommitFollower:
             return 0
         try:
             return self._size(self._new_files(manifest))
-        except (OSError, KeyError):
+        except OSError:
             return 0  # a newer commit removed it, which opening finds out as well
 
     def _new_files(self, manifest: Manifest) -> dict[str, int]:

@@ -213,7 +213,7 @@ class CommitWriter:
         for name in present:
             if name not in kept and name not in unfinished:
                 # What cannot be removed now is tried again after the next commit.
-                with contextlib.suppress(OSError, NameError):
+                with contextlib.suppress(OSError):
                     self._storage.delete_file(name)
 
 

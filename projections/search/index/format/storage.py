@@ -10,11 +10,13 @@ import os
 import zlib
 from collections.abc import Callable
 from contextlib import ExitStack
+from errno import ENOENT
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 from whoosh.filedb.filestore import FileStorage, RamStorage
+from whoosh.filedb.structfile import BufferFile
 
 from projections.search.index.format.arrays import unpack
 
@@ -30,9 +32,9 @@ _PIECE = 1 << 22
 
 
 def map_arrays(storage: Any, name: str) -> dict[str, NDArray[Any]]:
-    """The arrays of a file, mapped into memory; any of Whoosh's storages will do."""
-    if isinstance(storage, RamStorage):
-        return unpack(storage.files[name])
+    """The arrays of a file of a `Storage`, mapped into memory; raises OSError."""
+    if isinstance(storage, Memory):
+        return unpack(storage.read(name))
     with open(storage._fpath(name), "rb") as file:
         return unpack(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
@@ -97,7 +99,7 @@ class Directory(FileStorage):  # type: ignore[misc]
 
 
 class Memory(RamStorage):  # type: ignore[misc]
-    """An index in memory, for tests and trials."""
+    """An index in memory, for tests and trials; a file that is not there is an OSError here too."""
 
     def temp_storage(self, name: str | None = None) -> "Memory":
         """A new, empty storage in memory."""
@@ -116,11 +118,27 @@ class Memory(RamStorage):  # type: ignore[misc]
 
     def read(self, name: str) -> bytes:
         """All bytes of a file."""
-        return bytes(self.files[name])
+        try:
+            return bytes(self.files[name])
+        except KeyError:
+            raise FileNotFoundError(ENOENT, os.strerror(ENOENT), name) from None
 
     def crc(self, name: str, go_on: Callable[[], None] = lambda: None) -> int:
         """The CRC-32 of a file's bytes."""
-        return zlib.crc32(self.files[name])
+        return zlib.crc32(self.read(name))
+
+    def file_length(self, name: str) -> int:
+        """Bytes of a file."""
+        return len(self.read(name))
+
+    def open_file(self, name: str, **options: Any) -> BufferFile:
+        """A file to read."""
+        return BufferFile(memoryview(self.read(name)), name=name, **options)
+
+    def delete_file(self, name: str) -> None:
+        """Remove a file."""
+        self.read(name)
+        self.files.pop(name, None)
 
 
 Storage = Directory | Memory
