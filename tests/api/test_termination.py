@@ -38,8 +38,13 @@ def test_second_interrupt_ends_work_anywhere() -> None:
 
 
 def test_interrupts_are_as_before_afterwards() -> None:
-    with Interruption() as interruption, interruption.interruptible():
-        pass
+    # Shells have what they start in the background ignore interrupts.
+    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with Interruption() as interruption, interruption.interruptible():
+            pass
 
-    with pytest.raises(KeyboardInterrupt):
-        interrupt()
+        with pytest.raises(KeyboardInterrupt):
+            interrupt()
+    finally:
+        signal.signal(signal.SIGINT, inherited)
