@@ -95,7 +95,8 @@ def _share_interpreter() -> None:
 
 def make_daemon(stores: Stores, settings: Settings) -> Daemon:
     """The projectors of opened stores; search gathers writes for `search_refresh` seconds."""
-    return Daemon(stores.supervisors, stores.directory, pauses={"search": settings.search_refresh})
+    pauses = {"search": settings.search_refresh}
+    return Daemon(stores.supervisors, stores.directory, pauses=pauses, log=stores.log)
 
 
 def serve_alone(

@@ -102,6 +102,17 @@ class LogSnapshot(Protocol):
         """The claims of these entities (None: of all), in order of id."""
 
 
+class Announcements:
+    """What a log says of appends while they are asked for; of a file nobody says anything."""
+
+    def are_heard(self) -> bool:
+        """Whether each append is announced now; where not, the log has to be looked at."""
+        return False
+
+    def close(self) -> None:
+        """End them; the function that was to be called is not called afterwards."""
+
+
 class EntityReads(ABC):
     """Events and claims of entities; each method raises StoreUnavailable when it cannot tell."""
 
@@ -230,6 +241,14 @@ class EventStore(EntityReads):
         it against the log again then. A file has one epoch for as long as it is open.
         """
         return 0
+
+    def announcements(self, appended: Callable[[], None]) -> Announcements:
+        """Have `appended` called, in a thread of the log, whenever anybody has appended something.
+
+        It is called at other times too: when announcements begin to be heard, and when they are
+        heard no more. Several appends may be announced together.
+        """
+        return Announcements()
 
     @abstractmethod
     def live(self, *, by_name: bool) -> LiveStreams:

@@ -12,9 +12,12 @@ from typing import IO, Protocol
 import msgspec
 
 from domain.errors import StoreUnavailable
+from domain.event_store.port import Announcements, EventStore
 
 POLL_SECONDS = 0.01
 """How often the log is looked at for events that other processes append."""
+ANNOUNCED_SECONDS = 1.0
+"""The same where the log announces them: an announcement may be lost with its connection."""
 _FIRST_BACKOFF, _LAST_BACKOFF = 0.05, 5.0
 _LOCK_ATTEMPTS, _LOCK_PAUSE = 10, 0.02
 
@@ -92,11 +95,17 @@ class Daemon:
         directory: Path,
         *,
         pauses: dict[str, float] | None = None,
+        log: EventStore | None = None,
     ) -> None:
-        """`pauses`: projection name -> seconds to gather events before the next commit."""
+        """`pauses`: projection name -> seconds to gather events before the next commit.
+
+        `log` is asked to announce what is appended, so that it need not be looked at all the time.
+        """
         self._projectors = projectors
         self._directory = directory
         self._pauses = pauses or {}
+        self._log = log
+        self._announcements = Announcements()
         self._listeners: dict[str, list[Callable[[], None]]] = {}
         self._publishing = threading.Lock()
         self._stopping = threading.Event()
@@ -111,6 +120,8 @@ class Daemon:
     def start(self) -> None:
         """Starts the threads; the caller holds the directory's ProjectorLock until after `stop`."""
         self._publish()
+        if self._log is not None:
+            self._announcements = self._log.announcements(self.wake)
         for projector in self._projectors:
             thread = threading.Thread(
                 target=self._run, args=(projector,), name=f"projector-{projector.name}"
@@ -125,9 +136,10 @@ class Daemon:
         for thread in self._threads:
             thread.join()
         self._threads.clear()
+        self._announcements.close()
 
     def wake(self) -> None:
-        """Has every projector look at the log now rather than at its next poll."""
+        """Has every projector look at the log now rather than after its pause."""
         for event in self._wake.values():
             event.set()
 
@@ -154,7 +166,8 @@ class Daemon:
                 for listener in self._listeners.get(projector.name, ()):
                     listener()
             if not applied:
-                wake.wait(POLL_SECONDS)
+                heard = self._announcements.are_heard()
+                wake.wait(ANNOUNCED_SECONDS if heard else POLL_SECONDS)
             elif pause:
                 self._stopping.wait(pause)
 

@@ -6,9 +6,11 @@ import pytest
 
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import Conflict, InvalidInput
+from projections.feeding import daemon
 from projections.stores import open_log
 from tests.postgres_copies import Copies
 from tests.projections.read_models import create, found, generations, listed, opened, step
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -74,3 +76,20 @@ def test_directory_has_one_log(url: str, tmp_path: Path) -> None:
         open_log(tmp_path / "file", url)
     with pytest.raises(InvalidInput, match="must be a URL like postgresql://host/name"):
         open_log(tmp_path / "new", "mysql://host/name")
+
+
+def test_announcements_wake_the_projectors_of_other_hosts(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemon, "POLL_SECONDS", 600.0)
+    monkeypatch.setattr(daemon, "ANNOUNCED_SECONDS", 600.0)
+    with opened(tmp_path / "one", url) as one, opened(tmp_path / "two", url) as two:
+        projecting = daemon.Daemon(two.supervisors, two.directory, log=two.log)
+        projecting.start()
+        try:
+            for name in ("first", "second"):
+                create(one, name)
+                until(lambda name=name: name.encode() in listed(two))
+            until(lambda: len(found(two)) == 2)
+        finally:
+            projecting.stop()

@@ -166,6 +166,8 @@ BEGIN
                 SELECT v_head + generate_series(1, cardinality(p_ids)), unnest(p_ids),
                     unnest(p_versions), unnest(p_types), unnest(p_payloads);
             v_head := v_head + cardinality(p_ids);
+            -- Heard by all hosts when the transaction is visible, once for all appends of a group.
+            PERFORM pg_notify(current_schema(), 'log');
         END IF;
         IF cardinality(p_actions) > 0 THEN
             SELECT c.o_refusal, c.o_concerned INTO o_refusal, o_concerned FROM change_claims_1(

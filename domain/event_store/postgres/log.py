@@ -11,6 +11,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.appends import position_of, prepared
 from domain.event_store.mapper import EventMapper
 from domain.event_store.port import (
+    Announcements,
     Claim,
     EventStore,
     LiveStreams,
@@ -22,6 +23,7 @@ from domain.event_store.port import (
 from domain.event_store.postgres import reading
 from domain.event_store.postgres.address import Address, read_address
 from domain.event_store.postgres.connections import Connections, unavailable
+from domain.event_store.postgres.listening import Listener
 from domain.event_store.postgres.restoring import restore_rows
 from domain.event_store.postgres.schema import check_version, migrate, read_version
 from domain.event_store.postgres.snapshot import PostgresSnapshot
@@ -42,6 +44,7 @@ class PostgresEventStore(EventStore):
 
     def __init__(self, url: str, address: Address, connections: Connections) -> None:
         self._url = url
+        self._schema = address.schema
         self._connections = connections
         self._transactions = Transactions(connections, address.schema)
         self._mapper = EventMapper()
@@ -126,6 +129,10 @@ class PostgresEventStore(EventStore):
     def epoch(self) -> int:
         """How many servers, or starts of one, the connections have seen."""
         return self._connections.epoch
+
+    def announcements(self, appended: Callable[[], None]) -> Announcements:
+        """Listen on a connection of its own, in a thread; see `EventStore.announcements`."""
+        return Listener(self._connections, self._schema, appended)
 
     def live(self, *, by_name: bool) -> LiveStreams:
         """Read the claims and count the streams in one transaction; see `EventStore.live`."""
