@@ -10,6 +10,7 @@ from api.errors import Forbidden, TooManyRequests, Unauthorized
 from api.limits import RateLimit
 from api.permissions import PUBLIC, Permission, Principal
 from api.policies import Policies
+from api.read_positions import ReadPositions, may_wait
 from api.refusals import Refusal
 from api.responses import Finished
 from api.tokens.verifier import TokenVerifier
@@ -75,8 +76,9 @@ class AccessMiddleware:
     what Litestar's own base class makes each time is a tenth of what a start makes.
     """
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, positions: ReadPositions) -> None:
         self._guard = guard
+        self._positions = positions
 
     def __call__(self, app: ASGIApp) -> ASGIApp:
         """The application that stands before the one of a route."""
@@ -89,7 +91,8 @@ class AccessMiddleware:
     async def _handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Refuse a request before anything else of it is parsed, or pass it on.
 
-        Raises Unauthorized, TooManyRequests or Forbidden. Routes then find the caller in `user`,
+        A read passes once it includes the position that it names. Raises Unauthorized, Forbidden,
+        TooManyRequests and what `ReadPositions.wait` raises. Routes then find the caller in `user`,
         and what the caller may do in `auth`.
         """
         handler = scope["route_handler"]
@@ -104,6 +107,8 @@ class AccessMiddleware:
             answer = Finished(b"", status_code=204, headers={"Allow": _methods(scope)})
             await answer(scope, receive, send)
             return
+        if may_wait(needed):
+            await self._positions.wait(scope, needed)
         await next_app(scope, receive, send)
 
 

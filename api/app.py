@@ -16,6 +16,7 @@ from api.log_writer import LogWriter
 from api.logs import AccessLog
 from api.metrics import Metrics
 from api.policies import open_policies
+from api.read_positions import ReadPositions
 from api.request_log import Edge
 from api.routes.audit import audit_routes
 from api.routes.columns import column_routes
@@ -118,14 +119,15 @@ def create_app(
         *system_routes(services, metrics, verifier),
         *docs_routes(),
     ]
+    positions = ReadPositions(services.listed, services.searchable)
     app = Application(
-        middleware=[AccessMiddleware(guard)],
+        middleware=[AccessMiddleware(guard, positions)],
         lifespan=[verifier.refreshing],
         exception_handlers={Exception: render},
         openapi_config=None,  # or Litestar would serve pages of its own; see api.openapi
         logging_config=None,
     )
     app.register_all(handlers)
-    reads = DirectReads([*entities, *searches], guard, services.answers)
+    reads = DirectReads([*entities, *searches], guard, services.answers, positions)
     app.edge = Edge(metrics, AccessLog(writer, wanted=settings.access_log), reads.answer)
     return app

@@ -6,8 +6,8 @@ the framework takes longer than reading them. They are answered here by the func
 route calls as well, after the same checks.
 
 Whatever is not plain is left to the route: an unknown or malformed parameter, a token that is not
-known yet, a missing permission, an entity that does not exist, a page that takes long. So nothing
-is refused here, and one place says what was wrong with a request.
+known yet, a missing permission, an entity that does not exist, a page that takes long, a position
+to be waited for. So nothing is refused here, and one place says what was wrong with a request.
 """
 
 import re
@@ -20,6 +20,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from api.access import Guard
 from api.compression import COMPRESSED_FROM, accepts_gzip
+from api.read_positions import RAW_HEADER, ReadPositions
 from api.remembered_answers import RememberedAnswers, key_of
 from api.responses import Finished
 from api.routes.signatures import DirectRead
@@ -42,9 +43,14 @@ class DirectReads:
     """Answers plain requests for the routes that declare a direct read in their options."""
 
     def __init__(
-        self, handlers: Iterable[HTTPRouteHandler], guard: Guard, answers: RememberedAnswers
+        self,
+        handlers: Iterable[HTTPRouteHandler],
+        guard: Guard,
+        answers: RememberedAnswers,
+        positions: ReadPositions,
     ) -> None:
         self._guard = guard
+        self._positions = positions
         self._answers = answers
         self._lists: dict[str, _Target] = {}
         """Path -> the list there."""
@@ -77,7 +83,7 @@ class DirectReads:
             target = self._items.get(start)
             if target is None or not named or b"%" in scope["raw_path"]:
                 return None
-        condition, encoded = False, False
+        condition, encoded, positioned = False, False, False
         for name, value in scope["headers"]:
             if name == b"host" and not _PLAIN_HOST(value):
                 return None
@@ -85,11 +91,17 @@ class DirectReads:
                 condition = True
             elif name == b"accept-encoding":
                 encoded = True
+            elif name == RAW_HEADER:
+                positioned = True
         values = self._values(target, scope["query_string"])
         if values is None:
             return None
         admitted = self._guard.admit_known(scope, target.direct.permission)
         if admitted is None:
+            return None
+        if positioned and not self._positions.have_passed(
+            scope["headers"], target.direct.permission
+        ):
             return None
         scope["path_template"] = target.template
         access = scope["auth"]

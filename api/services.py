@@ -61,6 +61,8 @@ class Services(msgspec.Struct, frozen=True):
     """Stores what writes propose, and wakes the projectors of this process."""
     listed: CheckpointWaiters
     """Who waits until lists show a write."""
+    searchable: CheckpointWaiters
+    """Who waits until searches find a write."""
     writes: WorkQueue
     """Proposes writes, in their callers' turns."""
     write_places: Places
@@ -156,14 +158,21 @@ def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = No
     listed = CheckpointWaiters(
         stores.entities.checkpoint, READ_YOUR_WRITES_SECONDS, announced=daemon is not None
     )
+    searchable = CheckpointWaiters(
+        partial(_searchable_position, stores),
+        READ_YOUR_WRITES_SECONDS + settings.search_refresh,
+        announced=daemon is not None,
+    )
     if daemon is not None:
         daemon.listen(stores.entities.definition.name, listed.announce)
+        daemon.listen(stores.engine.definition.name, searchable.announce)
     return Services(
         settings=settings,
         stores=stores,
         catalog=catalog,
         committer=Committer(stores.log, daemon.wake if daemon is not None else lambda: None),
         listed=listed,
+        searchable=searchable,
         writes=WorkQueue(_WRITERS, write_places, _WRITERS_EACH),
         write_places=write_places,
         write_bytes=Places(MAX_WRITE_BYTES, "bytes of writes"),
@@ -173,6 +182,12 @@ def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = No
         answers=RememberedAnswers(),
         measurements=open_measurements(settings),
     )
+
+
+def _searchable_position(stores: Stores) -> int:
+    """The position of what searches read; raises StoreUnavailable."""
+    with stores.engine.use() as engine:
+        return engine.revision()
 
 
 def open_measurements(settings: Settings) -> MeasurementStore:

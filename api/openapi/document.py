@@ -26,6 +26,7 @@ from api.openapi.operations import (
 )
 from api.openapi.parameters import (
     CONDITIONS_OF_READS,
+    KNOWN_POSITION,
     PATH_PARAMETERS,
     REQUEST_HEADERS,
     parameters,
@@ -34,6 +35,7 @@ from api.openapi.parameters import (
 from api.openapi.responses import RESPONSE_HEADERS, error_name, error_response, responses
 from api.permissions import PUBLIC, Access, Permission
 from api.policies import DEFAULT_RULES, combine
+from api.read_positions import may_wait
 from domain.kinds import EntityKind
 from domain.registry import KINDS
 
@@ -150,7 +152,9 @@ def _operation(
     kind, tag, operation = _find(method, path)
     words = _words(kind) if kind else {}
     public = permission == PUBLIC
-    errors = operation.errors
+    errors, takes = operation.errors, operation.takes
+    if may_wait(permission):
+        errors, takes = (*errors, *READ_ERRORS), (*takes, KNOWN_POSITION)
     if not public:
         errors = tuple(sorted({*GUARD_ERRORS, *errors}))
     granted = "" if public else f"Needs the permission to {permission} ({_roles(permission)})."
@@ -163,7 +167,7 @@ def _operation(
         "security": [] if public else [{"bearer": []}],
         "parameters": [
             *parameters(operation.path or path, kind, generated),
-            *map(shared, operation.takes),
+            *map(shared, takes),
         ],
         "responses": responses(operation, words, errors),
     }

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from api.openapi.json_schema import UUID, Schema
+from api.read_positions import HEADER, MAX_POSITION
 from api.routes import search, search_documents, search_facets, search_suggestions
 from api.routes.asked import MAX_KEY_LENGTH
 from api.routes.lineage_writes import SOURCES
 from api.routes.requested_fields import field_names
 from api.routes.spellings import Rows
+from api.services import READ_YOUR_WRITES_SECONDS
 from domain.kinds import EntityKind
 from domain.registry import ALL_KINDS, KINDS
 from projections.entities import name_filters
@@ -49,6 +51,8 @@ REQUEST_HEADERS: Mapping[str, Schema] = MappingProxyType(
 )
 KNOWN_VERSION = "Known-Version"
 """Name of the component for If-None-Match where it is a condition of a read."""
+KNOWN_POSITION = "Known-Position"
+"""Name of the component for X-Catalog-Position where it is a condition of a read."""
 CONDITIONS_OF_READS: Mapping[str, Schema] = MappingProxyType(
     {
         KNOWN_VERSION: {
@@ -56,7 +60,14 @@ CONDITIONS_OF_READS: Mapping[str, Schema] = MappingProxyType(
             "description": "ETags of versions that the client has: one that is current is not sent"
             " again, and the answer is a 304.",
             "schema": {"type": "string"},
-        }
+        },
+        KNOWN_POSITION: {
+            "name": HEADER,
+            "description": "Position that the answer has to include, as the answer to a write has"
+            f" it: a host that has not applied it waits {READ_YOUR_WRITES_SECONDS:.0f} s for it,"
+            " searches by CATALOG_SEARCH_REFRESH longer, and then answers 503.",
+            "schema": {"type": "integer", "minimum": 0, "maximum": MAX_POSITION},
+        },
     }
 )
 _NAME = f"({'|'.join(sorted((ALL, *meanings())))})"

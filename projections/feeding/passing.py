@@ -66,6 +66,13 @@ class CheckpointWaiters:
         finally:
             self._waiters.pop(waiter, None)
 
+    def have_passed(self, position: int) -> bool:
+        """Whether the checkpoint is a position or a later one now; False when it cannot be read."""
+        try:
+            return self._checkpoint() >= position
+        except StoreUnavailable:
+            return False
+
     async def until(self, position: int) -> bool:
         """Wait until the checkpoint is a position or a later one.
 

@@ -3,7 +3,7 @@
 What an engine promises is held by `tests/contracts/test_search_engine*.py`.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
@@ -164,8 +164,8 @@ class SearchEngine(Protocol):
     def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         """The checkpoint and the fingerprint of one commit, the newest; 0 and "" before any."""
 
-    def revision(self) -> Hashable:
-        """What is another one before searches see another commit; told without waiting for any.
+    def revision(self) -> int:
+        """The log position of the commit that searches read now; told without waiting for any.
 
         A search that begins afterwards sees the commit of the revision or a newer one.
         """

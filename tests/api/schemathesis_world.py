@@ -110,6 +110,9 @@ class World:
         if "Idempotency-Key" in case.headers and headers and headers.mode.is_positive:
             # Else almost all would be answered as the first was, or refused for its sake.
             case.headers["Idempotency-Key"] = f"{next(self._numbers)}"
+        if "X-Catalog-Position" in case.headers and headers and headers.mode.is_positive:
+            # Any other would be waited for.
+            case.headers["X-Catalog-Position"] = "1"
         if not meta.generation.mode.is_positive:
             return case
         if next(self._turns) % 4:
@@ -150,6 +153,8 @@ class World:
             self._group(case)
         elif case.path.startswith("/v1/lineage"):
             self._draw(case)
+        elif case.path.startswith("/v1/services/testConnectionDefinitions"):
+            case.path_parameters["fqn"] = "Postgres.testConnectionDefinition"
         elif case.path == "/v1/search/query":
             self._search(case.query)
         elif case.path == "/v1/search/fieldQuery":
