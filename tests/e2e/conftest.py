@@ -35,9 +35,9 @@ def catalog(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     return run("api.commands", *arguments, **environment)
 
 
-def replay(*arguments: str) -> subprocess.CompletedProcess[str]:
+def replay(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `catalog-replay`."""
-    return run("replay_tool.commands", *arguments)
+    return run("replay_tool.commands", *arguments, **environment)
 
 
 def admin_token(directory: Path, **environment: str) -> str:

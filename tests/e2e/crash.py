@@ -1,6 +1,7 @@
-"""A server under mixed load, killed at random moments, and what must hold after each kill.
+"""Servers under mixed load, killed at random moments, and what must hold after each kill.
 
-`python -m tests.e2e.crash --rounds 1000` runs it for longer than the tests do.
+`python -m tests.e2e.crash --rounds 1000` runs it for longer than the tests do; with `--hosts 2`
+servers with a directory each share a log in PostgreSQL, in a server of its own or at `--database`.
 """
 
 import argparse
@@ -15,24 +16,30 @@ import threading
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
 import msgspec
 
-from domain.event_store.opening import open_event_log
+from benchmarks.postgres_server import find_binaries, new_schema, running
+from domain.event_store.opening import address_in, open_event_log
 from domain.event_store.port import RecordedEvent
 from tests.e2e import forked
-from tests.e2e.conftest import NO_AUTHORITIES, catalog, replay
+from tests.e2e.conftest import NO_AUTHORITIES, admin_token, catalog, replay
 from tests.waiting import until
 
 WRITERS = 32
 SCHEMA = "crash.db.public"
+SECRET = "what signs the tokens of hosts that are killed"
 _LIFE_SECONDS = (0.05, 0.6)
-"""How long a server is under load before it is killed."""
+"""How long servers are under load before the first of them is killed."""
+_GAP_SECONDS = (0.0, 0.3)
+"""How long the others go on before the next one is."""
+_READ_AGAIN = 0.2
+"""Share of the creations that are read at once, on any host, by their position."""
 
 
 class Write(msgspec.Struct, kw_only=True):
@@ -45,6 +52,8 @@ class Write(msgspec.Struct, kw_only=True):
     """How many events it stores, when it stores any."""
     request_id: str
     answered: bool = False
+    position: str = ""
+    """What its answer says that it is included in."""
 
 
 class Figures(msgspec.Struct):
@@ -54,40 +63,57 @@ class Figures(msgspec.Struct):
     kills: int = 0
     acknowledged: int = 0
     repeated: int = 0
-    """Writes without an answer that were sent again after the restart."""
+    """Writes without an answer that were sent again, to another host or after the restart."""
     lost: int = 0
     doubled: int = 0
     halved: int = 0
+    unseen: int = 0
+    """Creations that a read on some host, at their position, did not find."""
     failed_requests: int = 0
     slowest_start: float = 0.0
     """Seconds from the start of a process after a kill until it is ready."""
     unclean: int = 0
-    """Rounds after which `verify` found a difference."""
+    """Directories and rounds after which `verify` found a difference."""
+
+
+class Host(msgspec.Struct):
+    """A server that lives."""
+
+    process: forked.Forked
+    address: str
+    began: float
+    """When it was started, as `time.monotonic` tells it."""
 
 
 class Harness:
-    """A data directory, and the servers that live and die over it."""
+    """Data directories, and the servers that live and die over them."""
 
     def __init__(
         self,
-        directory: Path,
+        directories: Sequence[Path],
         seed: int,
         say: Callable[[str], None] = print,
         *,
         writers: int = WRITERS,
+        database: str | None = None,
     ) -> None:
-        self.directory = directory
+        """A server for each directory; several directories need the URL of their database."""
+        self.directories = directories
         self.figures = Figures()
         self._random = random.Random(seed)
         self._say = say
         self._writers = writers
+        self._environment = (
+            {"CATALOG_DATABASE_URL": database, "CATALOG_JWT_SECRET": SECRET} if database else {}
+        )
+        self._log = address_in(directories[0], database)
         self._headers: dict[str, str] = {}
         self._pending: list[Write] = []
         self._done: list[Write] = []
         self._checked = 0
 
     def run(self, rounds: int, *, verify_every: int = 1) -> Figures:
-        """So many lives of a server, each checked after its death."""
+        """So many lives of the servers, each checked after their death."""
         for number in range(rounds):
             self._live_and_die(number)
             self._check_log()
@@ -99,32 +125,46 @@ class Harness:
         return self.figures
 
     def _live_and_die(self, number: int) -> None:
-        data = f"--data={self.directory}"
-        began = time.monotonic()
-        with open(os.devnull, "w") as nobody:
-            process = forked.serve(self.directory, err=nobody)
-        assert process.stdout is not None
-        with process.stdout:
-            said = process.stdout.readline()
-            address = re.search(r"http://\S+(?=,)", said)
-            assert address is not None, said
+        with ExitStack() as stack:
+            hosts = [stack.enter_context(self._living(each)) for each in self.directories]
             if not self._headers:  # the first server makes the secret
-                token = catalog("token", "--subject=crash", "--role=admin", data)
-                self._headers = {"Authorization": f"Bearer {token.stdout.strip()}"}
-            self._await(address[0])
-            if number:  # the first start may build read models from an import
-                seconds = time.monotonic() - began
-                self.figures.slowest_start = max(self.figures.slowest_start, seconds)
-            threads = self._start_load(address[0], number)
+                token = admin_token(self.directories[0], **self._environment)
+                self._headers = {"Authorization": f"Bearer {token}"}
+            for host in hosts:
+                self._await(host.address)
+                if number:  # the first start may build read models from an import
+                    seconds = time.monotonic() - host.began
+                    self.figures.slowest_start = max(self.figures.slowest_start, seconds)
+            threads = self._start_load([host.address for host in hosts], number)
             time.sleep(self._random.uniform(*_LIFE_SECONDS))
-            process.send_signal(signal.SIGKILL)
-            process.wait(30)
-            self.figures.kills += 1
+            for place in self._random.sample(range(len(hosts)), len(hosts)):
+                hosts[place].process.send_signal(signal.SIGKILL)
+                hosts[place].process.wait(30)
+                self.figures.kills += 1
+                if len(hosts) > 1:
+                    time.sleep(self._random.uniform(*_GAP_SECONDS))
             for thread in threads:
                 thread.join(30)
 
+    @contextmanager
+    def _living(self, directory: Path) -> Iterator[Host]:
+        """A server that has begun to listen; it ends with the block."""
+        began = time.monotonic()
+        with open(os.devnull, "w") as nobody:
+            process = forked.serve(directory, err=nobody, **self._environment)
+        assert process.stdout is not None
+        try:
+            with process.stdout:
+                said = process.stdout.readline()
+                address = re.search(r"http://\S+(?=,)", said)
+                assert address is not None, said
+                yield Host(process, address[0], began)
+        finally:
+            process.kill()
+            process.wait(30)
+
     def _await(self, address: str) -> None:
-        with httpx.Client(base_url=address, verify=NO_AUTHORITIES) as http:
+        with self._asking(address) as http:
 
             def is_ready() -> bool:
                 with suppress(httpx.TransportError):
@@ -133,23 +173,25 @@ class Harness:
 
             until(is_ready)
 
-    def _start_load(self, address: str, number: int) -> list[threading.Thread]:
-        with httpx.Client(
+    def _asking(self, address: str) -> httpx.Client:
+        return httpx.Client(
             base_url=address, headers=self._headers, timeout=30, verify=NO_AUTHORITIES
-        ) as http:
+        )
+
+    def _start_load(self, addresses: Sequence[str], number: int) -> list[threading.Thread]:
+        with self._asking(addresses[0]) as http:
             if number == 0:
                 self._make_schema(http)
             pending, self._pending = self._pending, []
             for write in pending:
                 self.figures.repeated += 1
-                self._send(http, write)
-        seeds = [self._random.random() for _ in range(self._writers + 1)]
+                self._send([http], write)
         targets = [
             *(
-                (self._write, (address, seeds[place], f"r{number}w{place}"))
+                (self._write, (addresses, self._random.random(), f"r{number}w{place}"))
                 for place in range(self._writers)
             ),
-            (self._read, (address, seeds[-1])),
+            *((self._read, (address, self._random.random())) for address in addresses),
         ]
         threads = [threading.Thread(target=target, args=given) for target, given in targets]
         for thread in threads:
@@ -164,35 +206,51 @@ class Harness:
         ):
             assert http.put(path, json=body).status_code in (200, 201)
 
-    def _write(self, address: str, seed: float, prefix: str) -> None:
-        """Create, change, delete and restore until the server is gone."""
+    def _write(self, addresses: Sequence[str], seed: float, prefix: str) -> None:
+        """Create, change, delete and restore until the servers are gone."""
         chance = random.Random(seed)
-        with httpx.Client(
-            base_url=address, headers=self._headers, timeout=30, verify=NO_AUTHORITIES
-        ) as http:
+        with ExitStack() as stack:
+            hosts = [stack.enter_context(self._asking(address)) for address in addresses]
+
+            def send(write: Write) -> Any:
+                chance.shuffle(hosts)
+                return self._send(hosts, write)
+
             number = 0
             while True:
                 number += 1
                 columns = [{"name": "id", "dataType": "INT"}]
                 body = {"name": f"{prefix}n{number}", "databaseSchema": SCHEMA, "columns": columns}
-                table = self._send(http, _write("POST", "/v1/tables", body))
+                creation = _write("POST", "/v1/tables", body)
+                table = send(creation)
                 if table is None:
                     return
+                if chance.random() < _READ_AGAIN:
+                    self._look(chance.choice(hosts), table["id"], creation.position)
                 if chance.random() < 0.5:
-                    if not self._contract(http, table, chance):
+                    if not self._contract(send, table, chance):
                         return
                     continue
                 for write in _life(table, chance):
-                    if self._send(http, write) is None:
+                    if send(write) is None:
                         return
 
-    def _contract(self, http: httpx.Client, table: Any, chance: random.Random) -> bool:
+    def _look(self, http: httpx.Client, table_id: str, position: str) -> None:
+        """Read what was created a moment ago, perhaps on another host."""
+        headers = {"X-Catalog-Position": position}
+        with suppress(httpx.TransportError, RuntimeError):
+            answer = http.get(f"/v1/tables/{table_id}", headers=headers)
+            if answer.status_code == 404:
+                self.figures.unseen += 1
+                self._say(f"unseen: {table_id} at {position}")
+
+    def _contract(self, send: Callable[[Write], Any], table: Any, chance: random.Random) -> bool:
         body = {
             "name": f"{table['name']}_contract",
             "entity": {"id": table["id"], "type": "table"},
             "entityStatus": "Draft",
         }
-        contract = self._send(http, _write("POST", "/v1/dataContracts", body))
+        contract = send(_write("POST", "/v1/dataContracts", body))
         if contract is None:
             return False
         # Changed and moved on at once: two events that must both be there, or neither.
@@ -201,26 +259,34 @@ class Harness:
             {"op": "replace", "path": "/entityStatus", "value": "Active"},
         ]
         path = f"/v1/dataContracts/{contract['id']}"
-        return self._send(http, _write("PATCH", path, patch, events=2)) is not None
+        return send(_write("PATCH", path, patch, events=2)) is not None
 
-    def _send(self, http: httpx.Client, write: Write) -> Any:
-        """The answer's body; None when there is no answer any more."""
+    def _send(self, hosts: Sequence[httpx.Client], write: Write) -> Any:
+        """The answer's body, of the first host that gives one; None when none of them lives."""
         headers = {"X-Request-Id": write.request_id, "Idempotency-Key": write.request_id}
         if write.method == "PATCH":
             headers["Content-Type"] = "application/json-patch+json"
         content = None if write.body is None else json.dumps(write.body).encode()
         if content is not None and write.method != "PATCH":
             headers["Content-Type"] = "application/json"
-        try:
-            answer = http.request(write.method, write.path, content=content, headers=headers)
-        except (httpx.TransportError, RuntimeError):
-            self._pending.append(write)
-            return None
+        for tried, http in enumerate(hosts):
+            self.figures.repeated += bool(tried)
+            try:
+                answer = http.request(write.method, write.path, content=content, headers=headers)
+            except (httpx.TransportError, RuntimeError):
+                continue
+            return self._answered(write, answer)
+        self._pending.append(write)
+        return None
+
+    def _answered(self, write: Write, answer: httpx.Response) -> Any:
+        """Note what a write came to; returns the body of the answer."""
         if answer.status_code >= 400:
             self.figures.failed_requests += 1
             self._say(f"{write.method} {write.path}: {answer.status_code} {answer.text[:300]}")
         else:
             write.answered = True
+            write.position = answer.headers["X-Catalog-Position"]
             self.figures.acknowledged += 1
         self._done.append(write)
         return answer.json() if answer.content else {}
@@ -228,9 +294,7 @@ class Harness:
     def _read(self, address: str, seed: float) -> None:
         chance = random.Random(seed)
         paths = ("/v1/tables?limit=50", "/v1/dataContracts?status=Active", "/v1/search/query?q=r*")
-        with httpx.Client(
-            base_url=address, headers=self._headers, timeout=30, verify=NO_AUTHORITIES
-        ) as http:
+        with self._asking(address) as http:
             while True:
                 try:
                     answer = http.get(chance.choice(paths))
@@ -243,14 +307,13 @@ class Harness:
     def _check_log(self) -> None:
         """Every answered write is there once and whole, every other one whole or not at all."""
         found: defaultdict[str, list[RecordedEvent]] = defaultdict(list)
-        log = open_event_log(self.directory / "events.db")
+        log = open_event_log(self._log)
         try:
-            after = 0
+            after = self._checked
             while batch := log.read(after, 10_000):
                 after = batch[-1].position
                 for recorded in batch:
-                    if recorded.position > self._checked:
-                        found[recorded.event.request_id].append(recorded)
+                    found[recorded.event.request_id].append(recorded)
         finally:
             log.close()
         # A write without an answer may be stored, and is then only repeated in the next life.
@@ -275,10 +338,11 @@ class Harness:
         self._say(f"{what}: {write}")
 
     def _verify(self) -> None:
-        verified = replay("verify", f"--data={self.directory}")
-        if verified.returncode != 0:
-            self.figures.unclean += 1
-            self._say(f"verify: {verified.returncode} {verified.stdout} {verified.stderr}")
+        for directory in self.directories:
+            verified = replay("verify", f"--data={directory}", **self._environment)
+            if verified.returncode != 0:
+                self.figures.unclean += 1
+                self._say(f"verify: {verified.returncode} {verified.stdout} {verified.stderr}")
 
 
 def _write(method: str, path: str, body: Any = None, *, events: int = 1) -> Write:
@@ -299,22 +363,39 @@ def _life(table: Any, chance: random.Random) -> list[Write]:
     return chance.choice(lives)
 
 
+@contextmanager
+def _database(given: str | None, hosts: int) -> Iterator[str | None]:
+    """The URL of a database for several hosts, in a server that ends with the block if need be."""
+    if given or hosts == 1:
+        yield given
+        return
+    binaries = find_binaries()
+    assert binaries is not None, "there is no server to start: name a database"
+    with running(binaries) as server:
+        yield server.url(new_schema())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=1_000)
     parser.add_argument("--writers", type=int, default=WRITERS)
+    parser.add_argument("--hosts", type=int, default=1)
+    parser.add_argument("--database", help="URL of a database for the log")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--lines", type=Path, help="a catalog to begin with, as JSON lines")
     parser.add_argument("--verify-every", type=int, default=1)
     given = parser.parse_args()
     print(f"seed {given.seed}")
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, _database(given.database, given.hosts) as url:
+        directories = [Path(directory, f"host-{number}") for number in range(given.hosts)]
         if given.lines is not None:
-            catalog("import", f"--data={directory}", str(given.lines))
-        harness = Harness(Path(directory), given.seed, writers=given.writers)
+            known = {"CATALOG_DATABASE_URL": url} if url else {}
+            catalog("import", f"--data={directories[0]}", str(given.lines), **known)
+        harness = Harness(directories, given.seed, writers=given.writers, database=url)
         figures = harness.run(given.rounds, verify_every=given.verify_every)
     print(figures)
-    sys.exit(any((figures.lost, figures.doubled, figures.halved, figures.unclean)))
+    wrong = (figures.lost, figures.doubled, figures.halved, figures.unseen, figures.unclean)
+    sys.exit(any(wrong))
 
 
 if __name__ == "__main__":
