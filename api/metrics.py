@@ -82,7 +82,13 @@ class _Snapshot(Collector):
         return family
 
     def _projections(self) -> Iterator[Metric]:
-        yield GaugeMetricFamily("catalog_log_head", "Newest position", self._inspection.head)
+        yield GaugeMetricFamily(
+            "catalog_log_readable",
+            "Whether this host can read the log",
+            self._inspection.head is not None,
+        )
+        if self._inspection.head is not None:
+            yield GaugeMetricFamily("catalog_log_head", "Newest position", self._inspection.head)
         for name, text, attribute in (
             ("checkpoint", "Position that is committed", "checkpoint"),
             ("lag_events", "Events not yet applied", "lag"),
@@ -90,7 +96,9 @@ class _Snapshot(Collector):
         ):
             family = GaugeMetricFamily(f"catalog_projection_{name}", text, labels=("projection",))
             for projection in self._inspection.projections:
-                family.add_metric((projection.name,), getattr(projection, attribute))
+                # What is not known is no sample: a lag of 0 would say that all is well.
+                if (value := getattr(projection, attribute)) is not None:
+                    family.add_metric((projection.name,), value)
             yield family
 
 

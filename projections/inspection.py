@@ -1,5 +1,6 @@
 """How the read models stand to the log: what `/v1/system/projections` and `inspect` show."""
 
+import socket
 import time
 from typing import Any
 
@@ -8,6 +9,7 @@ from msgspec import Raw
 
 from domain import history
 from domain.errors import NotFound, StoreUnavailable
+from domain.event_store.opening import is_url
 from domain.kinds import EntityKind
 from domain.openmetadata import document
 from projections.feeding.daemon import is_projected, read_states
@@ -18,16 +20,16 @@ from projections.stores import Stores
 
 
 class ProjectionReport(msgspec.Struct, rename="camel"):
-    """How one projection stands to the log."""
+    """How one projection stands to the log; what is None of that is unknown without the log."""
 
     name: str
     state: str
     error: str | None
     checkpoint: int
-    head: int
-    lag: int
+    head: int | None
+    lag: int | None
     """How many positions of the log the projection has not applied."""
-    lag_seconds: float
+    lag_seconds: float | None
     """Age of the oldest event that the projection has not applied; 0 when there is none."""
     entities: int
     bytes: int
@@ -47,12 +49,19 @@ class ProjectionReport(msgspec.Struct, rename="camel"):
 
 
 class Inspection(msgspec.Struct, rename="camel"):
-    """The log and everything derived from it."""
+    """The log and everything that this host has derived from it."""
 
-    head: int
+    host: str
+    """Name of the machine or container that makes this report."""
+    shared_log: bool
+    """Whether other hosts may have the same log: head and size of the log are then of all hosts."""
+    head: int | None
+    """Position of the newest event; None where the log cannot be read."""
+    log_bytes: int | None
+    log_error: str | None
+    """Why the log cannot be read."""
     projected: bool
-    """Whether some process runs the projectors."""
-    log_bytes: int
+    """Whether some process of this host runs the projectors."""
     projections: list[ProjectionReport]
 
 
@@ -77,18 +86,35 @@ class EntityInspection(msgspec.Struct, rename="camel"):
 
 def inspect(stores: Stores, *, details: bool = False) -> Inspection:
     """How every projection stands to the log now; `details` adds numbers and digests by kind."""
-    directory = stores.directory
-    head = stores.log.head()
-    projected = is_projected(directory)
-    reports = [
-        _report(stores, live, head, projected=projected, details=details)
-        for live in stores.read_models
-    ]
-    return Inspection(head, projected, stores.log.size(), reports)
+    head: int | None = None
+    log_bytes: int | None = None
+    error = None
+    try:
+        head, log_bytes = stores.log.head(), stores.log.size()
+    except StoreUnavailable as unavailable:
+        error = unavailable.message
+    projected = is_projected(stores.directory)
+    return Inspection(
+        host=socket.gethostname(),
+        shared_log=is_url(stores.log.address),
+        head=head,
+        log_bytes=log_bytes,
+        log_error=error,
+        projected=projected,
+        projections=[
+            _report(stores, live, head, projected=projected, details=details)
+            for live in stores.read_models
+        ],
+    )
 
 
 def _report(
-    stores: Stores, live: CurrentGeneration[Any], head: int, *, projected: bool, details: bool
+    stores: Stores,
+    live: CurrentGeneration[Any],
+    head: int | None,
+    *,
+    projected: bool,
+    details: bool,
 ) -> ProjectionReport:
     name = live.definition.name
     known = read_states(stores.directory).get(name)
@@ -113,8 +139,8 @@ def _report(
         error=error,
         checkpoint=checkpoint,
         head=head,
-        lag=max(head - checkpoint, 0),
-        lag_seconds=_age_of_next(stores, checkpoint),
+        lag=None if head is None else max(head - checkpoint, 0),
+        lag_seconds=None if head is None else _age_of_next(stores, checkpoint),
         entities=entities,
         bytes=sum(live.shelf.size(number) for number in live.shelf.numbers()),
         generation=pointer.live.number if pointer.live else None,
@@ -160,6 +186,9 @@ def inspect_entity(stores: Stores, kind: EntityKind, fqn: str) -> EntityInspecti
     )
 
 
-def _age_of_next(stores: Stores, checkpoint: int) -> float:
-    waiting = stores.log.read(checkpoint, 1)
+def _age_of_next(stores: Stores, checkpoint: int) -> float | None:
+    try:
+        waiting = stores.log.read(checkpoint, 1)
+    except StoreUnavailable:
+        return None
     return max(time.time() - waiting[0].event.at / 1000, 0.0) if waiting else 0.0

@@ -7,7 +7,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from domain.errors import InvalidInput
+from domain.errors import InvalidInput, StoreUnavailable
 from domain.registry import ALL_KINDS
 from projections.inspection import Inspection, inspect, inspect_entity
 from projections.stores import open_stores
@@ -41,14 +41,22 @@ def show(entity: tuple[str, str] | None, as_json: bool, data: Path, database: st
         click.echo(msgspec.json.encode(inspection))
     else:
         _print(inspection)
+    if inspection.log_error is not None:
+        raise StoreUnavailable(inspection.log_error)
+
+
+def _of_log(inspection: Inspection) -> str:
+    """What there is to say of the log itself."""
+    if inspection.head is None or inspection.log_bytes is None:
+        return "log: cannot be read"
+    return f"log: head {inspection.head}, {inspection.log_bytes / 1e6:.1f} MB"
 
 
 def _print(inspection: Inspection) -> None:
     width = None if Console().is_terminal else 200
     console = Console(width=width, markup=False, emoji=False)
     console.print(
-        f"log: head {inspection.head}, {inspection.log_bytes / 1e6:.1f} MB;"
-        f" projectors {'running' if inspection.projected else 'not running'}",
+        f"{_of_log(inspection)}; projectors {'running' if inspection.projected else 'not running'}",
         highlight=False,
     )
     table = Table(
@@ -68,8 +76,8 @@ def _print(inspection: Inspection) -> None:
             report.state,
             "" if report.generation is None else str(report.generation),
             str(report.checkpoint),
-            str(report.lag),
-            f"{report.lag_seconds:.1f}",
+            "" if report.lag is None else str(report.lag),
+            "" if report.lag_seconds is None else f"{report.lag_seconds:.1f}",
             str(report.entities),
             f"{report.bytes / 1e6:.1f}",
             report.error or "",

@@ -15,7 +15,6 @@ from api.routes.signatures import route
 from api.services import Services
 from api.tokens.key_cache import OVERDUE_SECONDS, STALE_SECONDS
 from api.tokens.verifier import TokenVerifier
-from domain.errors import StoreUnavailable
 from projections.inspection import Inspection, inspect
 
 OPERATING = Permission(Action.OPERATE)
@@ -59,12 +58,7 @@ def system_routes(
 
     async def readyz() -> Finished:
         keys_gone, degraded = find_key_problems(verifier.key_ages())
-        try:
-            problems = find_problems(await inspected(), settings.ready_lag)
-        except StoreUnavailable:
-            # Anybody may ask: what exactly is wrong stands in the log of this process.
-            problems = ["the event log cannot be read"]
-        problems += keys_gone
+        problems = find_problems(await inspected(), settings.ready_lag) + keys_gone
         return _json(Readiness(not problems, problems, degraded), 503 if problems else 200)
 
     async def projections() -> Finished:
@@ -87,15 +81,19 @@ def system_routes(
 
 
 def find_problems(inspection: Inspection, lag_limit: float) -> list[str]:
-    """The reasons why the service is not ready, one sentence each."""
+    """The reasons why this host is not ready, one sentence each.
+
+    Anybody may read them: what exactly is wrong with the log is for operators.
+    """
+    if inspection.head is None:
+        return ["the event log cannot be read"]
     problems = [] if inspection.projected else ["no process runs the projectors"]
     for projection in inspection.projections:
         if projection.state != "running":
             problems.append(f"projection {projection.name} is {projection.state}")
-        elif projection.lag_seconds > lag_limit:
+        elif (behind := projection.lag_seconds) is not None and behind > lag_limit:
             problems.append(
-                f"projection {projection.name} lies {projection.lag_seconds:.0f} s behind"
-                f" ({projection.lag} events)"
+                f"projection {projection.name} lies {behind:.0f} s behind ({projection.lag} events)"
             )
     return problems
 

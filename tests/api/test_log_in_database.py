@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import pytest
@@ -26,6 +27,10 @@ def client(
 def ready(client: Client) -> tuple[int, Any]:
     response = client.http.get("/readyz")
     return response.status_code, response.json()
+
+
+def checkpoints(client: Client) -> list[int]:
+    return [each["checkpoint"] for each in client.get("/v1/system/projections")["projections"]]
 
 
 def test_writes_are_read_repeated_and_refused_as_over_a_file(client: Client) -> None:
@@ -57,6 +62,11 @@ def test_database_that_is_away_is_told_and_comes_back(
 ) -> None:
     client.create("services/databaseServices", name="before", serviceType="Mysql")
     assert ready(client) == (200, {"ready": True, "problems": []})
+    report = client.get("/v1/system/projections")
+    head = report["head"]
+    assert (report["host"], report["sharedLog"], report["logError"]) == (gethostname(), True, None)
+    assert "catalog_log_readable 1.0" in client.request("GET", "/metrics").text
+    until(lambda: checkpoints(client) == [head, head])
     postgres.stop("immediate")
     try:
         assert ready(client) == (
@@ -67,6 +77,21 @@ def test_database_that_is_away_is_told_and_comes_back(
         status, answer = client.ask("POST", TABLES, json=body)
         assert (status, answer["errorType"]) == (503, "SERVICE_UNAVAILABLE")
         assert answer["message"] == "the event log cannot be used now: its database is away"
+        report = client.get("/v1/system/projections")
+        assert (report["head"], report["logBytes"], report["sharedLog"]) == (None, None, True)
+        assert report["logError"] == "the event log cannot be used now: its database is away"
+        assert [
+            (each["name"], each["checkpoint"], each["lag"], each["lagSeconds"])
+            for each in report["projections"]
+        ] == [("entities", head, None, None), ("search", head, None, None)]
+        metrics = client.request("GET", "/metrics").text.splitlines()
+        assert "catalog_log_readable 0.0" in metrics
+        assert f'catalog_projection_checkpoint{{projection="entities"}} {head}.0' in metrics
+        assert [
+            line
+            for line in metrics
+            if line.startswith(("catalog_log_head ", "catalog_projection_lag"))
+        ] == []
         # Lists are this host's own.
         assert [each["name"] for each in client.get(TABLES)["data"]] == ["before"]
     finally:

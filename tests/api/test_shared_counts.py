@@ -27,7 +27,15 @@ from api.shared_counts import (
 from projections.inspection import Inspection
 from tests.waiting import until
 
-NOTHING = Inspection(head=0, projected=True, log_bytes=0, projections=[])
+NOTHING = Inspection(
+    host="here",
+    shared_log=False,
+    head=0,
+    log_bytes=0,
+    log_error=None,
+    projected=True,
+    projections=[],
+)
 
 
 def another(counts: SharedCounts, place: int) -> SharedCounts:
