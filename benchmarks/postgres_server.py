@@ -45,15 +45,19 @@ class PostgresServer:
     def make(self, *, fsync: bool) -> None:
         """Make the cluster; without `fsync` only power loss can take what it has stored."""
         self._run("initdb", "-A", "trust", "-U", "postgres", "--no-sync", "--encoding=UTF8")
-        settings = [
+        self._set(
             f"unix_socket_directories = '{self.directory}'",
             "listen_addresses = ''",
             f"fsync = {'on' if fsync else 'off'}",
             "max_connections = 60",
             "shared_buffers = 16MB",
-        ]
-        with (self.data / "postgresql.conf").open("a") as file:
-            file.write("\n".join(settings) + "\n")
+        )
+
+    def make_replica(self, primary: "PostgresServer") -> None:
+        """Make the cluster of a replica, which takes from a running server what that commits."""
+        place = ["--host", str(primary.directory), "--username", "postgres"]
+        self._run("pg_basebackup", *place, "--write-recovery-conf", "--checkpoint=fast")
+        self._set(f"unix_socket_directories = '{self.directory}'")
 
     @property
     def data(self) -> Path:
@@ -65,6 +69,11 @@ class PostgresServer:
         """The path of the server's socket."""
         return str(self.directory / ".s.PGSQL.5432")
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the server was started, and not stopped since."""
+        return (self.data / "postmaster.pid").exists()
+
     def start(self) -> None:
         """Start the server, and wait until it takes connections."""
         self._run("pg_ctl", "start", "--wait", "--log", str(self.directory / "server.log"))
@@ -73,12 +82,16 @@ class PostgresServer:
         """Stop the server; with `immediate` as by a crash, without telling anybody."""
         self._run("pg_ctl", "stop", "--wait", "--mode", mode)
 
+    def take_over(self) -> None:
+        """Have a replica that runs become the primary."""
+        self._run("pg_ctl", "promote", "--wait")
+
     def promote(self) -> None:
         """Have the server go on as a replica does that becomes the primary: on a new timeline."""
         self.stop()
         (self.data / "standby.signal").touch()
         self.start()
-        self._run("pg_ctl", "promote", "--wait")
+        self.take_over()
 
     def url(self, schema: str, **parameters: Any) -> str:
         """The address of a log in a schema, as its superuser."""
@@ -96,6 +109,10 @@ class PostgresServer:
         return psycopg.connect(
             host=str(self.directory), user="postgres", dbname="postgres", autocommit=True
         )
+
+    def _set(self, *settings: str) -> None:
+        with (self.data / "postgresql.conf").open("a") as file:
+            file.write("\n".join(settings) + "\n")
 
     def _run(self, program: str, *arguments: str) -> None:
         identity = _identity()
@@ -116,18 +133,27 @@ class PostgresServer:
 
 
 @contextmanager
-def running(binaries: Path, *, fsync: bool = False) -> Iterator[PostgresServer]:
-    """A server for a block, in a directory that other users may enter; pytest's own are closed."""
+def running(
+    binaries: Path, *, fsync: bool = False, primary: PostgresServer | None = None
+) -> Iterator[PostgresServer]:
+    """A server for a block, in a directory that other users may enter; pytest's own are closed.
+
+    It is a replica where a primary is named.
+    """
     directory = Path(tempfile.mkdtemp(prefix="pg-"))
     directory.chmod(0o755)
     server = PostgresServer(binaries, directory)
     try:
-        server.make(fsync=fsync)
+        if primary is None:
+            server.make(fsync=fsync)
+        else:
+            server.make_replica(primary)
         server.start()
         try:
             yield server
         finally:
-            server.stop("immediate")
+            if server.is_running:
+                server.stop("immediate")
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 

@@ -21,6 +21,7 @@ from domain.event_store.postgres.appending import (
     append_parameters,
     refusal_of,
 )
+from domain.event_store.postgres.clock import ClockGuard
 from domain.event_store.postgres.connections import WAIT_SECONDS, Connections, Link, unavailable
 from domain.event_store.writes import Append, Refusal, RememberedAnswer
 
@@ -55,6 +56,7 @@ class Transactions:
 
     def __init__(self, connections: Connections, schema: str) -> None:
         self._connections = connections
+        self._clock = ClockGuard()
         digest = blake2b(b"order\0" + schema.encode(), digest_size=8).digest()
         self._key = int.from_bytes(digest, "big", signed=True)
         """Key of the advisory lock: logs in other schemas have orders of their own."""
@@ -101,6 +103,7 @@ class Transactions:
         while True:
             link = self._connections.take()
             try:
+                self._clock.check(link)
                 with link.pipeline():
                     link.execute("BEGIN", prepare=False)
                     self.order(link)
@@ -120,6 +123,11 @@ class Transactions:
         """Store a group; raises StoreUnavailable when it is not stored, and _Broken."""
         store = self._append_alone if len(calls) == 1 else self._append_all
         with self._connections.use() as link:
+            try:
+                self._clock.check(link)
+            except psycopg.Error as error:
+                # Nothing is stored, and can be tried again in the same way.
+                raise _Broken from error
             return store(link, calls)
 
     def _append_alone(self, link: Link, calls: Sequence[Sequence[Any]]) -> list[int | Refusal]:

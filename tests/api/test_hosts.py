@@ -1,0 +1,226 @@
+"""Two hosts over one log in PostgreSQL: what they show while the database stops or is replaced."""
+
+import itertools
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.postgres_server import (
+    WHY_NONE,
+    PostgresServer,
+    find_binaries,
+    new_schema,
+)
+from benchmarks.postgres_server import running as server_running
+from domain.event_store.opening import open_event_log
+from domain.event_store.port import RecordedEvent
+from tests.api.conftest import Client, running
+from tests.waiting import until
+
+SERVICES = "/v1/services/databaseServices"
+
+
+def put(client: Client, name: str, **more: Any) -> Any:
+    return client.request("PUT", SERVICES, json={"name": name, "serviceType": "Mysql", **more})
+
+
+def names(client: Client, position: int | str = 0) -> list[str]:
+    """What a host lists, at a position."""
+    headers = {"X-Catalog-Position": str(position)}
+    response = client.request("GET", f"{SERVICES}?limit=1000", headers=headers)
+    assert response.status_code == 200, response.text
+    return [each["name"] for each in response.json()["data"]]
+
+
+def hits(client: Client, position: int | str) -> list[str]:
+    """The names that a host finds, at a position."""
+    headers = {"X-Catalog-Position": str(position)}
+    path = "/v1/search/query?q=*&size=1000"
+    response = client.request("GET", path, headers=headers)
+    assert response.status_code == 200, response.text
+    return sorted(hit["_source"]["name"] for hit in response.json()["hits"]["hits"])
+
+
+def shows(client: Client, expected: list[str]) -> bool:
+    """Whether a host lists and finds what is expected; False while it answers nothing."""
+    asked = (f"{SERVICES}?limit=1000", "/v1/search/query?q=*&size=1000")
+    if any(client.request("GET", path).status_code == 503 for path in asked):
+        return False
+    return names(client) == expected == hits(client, 0)
+
+
+def is_ready(client: Client) -> bool:
+    return bool(client.http.get("/readyz").status_code == 200)
+
+
+def recorded(url: str) -> list[RecordedEvent]:
+    with closing(open_event_log(url)) as log:
+        return log.read(0, 100_000)
+
+
+@pytest.fixture
+def url(postgres: PostgresServer) -> str:
+    return postgres.url(new_schema())
+
+
+@pytest.fixture
+def hosts(url: str, tmp_path: Path) -> Iterator[list[Client]]:
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(running(directory, database_url=url))
+            for directory in (tmp_path / "one", tmp_path / "two")
+            if directory.mkdir() is None
+        ]
+
+
+def test_write_on_one_host_is_read_on_the_other_by_its_position(hosts: list[Client]) -> None:
+    for number in range(10):
+        writer, reader = hosts[number % 2], hosts[1 - number % 2]
+        position = put(writer, f"n{number}").headers["X-Catalog-Position"]
+        expected = [f"n{each}" for each in range(number + 1)]
+        assert names(reader, position) == expected
+        assert hits(reader, position) == expected
+
+
+def test_hosts_go_on_when_the_database_stops_and_starts_under_load(
+    hosts: list[Client], postgres: PostgresServer, url: str
+) -> None:
+    stored: list[str] = []
+    refused: list[str] = []
+    wrong: list[object] = []
+    enough = threading.Event()
+
+    def write(place: int) -> None:
+        for number in itertools.count():
+            if enough.is_set():
+                return
+            name = f"w{place}n{number}"
+            answer = put(hosts[place], name)
+            if answer.status_code == 201:
+                stored.append(name)
+            elif answer.status_code == 503 and answer.headers["Retry-After"]:
+                refused.append(name)
+            else:
+                wrong.append(answer.text)
+
+    def read(place: int) -> None:
+        before: set[str] = set()
+        while not enough.is_set():
+            shown = names(hosts[place])
+            if shown != sorted(shown) or not before <= set(shown):
+                wrong.append((before, shown))
+            before = set(shown)
+
+    jobs: list[Callable[[], None]] = [
+        lambda job=job, place=place: job(place) for job in (write, read) for place in (0, 1)
+    ]
+    threads = [threading.Thread(target=job) for job in jobs]
+    for thread in threads:
+        thread.start()
+    try:
+        for mode in ("immediate", "fast"):
+            before = len(stored)
+            until(lambda before=before: len(stored) > before + 10)
+            postgres.stop(mode)
+            postgres.start()
+        before = len(stored)
+        until(lambda: len(stored) > before + 10)
+    finally:
+        enough.set()
+        for thread in threads:
+            thread.join()
+
+    events = recorded(url)
+    created = [each.event.name for each in events if hasattr(each.event, "name")]
+    assert wrong == []
+    assert len(created) == len(set(created))
+    assert set(stored) <= set(created)
+    for host in hosts:
+        until(lambda host=host: is_ready(host))
+        assert names(host, events[-1].position) == sorted(created)
+        assert hits(host, events[-1].position) == sorted(created)
+
+
+@pytest.fixture
+def primary() -> Iterator[PostgresServer]:
+    """A server that is not shared with other tests."""
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip(WHY_NONE)
+    with server_running(binaries) as server:
+        yield server
+
+
+@pytest.fixture
+def replica(primary: PostgresServer) -> Iterator[PostgresServer]:
+    binaries = find_binaries()
+    assert binaries is not None
+    with server_running(binaries, primary=primary) as server:
+        yield server
+
+
+def has_all(primary: PostgresServer, replica: PostgresServer) -> bool:
+    with primary.connect() as one, replica.connect() as two:
+        written = one.execute("SELECT pg_current_wal_lsn()").fetchone()
+        return written == two.execute("SELECT pg_last_wal_replay_lsn()").fetchone()
+
+
+def test_failover_to_a_replica_that_lost_commits_is_noticed_told_and_mended(
+    primary: PostgresServer,
+    replica: PostgresServer,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    url = primary.url("catalog", host=f"{primary.directory},{replica.directory}")
+    with ExitStack() as stack:
+        one, two = hosts = [
+            stack.enter_context(running(directory, database_url=url))
+            for directory in (tmp_path / "one", tmp_path / "two")
+            if directory.mkdir() is None
+        ]
+        kept = put(one, "kept").json()
+        until(lambda: has_all(primary, replica))
+        # From here on the replica gets nothing, and nobody waits for it.
+        replica.run("ALTER SYSTEM SET primary_conninfo = ''", "SELECT pg_reload_conf()")
+        until(lambda: receivers(primary) == 0)
+        lost = put(two, "lost")
+        changed = put(one, "kept", description="lost as well")
+        position = changed.headers["X-Catalog-Position"]
+        assert (lost.status_code, changed.json()["version"]) == (201, 0.2)
+        for host in hosts:
+            assert names(host, position) == ["kept", "lost"] == hits(host, position)
+
+        caplog.clear()
+        primary.stop("immediate")
+        replica.take_over()
+        # Gets the position of an event that both hosts have applied; and what host one remembers
+        # of the other entity is ahead of the log.
+        until(lambda: put(two, "other").status_code == 201)
+        until(lambda: put(one, "kept", description="again").status_code == 200)
+
+        for host in hosts:
+            until(lambda host=host: is_ready(host))
+            # Until it is built anew, a read model answers nothing.
+            until(lambda host=host: shows(host, ["kept", "other"]))
+            shown = host.get(f"{SERVICES}/{kept['id']}")
+            assert (shown["description"], shown["version"]) == ("again", 0.2)
+        streams = [(each.entity_id, each.stream_version) for each in recorded(url)]
+        assert len(streams) == len(set(streams)) == 3
+        told = [each for each in caplog.records if each.message == "the read model is built anew"]
+        assert (
+            sorted(vars(each)["projection"] for each in told) == ["entities"] * 2 + ["search"] * 2
+        )
+        assert {each.levelno for each in told} == {logging.WARNING}
+
+
+def receivers(primary: PostgresServer) -> int:
+    """How many replicas take what a server commits."""
+    with primary.connect() as connection:
+        row = connection.execute("SELECT count(*) FROM pg_stat_replication").fetchone()
+    assert row is not None
+    return int(row[0])
