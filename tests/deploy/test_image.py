@@ -13,7 +13,7 @@ import yaml
 from api.settings import read_settings
 from tests.deploy.dockerfile import ROOT, Stage, read_stages
 
-COMPOSE = ROOT / "deploy" / "compose.yaml"
+COMPOSE = ROOT / "deploy" / "compose-one-host.yaml"
 BUILD, IMAGE = read_stages()
 
 

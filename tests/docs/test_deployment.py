@@ -15,12 +15,12 @@ from tests.replay_tool.conftest import fill
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "deployment.md").read_text()
-COMPOSE = ROOT / "deploy" / "compose.yaml"
+COMPOSE = ROOT / "deploy" / "compose-one-host.yaml"
 UNIT = (ROOT / "deploy" / "catalog.service").read_text().splitlines()
 (EXECUTED,) = (line.partition("=")[2] for line in UNIT if line.startswith("ExecStart="))
 MODULES = {"catalog": "api.commands", "catalog-replay": "replay_tool.commands"}
 LINES = re.findall(r"^\$ (.*)$", PAGE, re.MULTILINE)
-CONTAINER = "docker compose --file deploy/compose.yaml "
+CONTAINER = "docker compose --file deploy/compose-one-host.yaml "
 INSIDE = CONTAINER + "exec -T catalog "
 
 
