@@ -1,4 +1,8 @@
-"""Writes over HTTP, acknowledged when they are durable, beside bare appends that are synced."""
+"""Writes over HTTP, acknowledged when they are durable, beside bare appends that are synced.
+
+An application that only stores the same bodies, durably and together, under the same server shows
+how much of that is to be had over HTTP.
+"""
 
 import itertools
 import math
@@ -12,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from benchmarks.bare import bare
 from benchmarks.figures import Figure
 from benchmarks.running import Server, running
 from benchmarks.workspace import Workspace
@@ -44,34 +49,44 @@ class Round(msgspec.Struct):
     bulk: float
     quiet_p99: float
     beside_p99: float
+    bare_one: float
+    bare_many: float
 
 
 def measure(workspace: Workspace, large: bool) -> list[Figure]:
     """Tables put by one client and by many, and lists beside them."""
     directory = workspace.contracts(_CONTRACTS)
-    with running(directory, role="admin") as server:
+    with (
+        running(directory, role="admin") as server,
+        bare(workspace.fresh(), {"stored": b"{}"}, "") as storing,
+    ):
         for path, body in _PARENTS:
             _drive(server, [iter([_put(server, path, body)])], math.inf)
         numbers = itertools.count()
         _drive(server, [_tables(server, numbers)], time.perf_counter() + 1)
-        rounds = [_round(server, directory, numbers) for _ in range(_ROUNDS)]
+        rounds = [_round(server, storing, directory, numbers) for _ in range(_ROUNDS)]
     return [
         _one_client(rounds),
         _many_clients(rounds),
+        *_stored(rounds),
         _bulk(rounds),
         _lists(rounds),
     ]
 
 
-def _round(server: Server, directory: Path, numbers: "itertools.count[int]") -> Round:
+def _round(
+    server: Server, storing: Server, directory: Path, numbers: "itertools.count[int]"
+) -> Round:
     until = time.perf_counter() + _SECONDS
     synced = _synced_appends(directory / "yardstick", until) / _SECONDS
     one, many = (_rate(server, _tables(server, numbers), clients) for clients in (1, CLIENTS))
+    bodies = _tables(storing, itertools.count(), "/stored")
+    bare_one, bare_many = (_rate(storing, bodies, clients) for clients in (1, CLIENTS))
     bulk = _BULK * _rate(server, _bulks(server, numbers), 1)
     lists = itertools.repeat(server.request(_LIST))
     quiet = _drive(server, [lists], time.perf_counter() + _SECONDS)
     beside = _lists_beside_writers(server, numbers)
-    return Round(synced, one, many, bulk, _p99(quiet), _p99(beside))
+    return Round(synced, one, many, bulk, _p99(quiet), _p99(beside), bare_one, bare_many)
 
 
 def _rate(server: Server, requests: Requests, clients: int) -> float:
@@ -104,9 +119,9 @@ def _synced_appends(file: Path, until: float) -> int:
     return appended
 
 
-def _tables(server: Server, numbers: "itertools.count[int]") -> Requests:
+def _tables(server: Server, numbers: "itertools.count[int]", path: str = "/v1/tables") -> Requests:
     for number in numbers:
-        yield _put(server, "/v1/tables", _table(number))
+        yield _put(server, path, _table(number))
 
 
 def _bulks(server: Server, numbers: "itertools.count[int]") -> Requests:
@@ -218,6 +233,25 @@ def _many_clients(rounds: list[Round]) -> Figure:
         budget=f">= {MANY_CLIENTS:.0f}",
         met=ratio >= MANY_CLIENTS,
     )
+
+
+def _stored(rounds: list[Round]) -> list[Figure]:
+    """What an application comes to that does nothing but store the bodies."""
+    one = _median(rounds, lambda each: each.bare_one)
+    return [
+        Figure(
+            what="the bodies only stored, by a bare application, one client",
+            measured=f"{one:,.0f}/s",
+            yardstick=f"{_median(rounds, lambda each: each.synced):,.0f} synced appends of 4 kB/s",
+            ratio=_median(rounds, lambda each: each.bare_one / each.synced),
+        ),
+        Figure(
+            what=f"the same, {CLIENTS} clients",
+            measured=f"{_median(rounds, lambda each: each.bare_many):,.0f}/s",
+            yardstick=f"{one:,.0f}/s by one client",
+            ratio=_median(rounds, lambda each: each.bare_many / each.bare_one),
+        ),
+    ]
 
 
 def _bulk(rounds: list[Round]) -> Figure:
