@@ -67,13 +67,13 @@ def running(
             assert found is not None, "the server did not say where it listens"
             token = mint(Issuer(secret=secret), "benchmark", (role,), 86_400)
             host, port = found[1].decode(), int(found[2])
-            _await_readiness(f"http://{host}:{port}/healthz")
+            await_answer(f"http://{host}:{port}/healthz")
             yield Server(host, port, process.pid, token)
         finally:
             process.terminate()
 
 
-def _await_readiness(address: str) -> None:
+def await_answer(address: str) -> None:
     deadline = time.monotonic() + _PATIENCE
     while not answers(address):
         assert time.monotonic() < deadline, f"{address} does not answer"

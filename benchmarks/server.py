@@ -19,7 +19,7 @@ from projections.stores import Stores
 def make_daemon(stores: Stores, settings: Settings) -> Daemon:
     """The projector of the sorted read model."""
     supervisors = [each for each in stores.supervisors if each.name == "entities"]
-    return Daemon(supervisors, stores.directory)
+    return Daemon(supervisors, stores.directory, log=stores.log)
 
 
 def main(directory: Path) -> None:

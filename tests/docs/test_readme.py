@@ -27,6 +27,8 @@ PAGES = (
     "docs/limits.md",
     "docs/lineage.md",
     "docs/measured.md",
+    "docs/postgresql.md",
+    "docs/scaling.md",
     "docs/settings.md",
     "docs/search.md",
 )
