@@ -1,10 +1,14 @@
 """Hosts that share a log in PostgreSQL: real processes, each with a data directory of its own."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from benchmarks.postgres_server import PostgresServer, new_schema
+from domain.event_store.opening import open_event_log
+from domain.events import EntityCreated
+from tests.e2e import forked
 from tests.e2e.conftest import catalog, replay, serving
 from tests.waiting import until
 
@@ -44,6 +48,14 @@ def test_hosts_share_the_log_and_nobody_sees_the_password(tmp_path: Path, url: s
         second.post(SERVICES, name="second", serviceType="Mysql")
         assert names(second.get(SERVICES)) == ["first", "imported", "second"]
         until(lambda: names(first.get(SERVICES)) == ["first", "imported", "second"])
+        # A worker does not project, and learns of what its host has applied by looking.
+        for number, (writer, reader) in enumerate([(first, second), (second, first)] * 2):
+            body = {"name": f"z{number}", "serviceType": "Mysql"}
+            written = writer.http.post(SERVICES, json=body)
+            at = {"X-Catalog-Position": written.headers["X-Catalog-Position"]}
+            assert names(reader.http.get(SERVICES, headers=at).json())[-1] == f"z{number}"
+            hits = reader.http.get(f"/v1/search/query?q=z{number}", headers=at).json()["hits"]
+            assert [hit["_source"]["name"] for hit in hits["hits"]] == [f"z{number}"]
         children = Path(f"/proc/{second.process.pid}/task/{second.process.pid}/children")
         processes = [*children.read_text().split(), str(second.process.pid)]
         assert len(processes) == 4
@@ -51,6 +63,29 @@ def test_hosts_share_the_log_and_nobody_sees_the_password(tmp_path: Path, url: s
         assert not any(b"s3cret" in each for each in seen)
     assert "s3cret" not in (tmp_path / "log").read_text()
     assert replay("inspect", "--data", str(one)).returncode == 2
+
+
+def test_hosts_that_start_at_once_make_a_new_catalog_once(
+    tmp_path: Path, postgres: PostgresServer
+) -> None:
+    url = postgres.url(new_schema())
+    known = {"CATALOG_DATABASE_URL": url, "CATALOG_JWT_SECRET": SECRET}
+    with (tmp_path / "log").open("w") as log:
+        servers = [forked.serve(tmp_path / name, err=log, **known) for name in ("one", "two")]
+        try:
+            for server in servers:
+                assert server.stdout is not None
+                with server.stdout:
+                    assert server.stdout.readline().startswith("catalog listens on")
+        finally:
+            for server in servers:
+                server.terminate()
+            assert [server.wait(30) for server in servers] == [0, 0]
+    with closing(open_event_log(url)) as events:
+        made = [each.event for each in events.read(0, 1_000)]
+    created = [each.fqn for each in made if isinstance(each, EntityCreated)]
+    assert {"Tier", "PII"} < set(created)
+    assert len(created) == len(set(created)) == len(made)
 
 
 def test_password_on_the_command_line_is_refused(tmp_path: Path, url: str) -> None:
