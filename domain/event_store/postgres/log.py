@@ -6,15 +6,11 @@ from contextlib import closing, contextmanager
 
 import psycopg
 
-from domain import events
 from domain.errors import StoreUnavailable
-from domain.event_store.appends import position_of, prepared
-from domain.event_store.mapper import EventMapper
+from domain.event_store.appends import prepared
 from domain.event_store.port import (
     Announcements,
     Claim,
-    EventStore,
-    LiveStreams,
     Problem,
     RecordedEvent,
     StoredRow,
@@ -28,6 +24,7 @@ from domain.event_store.postgres.restoring import restore_rows
 from domain.event_store.postgres.schema import check_version, migrate, read_version
 from domain.event_store.postgres.snapshot import PostgresSnapshot
 from domain.event_store.postgres.transactions import Transactions
+from domain.event_store.recorded_log import RecordedLog
 from domain.event_store.writes import Append, Expectations, Refusal, RememberedAnswer
 
 _SYNC = "SELECT pg_logical_emit_message(true, 'catalog', '')"
@@ -39,15 +36,15 @@ _ANSWER = (
 _SIZE = "SELECT sum(pg_total_relation_size(t)) FROM unnest('{events,claims,answers}'::regclass[]) t"
 
 
-class PostgresEventStore(EventStore):
+class PostgresEventStore(RecordedLog):
     """An event store in one schema of a PostgreSQL database; made by `open_postgres_log`."""
 
     def __init__(self, url: str, address: Address, connections: Connections) -> None:
+        super().__init__()
         self._url = url
         self._schema = address.schema
         self._connections = connections
         self._transactions = Transactions(connections, address.schema)
-        self._mapper = EventMapper()
         self._synced = (0, 0)
         """Epoch, and a position up to which the log is known to survive power loss."""
 
@@ -63,17 +60,6 @@ class PostgresEventStore(EventStore):
         newest = max((result for result in results if isinstance(result, int)), default=0)
         self._synced = max(self._synced, (epoch, newest))
         return results
-
-    def append(
-        self,
-        recorded: Sequence[RecordedEvent],
-        answer: RememberedAnswer | None = None,
-        *,
-        expecting: Expectations = Expectations(),  # noqa: B008 - it is frozen
-    ) -> int:
-        """Append a group of one; see `EventStore.append`."""
-        (result,) = self.append_group([prepared(recorded, answer, expecting=expecting)])
-        return position_of(result)
 
     def append_unsynced(
         self, recorded: Sequence[RecordedEvent], *, expecting: Expectations
@@ -101,19 +87,12 @@ class PostgresEventStore(EventStore):
     def streams(
         self, spans: Sequence[StreamSpan], *, upto: int | None = None
     ) -> Iterator[RecordedEvent]:
-        """Read with no transaction open between two reads; see `EventStore.streams`."""
-        last = reading.MAX_INTEGER if upto is None else upto
-        left = deque(span for span in spans if "\0" not in span.entity_id)
-        while left:
-            rows = self._connections.ask(lambda link: reading.read_spans(link, left, last))
-            while rows:
-                # Rows that the caller has taken are released before more are read.
-                yield self._recorded(rows.popleft())
+        """Pass over ids that PostgreSQL cannot be told; see `EventStore.streams`."""
+        return super().streams([each for each in spans if "\0" not in each.entity_id], upto=upto)
 
-    def _recorded(self, row: StoredRow) -> RecordedEvent:
-        entity_id, stream_version, type_name, payload, position = row
-        event = self._mapper.decode(type_name, payload)
-        return RecordedEvent(entity_id, stream_version, event, position)
+    def _read_spans(self, left: deque[StreamSpan], upto: int | None) -> deque[StoredRow]:
+        last = reading.MAX_INTEGER if upto is None else upto
+        return self._connections.ask(lambda link: reading.read_spans(link, left, last))
 
     def head(self) -> int:
         """The greatest position of the events; see `EventStore.head`."""
@@ -134,16 +113,9 @@ class PostgresEventStore(EventStore):
         """Listen on a connection of its own, in a thread; see `EventStore.announcements`."""
         return Listener(self._connections, self._schema, appended)
 
-    def live(self, *, by_name: bool) -> LiveStreams:
-        """Read the claims and count the streams in one transaction; see `EventStore.live`."""
+    def _select_live(self, *, by_name: bool) -> tuple[int, bytes, int]:
         with self.snapshot() as snapshot:
-            ids, streams = snapshot.live(by_name=by_name)
-        live = LiveStreams(snapshot.head, ids)
-        if len(live) != streams:
-            raise StoreUnavailable(
-                f"the log is damaged: {len(live)} names are claimed by {streams} entities"
-            )
-        return live
+            return snapshot.head, *snapshot.live(by_name=by_name)
 
     def claims(
         self,
@@ -176,18 +148,8 @@ class PostgresEventStore(EventStore):
             return None
         return RememberedAnswer(**dict(zip(RememberedAnswer.__struct_fields__, row, strict=True)))
 
-    def former_holders(self, kind: str, fqn: str) -> list[str]:
-        """Search the first events of all streams for the name; see `EventStore.former_holders`."""
-        with self.snapshot() as snapshot:
-            created = [
-                (entity_id, self._mapper.decode(type_name, payload))
-                for entity_id, type_name, payload in snapshot.creations(fqn)
-            ]
-        return [
-            entity_id
-            for entity_id, event in created
-            if isinstance(event, events.EntityCreated) and (event.kind, event.fqn) == (kind, fqn)
-        ]
+    def _creations(self, text: str) -> list[tuple[str, str, bytes]]:
+        return self._connections.ask(lambda link: reading.creations(link, text))
 
     @contextmanager
     def snapshot(self) -> Iterator[PostgresSnapshot]:

@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+import msgspec
+
 from domain.edges import EDGE
 from domain.event_store.port import READ_BYTES, STREAM_BYTES, Claim, StoredRow, StreamSpan
 from domain.event_store.postgres.appending import name_key
@@ -15,6 +17,10 @@ _SPANS = 100
 """Spans that one statement looks up."""
 _SPAN_ROWS = 1_000
 """Events of a span that one statement reads at most: it measures them all before it ends."""
+_CREATIONS = (
+    "SELECT entity_id, type, payload FROM events"
+    " WHERE stream_version = 1 AND position(%b IN payload) > 0 ORDER BY position"
+)
 _SNAPSHOT_ROWS = 2_000
 _CLAIMS = 5_000
 """Claims of a snapshot that one statement reads."""
@@ -164,6 +170,11 @@ def live_children(link: Link, parent_id: str, kind: str, after: str, limit: int)
 def having_live(link: Link, kind: str, parent_ids: Collection[str]) -> set[str]:
     """Those of the ids that live children of a kind have as their parent."""
     return {row[0] for row in link.rows(_HAVING_LIVE, _storable(parent_ids), kind)}
+
+
+def creations(link: Link, text: str) -> list[tuple[str, str, bytes]]:
+    """Entity id, type name and payload of first events that hold a text, in log order."""
+    return link.rows(_CREATIONS, msgspec.json.encode(text))
 
 
 def _storable(ids: Collection[str]) -> list[str]:

@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-import msgspec
 import psycopg
 
 from domain.event_store.port import Claim, Problem, StoredRow, StreamSpan
@@ -21,10 +20,6 @@ _BEGIN = (
 )
 _IDS = 1_000
 _EXTENT = "SELECT coalesce(max(position), 0), count(*) FROM events"
-_CREATIONS = (
-    "SELECT entity_id, type, payload FROM events"
-    " WHERE stream_version = 1 AND position(%b IN payload) > 0 ORDER BY position"
-)
 _LIVE = {
     by_name: f"COPY (SELECT id FROM claims ORDER BY {order}) TO STDOUT".encode()
     for by_name, order in ((True, "kind, deleted, name, id"), (False, "id"))
@@ -88,16 +83,19 @@ class PostgresSnapshot:
             raise unavailable(error) from error
         return bytes(ids), streams
 
-    def creations(self, text: str) -> list[tuple[str, str, bytes]]:
-        """Entity id, type name and payload of first events that hold a text, in log order."""
-        return self._link.rows(_CREATIONS, msgspec.json.encode(text))
-
     def lost(self) -> Iterator[Problem]:
         """Problems for events that were removed, and for answers that refer to no event.
 
         A refused append takes no position, and a removed event gives none back. So a gap is an
         event that was removed, except among events restored from another log.
         """
+        return _translated(self._lost())
+
+    def close(self) -> None:
+        """End the transaction."""
+        self._link.close()
+
+    def _lost(self) -> Iterator[Problem]:
         head, count = next(iter(self._link.rows(_RESTORED)), (0, 0))
         ((kept,),) = self._link.rows(_KEPT, head)
         if kept != count:
@@ -113,10 +111,6 @@ class PostgresSnapshot:
         for actor, key in self._link.rows(_LOST_ANSWERS):
             what = f"the answer remembered for {actor!r} under key {key!r} refers to no event"
             yield Problem(0, "", what)
-
-    def close(self) -> None:
-        """End the transaction."""
-        self._link.close()
 
     def _streams(self, ids: Sequence[str]) -> Iterator[StoredRow]:
         left = deque(StreamSpan(entity_id) for entity_id in ids)

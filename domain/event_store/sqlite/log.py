@@ -9,19 +9,16 @@ from urllib.parse import quote
 
 from eventsourcing.persistence import IntegrityError, PersistenceError
 
-from domain import events
 from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.event_store.appends import position_of, prepared
-from domain.event_store.mapper import EventMapper
 from domain.event_store.port import (
     Claim,
-    EventStore,
-    LiveStreams,
     Problem,
     RecordedEvent,
     StoredRow,
     StreamSpan,
 )
+from domain.event_store.recorded_log import RecordedLog
 from domain.event_store.sqlite.recorder import Datastore, Recorder
 from domain.event_store.sqlite.restoring import restore_rows
 from domain.event_store.sqlite.snapshot import SqliteSnapshot, connect, find_damage, open_snapshot
@@ -35,14 +32,14 @@ from domain.event_store.writes import (
 _URI = "file:"
 
 
-class SqliteEventStore(EventStore):
+class SqliteEventStore(RecordedLog):
     """An event store in one SQLite database; made by `open_sqlite_log`."""
 
     def __init__(self, address: str, database: str, recorder: Recorder) -> None:
+        super().__init__()
         self._address = address
         self._database = database
         self._recorder = recorder
-        self._mapper = EventMapper()
 
     @property
     def address(self) -> str:
@@ -55,17 +52,6 @@ class SqliteEventStore(EventStore):
         with _translated_errors():
             commit()
         return results
-
-    def append(
-        self,
-        recorded: Sequence[RecordedEvent],
-        answer: RememberedAnswer | None = None,
-        *,
-        expecting: Expectations = Expectations(),  # noqa: B008 - it is frozen
-    ) -> int:
-        """Append a group of one; see `EventStore.append`."""
-        (result,) = self.append_group([prepared(recorded, answer, expecting=expecting)])
-        return position_of(result)
 
     def append_unsynced(
         self, recorded: Sequence[RecordedEvent], *, expecting: Expectations
@@ -94,22 +80,9 @@ class SqliteEventStore(EventStore):
             rows = self._recorder.read_log(after, upto, limit, newest_first)
         return [self._recorded(row) for row in rows]
 
-    def streams(
-        self, spans: Sequence[StreamSpan], *, upto: int | None = None
-    ) -> Iterator[RecordedEvent]:
-        """Read with no transaction open between two reads; see `EventStore.streams`."""
-        left = deque(spans)
-        while left:
-            with _translated_errors():
-                rows = self._recorder.read_spans(left, upto)
-            while rows:
-                # Rows that the caller has taken are released before more are read.
-                yield self._recorded(rows.popleft())
-
-    def _recorded(self, row: StoredRow) -> RecordedEvent:
-        entity_id, stream_version, type_name, payload, position = row
-        event = self._mapper.decode(type_name, payload)
-        return RecordedEvent(entity_id, stream_version, event, position)
+    def _read_spans(self, left: deque[StreamSpan], upto: int | None) -> deque[StoredRow]:
+        with _translated_errors():
+            return self._recorder.read_spans(left, upto)
 
     def head(self) -> int:
         """The greatest rowid of the events; see `EventStore.head`."""
@@ -121,16 +94,9 @@ class SqliteEventStore(EventStore):
         with _translated_errors():
             return self._recorder.select_identity()
 
-    def live(self, *, by_name: bool) -> LiveStreams:
-        """Read the claims and count the streams in one transaction; see `EventStore.live`."""
+    def _select_live(self, *, by_name: bool) -> tuple[int, bytes, int]:
         with _translated_errors():
-            head, ids, streams = self._recorder.select_live(by_name)
-        live = LiveStreams(head, ids)
-        if len(live) != streams:
-            raise StoreUnavailable(
-                f"the log is damaged: {len(live)} names are claimed by {streams} entities"
-            )
-        return live
+            return self._recorder.select_live(by_name)
 
     def claims(
         self,
@@ -159,18 +125,9 @@ class SqliteEventStore(EventStore):
         with _translated_errors():
             return self._recorder.select_answer(actor, key)
 
-    def former_holders(self, kind: str, fqn: str) -> list[str]:
-        """Search the first events of all streams for the name; see `EventStore.former_holders`."""
+    def _creations(self, text: str) -> list[tuple[str, str, bytes]]:
         with self.snapshot() as snapshot:
-            created = [
-                (entity_id, self._mapper.decode(type_name, payload))
-                for entity_id, type_name, payload in snapshot.creations(fqn)
-            ]
-        return [
-            entity_id
-            for entity_id, event in created
-            if isinstance(event, events.EntityCreated) and (event.kind, event.fqn) == (kind, fqn)
-        ]
+            return [*snapshot.creations(text)]
 
     @contextmanager
     def snapshot(self) -> Iterator[SqliteSnapshot]:

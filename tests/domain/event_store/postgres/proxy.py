@@ -86,10 +86,12 @@ class Proxy:
                     server.sendall(data[: found.start()])
                     _end(client)
                     break
-                server.sendall(data)
                 if found and self._takes(Cut.DURING):
+                    # First, or the answer could be there already.
                     _end(client)
+                    server.sendall(data)
                     break
+                server.sendall(data)
         with suppress(OSError):
             # What the server has got it works off.
             server.shutdown(socket.SHUT_WR)

@@ -342,3 +342,17 @@ def test_server_without_a_place_for_another_connection_is_away(
         ):
             pass
         assert finish() == store.head() == 1
+
+
+def test_snapshot_whose_server_is_gone_says_so(
+    postgres: PostgresServer, direct: EventStore, schema: str
+) -> None:
+    direct.append([created("a")], expecting=NOTHING)
+    with direct.snapshot() as snapshot:
+        lost = snapshot.lost()
+        postgres.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE state = 'idle in transaction' AND pid <> pg_backend_pid()"
+        )
+        with pytest.raises(StoreUnavailable):
+            next(lost)

@@ -1,0 +1,89 @@
+"""What an event store makes, in the same way over every database, of the rows that are in it."""
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from domain import events
+from domain.errors import StoreUnavailable
+from domain.event_store.appends import position_of, prepared
+from domain.event_store.mapper import EventMapper
+from domain.event_store.port import (
+    EventStore,
+    LiveStreams,
+    RecordedEvent,
+    StoredRow,
+    StreamSpan,
+)
+from domain.event_store.writes import Expectations, RememberedAnswer
+
+
+class RecordedLog(EventStore):
+    """The part of an event store that is about events rather than about a database.
+
+    What the methods at the end read is raised as StoreUnavailable where it cannot be read.
+    """
+
+    def __init__(self) -> None:
+        self._mapper = EventMapper()
+
+    def append(
+        self,
+        recorded: Sequence[RecordedEvent],
+        answer: RememberedAnswer | None = None,
+        *,
+        expecting: Expectations = Expectations(),  # noqa: B008 - it is frozen
+    ) -> int:
+        """Append a group of one; see `EventStore.append`."""
+        (result,) = self.append_group([prepared(recorded, answer, expecting=expecting)])
+        return position_of(result)
+
+    def streams(
+        self, spans: Sequence[StreamSpan], *, upto: int | None = None
+    ) -> Iterator[RecordedEvent]:
+        """Read with no transaction open between two reads; see `EventStore.streams`."""
+        left = deque(spans)
+        while left:
+            rows = self._read_spans(left, upto)
+            while rows:
+                # Rows that the caller has taken are released before more are read.
+                yield self._recorded(rows.popleft())
+
+    def live(self, *, by_name: bool) -> LiveStreams:
+        """Read the claims and count the streams in one transaction; see `EventStore.live`."""
+        head, ids, streams = self._select_live(by_name=by_name)
+        live = LiveStreams(head, ids)
+        if len(live) != streams:
+            raise StoreUnavailable(
+                f"the log is damaged: {len(live)} names are claimed by {streams} entities"
+            )
+        return live
+
+    def former_holders(self, kind: str, fqn: str) -> list[str]:
+        """Search the first events of all streams for the name; see `EventStore.former_holders`."""
+        created = (
+            (entity_id, self._mapper.decode(type_name, payload))
+            for entity_id, type_name, payload in self._creations(fqn)
+        )
+        return [
+            entity_id
+            for entity_id, event in created
+            if isinstance(event, events.EntityCreated) and (event.kind, event.fqn) == (kind, fqn)
+        ]
+
+    def _recorded(self, row: StoredRow) -> RecordedEvent:
+        entity_id, stream_version, type_name, payload, position = row
+        event = self._mapper.decode(type_name, payload)
+        return RecordedEvent(entity_id, stream_version, event, position)
+
+    @abstractmethod
+    def _read_spans(self, left: deque[StreamSpan], upto: int | None) -> deque[StoredRow]:
+        """Reads the first of some spans, and takes from them what it has read."""
+
+    @abstractmethod
+    def _select_live(self, *, by_name: bool) -> tuple[int, bytes, int]:
+        """The head, the ids of the claims in order, and how many streams are not purged."""
+
+    @abstractmethod
+    def _creations(self, text: str) -> Sequence[tuple[str, str, bytes]]:
+        """Entity id, type name and payload of first events that hold a text, in log order."""
