@@ -18,6 +18,8 @@ APPENDED = "log"
 """What an append announces, on the channel that has the name of the schema; see `append_1`."""
 _PAUSE_SECONDS = 0.5
 """How long to wait before another try to connect."""
+_GATHER_SECONDS = 0.005
+"""How long announcements gather after one: many writers would have projectors commit each write."""
 
 log = logging.getLogger("catalog.log")
 
@@ -73,3 +75,4 @@ class Listener(Announcements):
             select.select([link.fileno(), self._told_to_end.fileno()], [], [])
             if any([each.payload == APPENDED for each in link.notifies(timeout=0)]):
                 self._appended()
+                self._closing.wait(_GATHER_SECONDS)
