@@ -16,6 +16,7 @@ from domain.event_store.committer import Committer
 from domain.measurements.store import MeasurementStore
 from projections.feeding.daemon import Daemon
 from projections.feeding.passing import CheckpointWaiters, Waiter
+from projections.feeding.polling import CheckpointPoller
 from projections.stores import Stores
 
 T = TypeVar("T")
@@ -28,6 +29,9 @@ _SEARCHES, _HEAVY_READS = 2, 2
 More threads answer no more requests, as each needs the interpreter most of the time, and lists
 wait for all of them.
 """
+_LOOKUPS = 4
+"""Threads for pages and single entities of a read model in a database, most of whose time passes
+there; none of them is started where the read model is a file."""
 _WRITERS, _WRITERS_EACH = 4, 1
 """Threads that propose writes, and how many of them one caller may have.
 
@@ -70,12 +74,16 @@ class Services(msgspec.Struct, frozen=True):
     write_bytes: Places
     """Places for the bodies of writes, in bytes."""
     searches: WorkQueue
+    lookups: WorkQueue
+    """Reads of a page or an entity from a database, which the event loop cannot wait for."""
     heavy_reads: WorkQueue
     """Reads that take more than some milliseconds: histories, large pages, counting."""
     streams: Streams
     answers: RememberedAnswers
     measurements: MeasurementStore
     """What profilers and test runs report; read in the threads of heavy reads."""
+    poller: CheckpointPoller | None
+    """Looks for commits that another process makes to a database; None where there are none."""
 
     async def write(
         self,
@@ -149,22 +157,21 @@ class Services(msgspec.Struct, frozen=True):
     def close(self) -> None:
         """Wait for the last appends; to be called before the stores are closed."""
         self.committer.close()
+        if self.poller is not None:
+            self.poller.close()
         self.measurements.close()
 
 
 def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = None) -> Services:
     """Services over opened stores; `daemon` has the projectors, if they run in this process."""
     catalog, write_places = Catalog(stores.log), Places(MAX_WRITES, "writes")
-    listed = CheckpointWaiters(
-        stores.entities.checkpoint, READ_YOUR_WRITES_SECONDS, announced=daemon is not None
-    )
+    listed, poller = _listed(stores, daemon)
     searchable = CheckpointWaiters(
         partial(_searchable_position, stores),
         READ_YOUR_WRITES_SECONDS + settings.search_refresh,
         announced=daemon is not None,
     )
     if daemon is not None:
-        daemon.listen(stores.entities.definition.name, listed.announce)
         daemon.listen(stores.engine.definition.name, searchable.announce)
     return Services(
         settings=settings,
@@ -177,10 +184,12 @@ def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = No
         write_places=write_places,
         write_bytes=Places(MAX_WRITE_BYTES, "bytes of writes"),
         searches=WorkQueue(_SEARCHES, Places(settings.search_queue, "searches")),
+        lookups=WorkQueue(_LOOKUPS, Places(MAX_HEAVY_READS, "reads")),
         heavy_reads=WorkQueue(_HEAVY_READS, Places(MAX_HEAVY_READS, "large reads")),
         streams=Streams(MAX_STREAMS, UNSENT_BYTES_EACH, UNSENT_BYTES),
         answers=RememberedAnswers(),
         measurements=open_measurements(settings),
+        poller=poller,
     )
 
 
@@ -188,6 +197,31 @@ def _searchable_position(stores: Stores) -> int:
     """The position of what searches read; raises StoreUnavailable."""
     with stores.engine.use() as engine:
         return engine.revision()
+
+
+def _listed(
+    stores: Stores, daemon: Daemon | None
+) -> tuple[CheckpointWaiters, CheckpointPoller | None]:
+    """Who waits until lists show a write, and what looks for commits where hosts share the lists.
+
+    The process that feeds a shared read model is any of them, and may be another one soon.
+    """
+    name, checkpoint = stores.entities.definition.name, stores.entities.checkpoint
+    if not stores.is_shared:
+        listed = CheckpointWaiters(
+            checkpoint, READ_YOUR_WRITES_SECONDS, announced=daemon is not None
+        )
+        if daemon is not None:
+            daemon.listen(name, listed.announce)
+        return listed, None
+    poller = CheckpointPoller(checkpoint)
+    listed = CheckpointWaiters(
+        poller.position, READ_YOUR_WRITES_SECONDS, announced=True, look=poller.look
+    )
+    poller.start(listed.anyone_waits, listed.announce)
+    if daemon is not None:
+        daemon.listen(name, poller.look)
+    return listed, poller
 
 
 def open_measurements(settings: Settings) -> MeasurementStore:

@@ -108,15 +108,20 @@ def _told(loads: list[Load]) -> str:
 
 def _cursors(directory: Path) -> list[str]:
     """Cursors of places all over the list; only ten contracts come after the last one."""
+    identity = ListRequest(kind=KINDS["dataContract"], limit=10).identity
+    return [encode(place, identity, backward=False).decode() for place in places(directory, _PAGES)]
+
+
+def places(directory: Path, count: int) -> list[Place]:
+    """So many places all over the list; only ten contracts come after the last one."""
     kind = KINDS["dataContract"]
     connection = sqlite3.connect(directory / ENTITIES)
     try:
-        places = connection.execute(
+        found = connection.execute(
             "SELECT name, id FROM entities WHERE kind = ? AND deleted = 0 ORDER BY name, id",
             (kind.name,),
         ).fetchall()
     finally:
         connection.close()
-    identity = ListRequest(kind=kind, limit=10).identity
-    chosen = [*places[: -11 : max(1, len(places) // _PAGES)], places[-11]]
-    return [encode(Place(*place), identity, backward=False).decode() for place in chosen]
+    chosen = [*found[: -11 : max(1, len(found) // count)], found[-11]]
+    return [Place(*each) for each in chosen]

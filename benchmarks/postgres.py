@@ -1,4 +1,4 @@
-"""Appends to a log in PostgreSQL by several processes, beside bare inserts of the same events."""
+"""Appends to a log in PostgreSQL by several processes, beside bare inserts; lists there."""
 
 import multiprocessing
 import statistics
@@ -13,6 +13,7 @@ from uuid import uuid4
 import psycopg
 from msgspec import Raw
 
+from benchmarks import postgres_lists
 from benchmarks.figures import Figure
 from benchmarks.postgres_server import PostgresServer, find_binaries, new_schema, running
 from benchmarks.workspace import Workspace
@@ -36,13 +37,14 @@ _INSERT = "INSERT INTO {}.bare (entity_id, stream_version, type, payload) VALUES
 
 
 def measure(workspace: Workspace, large: bool) -> list[Figure]:
-    """One event and one claim in a transaction, on a server that syncs its commits."""
+    """Appends of one event and one claim, on a server that syncs its commits; and lists."""
     binaries = find_binaries()
     if binaries is None:
         print("skipped: there is no PostgreSQL on this machine", file=sys.stderr)
         return []
     with running(binaries, fsync=True) as server:
-        return [_figure(server, writers) for writers in _WRITERS]
+        lists = postgres_lists.measure(workspace, server, large)
+        return [*(_figure(server, writers) for writers in _WRITERS), *lists]
 
 
 def _figure(server: PostgresServer, writers: int) -> Figure:

@@ -12,6 +12,7 @@ from domain.event_store.port import EventStore
 from domain.import_lines import batches
 from domain.write_context import WriteContext
 from projections.generations.building import build
+from projections.generations.leadership import FolderLeadership
 from projections.generations.switching import switch
 from projections.stores import Stores, entities_definition, open_shelf
 
@@ -50,7 +51,7 @@ class Workspace:
             definition = entities_definition()
             shelf = open_shelf(directory, definition)
             generation = build(definition, shelf, log, lambda done, total: None)
-            switch(definition, shelf, log, generation, directory)
+            switch(definition, shelf, log, generation, directory, FolderLeadership(directory))
             log.close()
             self._contracts[count, plain] = directory
         return self._contracts[count, plain]

@@ -15,6 +15,7 @@ from domain.openmetadata import document
 from projections.feeding.daemon import is_projected, read_states
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import KindReport
+from projections.generations.shelf import Pointer
 from projections.search.documents import entity_digest, is_indexed
 from projections.stores import Stores
 
@@ -124,15 +125,16 @@ def _report(
         state, error = "unknown", "the daemon cannot share its state"
     else:
         state, error = known.state.value, known.error
-    checkpoint = entities = 0
-    kinds = None
+    checkpoint = entities = size = 0
+    kinds, pointer = None, Pointer()
     try:
+        pointer = live.shelf.pointer()
+        size = sum(live.shelf.size(number) for number in live.shelf.numbers())
         with live.use() as model:
             checkpoint, entities = model.checkpoint(), model.count()
             kinds = dict(live.definition.kinds(model)) if details else None
     except StoreUnavailable as unavailable:
         state, error = "unavailable", unavailable.message
-    pointer = live.shelf.pointer()
     return ProjectionReport(
         name=name,
         state=state,
@@ -142,7 +144,7 @@ def _report(
         lag=None if head is None else max(head - checkpoint, 0),
         lag_seconds=None if head is None else _age_of_next(stores, checkpoint),
         entities=entities,
-        bytes=sum(live.shelf.size(number) for number in live.shelf.numbers()),
+        bytes=size,
         generation=pointer.live.number if pointer.live else None,
         previous=pointer.previous.number if pointer.previous else None,
         built_at=pointer.live.built_at if pointer.live else None,

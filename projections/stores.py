@@ -1,15 +1,17 @@
 """Opens what a data directory holds: the log and the read models built from it."""
 
 import shutil
-from collections.abc import Callable
-from hashlib import blake2b
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Generic
 
 from domain.errors import StoreUnavailable
-from domain.event_store.opening import address_in, note_database, open_event_log
+from domain.event_store.opening import (
+    address_in,
+    needing_the_extra,
+    note_database,
+    open_event_log,
+)
 from domain.event_store.port import EventStore
 from projections.entities.port import SortedReadModel
 from projections.entities.projection import EntityProjection
@@ -21,10 +23,11 @@ from projections.entities.verification_source import stored_entities
 from projections.feeding.port import Damaged, Progress
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.current_generation import CurrentGeneration
-from projections.generations.definition import Definition, KindReport
+from projections.generations.definition import Definition, KindReport, M, code_digest
 from projections.generations.folder_shelf import FolderShelf, storage_errors
+from projections.generations.leadership import FolderLeadership, Leadership
 from projections.generations.shelf import Shelf
-from projections.generations.supervision import GenerationSupervisor
+from projections.generations.supervision import GenerationSupervisor, Supervisor
 from projections.search import bulk_build as search_load
 from projections.search import projection as search_projection
 from projections.search.engine import SearchEngine
@@ -34,17 +37,21 @@ from projections.search.language.field_types import moment_paths
 from projections.search.projection import SearchProjection
 from projections.search.verification_source import sorted_entries
 
+if TYPE_CHECKING:
+    from projections.shared_entities import SharedEntities
+
 
 def entities_definition() -> Definition[SqliteReadModel]:
     """The sorted read model, in a SQLite file for each generation."""
     return Definition(
         name=EntityProjection.name,
-        code=lambda: _digest(stored_code(), TABLES, INDEXES),
+        code=lambda: code_digest(stored_code(), TABLES, INDEXES),
         open=lambda address, writable: open_read_model(Path(address), writable=writable),
         check=file_check.check,
         shut=_shut_entities,
         trusted=_is_trusted,
         shows_commits_at_once=True,
+        tells_when_superseded=False,
         projection=EntityProjection,
         source=stored_entities,
         kinds=_entity_kinds,
@@ -58,12 +65,15 @@ def search_definition() -> Definition[SearchEngine]:
     """The search index, whose large files are summed after every opening while it is served."""
     return Definition(
         name=SearchProjection.name,
-        code=lambda: _digest(search_projection.VERSION, sorted(moment_paths()), schema_digest()),
+        code=lambda: code_digest(
+            search_projection.VERSION, sorted(moment_paths()), schema_digest()
+        ),
         open=_open_engine,
         check=lambda engine, go_on: engine.check(go_on),
         shut=lambda engine: engine.close(),
         trusted=lambda address: False,
         shows_commits_at_once=False,
+        tells_when_superseded=False,
         projection=SearchProjection,
         source=sorted_entries,
         kinds=_search_kinds,
@@ -129,10 +139,6 @@ def _search_kinds(engine: SearchEngine) -> dict[str, KindReport]:
     return {kind: KindReport(n, None, f"{total:x}") for kind, (n, total) in sorted(kept.items())}
 
 
-def _digest(*parts: object) -> str:
-    return blake2b(msgspec.json.encode(parts), digest_size=8).hexdigest()
-
-
 _PATTERNS = {EntityProjection.name: "entities-{}.db", SearchProjection.name: "search-{}"}
 """Projection -> the name of a generation's file or folder, with `{}` for its number."""
 
@@ -175,6 +181,65 @@ def _has_read_models(directory: Path) -> bool:
     return any(open_shelf(directory, definition).numbers() for definition in definitions)
 
 
+class Home(Generic[M]):
+    """Where a read model is kept for a data directory, and who feeds it."""
+
+    def __init__(
+        self,
+        definition: Definition[M],
+        shelf: Shelf,
+        leadership: Leadership,
+        shared: "SharedEntities | None" = None,
+    ) -> None:
+        """`shared` is what hosts share, where they do."""
+        self.definition = definition
+        self.shelf = shelf
+        self.leadership = leadership
+        self._shared = shared
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether hosts share the read model."""
+        return self._shared is not None
+
+    def reader(self, log: EventStore, changes: ChangeCounter | None) -> CurrentGeneration[M]:
+        """Lends the live generation; `changes` are those of the supervisor of this process."""
+        # Of what is shared, other processes may make the next change.
+        known = None if self._shared else changes
+        return CurrentGeneration(self.definition, self.shelf, log, known)
+
+    def supervisor(self, log: EventStore, changes: ChangeCounter) -> Supervisor:
+        """What feeds the read model; the caller holds the ProjectorLock of the directory."""
+        if self._shared:
+            return self._shared.supervisor(log)
+        return GenerationSupervisor(self.definition, self.shelf, log, changes)
+
+    def close(self) -> None:
+        """Closes connections; nothing may use the read model afterwards."""
+        if self._shared:
+            self._shared.close()
+
+
+def open_homes(directory: Path, database: str | None = None) -> list[Home[Any]]:
+    """Where the read models of a data directory are, the sorted one first.
+
+    With the URL of a database that one is there, next to the log. The caller closes them. Raises
+    InvalidInput for what is no URL.
+    """
+    leadership = FolderLeadership(directory)
+    entities: Home[Any]
+    if database:
+        with needing_the_extra():
+            from projections.shared_entities import SharedEntities  # noqa: PLC0415 - an extra
+        shared = SharedEntities(database, _entity_kinds)
+        entities = Home(shared.definition, shared.shelf, shared.leadership, shared)
+    else:
+        definition = entities_definition()
+        entities = Home(definition, open_shelf(directory, definition), leadership)
+    search = search_definition()
+    return [entities, Home(search, open_shelf(directory, search), leadership)]
+
+
 class Stores:
     """An open data directory: its log, its read models for reading, and their supervisors."""
 
@@ -182,21 +247,28 @@ class Stores:
         self,
         directory: Path,
         log: EventStore,
-        entities: CurrentGeneration[SortedReadModel],
-        engine: CurrentGeneration[SearchEngine],
-        supervisors: list[GenerationSupervisor[Any]],
+        homes: Sequence[Home[Any]],
+        read_models: Sequence[CurrentGeneration[Any]],
+        supervisors: Sequence[Supervisor],
     ) -> None:
+        """The read models, the sorted one first, and where each of them is."""
         self.directory = directory
         self.log = log
-        self.entities = entities
-        self.engine = engine
+        self.homes = homes
+        self.read_models = read_models
+        self.entities: CurrentGeneration[SortedReadModel] = read_models[0]
+        self.engine: CurrentGeneration[SearchEngine] = read_models[1]
         self.supervisors = supervisors
         """One supervisor for each projection; none in a process that only reads."""
 
     @property
-    def read_models(self) -> list[CurrentGeneration[Any]]:
-        """The read models, the sorted one first."""
-        return [self.entities, self.engine]
+    def is_shared(self) -> bool:
+        """Whether hosts share the sorted read model, in a database.
+
+        Reads of it take a round trip, so they are not for an event loop, and its commits are made
+        in whichever process leads.
+        """
+        return self.homes[0].is_shared
 
     def interrupt(self) -> None:
         """Ends whatever the supervisors are building, because the process is about to stop."""
@@ -209,6 +281,8 @@ class Stores:
         self.entities.close()
         for supervisor in self.supervisors:
             supervisor.close()
+        for home in self.homes:
+            home.close()
         self.log.close()
 
 
@@ -237,24 +311,23 @@ def open_stores(directory: Path, database: str | None = None, *, writable: bool 
         _remove_first_layout(directory)
     opened: list[Callable[[], None]] = [log.close]
     try:
+        homes = open_homes(directory, database)
+        opened += [home.close for home in homes]
         current: list[CurrentGeneration[Any]] = []
-        supervisors: list[GenerationSupervisor[Any]] = []
-        for definition in (entities_definition(), search_definition()):
-            shelf = open_shelf(directory, definition)
+        supervisors: list[Supervisor] = []
+        for home in homes:
             changes = ChangeCounter() if writable else None
-            if writable:
-                supervisor: GenerationSupervisor[Any] = GenerationSupervisor(
-                    definition, shelf, log, changes
-                )
+            if changes is not None:
+                supervisor = home.supervisor(log, changes)
                 supervisors.append(supervisor)
                 opened.append(supervisor.close)
                 supervisor.open()
-            current.append(CurrentGeneration(definition, shelf, log, changes))
+            current.append(home.reader(log, changes))
     except BaseException:
         for close in reversed(opened):
             close()
         raise
-    return Stores(directory, log, current[0], current[1], supervisors)
+    return Stores(directory, log, homes, current, supervisors)
 
 
 def _remove_first_layout(directory: Path) -> None:

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,7 @@ from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition
 from projections.generations.shelf import Shelf
 from projections.generations.switching import is_current, pending, propose_previous, switch
-from projections.stores import (
-    entities_definition,
-    note_before_serving,
-    open_log,
-    open_shelf,
-    search_definition,
-)
+from projections.stores import Home, note_before_serving, open_homes, open_log
 from replay_tool import options
 from replay_tool.progress import Meter
 
@@ -72,8 +67,8 @@ def rebuild(projection: str, force: bool, as_json: bool, data: Path, database: s
     log = open_log(data, database)
     try:
         note_before_serving(data)
-        for definition in _definitions(projection):
-            shelf = open_shelf(data, definition)
+        for home in _homes(projection, data, database):
+            definition, shelf = home.definition, home.shelf
             began = time.monotonic()
             if not force and _is_current(definition, shelf, log, as_json):
                 outcome = _outcome(definition, shelf, log, "unchanged, nothing to do", 0.0)
@@ -84,7 +79,7 @@ def rebuild(projection: str, force: bool, as_json: bool, data: Path, database: s
                 with Meter(definition.name, "entities", as_json=as_json) as meter:
                     generation = build(definition, shelf, log, meter.report)
             seconds = time.monotonic() - began
-            by_server = switch(definition, shelf, log, generation, data)
+            by_server = switch(definition, shelf, log, generation, data, home.leadership)
             _print(_outcome(definition, shelf, log, "rebuilt", seconds, by_server), as_json)
     except Differs as error:
         click.echo(f"error: {error}", err=True)
@@ -104,10 +99,10 @@ def rollback(projection: str, as_json: bool, data: Path, database: str | None) -
     options.check_catalog(data, database)
     log = open_log(data, database)
     try:
-        for definition in _definitions(projection):
-            shelf = open_shelf(data, definition)
+        for home in _homes(projection, data, database):
+            definition, shelf = home.definition, home.shelf
             generation = propose_previous(definition, shelf)
-            by_server = switch(definition, shelf, log, generation, data)
+            by_server = switch(definition, shelf, log, generation, data, home.leadership)
             _print(_outcome(definition, shelf, log, "rolled back", 0.0, by_server), as_json)
     finally:
         log.close()
@@ -119,10 +114,13 @@ def _is_current(definition: Definition[Any], shelf: Shelf, log: EventStore, as_j
         return is_current(definition, shelf, log, meter.report)
 
 
-def _definitions(projection: str) -> Iterator[Definition[Any]]:
-    for definition in (entities_definition(), search_definition()):
-        if projection in (definition.name, "all"):
-            yield definition
+def _homes(projection: str, data: Path, database: str | None) -> Iterator[Home[Any]]:
+    """Where the read models are that the command is for; open until the last was taken."""
+    with ExitStack() as stack:
+        for home in open_homes(data, database):
+            stack.callback(home.close)
+            if projection in (home.definition.name, "all"):
+                yield home
 
 
 def _outcome(

@@ -31,7 +31,7 @@ from domain.openmetadata.stand_ins import insisted_keys
 from domain.payload_bounds import MAX_ENTITY_BYTES
 from domain.registry import KINDS
 from projections.entities.list_pages import list_page, small_page
-from projections.entities.port import EntityTooLarge, Include, ListRequest
+from projections.entities.port import EntityTooLarge, Include, ListRequest, SortedReadModel
 from projections.entities.single_entities import EntityAnswer, read_one
 from projections.stores import Stores
 from projections.visibility.withholding import Withheld
@@ -51,6 +51,8 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
     def list_entities(request: AnyRequest, **given: Any) -> Any:
         chunks = page(list_request(kind, request.auth, given, shown_to(request.scope)))
+        if stores.is_shared:
+            return Heavy(chunks, request.user.name, services.lookups, services.streams)
         whole = next(chunks)
         if whole:
             # Using the generator up costs less than closing it.
@@ -62,14 +64,19 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         if given["limit"] > _DIRECT_LIMIT:
             return None
         wanted = list_request(kind, access, given, shown_to(scope))
-        with stores.entities.use() as entities:
-            whole = small_page(entities, wanted)
+        whole = stores.entities.read(lambda entities: small_page(entities, wanted))
         return Finished(whole) if whole else None
 
     def shown_to(scope: Any) -> tuple[str, ...]:
         return insisted_on if base_path.has_prefix(scope) else ()
 
     def page(wanted: ListRequest) -> Generator[bytes]:
+        if stores.is_shared and wanted.limit <= _DIRECT_LIMIT:
+            # One round trip, where more would be needed to hold a state for a larger page.
+            whole = stores.entities.read(lambda entities: small_page(entities, wanted))
+            if whole is not None:
+                yield whole
+                return
         with stores.entities.use() as entities:
             yield from list_page(entities, wanted)
 
@@ -92,16 +99,22 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     ) -> Finished:
         caller: str = request.user.name
         given = {"fields": fields, "include": include}
+        left = partial(has_left, request.receive)
+
+        def small() -> tuple[bytes, dict[str, Any]]:
+            return read(request.auth, given, LOOP_BYTES, **which)
 
         def large() -> Finished:
             body, more = read(request.auth, given, None, **which)
             return Large(body, caller, services.streams, **more)
 
         try:
-            body, more = read(request.auth, given, LOOP_BYTES, **which)
+            if stores.is_shared:
+                body, more = await services.lookups.run(caller, small, left)
+            else:
+                body, more = small()
             return Finished(body, **more)
         except EntityTooLarge:
-            left = partial(has_left, request.receive)
             return await services.heavy_reads.run(caller, large, left)
 
     def read(
@@ -118,11 +131,16 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             # The history or the measurements are read for it, however long that takes.
             raise EntityTooLarge
         below = asked_below(kind, given["fields"], access)
-        with stores.entities.use() as entities:
+
+        def find(
+            entities: SortedReadModel,
+        ) -> tuple[EntityAnswer, dict[str, msgspec.Raw | None]]:
             entity = read_one(
                 entities, kind, fields=fields, include=include, most_bytes=most_bytes, **which
             )
-            added = {name: reference_below(entities, other, entity) for name, other in below}
+            return entity, {name: reference_below(entities, other, entity) for name, other in below}
+
+        entity, added = stores.entities.read(find)
         body = entity.body if withheld is None else withheld.cut(entity.body)
         body = with_below(body, added)
         if joined:
@@ -194,7 +212,8 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
     listing, viewing = (Permission(action, kind.name) for action in (Action.LIST, Action.VIEW))
     single = single_parameters(kind)
-    revision = stores.entities.revision
+    # Nothing that asks a database is for the event loop.
+    read_directly = None if stores.is_shared else stores.entities.revision
     listed = {**REQUEST, **list_parameters(kind)}
     one_by_id: Parameters = {**REQUEST, **ENTITY_ID}
     item, named = f"{path}/{{entity_id:str}}", f"{path}/name/{{fqn:path}}"
@@ -211,16 +230,23 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             list_entities,
             listed,
             unsupported=unsupported_parameters(kind.name),
-            direct=(small_list, revision),
+            direct=read_directly and (small_list, read_directly),
         ),
-        route("GET", item, viewing, by_id, {**one_by_id, **single}, direct=(small_by_id, revision)),
+        route(
+            "GET",
+            item,
+            viewing,
+            by_id,
+            {**one_by_id, **single},
+            direct=read_directly and (small_by_id, read_directly),
+        ),
         route(
             "GET",
             named,
             viewing,
             by_name,
             {**REQUEST, **FQN, **single},
-            direct=(small_by_name, revision),
+            direct=read_directly and (small_by_name, read_directly),
         ),
         *(
             route("GET", f"{item}/{key}", viewing, shown_alone(key), one_by_id)

@@ -105,7 +105,7 @@ def open_event_log(address: Path | str, *, writable: bool = True) -> EventStore:
     """
     if not is_url(str(address)):
         return open_sqlite_log(str(address), writable=writable)
-    with _needing_the_extra():
+    with needing_the_extra():
         from domain.event_store.postgres.log import open_postgres_log  # noqa: PLC0415 - an extra
     return open_postgres_log(str(address), writable=writable)
 
@@ -116,17 +116,17 @@ def migrate_log(url: str) -> tuple[int, int]:
     Raises InvalidInput for a URL that is none, StoreUnavailable, and Conflict for a database that
     cannot hold a log.
     """
-    with _needing_the_extra():
+    with needing_the_extra():
         from domain.event_store.postgres.log import migrate_postgres_log  # noqa: PLC0415 - as above
     return migrate_postgres_log(url)
 
 
 @contextmanager
-def _needing_the_extra() -> Iterator[None]:
+def needing_the_extra() -> Iterator[None]:
     """Say what to install where the driver of PostgreSQL is not."""
     try:
         yield
     except ModuleNotFoundError as error:
         raise StoreUnavailable(
-            f"a log in PostgreSQL needs the extra metadata-catalog[postgres]: {error}"
+            f"a catalog in PostgreSQL needs the extra metadata-catalog[postgres]: {error}"
         ) from error

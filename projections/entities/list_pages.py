@@ -141,10 +141,12 @@ def _paging(
     if ends is None and place is not None:
         here = Place(place.name, place.id, inclusive=True)
         ends = here, here
-    if before and ends:
-        paging += b',"before":"%b"' % encode(ends[0], request.identity, backward=True)
-    if after and ends:
-        paging += b',"after":"%b"' % encode(ends[1], request.identity, backward=False)
+    if ends and (before or after):
+        identity = request.identity
+        if before:
+            paging += b',"before":"%b"' % encode(ends[0], identity, backward=True)
+        if after:
+            paging += b',"after":"%b"' % encode(ends[1], identity, backward=False)
     return paging + b"}}"
 
 

@@ -33,16 +33,25 @@ class CheckpointWaiters:
     `reach`, `fail` and `announce` are for any thread, everything else for one event loop.
     """
 
-    def __init__(self, checkpoint: Callable[[], int], seconds: float, *, announced: bool) -> None:
+    def __init__(
+        self,
+        checkpoint: Callable[[], int],
+        seconds: float,
+        *,
+        announced: bool,
+        look: Callable[[], None] = lambda: None,
+    ) -> None:
         """`checkpoint` is cheap enough for the event loop; nobody waits longer than `seconds`.
 
         With `announced`, whoever moves the checkpoint calls `announce`, and it is hardly looked at
-        otherwise; without, it is looked at all the time while anybody waits.
+        otherwise; without, it is looked at all the time while anybody waits. `look` is called when
+        somebody begins to wait for a position, for whoever announces only then.
         """
         self._checkpoint = checkpoint
         self._seen = 0
         self._seconds = seconds
         self._announced = announced
+        self._ask_to_look = look
         self._first_pause, self._last_pause = (
             (_ANNOUNCED_PAUSE, _ANNOUNCED_PAUSE) if announced else (_FIRST_PAUSE, _LAST_PAUSE)
         )
@@ -89,6 +98,7 @@ class CheckpointWaiters:
         # A look sets what it has seen before it asks for positions: this one is not overlooked.
         if position <= self._seen or not self._announced:
             self._look_soon()
+        self._ask_to_look()
 
     def fail(self, waiter: Waiter, error: BaseException) -> None:
         """Say why there will be no position to wait for."""
@@ -98,6 +108,10 @@ class CheckpointWaiters:
                 waiter.passed.set_exception(error)
 
         self._call(fail)
+
+    def anyone_waits(self) -> bool:
+        """Whether anybody waits, also for a position that is not known yet; any thread may ask."""
+        return bool(self._waiters)
 
     def announce(self) -> None:
         """Say that the checkpoint has moved."""

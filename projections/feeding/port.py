@@ -21,6 +21,10 @@ class Damaged(StoreUnavailable):
     """A read model that is not as it was written, or was built from another log: build it anew."""
 
 
+class Superseded(StoreUnavailable):
+    """Another generation took the place of the one that was read: asking for it anew may help."""
+
+
 Progress = Callable[[int, int], None]
 """Called with the number of entities done and of all; what the call raises ends the work."""
 

@@ -1,17 +1,19 @@
 """The generation that reads use: looked up anew whenever the pointer was replaced."""
 
 import threading
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Generic
+from typing import Generic, TypeVar
 
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from projections.feeding.log_fingerprint import disagreement
-from projections.feeding.port import Damaged
+from projections.feeding.port import Damaged, Superseded
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, M
 from projections.generations.shelf import Generation, Shelf
+
+T = TypeVar("T")
 
 _ATTEMPTS = 5
 
@@ -62,6 +64,24 @@ class CurrentGeneration(Generic[M]):
         finally:
             self._give_back(opened)
 
+    def read(self, work: Callable[[M], T]) -> T:
+        """What some work makes of the read model, as `use` lends it.
+
+        The work reads as much as one page or one entity. Where such reads tell when another
+        generation has taken the place of theirs, the pointer is not looked at before, and the work
+        is done again then. Raises StoreUnavailable as `use` does, and what the work raises.
+        """
+        look = not self.definition.tells_when_superseded
+        for _ in range(_ATTEMPTS):
+            opened = self._take(look=look)
+            try:
+                return work(opened.model)
+            except Superseded:
+                look = True
+            finally:
+                self._give_back(opened)
+        raise StoreUnavailable(f"the read model {self.definition.name} is being replaced")
+
     def generation(self) -> Generation:
         """The generation that `use` would lend now; raises StoreUnavailable as `use` does."""
         opened = self._take()
@@ -94,11 +114,15 @@ class CurrentGeneration(Generic[M]):
         """None where nobody knows, or while a change is being made."""
         return None if self._changes is None else self._changes.number()
 
-    def _take(self) -> _Opened[M]:
+    def _take(self, *, look: bool = True) -> _Opened[M]:
+        """The live generation; without `look`, the one that was found last, if there is one."""
         number = self._changes_so_far()
+        # Asked for before the lock is taken, for it may be a server that answers.
+        revision = self.shelf.pointer_revision() if look and number is None else None
         with self._lock:
-            if number is None or number != self._looked or self._opened is None:
-                revision = self.shelf.pointer_revision()
+            if self._opened is None or (look and (number is None or number != self._looked)):
+                if number is not None or not look:
+                    revision = self.shelf.pointer_revision()
                 if revision is None or revision != self._revision or self._opened is None:
                     self._find(revision)
                 self._looked = number

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from hashlib import blake2b
 from typing import Generic, TypeVar
 
 import msgspec
@@ -52,6 +53,9 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
     """
     shows_commits_at_once: bool
     """Whether every read sees the newest commit; else a read may see one that is a little older."""
+    tells_when_superseded: bool
+    """Whether reads raise Superseded when another generation is live by now, so that nobody needs
+    to look at the pointer before each of them."""
     projection: Callable[[M], Projection]
     """Makes the projection that writes to a read model."""
     source: Callable[[M, EventStore], AbstractContextManager[Source]]
@@ -67,3 +71,8 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
     """Whether `load` can go on with what an earlier one left."""
     batch_size: int
     """The most events in one commit."""
+
+
+def code_digest(*parts: object) -> str:
+    """The digest of what decides the content of a read model, 16 hexadecimal digits."""
+    return blake2b(msgspec.json.encode(parts), digest_size=8).hexdigest()

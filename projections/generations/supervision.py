@@ -9,10 +9,11 @@ import logging
 import threading
 import time
 from collections.abc import Hashable
-from typing import Generic
+from typing import Generic, Protocol
 
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
+from projections.feeding.daemon import Steps
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged
 from projections.generations.building import build
@@ -27,6 +28,23 @@ _TURN_SECONDS = 0.2
 """How long the live generation may wait while a proposed one is fed."""
 
 log_line = logging.getLogger("catalog.projections")
+
+
+class Supervisor(Steps, Protocol):
+    """Feeds and switches the generations of one projection: opened, stepped and closed."""
+
+    @property
+    def current(self) -> bool:
+        """Whether a live generation is open."""
+
+    def open(self) -> None:
+        """To be called once, before the first step."""
+
+    def interrupt(self) -> None:
+        """Ends a building or a check under way, as the process is about to stop."""
+
+    def close(self) -> None:
+        """To be called when the thread that stepped has ended."""
 
 
 class GenerationSupervisor(Generic[M]):

@@ -6,11 +6,12 @@ from typing import Generic
 
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
-from projections.feeding.daemon import ProjectorLock, State, is_projected, read_states
+from projections.feeding.daemon import State, read_states
 from projections.feeding.port import Progress
 from projections.generations.building import find_difference
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition, M
+from projections.generations.leadership import Leadership
 from projections.generations.shelf import Generation, Proposal, Shelf
 from projections.generations.supervision import GenerationSupervisor
 
@@ -72,15 +73,16 @@ def switch(
     log: EventStore,
     generation: Generation,
     directory: Path,
+    leadership: Leadership,
     *,
     patience: float = PATIENCE_SECONDS,
 ) -> bool:
     """Waits until a proposed generation is live; True when a running server took it up.
 
-    `directory` is the data directory that the server projects. Without a server this process
-    switches. Raises StoreUnavailable when the generation is refused, when another proposal took
-    its place, or when the server has come no nearer to the switch for `patience` seconds; the
-    message repeats what the server says.
+    `directory` is the data directory of the server, which says there how it is. While no process
+    has the lead, this one switches. Raises StoreUnavailable when the generation is refused, when
+    another proposal took its place, or when the server has come no nearer to the switch for
+    `patience` seconds; the message repeats what the server says.
     """
     waiting = _Waiting(definition, shelf, generation, directory, patience)
     while shelf.pointer().live != generation:
@@ -94,8 +96,8 @@ def switch(
                 f"generation {generation.number} of {definition.name} was refused:"
                 f" {proposal.refused}"
             )
-        if not is_projected(directory):
-            _take_up(definition, shelf, log, directory)
+        if not leadership.is_taken():
+            _take_up(definition, shelf, log, leadership)
             return False
         waiting.check()
         time.sleep(_PAUSE)
@@ -161,8 +163,10 @@ class _Waiting(Generic[M]):
             model.close()
 
 
-def _take_up(definition: Definition[M], shelf: Shelf, log: EventStore, directory: Path) -> None:
-    with ProjectorLock(directory):
+def _take_up(
+    definition: Definition[M], shelf: Shelf, log: EventStore, leadership: Leadership
+) -> None:
+    with leadership.held():
         supervisor = GenerationSupervisor(definition, shelf, log)
         try:
             supervisor.open()

@@ -15,7 +15,8 @@ from domain.errors import InvalidInput
 SCHEMA = "catalog"
 _SCHEMA = "schema"
 """The one parameter of the URL that is ours and not the driver's."""
-_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}")
+"""Of the 63 characters of a name in PostgreSQL some are for schemas named after this one."""
 _PORTS = re.compile(r"[0-9,]*")
 _NO_URL = "the address of the log is no URL like postgresql://user@host:5432/database?schema=name"
 _CONNECT_SECONDS = "3"

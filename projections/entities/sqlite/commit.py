@@ -1,52 +1,23 @@
 """Writes stored entities to SQLite, and keeps lists, totals and digests equal to them."""
 
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from projections.entities.sqlite.tables import INSERT_ENTITY, WHOLE_KIND, add_digests
+from projections.entities.commit_changes import CommitChanges
+from projections.entities.sqlite.tables import INSERT_ENTITY, add_digests
 from projections.entities.stored_entity import StoredEntity, decode_scopes
 
 _ScopeRow = tuple[str, str, int, str, str, str | None]
 """Scope, kind, deletion state, name, id and status: the columns of `scopes`."""
 
 
-class _Changes:
-    """What one commit adds to the totals and digests."""
-
-    def __init__(self) -> None:
-        self.totals: Counter[tuple[str, str, int, str]] = Counter()
-        """Kind, scope, deletion state and status -> number of entities."""
-        self.counts: Counter[str] = Counter()
-        """Kind -> number of entities."""
-        self.sums: Counter[str] = Counter()
-        """Kind -> sum of the digests of its entities."""
-
-    def add(
-        self,
-        step: int,
-        key: tuple[str, int, str | None],
-        scopes: list[str],
-        digest: bytes,
-    ) -> None:
-        """Counts an entity (`step` 1) or uncounts it (-1); the key is kind, deletion state, status.
-
-        The digest is 16 bytes.
-        """
-        kind, deleted, status = key
-        for scope in (WHOLE_KIND, *scopes):
-            self.totals[kind, scope, deleted, status or ""] += step
-        self.counts[kind] += step
-        self.sums[kind] += step * int.from_bytes(digest, "big")
-
-
 def write_entities(
     connection: sqlite3.Connection, entities: Mapping[str, StoredEntity | None]
 ) -> None:
     """Replaces, adds or (None) removes entities by id, within the connection's transaction."""
-    changes = _Changes()
+    changes = CommitChanges()
     listed = _remove(connection, entities, changes)
     rows, to_list = [], set[_ScopeRow]()
     for one in entities.values():
@@ -73,7 +44,7 @@ def write_entities(
 
 
 def _remove(
-    connection: sqlite3.Connection, ids: Iterable[str], changes: _Changes
+    connection: sqlite3.Connection, ids: Iterable[str], changes: CommitChanges
 ) -> set[_ScopeRow]:
     """Takes out the rows of those entities that have any, and uncounts them.
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from projections.entities.commit_changes import WHOLE_KIND
 from projections.entities.cursors import Place
 from projections.entities.port import Include, ListRequest
-from projections.entities.sqlite.tables import WHOLE_KIND
 
 ADMITS = "admits"
 """The function of SQL that decides by an entity's qualified name whether the list shows it."""

@@ -10,7 +10,7 @@ rows, both kept in the transaction that changes the rows.
 import sqlite3
 from collections.abc import Mapping
 
-from projections.entities.stored_entity import DIGEST_MODULUS
+from projections.entities.commit_changes import added_digests
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS entities (
@@ -38,8 +38,6 @@ CREATE UNIQUE INDEX IF NOT EXISTS entities_by_fqn ON entities (kind, fqn);
 CREATE INDEX IF NOT EXISTS entities_by_status ON entities (kind, deleted, status, name, id)
     WHERE status IS NOT NULL;
 """
-WHOLE_KIND = ""
-"""The scope of the counters of a list that no filter narrows."""
 INSERT_ENTITY = "INSERT INTO entities VALUES (?,?,?,?,?,?,?,?,?,?,?)"
 PAGE_BYTES = 16_384
 """Size of a page of the file. Rows have some kilobytes, and in tables without a rowid nearly each
@@ -58,9 +56,5 @@ def add_digests(connection: sqlite3.Connection, changes: Mapping[str, tuple[int,
     """Adds to each kind's number of rows and sum of digests; either change may be negative."""
     known = connection.execute("SELECT kind, n, sum FROM digests").fetchall()
     held = {kind: (n, int.from_bytes(total, "big")) for kind, n, total in known}
-    rows = []
-    for kind, (n, total) in changes.items():
-        before, sum_before = held.get(kind, (0, 0))
-        whole = (sum_before + total) % DIGEST_MODULUS
-        rows.append((kind, before + n, whole.to_bytes(16, "big")))
+    rows = added_digests(held, changes)
     connection.executemany("INSERT OR REPLACE INTO digests VALUES (?,?,?)", rows)

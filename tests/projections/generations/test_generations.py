@@ -8,6 +8,7 @@ from domain.errors import StoreUnavailable
 from projections.entities import stored_entity
 from projections.feeding.daemon import Daemon, ProjectorLock
 from projections.generations.building import build
+from projections.generations.leadership import FolderLeadership
 from projections.generations.shelf import Proposal
 from projections.generations.switching import is_current, pending, propose_previous, switch
 from tests.projections.read_models import (
@@ -67,7 +68,7 @@ def test_rebuild_without_a_projecting_process_switches_by_itself(directory: Path
             assert is_current(*arguments)
             generation = build(*arguments, lambda done, total: None)
             assert pending(live.definition, live.shelf) == generation
-            assert switch(*arguments, generation, directory) is False
+            assert switch(*arguments, generation, directory, FolderLeadership(directory)) is False
             assert pending(live.definition, live.shelf) is None
         assert generations(stores) == [2, 2]
         assert len(found(stores)) == 3
@@ -135,7 +136,14 @@ def test_proposal_of_other_code_is_turned_down(
         step(stores)
         assert live.generation().number == 1
         with pytest.raises(StoreUnavailable, match="was refused: it was built by other code"):
-            switch(live.definition, live.shelf, stores.log, proposed, directory)
+            switch(
+                live.definition,
+                live.shelf,
+                stores.log,
+                proposed,
+                directory,
+                FolderLeadership(directory),
+            )
 
 
 def test_second_builder_is_refused(directory: Path) -> None:
@@ -230,7 +238,7 @@ def test_server_that_does_not_switch_is_waited_for_within_bounds(
         daemon.start()
         try:
             with pytest.raises(StoreUnavailable, match=said):
-                switch(*arguments, generation, directory, patience=0.5)
+                switch(*arguments, generation, directory, FolderLeadership(directory), patience=0.5)
         finally:
             daemon.stop()
         # The proposal outlives the wait: it is taken up when somebody can.

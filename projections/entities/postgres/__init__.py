@@ -1,0 +1,1 @@
+"""The port of the sorted read model over a schema of a PostgreSQL database."""

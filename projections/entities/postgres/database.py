@@ -1,0 +1,158 @@
+"""The tables of one generation in PostgreSQL, and the connections that read them."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+import psycopg
+
+from domain.errors import StoreUnavailable
+from domain.event_store.postgres import connections as pools
+from domain.event_store.postgres.address import read_address
+from domain.event_store.postgres.connections import Connections, Link
+from projections.entities.postgres.errors import WHAT, postgres_errors
+from projections.entities.postgres.list_sql import Statement
+from projections.entities.postgres.readers import Readers
+from projections.feeding.port import Superseded
+
+MOST_KEPT = 16
+"""Connections of a process that large pages keep while they are sent, at most."""
+MOST_MILLISECONDS = 10_000
+"""How long a statement may take; those of a request take some milliseconds."""
+_LOOKERS = 4
+"""Connections of a process to look at pointers and the like by."""
+_SETTINGS = "-c statement_timeout={} -c max_parallel_workers_per_gather=0"
+_BEGIN = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_FOR_ALL = (
+    # Whoever reads everything may take hours, and joins by scanning.
+    "SET LOCAL statement_timeout = 0",
+    "SET LOCAL idle_in_transaction_session_timeout = 0",
+    "SET LOCAL enable_seqscan = on",
+    "SET LOCAL enable_hashjoin = on",
+    "SET LOCAL enable_mergejoin = on",
+)
+
+
+class EntityDatabase:
+    """The database in which the generations of a catalog are; opened by one process."""
+
+    def __init__(self, url: str) -> None:
+        """Raises InvalidInput for what is no URL of a database."""
+        address = read_address(url, writable=True)
+        options = f"{address.parameters['options']} {_SETTINGS.format(MOST_MILLISECONDS)}"
+        address = msgspec.structs.replace(
+            address, parameters={**address.parameters, "options": options}
+        )
+        self.catalog = address.schema
+        """The schema of the log, after which those of the generations are named."""
+        self.connections = Connections(address, what=WHAT, size=_LOOKERS)
+        self.readers = Readers(self.connections)
+        self.kept = threading.BoundedSemaphore(MOST_KEPT)
+        self.connections.open()
+
+    def close(self) -> None:
+        """Closes the connections; nothing may use the database afterwards."""
+        self.readers.close()
+        self.connections.close()
+
+
+class EntityTables:
+    """The tables in the schema of one generation."""
+
+    def __init__(self, database: EntityDatabase, schema: str, is_live: str) -> None:
+        """`is_live` is an expression of SQL: whether this generation is the one to be read."""
+        self.schema = f'"{schema}"'
+        self._database = database
+        self._is_live = is_live
+        self._statements: dict[str, str] = {}
+        """Statement -> the same within the schema; of those that reads have put together."""
+
+    def within(self, sql: str) -> str:
+        """A statement about these tables: the schema stands where `{}` does."""
+        known = self._statements.get(sql)
+        if known is None:
+            known = self._statements[sql] = sql.replace("{}", self.schema)
+        return known
+
+    def ask(self, statement: Statement) -> list[Any]:
+        """The rows of a statement; raises StoreUnavailable, Superseded when the tables are gone."""
+        sql = self.within(statement[0])
+        return self._database.readers.ask(lambda link: link.rows(sql, *statement[1]))
+
+    def ask_live(self, statement: Statement) -> list[Any]:
+        """As `ask`, of a statement that gives a row at least; no row of a generation that was left.
+
+        Raises Superseded as well when another generation is live by now.
+        """
+        rows = self.ask((_if_live(statement[0], self._is_live), statement[1]))
+        if not rows[0][0]:
+            raise Superseded(f"another generation took the place of {self.schema}")
+        return [row[1:] for row in rows]
+
+    def begin(self, *, own: bool) -> Link:
+        """A connection that sees one state of the tables until `end`, `own` to keep it for long.
+
+        Raises StoreUnavailable.
+        """
+        connections, kept = self._database.connections, self._database.kept
+        if not own:
+            link = self._database.readers.take()
+        elif kept.acquire(timeout=pools.WAIT_SECONDS):
+            try:
+                link = connections.connect()
+            except BaseException:
+                kept.release()
+                raise
+        else:
+            raise StoreUnavailable(
+                f"{WHAT} cannot be used now: {MOST_KEPT} large pages are being sent already"
+            )
+        try:
+            with postgres_errors():
+                link.execute(_BEGIN)
+        except BaseException:
+            self.end(link, own=own)
+            raise
+        return link
+
+    def end(self, link: Link, *, own: bool) -> None:
+        """Gives a connection of `begin` back."""
+        if own:
+            link.close()
+            self._database.kept.release()
+            return
+        try:
+            if not link.closed:
+                link.execute(b"ROLLBACK")
+        except psycopg.Error:
+            link.close()
+        finally:
+            self._database.readers.give_back(link)
+
+    @contextmanager
+    def reading(self) -> Iterator[Link]:
+        """A connection that sees one state of the tables until the block ends."""
+        with postgres_errors():
+            link = self.begin(own=False)
+            try:
+                yield link
+            finally:
+                self.end(link, own=False)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Link]:
+        """As `reading`, on a connection outside the pool, however long that takes."""
+        with postgres_errors(), closing(self._database.connections.connect()) as link:
+            link.execute(_BEGIN)
+            for setting in _FOR_ALL:
+                link.execute(setting.encode())
+            yield link
+
+
+@lru_cache(1_024)
+def _if_live(sql: str, is_live: str) -> str:
+    """A statement that tells in front of each row whether the generation is live."""
+    return f"SELECT ({is_live}), asked.* FROM ({sql}) asked"

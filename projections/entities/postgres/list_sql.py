@@ -1,0 +1,280 @@
+"""Which rows a list shows, as SQL for PostgreSQL: ranges of indexes, and totals from counters.
+
+In all of it `{}` stands for the schema of the generation. A list that is narrowed to the scope of
+one entity says which one in front of the statement, since a caller may give its name.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from domain.event_store.postgres.appending import name_key
+from projections.entities.commit_changes import WHOLE_KIND
+from projections.entities.cursors import Place
+from projections.entities.port import Include, ListRequest
+
+NOWHERE = "-"
+"""A scope that no entity has, for a filter that names an entity that does not exist."""
+_AFTER_ANY_ID = "~"
+"""An id above those of all entities."""
+_STATES = {Include.NON_DELETED: (0,), Include.DELETED: (1,), Include.ALL: (0, 1)}
+"""The values of the `deleted` column that a read sees."""
+
+_SHAPES = 256
+"""How many statements are kept as they were put together."""
+
+Parameters = tuple[Any, ...]
+Statement = tuple[str, Parameters]
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """What the SQL for a list depends on, and its values do not."""
+
+    states: tuple[int, ...]
+    status: bool
+    scopes: tuple[int, ...]
+    """By how many names the entity of each scope is looked up, 0 where its id is given."""
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """The rows of a list."""
+
+    shape: Shape
+    scopes: tuple[Parameters, ...]
+    """The values of each scope: an id, or keys of names."""
+    rest: Parameters
+    """The kind, and the status if one is asked for."""
+
+    @property
+    def found_by_keys(self) -> bool:
+        """Whether an index finds the rows, so that none is passed over."""
+        return not self.scopes or len(self.scopes) + self.shape.status < 2
+
+    @property
+    def values(self) -> Parameters:
+        """The values of `_source`, but for a place."""
+        values = (*self.scopes[0], *self.rest) if self.scopes else self.rest
+        for scope in self.scopes[1:]:
+            values += scope
+        return values
+
+
+def select(request: ListRequest) -> Selection:
+    """The rows of the list that a request pages through, but for its filter by names."""
+    kind, scopes, shapes = request.kind, [], []
+    for parameter, value in sorted(request.filters.items()):
+        if parameter in kind.filters_by_id:
+            scopes.append((_text(value),))
+            shapes.append(0)
+        else:
+            scopes.append(tuple(name_key(*named) for named in request.named_by(parameter)))
+            shapes.append(len(scopes[-1]))
+    status = () if request.status is None else (_text(request.status),)
+    shape = Shape(_STATES[request.include], bool(status), tuple(shapes))
+    return Selection(shape, tuple(scopes), (kind.name, *status))
+
+
+def place_of(place: Place | None) -> Place | None:
+    """A place that PostgreSQL can be told, with the same entities on each of its sides."""
+    if place is None or "\0" not in place.name:
+        return place
+    # No name has the character: those that begin with what is before it come behind the place.
+    return Place(place.name.partition("\0")[0], _AFTER_ANY_ID)
+
+
+def _text(value: str) -> str:
+    """A value that no entity has, in place of one that PostgreSQL cannot be told."""
+    return NOWHERE if "\0" in value else value
+
+
+def page(
+    selection: Selection,
+    place: Place | None,
+    limit: int,
+    most_bytes: int,
+    *,
+    backward: bool,
+    optional: bool,
+) -> Statement:
+    """A query for a list's total, whether it goes on behind a place, and the rows beyond that.
+
+    The first two stand in each row, and the others, which are those of `rows`, are NULL without any
+    row. For a limit of 0 there is none.
+    """
+    given = selection.values
+    beyond = given if place is None else (*given, place.name, place.id)
+    times = len(selection.shape.states)
+    values = given * (1 if len(selection.scopes) < 2 else times)
+    if limit:
+        values += beyond * times if place is not None else ()
+        values += (*beyond, limit) * times + ((limit,) if times > 1 else ()) + (most_bytes,)
+    sql = _page_sql(selection.shape, place and (place.inclusive,), bool(limit), backward, optional)
+    return sql, values
+
+
+def rows(
+    selection: Selection,
+    place: Place | None,
+    limit: int,
+    most_bytes: int,
+    *,
+    backward: bool,
+    optional: bool,
+) -> Statement:
+    """A query for (name, id, core, optional or NULL) of a list beyond a place, nearest first.
+
+    It ends with the row that makes the rows have `most_bytes`.
+    """
+    sql = _rows_sql(selection.shape, place and (place.inclusive,), backward, optional)
+    return sql, (*_keys_values(selection, place, limit), most_bytes)
+
+
+def rows_of(ids: Sequence[str], most_bytes: int, *, backward: bool, optional: bool) -> Statement:
+    """As `rows`, of the entities with these ids."""
+    sql = f"(SELECT name, id, core, {_OPTIONAL[optional]}"
+    sql += f" FROM {{}}.entities k WHERE id = ANY (%b::text[]) ORDER BY {_order(backward)})"
+    return _bounded(sql, backward, optional), ([*ids], most_bytes)
+
+
+def keys(
+    selection: Selection, place: Place | None, limit: int, *, backward: bool, wanted: str = ""
+) -> Statement:
+    """A query for the names and ids of a list beyond a place, nearest first.
+
+    `wanted` are more columns of the table that has them.
+    """
+    sql = _keys_sql(selection.shape, place and (place.inclusive,), backward, wanted)
+    return sql, _keys_values(selection, place, limit)
+
+
+def goes_on(selection: Selection, place: Place, *, backward: bool) -> Statement:
+    """A query for whether the list has anything beyond a place, in a direction."""
+    sql = _goes_on_sql(selection.shape, place.inclusive, backward)
+    beyond = (*selection.values, place.name, place.id)
+    return f"SELECT {sql}", beyond * len(selection.shape.states)
+
+
+def narrowest(selection: Selection) -> Statement:
+    """A query for how many entities the narrowest of a list's scopes has, of any status."""
+    states, kind = selection.shape.states, selection.rest[:1]
+    shapes = [Shape(states, False, (names,)) for names in selection.shape.scopes]
+    totals = [_total_sql(shape) for shape in shapes or [Shape(states, False, ())]]
+    values = tuple(value for given in selection.scopes or [()] for value in (*given, *kind))
+    return f"SELECT least({', '.join(totals)})", values
+
+
+def _keys_values(selection: Selection, place: Place | None, limit: int) -> Parameters:
+    beyond = () if place is None else (place.name, place.id)
+    times = len(selection.shape.states)
+    return (*selection.values, *beyond, limit) * times + ((limit,) if times > 1 else ())
+
+
+Beyond = tuple[bool] | None
+"""Whether a place itself is beyond it; None for no place."""
+_OPTIONAL = {False: "NULL::bytea AS optional", True: "optional"}
+_SIZE = {False: "octet_length(core)", True: "octet_length(core) + octet_length(optional)"}
+
+
+@lru_cache(_SHAPES)
+def _page_sql(shape: Shape, beyond: Beyond, any_rows: bool, backward: bool, optional: bool) -> str:
+    total = _total_sql(shape) if len(shape.scopes) < 2 else _counted_sql(shape)
+    behind, found = "false", "SELECT NULL, NULL, NULL, NULL WHERE false"
+    if any_rows:
+        found = _rows_sql(shape, beyond, backward, optional)
+        if beyond is not None:
+            behind = _goes_on_sql(shape, not beyond[0], not backward)
+    return f"SELECT m.*, p.* FROM (SELECT {total}, {behind}) m LEFT JOIN ({found}) p ON true"
+
+
+@lru_cache(_SHAPES)
+def _rows_sql(shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
+    if not shape.scopes:
+        wanted = f", k.core, {'k.' if optional else ''}{_OPTIONAL[optional]}"
+        sql = _keys_sql(shape, beyond, backward, wanted)
+    else:
+        sql = (
+            f"(SELECT k.name, k.id, e.core, {'e.' if optional else ''}{_OPTIONAL[optional]}"
+            f" FROM {_keys_sql(shape, beyond, backward, '')} k"
+            f" JOIN {{}}.entities e ON e.id = k.id ORDER BY {_order(backward)})"
+        )
+    return _bounded(sql, backward, optional)
+
+
+@lru_cache(_SHAPES)
+def _keys_sql(shape: Shape, beyond: Beyond, backward: bool, wanted: str) -> str:
+    order = _order(backward)
+    # Each branch is limited, so that none reads all of its rows.
+    branches = [
+        f"(SELECT k.name, k.id{wanted} FROM {_source(shape, state)}"
+        f"{_beyond(beyond, backward)} ORDER BY {order} LIMIT %b)"
+        for state in shape.states
+    ]
+    if len(branches) == 1:
+        return branches[0]
+    return f"(SELECT * FROM ({' UNION ALL '.join(branches)}) k ORDER BY {order} LIMIT %b)"
+
+
+def _bounded(sql: str, backward: bool, optional: bool) -> str:
+    order = _order(backward).replace("k.", "")
+    return (
+        "SELECT name, id, core, optional FROM ("
+        f"SELECT *, sum(size) OVER (ORDER BY {order} ROWS UNBOUNDED PRECEDING) - size AS before"
+        f" FROM (SELECT *, {_SIZE[optional]} AS size FROM {sql} r) sized) summed"
+        " WHERE before < %b"
+    )
+
+
+def _total_sql(shape: Shape) -> str:
+    """How many entities a list has of which that is kept."""
+    scope = _scope(shape.scopes[0]) if shape.scopes else f"'{WHOLE_KIND}'"
+    states = ", ".join(map(str, shape.states))
+    return (
+        f"(SELECT coalesce(sum(n), 0)::int8 FROM {{}}.counters WHERE scope = {scope}"
+        f" AND kind = %b AND deleted IN ({states}){' AND status = %b' * shape.status})"
+    )
+
+
+def _counted_sql(shape: Shape) -> str:
+    """How many entities a list has, which are counted one by one."""
+    parts = [f"(SELECT count(*) FROM {_source(shape, state)})" for state in shape.states]
+    return f"({' + '.join(parts)})"
+
+
+def _goes_on_sql(shape: Shape, inclusive: bool, backward: bool) -> str:
+    beyond = _beyond((inclusive,), backward)
+    parts = [f"EXISTS (SELECT FROM {_source(shape, state)}{beyond})" for state in shape.states]
+    return f"({' OR '.join(parts)})"
+
+
+def _order(backward: bool) -> str:
+    return "k.name DESC, k.id DESC" if backward else "k.name, k.id"
+
+
+def _beyond(beyond: Beyond, backward: bool) -> str:
+    if beyond is None:
+        return ""
+    return f" AND (k.name, k.id) {'<' if backward else '>'}{'=' * beyond[0]} (%b, %b)"
+
+
+def _scope(names: int) -> str:
+    """An expression for the id of the entity of a scope; NOWHERE when there is none."""
+    if not names:
+        return "%b::text"
+    lookups = ["(SELECT id FROM {}.entities WHERE fqn_key = %b)"] * names
+    return f"coalesce({', '.join(lookups)}, '{NOWHERE}')"
+
+
+def _source(shape: Shape, state: int) -> str:
+    """FROM and WHERE of the rows in one deletion state; `k` is the table with the sort key."""
+    sql = "{}.entities k WHERE"
+    if shape.scopes:
+        sql = f"{{}}.scopes k WHERE k.scope = {_scope(shape.scopes[0])} AND"
+    sql += f" k.kind = %b AND k.deleted = {state}" + " AND k.status = %b" * shape.status
+    for names in shape.scopes[1:]:
+        sql += (
+            f" AND EXISTS (SELECT FROM {{}}.scopes o WHERE o.scope = {_scope(names)}"
+            " AND o.kind = k.kind AND o.deleted = k.deleted AND o.name = k.name AND o.id = k.id)"
+        )
+    return sql

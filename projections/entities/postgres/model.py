@@ -1,0 +1,180 @@
+"""The port of the sorted read model over a schema of a PostgreSQL database."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from domain.errors import StoreUnavailable
+from domain.event_store.postgres.appending import name_key
+from domain.event_store.postgres.connections import Link
+from domain.event_store.postgres.reading import MAX_INTEGER
+from projections.entities.cursors import Place
+from projections.entities.entity_json import with_all_fields
+from projections.entities.port import EntityTooLarge, ListRequest, StoredDocument
+from projections.entities.postgres.commit import DIGESTS, held_digests, write_entities
+from projections.entities.postgres.database import EntityTables
+from projections.entities.postgres.edges import PostgresEdgeReader
+from projections.entities.postgres.errors import postgres_errors
+from projections.entities.postgres.list_sql import Statement
+from projections.entities.postgres.pages import PostgresListReader
+from projections.entities.postgres.snapshot import PostgresEntitySnapshot
+from projections.entities.stored_entity import StoredEntity
+from projections.feeding.port import Damaged, Superseded
+
+_DOCUMENT = {
+    key: (
+        "SELECT found.* FROM (SELECT) one LEFT JOIN (SELECT e.position, e.deleted,"
+        " CASE WHEN octet_length(core) + octet_length(optional) <= %b THEN core END AS core,"
+        " CASE WHEN octet_length(core) + octet_length(optional) <= %b THEN optional END AS optional"
+        f" FROM {{}}.entities e WHERE e.kind = %b AND e.{key} = %b) found ON true"
+    )
+    for key in ("id", "fqn_key")
+}
+"""Gives NULL for what no entity has, and for the JSON of one that is too large."""
+_DOCUMENTS = "SELECT id, core, optional FROM {}.entities WHERE id = ANY (%b::text[])"
+_DELETED = (
+    "SELECT kind, sum(n)::int8 FROM {}.counters WHERE scope = '' AND deleted = 1 GROUP BY kind"
+)
+_MOVE = "UPDATE {}.checkpoint SET position = %b, fingerprint = %b WHERE one = 1 AND position = %b"
+_CHECKPOINT = "SELECT position, fingerprint FROM {}.checkpoint"
+_AT_ONCE = 50
+"""Documents that one statement reads."""
+
+
+class PostgresReadModel:
+    """The sorted read model in the schema of one generation."""
+
+    def __init__(self, tables: EntityTables, writer: Callable[[], Link]) -> None:
+        """`writer` gives the session that commits; raises StoreUnavailable when there is none."""
+        self.tables = tables
+        self._writer = writer
+        self._applied: int | None = None
+        """The checkpoint that the next commit goes on from."""
+
+    def checkpoint(self) -> int:
+        """The position of the log up to which the rows are current; 0 before the first commit."""
+        return self._checkpoint()[0]
+
+    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
+        """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit.
+
+        The next commit goes on from there, unless another process moves it meanwhile.
+        """
+        checkpoint = self._checkpoint()
+        self._applied = checkpoint[0]
+        return checkpoint
+
+    def revision(self) -> int:
+        """The checkpoint, which every commit moves."""
+        return self.checkpoint()
+
+    def count(self) -> int:
+        """The number of entities, soft-deleted ones included."""
+        return sum(n for n, _ in self.digests().values())
+
+    def deleted(self) -> dict[str, int]:
+        """Kind -> how many of its entities are soft-deleted; kinds without any may be absent."""
+        return dict(self.tables.ask((_DELETED, ())))
+
+    def digests(self) -> dict[str, tuple[int, int]]:
+        """Kind -> number of its entities, and the sum of their digests modulo 2**128."""
+        return held_digests(self.tables.ask((DIGESTS, ())))
+
+    def read_list(self, request: ListRequest, place: Place | None) -> PostgresListReader:
+        """Begins to read the page of `request`; `place` is what the request's cursor stands for."""
+        return PostgresListReader(self.tables, request, place)
+
+    def document(
+        self,
+        kind: str,
+        *,
+        entity_id: str | None = None,
+        fqn: str | None = None,
+        most_bytes: int | None = None,
+    ) -> StoredDocument | None:
+        """The entity of a kind with this id or (without one) this qualified name, if any.
+
+        Raises EntityTooLarge, without reading the entity, when its core and its optional fields
+        have more than `most_bytes` together.
+        """
+        if entity_id is not None and "\0" in entity_id:
+            return None
+        most = MAX_INTEGER if most_bytes is None else most_bytes
+        statement: Statement
+        if entity_id is not None:
+            statement = _DOCUMENT["id"], (most, most, kind, entity_id)
+        else:
+            assert fqn is not None
+            statement = _DOCUMENT["fqn_key"], (most, most, kind, name_key(kind, fqn))
+        ((position, deleted, core, optional),) = self.tables.ask_live(statement)
+        if position is None:
+            return None
+        if core is None:
+            raise EntityTooLarge
+        return StoredDocument(core, optional, position, bool(deleted))
+
+    def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:
+        """Id -> JSON with every field that the entity has; ids that are not stored are left out."""
+        left = deque(each for each in entity_ids if "\0" not in each)
+        found: dict[str, bytes] = {}
+        while left:
+            part = [left.popleft() for _ in range(min(_AT_ONCE, len(left)))]
+            rows = self.tables.ask((_DOCUMENTS, (part,)))
+            read = {entity_id: with_all_fields(*json) for entity_id, *json in rows}
+            found |= {each: read[each] for each in part if each in read}
+        return found
+
+    @contextmanager
+    def edges(self) -> Iterator[PostgresEdgeReader]:
+        """One consistent state of the lineage, which is held until the block ends."""
+        with self.tables.reading() as link:
+            yield PostgresEdgeReader(self.tables, link)
+
+    def apply(
+        self, entities: Mapping[str, StoredEntity | None], position: int, fingerprint: str
+    ) -> None:
+        """Stores these entities by id, removes those that are None, and moves the checkpoint.
+
+        Raises StoreUnavailable, having changed nothing, when another process has moved the
+        checkpoint since it was read or applied here; Damaged when the tables are gone.
+        """
+        if self._applied is None:
+            self._applied = self.checkpoint()
+        before, self._applied = self._applied, None
+        link = self._writer()
+        try:
+            with postgres_errors(), link.transaction():
+                # The rows lie in the same log of the database as the events, behind them: after
+                # power loss they are never ahead, however much of both is lost.
+                link.execute(b"SET LOCAL synchronous_commit = off")
+                moved = link.execute(
+                    self.tables.within(_MOVE).encode(), (position, fingerprint, before)
+                )
+                if moved.rowcount != 1:
+                    raise StoreUnavailable("another process feeds the sorted read model")
+                write_entities(link, self.tables, entities)
+        except Superseded as gone:
+            raise Damaged(gone.message) from gone
+        self._applied = position
+
+    @contextmanager
+    def snapshot(self) -> Iterator[PostgresEntitySnapshot]:
+        """One consistent state of the tables, kept readable until the block ends."""
+        with self.tables.snapshot() as link:
+            yield PostgresEntitySnapshot(self.tables, link)
+
+    def damage(self) -> list[str]:
+        """Nothing: pages and indexes are for the server to check."""
+        return []
+
+    def _checkpoint(self) -> tuple[int, str]:
+        ((position, fingerprint),) = self.tables.ask((_CHECKPOINT, ()))
+        return position, fingerprint
+
+    def close(self) -> None:
+        """Does nothing: the connections are those of all generations."""
+
+
+def no_writer() -> Link:
+    """The writer of a read model that is opened to be read."""
+    raise StoreUnavailable("the sorted read model was opened to be read")

@@ -1,0 +1,115 @@
+"""Makes, fills and opens the schemas of generations.
+
+The log's claims give the order of a load, so each entity is folded once and copied once; indexes,
+scopes and counters are made from the finished rows. All of it is one transaction: a schema that is
+there is whole, and one that was not finished leaves nothing behind.
+"""
+
+from collections.abc import Callable
+from contextlib import closing
+
+from psycopg import sql
+
+from domain.event_store.port import EventStore
+from domain.event_store.postgres.connections import Link
+from projections.entities.bulk_folding import folded_parts
+from projections.entities.commit_changes import CommitChanges, added_digests
+from projections.entities.postgres.database import EntityDatabase, EntityTables
+from projections.entities.postgres.errors import postgres_errors
+from projections.entities.postgres.model import PostgresReadModel, no_writer
+from projections.entities.postgres.tables import COLUMNS, INDEXES, TABLES, TYPES, entity_row
+from projections.feeding.log_fingerprint import fingerprint_at
+from projections.feeding.port import Damaged, Progress
+
+_COPY = f"COPY {{}}.entities ({COLUMNS}, fqn_key) FROM STDIN (FORMAT binary, FREEZE)"
+_SETTINGS = (
+    "SET LOCAL statement_timeout = 0",
+    "SET LOCAL idle_in_transaction_session_timeout = 0",
+    "SET LOCAL enable_seqscan = on",
+    "SET LOCAL enable_hashjoin = on",
+    "SET LOCAL maintenance_work_mem = '256MB'",
+    "SET LOCAL work_mem = '64MB'",
+)
+_DERIVED = """
+INSERT INTO {}.scopes SELECT one.value, e.kind, e.deleted, e.name, e.id, e.status
+    FROM {}.entities e, json_array_elements_text(e.scopes::json) one
+"""
+_TOTALS = """
+INSERT INTO {}.counters SELECT kind, '', deleted, coalesce(status, ''), count(*)
+    FROM {}.entities GROUP BY kind, deleted, status;
+INSERT INTO {}.counters SELECT kind, scope, deleted, coalesce(status, ''), count(*)
+    FROM {}.scopes GROUP BY kind, scope, deleted, status;
+ANALYZE {}.entities; ANALYZE {}.scopes; ANALYZE {}.counters;
+"""
+
+
+def make(link: Link, schema: str) -> None:
+    """Makes the schema of a generation without entities, in the link's transaction."""
+    _make_tables(link, schema)
+    _run(link, INDEXES.replace("{schema}", f'"{schema}"'))
+
+
+def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progress) -> None:
+    """Makes and fills the schema of a generation with what the log has now.
+
+    Raises StoreUnavailable, also when there is a schema of that name.
+    """
+    live = log.live(by_name=True)
+    fingerprint = fingerprint_at(log, live.head)
+    if fingerprint is None:
+        raise Damaged(f"the log has no event at its head, position {live.head}")
+    tables = EntityTables(database, schema, "true")
+    with (
+        postgres_errors(),
+        closing(database.connections.connect()) as link,
+        folded_parts(log, live) as parts,
+        link.transaction(),
+    ):
+        _run(link, *_SETTINGS)
+        _make_tables(link, schema)
+        done, changes = 0, CommitChanges()
+        for entities in parts:
+            with link.cursor() as cursor, cursor.copy(tables.within(_COPY).encode()) as copy:
+                copy.set_types(TYPES)
+                for one in entities:
+                    copy.write_row(entity_row(one))
+                    changes.counts[one.kind] += 1
+                    changes.sums[one.kind] += int.from_bytes(one.digest, "big")
+            done += len(entities)
+            progress(done, len(live))
+        _run(link, tables.within(_DERIVED), INDEXES.replace("{schema}", tables.schema))
+        _run(link, tables.within(_TOTALS))
+        sums = {kind: (n, changes.sums[kind]) for kind, n in changes.counts.items()}
+        link.cursor().executemany(
+            tables.within("INSERT INTO {}.digests VALUES (%b, %b, %b)"), added_digests({}, sums)
+        )
+        link.execute(
+            tables.within("UPDATE {}.checkpoint SET position = %b, fingerprint = %b").encode(),
+            (live.head, fingerprint),
+        )
+
+
+def open_read_model(
+    database: EntityDatabase,
+    schema: str,
+    *,
+    is_live: str = "true",
+    writer: Callable[[], Link] = no_writer,
+) -> PostgresReadModel:
+    """The read model in a schema; `is_live` and `writer` are those of its tables and itself.
+
+    Raises Superseded when there is none, and StoreUnavailable.
+    """
+    model = PostgresReadModel(EntityTables(database, schema, is_live), writer)
+    model.checkpoint()
+    return model
+
+
+def _make_tables(link: Link, schema: str) -> None:
+    link.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+    _run(link, TABLES.replace("{schema}", f'"{schema}"'))
+
+
+def _run(link: Link, *scripts: str) -> None:
+    for script in scripts:
+        link.execute(script.encode(), prepare=False)

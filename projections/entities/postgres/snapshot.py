@@ -1,0 +1,119 @@
+"""One consistent state of the sorted read model in PostgreSQL, as verification reads it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from domain.event_store.postgres.connections import Link
+from projections.entities.port import WrongList, WrongTotal
+from projections.entities.postgres.commit import DIGESTS, held_digests
+from projections.entities.postgres.database import EntityTables
+from projections.entities.postgres.errors import postgres_errors
+from projections.entities.postgres.tables import COLUMNS
+from projections.entities.stored_entity import StoredEntity
+
+_PART_BYTES = 8_000_000
+"""Bytes of rows that one statement reads, about."""
+_ROWS, _IDS = 2_000, 500
+_OF = ", ".join(f"e.{column}" for column in COLUMNS.split(", "))
+_SIZED = (
+    f"SELECT {COLUMNS} FROM (SELECT *, sum(size) OVER (ORDER BY {{order}}"
+    " ROWS UNBOUNDED PRECEDING) - size AS before FROM ({rows}) sized) summed"
+    f" WHERE before < {_PART_BYTES} ORDER BY {{order}}"
+)
+_SIZE = "octet_length(e.core) + octet_length(e.optional) AS size"
+_ALL = _SIZED.format(
+    order="id",
+    rows=f"SELECT {_OF}, {_SIZE} FROM {{}}.entities e WHERE e.id > %b ORDER BY e.id LIMIT {_ROWS}",
+)
+_SOME = _SIZED.format(
+    order="n",
+    rows=f"SELECT {_OF}, {_SIZE}, one.n FROM unnest(%b::text[]) WITH ORDINALITY AS one (id, n)"
+    " JOIN {}.entities e ON e.id = one.id ORDER BY one.n",
+)
+_ALL_IDS = f"SELECT id FROM {{}}.entities WHERE id > %b ORDER BY id LIMIT {_ROWS * 10}"
+_CHECKPOINT = "SELECT position, fingerprint FROM {}.checkpoint"
+_SAID = r"""
+SELECT one.value COLLATE "C" AS scope, e.kind, e.deleted, e.name, e.id, e.status, e.fqn
+FROM {}.entities e, json_array_elements_text(CASE
+    WHEN e.scopes ~ '^\[("[^"\\]*"(, ?"[^"\\]*")*)?\]$' THEN e.scopes::json ELSE '[]' END) one
+"""
+"""What each entity says; nothing where that is no list of texts, as the digest of its row tells."""
+_LISTED = "SELECT scope, kind, deleted, name, id, status FROM {}.scopes"
+_MISSING = f"""
+SELECT said.scope, said.kind, said.id, said.fqn FROM ({_SAID}) said
+WHERE NOT EXISTS (SELECT FROM {{}}.scopes s WHERE (s.scope, s.kind, s.deleted, s.name, s.id)
+    = (said.scope, said.kind, said.deleted, said.name, said.id)
+    AND s.status IS NOT DISTINCT FROM said.status)
+ORDER BY 1, 2, 3
+"""
+_STRAY = f"""
+SELECT scope, kind, id, name FROM (
+    {_LISTED} EXCEPT SELECT scope, kind, deleted, name, id, status FROM ({_SAID}) said) stray
+ORDER BY 1, 2, 3
+"""
+_WRONG_COUNTERS = """
+WITH due AS (
+    SELECT kind, '' COLLATE "C" AS scope, deleted, coalesce(status, '') AS status, count(*) AS n
+    FROM {}.entities GROUP BY 1, 3, 4
+    UNION ALL SELECT kind, scope, deleted, coalesce(status, ''), count(*)
+    FROM {}.scopes GROUP BY 1, 2, 3, 4),
+held AS (SELECT kind, scope, deleted, status, n FROM {}.counters WHERE n <> 0),
+wrong AS (
+    SELECT kind, scope, deleted, status FROM (SELECT * FROM held EXCEPT SELECT * FROM due) more
+    UNION SELECT kind, scope, deleted, status FROM (SELECT * FROM due EXCEPT SELECT * FROM held) x)
+SELECT kind, scope, deleted, status, coalesce(due.n, 0), coalesce(held.n, 0)
+FROM wrong LEFT JOIN due USING (kind, scope, deleted, status)
+LEFT JOIN held USING (kind, scope, deleted, status) ORDER BY 1, 2, 3, 4
+"""
+
+
+class PostgresEntitySnapshot:
+    """The rows that a connection sees in its open transaction."""
+
+    def __init__(self, tables: EntityTables, link: Link) -> None:
+        self._tables = tables
+        self._link = link
+        ((self.position, self.fingerprint),) = self._rows(_CHECKPOINT)
+
+    def ids(self) -> Iterator[str]:
+        """The ids of all entities, ascending."""
+        after = ""
+        while rows := self._rows(_ALL_IDS, after):
+            for (after,) in rows:
+                yield after
+
+    def entities(self, ids: Sequence[str] | None) -> Iterator[StoredEntity]:
+        """Those of these entities that are stored, in the order of `ids`; None: all, by id."""
+        if ids is None:
+            after = ""
+            while rows := self._rows(_ALL, after):
+                after = rows[-1][3]
+                yield from (StoredEntity(*row) for row in rows)
+            return
+        left = [*ids]
+        while left:
+            part, left = left[:_IDS], left[_IDS:]
+            while part:
+                rows = self._rows(_SOME, part)
+                yield from (StoredEntity(*row) for row in rows)
+                # What is missing at the end is not stored, or was too much for one statement.
+                part = part[part.index(rows[-1][3]) + 1 :] if rows else []
+
+    def digests(self) -> dict[str, tuple[int, int]]:
+        """Kind -> number and digest of its entities, as kept while commits were applied."""
+        return held_digests(self._rows(DIGESTS))
+
+    def wrong_lists(self) -> Iterator[WrongList]:
+        """Where the rows of `scopes` are not what the entities say."""
+        for sql, listed in ((_MISSING, False), (_STRAY, True)):
+            for scope, kind, entity_id, name in self._rows(sql):
+                yield WrongList(scope, kind, entity_id, name, listed)
+
+    def wrong_totals(self) -> Iterator[WrongTotal]:
+        """Where the counters are not the numbers of rows."""
+        for kind, scope, deleted, *rest in self._rows(_WRONG_COUNTERS):
+            yield WrongTotal(kind, scope, bool(deleted), *rest)
+
+    def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        with postgres_errors():
+            return self._link.rows(self._tables.within(sql), *values)

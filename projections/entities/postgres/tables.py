@@ -1,0 +1,67 @@
+"""The tables of the sorted read model in PostgreSQL, in a schema for each generation.
+
+They are those of the model in SQLite. Texts are in the order of their bytes, which is that of code
+points. Names that are looked up by are keyed by a digest, because an index takes no long texts.
+"""
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any
+
+from domain.event_store.postgres.appending import name_key
+from projections.entities.stored_entity import StoredEntity
+
+_TEXT = 'text COLLATE "C"'
+_HOT = "autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500"
+"""For tables of few rows that every commit changes: a reader passes over all their old versions."""
+TABLES = f"""
+CREATE TABLE {{schema}}.entities (
+    kind {_TEXT} NOT NULL, deleted integer NOT NULL, name {_TEXT} NOT NULL, id {_TEXT} NOT NULL,
+    fqn {_TEXT} NOT NULL, status {_TEXT}, scopes {_TEXT} NOT NULL, position bigint NOT NULL,
+    core bytea NOT NULL, optional bytea NOT NULL, digest bytea NOT NULL, fqn_key bytea NOT NULL);
+CREATE TABLE {{schema}}.scopes (
+    scope {_TEXT} NOT NULL, kind {_TEXT} NOT NULL, deleted integer NOT NULL, name {_TEXT} NOT NULL,
+    id {_TEXT} NOT NULL, status {_TEXT});
+CREATE TABLE {{schema}}.counters (
+    kind {_TEXT}, scope {_TEXT}, deleted integer, status {_TEXT}, n bigint NOT NULL,
+    PRIMARY KEY (kind, scope, deleted, status)) WITH (fillfactor = 50, {_HOT});
+CREATE TABLE {{schema}}.digests (
+    kind {_TEXT} PRIMARY KEY, n bigint NOT NULL, sum bytea NOT NULL)
+    WITH (fillfactor = 20, {_HOT});
+CREATE TABLE {{schema}}.checkpoint (
+    one integer PRIMARY KEY CHECK (one = 1), position bigint NOT NULL, fingerprint text NOT NULL)
+    WITH (fillfactor = 20, {_HOT});
+INSERT INTO {{schema}}.checkpoint VALUES (1, 0, '');
+ALTER TABLE {{schema}}.entities
+    ALTER fqn SET STATISTICS 0, ALTER scopes SET STATISTICS 0, ALTER core SET STATISTICS 0,
+    ALTER optional SET STATISTICS 0, ALTER digest SET STATISTICS 0;
+"""
+"""Nothing is ever sought by the large columns, and to gather their statistics takes long."""
+INDEXES = """
+ALTER TABLE {schema}.entities ADD PRIMARY KEY (id);
+CREATE UNIQUE INDEX entities_in_order ON {schema}.entities (kind, deleted, name, id);
+CREATE UNIQUE INDEX entities_by_fqn ON {schema}.entities (fqn_key);
+CREATE INDEX entities_by_status ON {schema}.entities (kind, deleted, status, name, id)
+    WHERE status IS NOT NULL;
+ALTER TABLE {schema}.scopes ADD PRIMARY KEY (scope, kind, deleted, name, id);
+"""
+"""Made after a load, which sorts what it would otherwise insert row by row."""
+COLUMNS = "kind, deleted, name, id, fqn, status, scopes, position, core, optional, digest"
+"""Those of a StoredEntity, in its order."""
+TYPES = (
+    "text", "int4", "text", "text", "text", "text", "text", "int8", "bytea", "bytea", "bytea",
+    "bytea",
+)  # fmt: skip
+"""Of COLUMNS, and of the key of the qualified name behind them."""
+
+_columns: Any = attrgetter(*StoredEntity.__struct_fields__)
+
+
+def entity_row(one: StoredEntity) -> tuple[Any, ...]:
+    """The row of an entity: COLUMNS, and the key of its qualified name."""
+    return (*_columns(one), name_key(one.kind, one.fqn))
+
+
+def by_columns(rows: Sequence[tuple[Any, ...]], width: int) -> list[list[Any]]:
+    """The columns of some rows of so many values, as parameters of `unnest`."""
+    return [[*column] for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]

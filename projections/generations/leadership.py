@@ -1,0 +1,35 @@
+"""Which process feeds a read model: one per data directory, or one of all that share a database."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from projections.feeding.daemon import ProjectorLock, is_projected
+
+
+class Leadership(Protocol):
+    """The right to feed a read model and to switch its generations, which one process has."""
+
+    def is_taken(self) -> bool:
+        """Whether some process has it now; raises StoreUnavailable."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """Has it for a block; raises StoreUnavailable when another process does."""
+
+
+class FolderLeadership:
+    """The right of who holds the ProjectorLock of a data directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def is_taken(self) -> bool:
+        """Whether some process projects the directory."""
+        return is_projected(self._directory)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Holds the lock for a block; raises StoreUnavailable when another process does."""
+        with ProjectorLock(self._directory):
+            yield

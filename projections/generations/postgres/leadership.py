@@ -1,0 +1,100 @@
+"""Which of the hosts that share a read model feeds it: who has a lock in its database.
+
+The lock is of the session that the leader commits by. So one who was cut off has no lock and no
+session any more, and a leader that dies leaves both at once.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import psycopg
+
+from domain.errors import StoreUnavailable
+from domain.event_store.postgres.connections import Connections, Link, unavailable
+from projections.generations.postgres.shelf import try_lock
+
+_ALIVE_SECONDS = 1.0
+"""How often an idle leader makes sure that its session is there."""
+_IS_HELD = (
+    "SELECT EXISTS (SELECT FROM pg_locks, hashtextextended(%b, 0) AS key"
+    " WHERE locktype = 'advisory' AND granted AND database ="
+    " (SELECT oid FROM pg_database WHERE datname = current_database())"
+    " AND objsubid = 1 AND (classid::int8 << 32 | objid::int8) = key)"
+)
+
+
+class PostgresLeadership:
+    """The lead among all processes that share a read model of the same code; for one thread."""
+
+    def __init__(self, connections: Connections, name: str) -> None:
+        """`name` is that of the lock."""
+        self._connections = connections
+        self._name = name
+        self._link: Link | None = None
+        self._leads = False
+        self._seen_at = 0.0
+
+    def take(self) -> bool:
+        """Whether this process leads now; it does until `leads` says otherwise.
+
+        Raises StoreUnavailable.
+        """
+        if not self.leads():
+            with _errors():
+                self._leads = try_lock(self.writer(), self._name)
+            self._seen_at = time.monotonic()
+        return self._leads
+
+    def leads(self) -> bool:
+        """Whether this process has the lock still."""
+        if not self._leads or self._link is None:
+            return False
+        if time.monotonic() - self._seen_at >= _ALIVE_SECONDS:
+            with suppress(psycopg.Error):
+                self._link.execute(b"SELECT")
+                self._seen_at = time.monotonic()
+        if self._link.closed:
+            self.release()
+        return self._leads
+
+    def writer(self) -> Link:
+        """The session to commit by; one that is lost is only replaced after the lead was lost.
+
+        Raises StoreUnavailable.
+        """
+        if self._link is not None and self._link.closed:
+            if self._leads:
+                raise StoreUnavailable("the connection by which this process leads was cut")
+            self._link = None
+        if self._link is None:
+            self._link = self._connections.connect()
+        return self._link
+
+    def is_taken(self) -> bool:
+        """Whether some process leads now; raises StoreUnavailable."""
+        return bool(self._connections.ask(lambda link: link.one(_IS_HELD, self._name))[0])
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """The lead for a block; raises StoreUnavailable when another process has it."""
+        if not self.take():
+            raise StoreUnavailable("another process feeds the read model")
+        try:
+            yield
+        finally:
+            self.release()
+
+    def release(self) -> None:
+        """Ends the session, and with it the lead."""
+        link, self._link, self._leads = self._link, None, False
+        if link is not None:
+            link.close()
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        raise unavailable(error, what="the lead of a read model") from error

@@ -1,0 +1,232 @@
+"""Keeps the generations of a read model in a PostgreSQL database, each in a schema of its own.
+
+Beside them stands a schema with a row for each projection and each digest of code that builds it:
+its pointer and its proposal. So hosts of two releases are served side by side, each by what it has
+built, and neither refuses or removes what is the other's.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import msgspec
+import psycopg
+from psycopg import sql
+
+from domain.errors import StoreUnavailable
+from domain.event_store.postgres.connections import Connections, Link, unavailable
+from projections.generations.shelf import Pointer, Proposal
+
+S = TypeVar("S", bound=msgspec.Struct)
+T = TypeVar("T")
+_LOCK = 7162
+"""Key of the advisory lock under which the table of shelves is made."""
+_TABLE = """
+CREATE TABLE IF NOT EXISTS {}.shelves (
+    name text NOT NULL, code text NOT NULL,
+    pointer bytea, pointer_revision bigint NOT NULL DEFAULT 0, live bigint,
+    proposal bytea, proposal_revision bigint NOT NULL DEFAULT 0,
+    used_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (name, code))
+"""
+_READ = (
+    "SELECT pointer, CASE WHEN pointer IS NOT NULL THEN pointer_revision END,"
+    " proposal, CASE WHEN proposal IS NOT NULL THEN proposal_revision END"
+    " FROM {}.shelves WHERE name = %b AND code = %b"
+)
+_NOTHING = (None, None, None, None)
+_POINT = (
+    "INSERT INTO {} AS s (name, code, pointer, live) VALUES (%b, %b, %b, %b)"
+    " ON CONFLICT (name, code) DO UPDATE SET pointer = excluded.pointer, live = excluded.live,"
+    " pointer_revision = s.pointer_revision + 1, used_at = now()"
+)
+_PROPOSE = (
+    "INSERT INTO {} AS s (name, code, proposal) VALUES (%b, %b, %b)"
+    " ON CONFLICT (name, code) DO UPDATE SET proposal = excluded.proposal,"
+    " proposal_revision = s.proposal_revision + 1, used_at = now()"
+)
+_SCHEMAS = "SELECT nspname::text FROM pg_namespace WHERE starts_with(nspname, %b)"
+_SIZE = (
+    "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class"
+    " WHERE relnamespace = to_regnamespace(%b) AND relkind = 'r'"
+)
+_NO_WAITING = "SET lock_timeout = '200ms'"
+"""A reader that holds a generation is not waited for, as others would wait behind."""
+
+
+class PostgresShelf:
+    """The generations of one projection that one state of the code has built."""
+
+    def __init__(self, connections: Connections, catalog: str, name: str, code: str) -> None:
+        """`catalog` is the schema of the log, and `code` the digest of what decides the content."""
+        self.name = name
+        self._connections = connections
+        self._catalog = catalog
+        self._code = code
+        self._schema = f"{catalog}_read_models"
+        self._table = f'"{self._schema}".shelves'
+        self._prefix = f"{catalog}_{name}_{code[:8]}_"
+
+    def address(self, number: int) -> str:
+        """The name of a generation's schema."""
+        return f"{self._prefix}{number}"
+
+    def numbers(self) -> list[int]:
+        """The generations of which there is a schema, ascending."""
+        names = self._ask(lambda link: link.rows(_SCHEMAS, self._prefix))
+        digits = (name.removeprefix(self._prefix) for (name,) in names)
+        return sorted(int(each) for each in digits if each.isdecimal())
+
+    def holds(self, number: int) -> bool:
+        """Whether the schema of a generation is there."""
+        return number in self.numbers()
+
+    def size(self, number: int) -> int:
+        """Bytes of the tables of a generation and of their indexes."""
+        return int(self._ask(lambda link: link.one(_SIZE, self.address(number)))[0])
+
+    def remove(self, numbers: Collection[int]) -> None:
+        """Drops the schemas of generations, but for those that somebody reads at the moment.
+
+        They are left for a later removal. Raises StoreUnavailable.
+        """
+        if numbers:
+            self._drop([self.address(number) for number in numbers])
+
+    def pointer_revision(self) -> Hashable | None:
+        """How often the pointer was replaced."""
+        revision: int | None = self._read()[1]
+        return revision
+
+    def pointer(self) -> Pointer:
+        """The pointer as it is now; one that cannot be read points at nothing."""
+        try:
+            return _decoded(self._read()[0], Pointer) or Pointer()
+        except msgspec.MsgspecError as error:
+            return Pointer(refused=f"the pointer of {self.name} cannot be read: {error}")
+
+    def is_live(self, address: str) -> str:
+        """An expression of SQL for whether the generation at an address is live."""
+        number = int(address.removeprefix(self._prefix))
+        return (
+            f"SELECT live = {number} FROM {self._table}"
+            f" WHERE name = '{self.name}' AND code = '{self._code}'"
+        )
+
+    def point(self, pointer: Pointer) -> None:
+        """Replaces the pointer; raises StoreUnavailable."""
+        live = None if pointer.live is None else pointer.live.number
+        self._write(_POINT, msgspec.json.encode(pointer), live)
+
+    def proposal_revision(self) -> Hashable | None:
+        """How often the proposal was replaced."""
+        revision: int | None = self._read()[3]
+        return revision
+
+    def proposal(self) -> Proposal | None:
+        """What is proposed; None when nothing is, or nothing readable."""
+        try:
+            return _decoded(self._read()[2], Proposal)
+        except msgspec.MsgspecError:
+            return None
+
+    def propose(self, proposal: Proposal) -> None:
+        """Replaces the proposal; raises StoreUnavailable."""
+        self._write(_PROPOSE, msgspec.json.encode(proposal))
+
+    def withdraw(self) -> None:
+        """Takes the proposal away, if there is one; raises StoreUnavailable."""
+        if self._read()[3] is not None:
+            self._write(_PROPOSE, None)
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Holds an advisory lock; raises StoreUnavailable while another builder does."""
+        with closing(self._connections.connect()) as link:
+            if not try_lock(link, f"{self._prefix}build"):
+                raise StoreUnavailable(f"another process is building a generation of {self.name}")
+            yield
+
+    def note_use(self) -> None:
+        """Says that a host uses what this code has built; raises StoreUnavailable."""
+        statement = f"UPDATE {self._table} SET used_at = now() WHERE name = %b AND code = %b"
+        self._ask(lambda link: link.execute(statement.encode(), (self.name, self._code)))
+
+    def remove_unused(self, age: timedelta) -> None:
+        """Removes what other code has built and no host has used for so long.
+
+        Raises StoreUnavailable.
+        """
+        sql_text = f"SELECT code FROM {self._table} WHERE name = %b AND used_at < now() - %b"
+        for (code,) in self._ask(lambda link: link.rows(sql_text, self.name, age)):
+            if code != self._code:
+                PostgresShelf(self._connections, self._catalog, self.name, code).clear()
+
+    def clear(self) -> None:
+        """Removes all generations and then the pointer, unless somebody reads one of them.
+
+        Raises StoreUnavailable.
+        """
+        if self._drop(self.address(number) for number in self.numbers()):
+            statement = f"DELETE FROM {self._table} WHERE name = %b AND code = %b"
+            self._ask(lambda link: link.execute(statement.encode(), (self.name, self._code)))
+
+    def _read(self) -> tuple[Any, ...]:
+        """Pointer, its revision, proposal, its revision; None for what there is none of."""
+
+        def read(link: Link) -> tuple[Any, ...]:
+            try:
+                row = link.one(_READ.format(f'"{self._schema}"'), self.name, self._code)
+            except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+                return _NOTHING
+            return row or _NOTHING
+
+        return self._ask(read)
+
+    def _write(self, statement: str, *values: object) -> None:
+        sql_text, row = statement.format(self._table).encode(), (self.name, self._code, *values)
+
+        def write(link: Link) -> None:
+            try:
+                link.execute(sql_text, row)
+            except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+                self._make_table(link)
+                link.execute(sql_text, row)
+
+        self._ask(write)
+
+    def _make_table(self, link: Link) -> None:
+        with link.transaction():
+            # Two who make the same at a time would fail.
+            link.execute(b"SELECT pg_advisory_xact_lock(%b)", [_LOCK])
+            name = sql.Identifier(self._schema)
+            link.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(name))
+            link.execute(sql.SQL(_TABLE).format(name))
+
+    def _drop(self, schemas: Iterable[str]) -> bool:
+        """Whether all of these schemas are gone: those that somebody reads are left."""
+        all_gone = True
+        try:
+            with closing(self._connections.connect()) as link:
+                link.execute(_NO_WAITING)
+                for schema in schemas:
+                    name = sql.Identifier(schema)
+                    try:
+                        link.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(name))
+                    except psycopg.errors.LockNotAvailable:
+                        all_gone = False
+        except psycopg.Error as error:
+            raise unavailable(error, what=f"the read model {self.name}") from error
+        return all_gone
+
+    def _ask(self, work: Callable[[Link], T]) -> T:
+        return self._connections.ask(work)
+
+
+def try_lock(link: Link, name: str) -> bool:
+    """Whether a session has taken the advisory lock of a name, which it holds until it ends."""
+    return bool(link.one("SELECT pg_try_advisory_lock(hashtextextended(%b, 0))", name)[0])
+
+
+def _decoded(raw: bytes | None, what: type[S]) -> S | None:
+    return None if raw is None else msgspec.json.decode(raw, type=what)

@@ -1,0 +1,130 @@
+"""Supervises a read model that many processes share, in the one of them that leads."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Generic, Protocol
+
+from domain.errors import StoreUnavailable
+from projections.generations.definition import M
+from projections.generations.supervision import GenerationSupervisor
+
+TRY_SECONDS = 0.1
+"""How often a process that does not lead tries to."""
+KEEP_SECONDS = 60.0
+"""How often the leader says that its generations are used, and removes those that are not."""
+
+log_line = logging.getLogger("catalog.projections")
+
+
+class Lead(Protocol):
+    """The lead among the processes that share a read model."""
+
+    def take(self) -> bool:
+        """Whether this process leads now; raises StoreUnavailable."""
+
+    def leads(self) -> bool:
+        """Whether this process leads still."""
+
+    def release(self) -> None:
+        """Leaves the lead to another process."""
+
+
+class SharedSupervisor(Generic[M]):
+    """A supervisor that works while this process leads; the others wait to take its place.
+
+    Call `open` once, then `step` again and again in one thread, then `close`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        make: Callable[[], GenerationSupervisor[M]],
+        lead: Lead,
+        keep: Callable[[], None],
+    ) -> None:
+        """`make` makes the supervisor of a lead that begins; `keep` is called now and then."""
+        self.name = name
+        self._make = make
+        self._lead = lead
+        self.keep = keep
+        self._supervisor: GenerationSupervisor[M] | None = None
+        self._interrupted = False
+        self._tried_at = float("-inf")
+        self._kept_at = 0.0
+
+    @property
+    def current(self) -> bool:
+        """Whether the generation that is live was opened, here or by another process."""
+        return self._supervisor is None or self._supervisor.current
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process is the one that feeds the read model."""
+        return self._supervisor is not None
+
+    def open(self) -> None:
+        """Begins to lead, unless another process does already."""
+        self._begin()
+
+    def interrupt(self) -> None:
+        """Ends a building under way; `step` raises StoreUnavailable from then on."""
+        self._interrupted = True
+        if (supervisor := self._supervisor) is not None:
+            supervisor.interrupt()
+
+    def step(self) -> int:
+        """What the leader does next, see `GenerationSupervisor.step`; 0 where another one leads.
+
+        Raises as that does.
+        """
+        if self._supervisor is None:
+            return int(self._begin())
+        if not self._lead.leads():
+            self._end()
+            return 0
+        if (now := time.monotonic()) - self._kept_at >= KEEP_SECONDS:
+            self._kept_at = now
+            self.keep()
+        try:
+            return self._supervisor.step()
+        except StoreUnavailable:
+            if not self._lead.leads():
+                self._end()
+            raise
+
+    def close(self) -> None:
+        """Closes the generations and leaves the lead; the thread of `step` must have ended."""
+        if self._supervisor is not None:
+            self._supervisor.close()
+            self._supervisor = None
+        self._lead.release()
+
+    def _begin(self) -> bool:
+        """Whether this process begins to lead."""
+        now = time.monotonic()
+        if self._interrupted or now - self._tried_at < TRY_SECONDS:
+            return False
+        self._tried_at = now
+        if not self._lead.take():
+            return False
+        supervisor = self._make()
+        try:
+            supervisor.open()
+        except BaseException:
+            supervisor.close()
+            self._lead.release()
+            raise
+        self._supervisor, self._kept_at = supervisor, now
+        if self._interrupted:
+            supervisor.interrupt()
+        log_line.info("leads", extra={"projection": self.name})
+        return True
+
+    def _end(self) -> None:
+        """Closes what was opened for a lead that was lost."""
+        supervisor, self._supervisor = self._supervisor, None
+        assert supervisor is not None
+        log_line.warning("does not lead any more", extra={"projection": self.name})
+        self._lead.release()
+        supervisor.close()

@@ -1,0 +1,167 @@
+"""What readers and writers of lists in PostgreSQL hear when the database does not do its part."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import msgspec
+import pytest
+
+from benchmarks.postgres_server import PostgresServer
+from domain.errors import StoreUnavailable
+from domain.event_store.postgres import connections
+from domain.registry import KINDS
+from projections.entities import list_pages
+from projections.entities.cursors import Place, encode
+from projections.entities.list_pages import list_page, small_page
+from projections.entities.port import ListRequest
+from projections.entities.postgres import database
+from projections.entities.postgres.database import EntityDatabase
+from projections.entities.postgres.model import PostgresReadModel
+from projections.entities.postgres.opening import open_read_model
+from projections.entities.postgres.readers import READERS
+from projections.feeding.port import Damaged, Superseded
+from tests.contracts.plain_read_model import PlainReadModel
+from tests.contracts.test_sorted_read_model import fill, stored, uuid
+from tests.postgres_models import postgres_model
+
+TABLES = ListRequest(kind=KINDS["table"], limit=2)
+
+
+@pytest.fixture
+def model(postgres: PostgresServer) -> Iterator[PostgresReadModel]:
+    with postgres_model(postgres) as model:
+        fill(model, *(stored(n, name) for n, name in enumerate("abc")))
+        yield model
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "WAIT_SECONDS", 0.1)
+
+
+def cut(postgres: PostgresServer) -> None:
+    """Ends all connections but this one."""
+    postgres.run(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'postgres'"
+        " AND pid <> pg_backend_pid()"
+    )
+
+
+def test_page_is_read_again_when_its_connection_was_cut(
+    postgres: PostgresServer, model: PostgresReadModel
+) -> None:
+    page = small_page(model, TABLES)
+    cut(postgres)
+    assert small_page(model, TABLES) == page
+
+
+def test_page_whose_transaction_was_cut_is_refused(
+    postgres: PostgresServer, model: PostgresReadModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(list_pages, "MOST_BYTES", 1)
+    chunks = list_page(model, TABLES)
+    assert next(chunks) == b""
+    cut(postgres)
+    with pytest.raises(StoreUnavailable, match="the sorted read model cannot be used now"):
+        b"".join(chunks)
+
+
+def test_commit_whose_connection_was_cut_changes_nothing(
+    postgres: PostgresServer, model: PostgresReadModel
+) -> None:
+    before = model.digests()
+    cut(postgres)
+    with pytest.raises(StoreUnavailable, match="the sorted read model cannot be used now"):
+        fill(model, stored(9, "z"), position=2)
+    assert (model.checkpoint(), model.digests()) == (1, before)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_readers_are_told_that_all_connections_are_in_use(model: PostgresReadModel) -> None:
+    with ExitStack() as stack:
+        for _ in range(READERS):
+            stack.enter_context(model.edges())
+        with pytest.raises(StoreUnavailable, match=f"all {READERS} connections are in"):
+            small_page(model, TABLES)
+    assert small_page(model, TABLES) is not None
+
+
+@pytest.mark.usefixtures("impatient")
+def test_large_pages_wait_for_none_but_each_other(
+    model: PostgresReadModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(list_pages, "MOST_BYTES", 1)
+    with ExitStack() as stack:
+        pages = []
+        for _ in range(database.MOST_KEPT):
+            pages.append(stack.enter_context(closing(list_page(model, TABLES))))
+            next(pages[-1])
+        with pytest.raises(StoreUnavailable, match="16 large pages are being sent already"):
+            next(list_page(model, TABLES))
+        assert model.checkpoint() == 1
+        whole = [b"".join(page) for page in pages]
+    assert whole == whole[:1] * database.MOST_KEPT
+    assert next(list_page(model, TABLES)) == b""
+
+
+def test_statement_that_takes_too_long_is_refused(
+    postgres: PostgresServer, model: PostgresReadModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "MOST_MILLISECONDS", 100)
+    with closing(EntityDatabase(postgres.url("catalog"))) as hasty:
+        other = open_read_model(hasty, model.tables.schema.strip('"'))
+        page = small_page(other, TABLES)
+        with postgres.connect() as link, link.transaction():
+            link.execute(model.tables.within("LOCK TABLE {}.entities").encode())
+            with pytest.raises(StoreUnavailable, match="statement timeout"):
+                small_page(other, TABLES)
+        assert small_page(other, TABLES) == page
+
+
+@pytest.mark.parametrize("is_live", ["SELECT false", "SELECT NULL::bool", "SELECT true LIMIT 0"])
+def test_generation_that_is_not_live_any_more_says_so(
+    postgres: PostgresServer, model: PostgresReadModel, is_live: str
+) -> None:
+    with closing(EntityDatabase(postgres.url("catalog"))) as other:
+        left = open_read_model(other, model.tables.schema.strip('"'), is_live=is_live)
+        with pytest.raises(Superseded):
+            small_page(left, TABLES)
+        with pytest.raises(Superseded):
+            left.document("table", entity_id=uuid(1))
+        assert left.checkpoint() == 1
+        with pytest.raises(StoreUnavailable, match="opened to be read"):
+            fill(left, stored(9, "z"), position=2)
+
+
+def test_texts_that_the_database_does_not_take_are_found_nowhere(model: PostgresReadModel) -> None:
+    assert model.document("table", entity_id="a\0") is None
+    assert model.document("table", fqn="a\0") is None
+    assert model.documents(["a\0", uuid(1)]).keys() == {uuid(1)}
+    for narrowed in ({"status": "a\0"}, {"filters": {"databaseSchema": "a\0"}}):
+        page = small_page(model, msgspec.structs.replace(TABLES, **narrowed))
+        assert page == b'{"data":[],"paging":{"total":0}}'
+
+
+@pytest.mark.parametrize("name", ["b\0", "b\0c", "\0"])
+@pytest.mark.parametrize("backward", [False, True])
+def test_cursor_with_a_name_that_no_entity_has_is_a_place_all_the_same(
+    model: PostgresReadModel, name: str, backward: bool
+) -> None:
+    """Whoever makes up a cursor may put anything in it."""
+    plain = PlainReadModel()
+    fill(plain, *(stored(n, each) for n, each in enumerate("abc")))
+    made_up = encode(Place(name, uuid(1)), TABLES.identity, backward=backward).decode()
+    cursor = {"before" if backward else "after": made_up}
+    request = msgspec.structs.replace(TABLES, **cursor)
+    assert small_page(model, request) == small_page(plain, request)
+
+
+def test_tables_that_are_gone_are_told_to_readers_and_to_the_writer(
+    postgres: PostgresServer, model: PostgresReadModel
+) -> None:
+    tables = ("entities", "scopes", "counters", "digests", "checkpoint")
+    postgres.run(*(model.tables.within(f"DROP TABLE {{}}.{table}") for table in tables))
+    with pytest.raises(Superseded, match="are gone"):
+        small_page(model, TABLES)
+    with pytest.raises(Damaged, match="are gone"):
+        fill(model, stored(9, "z"), position=2)
