@@ -85,12 +85,13 @@ def test_announcements_wake_the_projectors_of_other_hosts(
     monkeypatch.setattr(daemon, "POLL_SECONDS", 600.0)
     monkeypatch.setattr(daemon, "ANNOUNCED_SECONDS", 600.0)
     with opened(tmp_path / "one", url) as one, opened(tmp_path / "two", url) as two:
-        projecting = daemon.Daemon(two.supervisors, two.directory, log=two.log)
+        # The first of them leads, so it feeds the lists of both.
+        projecting = daemon.Daemon(one.supervisors, one.directory, log=one.log)
         projecting.start()
         try:
             for name in ("first", "second"):
-                create(one, name)
+                create(two, name)
                 until(lambda name=name: name.encode() in listed(two))
-            until(lambda: len(found(two)) == 2)
+            until(lambda: len(found(one)) == 2)
         finally:
             projecting.stop()

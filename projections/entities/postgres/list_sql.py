@@ -63,7 +63,8 @@ class Selection(msgspec.Struct, frozen=True):
 
 def select(request: ListRequest) -> Selection:
     """The rows of the list that a request pages through, but for its filter by names."""
-    kind, scopes, shapes = request.kind, [], []
+    kind, shapes = request.kind, []
+    scopes: list[Parameters] = []
     for parameter, value in sorted(request.filters.items()):
         if parameter in kind.filters_by_id:
             scopes.append((_text(value),))
