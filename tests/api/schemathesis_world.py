@@ -231,6 +231,9 @@ class World:
         if case.method == "PUT":
             case.body = given
             return
+        if next(self._turns) % 4:
+            # Few of the requests are whole, and the suite has got another version meanwhile.
+            case.headers.pop("If-Match", None)
         self.client.request("PUT", "/v1/dataQuality/testCases/logicalTestCases", json=given)
         case.path_parameters |= {"suite_id": suite, "entity_id": test}
 

@@ -205,8 +205,10 @@ def test_operations_answer_as_documented(client: Client, world: World, part: str
     asking.run()
 
     assert asking.failures == [], asking.report()
-    done = {label for label, statuses in asking.answers.items() if any(s < 300 for s in statuses)}
-    assert done == {operation.ok().label for operation in schema.get_all_operations()}
+    labels = {operation.ok().label for operation in schema.get_all_operations()}
+    answers = {label: asking.answers.get(label, Counter()) for label in labels}
+    undone = {label: seen for label, seen in answers.items() if not any(s < 300 for s in seen)}
+    assert undone == {}, f"CATALOG_TEST_SEED={SEED}"
 
 
 def test_sequences_answer_as_documented(client: Client, world: World) -> None:
