@@ -49,6 +49,7 @@ PLANTED = [
     ("projections/feeding/projector.py", "import eventsourcing.persistence", DATABASE),
     ("projections/search/documents.py", "from sqlite3 import dbapi2", DATABASE),
     ("projections/entities/cursors.py", "import sqlite3", DATABASE),
+    ("projections/shared_entities.py", "import psycopg", DATABASE),
     ("api/routes/reads.py", "import sqlite3", DATABASE),
     ("replay_tool/inspection.py", "import sqlite3", DATABASE),
     ("projections/search/queries.py", "from whoosh.query import Term", WHOOSH),

@@ -144,9 +144,8 @@ class PostgresReadModel:
         link = self._writer()
         try:
             with postgres_errors(), link.transaction():
-                # The rows lie in the same log of the database as the events, behind them: after
-                # power loss they are never ahead, however much of both is lost.
-                link.execute(b"SET LOCAL synchronous_commit = off")
+                # Waits for the disk: what a list has shown must not be gone after a crash, though
+                # it would be made again soon.
                 moved = link.execute(
                     self.tables.within(_MOVE).encode(), (position, fingerprint, before)
                 )
