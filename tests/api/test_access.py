@@ -39,7 +39,7 @@ def bearer(claims: dict[str, Any], secret: str = SECRET, algorithm: str = "HS256
 
 
 def good(**changes: Any) -> dict[str, Any]:
-    claims = {"sub": "ann", "roles": ["reader"], "exp": time.time() + 60, **changes}
+    claims = {"sub": "ann", "roles": ["reader"], "exp": time.time() + 7_200, **changes}
     return {key: value for key, value in claims.items() if value is not None}
 
 
