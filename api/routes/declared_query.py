@@ -18,8 +18,14 @@ Parameters = Mapping[str, tuple[Any, Any]]
 class QueryParameter(params.QueryParameter):
     """A query parameter; no two are the same, whatever they say.
 
-    Litestar's have one hash, made by going through all that they say, and typing asks for it.
+    Litestar's have one hash, made by going through all that they say, and typing asks for it. It
+    leaves a lower bound of 0 out of what it documents where the parameter may be absent.
     """
+
+    def __init__(self, **said: Any) -> None:
+        if said.get("ge") == 0:
+            said["schema_extra"] = {"minimum": 0, **said.get("schema_extra", {})}
+        super().__init__(**said)
 
     __hash__ = object.__hash__
 

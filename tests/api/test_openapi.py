@@ -320,3 +320,14 @@ def test_nothing_else_is_served(client: Any) -> None:
         response = client.http.get(f"/docs/{path}")
         assert response.status_code == 404, path
         assert response.json()["errorType"] == "NOT_FOUND"
+
+
+def test_numbers_have_both_of_their_bounds(openapi: Any) -> None:
+    half = {
+        f"{method} {path} {parameter['name']}"
+        for path, operations in openapi["paths"].items()
+        for method, operation in operations.items()
+        for parameter in operation.get("parameters", ())
+        if len({"minimum", "maximum"} & parameter.get("schema", {}).keys()) == 1
+    }
+    assert half == set()
