@@ -15,7 +15,7 @@ install: $(VENV)/installed
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check "pip>=25.1"
-	$(BIN)/pip install --quiet --editable '.[postgres]' --group dev
+	$(BIN)/pip install --quiet --editable '.[postgres,opensearch]' --group dev
 	touch $@
 
 run: install

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
+from benchmarks.opensearch_server import NoServer, OpenSearchServer
+from benchmarks.opensearch_server import running as running_opensearch
 from benchmarks.postgres_server import WHY_NONE, PostgresServer, find_binaries, running
 from tests.postgres_copies import Copies
 
@@ -43,3 +45,13 @@ def copies(postgres: PostgresServer) -> Iterator[Copies]:
     copies = Copies(postgres)
     yield copies
     copies.forget()
+
+
+@pytest.fixture(scope="session")
+def opensearch() -> Iterator[OpenSearchServer]:
+    """A node that the tests of one worker share; each takes indexes of its own."""
+    try:
+        with running_opensearch() as server:
+            yield server
+    except NoServer as error:
+        pytest.skip(str(error))

@@ -20,6 +20,7 @@ CYCLES = "No two rooms or modules beside each other import each other, at any de
 WEB = "Only the API knows the web framework, its server and the token library"
 DATABASE = "Only the event store touches its database and the event sourcing library"
 WHOOSH = "Only the rooms of the search index touch Whoosh"
+CLUSTER = "Only the connection to a search cluster touches its client"
 
 PLANTED = [
     ("domain/recent.py", "from projections.feeding import port", ONE_WAY),
@@ -56,6 +57,8 @@ PLANTED = [
     ("projections/search/language/text.py", "from whoosh import qparser", WHOOSH),
     ("domain/recent.py", "import whoosh", WHOOSH),
     ("api/routes/search.py", "import whoosh", WHOOSH),
+    ("projections/search/opensearch/engine.py", "import opensearchpy", CLUSTER),
+    ("api/routes/search.py", "import urllib3", CLUSTER),
 ]
 
 

@@ -1,4 +1,4 @@
-"""The databases that every event store port suite runs over."""
+"""The databases that every event store port suite runs over, and the index of a cluster."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -8,11 +8,13 @@ from uuid import uuid4
 
 import pytest
 
+from benchmarks.opensearch_server import OpenSearchServer
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.event_store.opening import is_url, open_event_log
 from domain.event_store.port import EventStore
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.connections import Connections
+from tests.opensearch_indexes import SharedIndex
 
 OpenStore = Callable[[], EventStore]
 Remove = Callable[[EventStore, int], None]
@@ -81,3 +83,9 @@ def opener(address: str) -> Iterator[OpenStore]:
     yield open_one
     for store in opened:
         store.close()
+
+
+@pytest.fixture(scope="session")
+def shared_index(opensearch: OpenSearchServer) -> SharedIndex:
+    """The index of a cluster that the suites of search engines share."""
+    return SharedIndex(opensearch, "contracts")

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,7 +11,7 @@ import pytest
 from projections.search.documents import Scalar, SearchDocument, SortValue
 from projections.search.engine import EngineQuery, SearchEngine, Sort
 from projections.search.index.engine import WhooshEngine
-from projections.search.index.format.storage import Directory, Memory, Storage
+from projections.search.index.format.storage import Directory, Memory
 from projections.search.tree import MatchAll, Node
 
 
@@ -23,17 +24,34 @@ class OpenEngine(Protocol):
         """An engine of which searches may take `deadline` seconds of the clock."""
 
 
-@pytest.fixture(params=["numpy in a directory", "numpy in memory"])
+class MakeEngine(Protocol):
+    """Opens one index."""
+
+    def __call__(self, *, deadline: float, clock: Callable[[], float]) -> SearchEngine:
+        """An engine of which searches may take `deadline` seconds of the clock."""
+
+
+BACKENDS = [
+    "numpy in a directory",
+    "numpy in memory",
+    pytest.param("opensearch", marks=pytest.mark.xdist_group("opensearch")),
+]
+
+
+@pytest.fixture(params=BACKENDS)
 def open_engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenEngine]:
-    storage: Storage = Memory()
-    if request.param == "numpy in a directory":
-        storage = Directory(tmp_path)
-    opened: list[WhooshEngine] = []
+    make: MakeEngine
+    if request.param == "opensearch":
+        make = request.getfixturevalue("shared_index").open
+    else:
+        storage = Directory(tmp_path) if request.param == "numpy in a directory" else Memory()
+        make = partial(WhooshEngine, storage, writable=True)
+    opened: list[SearchEngine] = []
 
     def open_one(
         *, deadline: float = 60.0, clock: Callable[[], float] = time.monotonic
     ) -> SearchEngine:
-        opened.append(WhooshEngine(storage, writable=True, deadline=deadline, clock=clock))
+        opened.append(make(deadline=deadline, clock=clock))
         if len(opened) == 1:
             opened[0].reset()
         return opened[-1]

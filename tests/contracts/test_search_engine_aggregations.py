@@ -32,7 +32,13 @@ from projections.search.engine import (
     TopDocuments,
 )
 from projections.search.tree import Exact, Exists, MatchAll, Node, Term
-from tests.contracts.search_engines import OpenEngine, apply, engine, made, open_engine
+from tests.contracts.search_engines import (
+    OpenEngine,
+    apply,
+    engine,
+    made,
+    open_engine,
+)
 from tests.projections.search.aggregation_oracle import as_told, told
 
 __all__ = ["engine", "open_engine"]
@@ -275,7 +281,7 @@ FIELDS = {
     "version": st.sampled_from((0.1, 1, 2.5, -3)),
     "disabled": st.booleans(),
     "updatedAt": MOMENTS,
-    "appliedAt": st.lists(MOMENTS, min_size=1, max_size=3).map(tuple),
+    "tags__appliedAt": st.lists(MOMENTS, min_size=1, max_size=3).map(tuple),
 }
 DOCUMENTS = st.lists(
     st.builds(
@@ -339,7 +345,7 @@ def aggregations() -> st.SearchStrategy[Aggregation]:
         time = st.builds(
             DateHistogram,
             name=st.just("t"),
-            field=st.sampled_from(("updatedAt", "appliedAt")),
+            field=st.sampled_from(("updatedAt", "tags.appliedAt")),
             interval=INTERVALS,
             gaps=st.just(value=False),
             below=below,
@@ -347,7 +353,7 @@ def aggregations() -> st.SearchStrategy[Aggregation]:
         filled = st.builds(
             DateHistogram,
             name=st.just("t"),
-            field=st.sampled_from(("updatedAt", "appliedAt")),
+            field=st.sampled_from(("updatedAt", "tags.appliedAt")),
             interval=NO_MINUTES,
             below=st.just(()),
         )

@@ -9,7 +9,14 @@ from domain.errors import StoreUnavailable
 from projections.search.documents import SearchDocument
 from projections.search.engine import EngineQuery, SearchEngine
 from projections.search.tree import MatchAll, Term
-from tests.contracts.search_engines import OpenEngine, apply, engine, ids, made, open_engine
+from tests.contracts.search_engines import (
+    OpenEngine,
+    apply,
+    engine,
+    ids,
+    made,
+    open_engine,
+)
 
 __all__ = ["engine", "open_engine"]
 

@@ -26,7 +26,14 @@ from projections.search.tree import (
     Term,
     Wildcard,
 )
-from tests.contracts.search_engines import apply, engine, ids, in_order, made, open_engine
+from tests.contracts.search_engines import (
+    apply,
+    engine,
+    ids,
+    in_order,
+    made,
+    open_engine,
+)
 
 __all__ = ["engine", "open_engine"]
 

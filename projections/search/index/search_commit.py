@@ -1,10 +1,9 @@
 """Carries out one query on the segments of a commit: evaluated one by one, ranked together."""
 
-from collections.abc import Iterator
-
-import msgspec
+import numpy as np
 
 from projections.search.aggregations import TopHits
+from projections.search.decisions import decided
 from projections.search.engine import (
     Buckets,
     EngineHits,
@@ -15,7 +14,6 @@ from projections.search.engine import (
 )
 from projections.search.index.aggregate.aggregator import Aggregator, Part
 from projections.search.index.evaluate.deadline import Deadline, OutOfTime
-from projections.search.index.evaluate.decisions import Decisions
 from projections.search.index.evaluate.evaluator import Evaluator, evaluate
 from projections.search.index.evaluate.nested import Nesting
 from projections.search.index.evaluate.results import Matches
@@ -23,6 +21,9 @@ from projections.search.index.evaluate.segments import Mask, SegmentView, Snapsh
 from projections.search.index.rank import ranking
 from projections.search.objects import ReadObjects
 from projections.search.tree import Node
+
+_FEW = 1_000
+"""Documents that are looked at before all are."""
 
 
 def search(
@@ -80,29 +81,27 @@ def search(
 
 
 def _decided(snapshot: Snapshot, query: EngineQuery, deadline: Deadline) -> EngineQuery:
-    """The query with every `tree.IfFound` in it replaced by what it comes to."""
     nesting = Nesting(None, deadline, evaluate)
 
-    def in_segments(node: Node) -> Iterator[tuple[Matches, Mask | None]]:
+    def is_found(node: Node) -> bool:
         for view in snapshot.views:
             deadline.check()
             deciding = view.allowed(query.visible, query.include_deleted)
-            yield evaluate(snapshot, view, nesting, node), deciding
+            if _any(evaluate(snapshot, view, nesting, node), deciding):
+                return True
+        return False
 
-    decisions = Decisions(in_segments)
+    return decided(query, is_found)
 
-    def made(node: Node | None) -> Node | None:
-        return None if node is None else decisions.made(node)
 
-    return msgspec.structs.replace(
-        query,
-        tree=decisions.made(query.tree),
-        filter=made(query.filter),
-        post_filter=made(query.post_filter),
-        facets=tuple(
-            msgspec.structs.replace(facet, filter=made(facet.filter)) for facet in query.facets
-        ),
-    )
+def _any(matches: Matches, allowed: Mask | None) -> bool:
+    """Whether any of the documents is allowed."""
+    if allowed is None or not matches.count:
+        return matches.count > 0
+    if matches.is_dense:
+        return bool(np.any(matches.mask() & allowed))
+    ids = matches.ids()
+    return bool(allowed.take(ids[:_FEW]).any() or allowed.take(ids[_FEW:]).any())
 
 
 def _filters(node: Node | None) -> tuple[Node, ...]:

@@ -12,7 +12,7 @@ import pytest
 from domain.entity import Entity
 from domain.names import quote
 from projections.search.documents import document
-from projections.search.engine import EngineHits, EngineQuery
+from projections.search.engine import EngineHits, EngineQuery, SearchEngine
 from projections.search.index.engine import WhooshEngine
 from projections.search.language.text import parse
 from projections.search.queries import SearchRequest, search
@@ -44,7 +44,7 @@ def make_entity(name: str = "orders", kind: str = "table", /, **body: Any) -> En
 class Catalog:
     """An engine with the entities it was given, searched as the API does."""
 
-    def __init__(self, engine: WhooshEngine) -> None:
+    def __init__(self, engine: SearchEngine) -> None:
         self.engine = engine
         self.entities: dict[str, Entity] = {}
         self.position = 0

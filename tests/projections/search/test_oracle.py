@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Iterator
 from random import Random
+from uuid import uuid4
 
 import msgspec
 import pytest
@@ -18,6 +19,7 @@ from projections.search.engine import EngineQuery, Facet
 from projections.search.index.engine import WhooshEngine
 from projections.search.language import filter_json, text
 from projections.search.objects import object_reader
+from tests.opensearch_indexes import SharedIndex
 from tests.projections.search.aggregation_oracle import as_told, told
 from tests.projections.search.conftest import Catalog, make_entity
 from tests.projections.search.oracle import Oracle
@@ -153,15 +155,29 @@ def _parts(node: tree.Node) -> Iterator[tree.Node]:
             yield inner
 
 
-@pytest.fixture(params=["generated", "ecommerce.jsonl", "mozilla.jsonl.gz"])
+GENERATED, IN_CLUSTER = "generated", "generated, in OpenSearch"
+
+
+@pytest.fixture(
+    params=[
+        GENERATED,
+        "ecommerce.jsonl",
+        "mozilla.jsonl.gz",
+        pytest.param(IN_CLUSTER, marks=pytest.mark.xdist_group("opensearch")),
+    ]
+)
 def both(request) -> Iterator[Both]:
     random = Random(f"{SEED} {request.param}")
-    if request.param == "generated":
+    if request.param in (GENERATED, IN_CLUSTER):
         entities = list(generated(random))
     else:
         entities = list(shared_entities(request.param))
         entities = random.sample(entities, min(len(entities), 160))
-    catalog = Catalog(WhooshEngine.open(None))
+    if request.param == IN_CLUSTER:
+        server = request.getfixturevalue("opensearch")
+        catalog = Catalog(SharedIndex(server, f"oracle-{uuid4().hex}").open())
+    else:
+        catalog = Catalog(WhooshEngine.open(None))
     filled = Both(catalog, random)
     filled.fill(entities)
     yield filled

@@ -26,6 +26,13 @@ class Deadline:
         if self._clock() > self._ends:
             raise OutOfTime
 
+    def left(self) -> float:
+        """Seconds until the deadline; raises OutOfTime when it has come."""
+        left = self._ends - self._clock()
+        if left < 0:
+            raise OutOfTime
+        return left
+
     def is_near(self) -> bool:
         """Whether three quarters of the time are over."""
         return self._clock() > self._objects_end

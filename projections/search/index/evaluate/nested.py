@@ -20,6 +20,7 @@ from projections.search.index.build.inverter import Inverter
 from projections.search.index.evaluate.deadline import Deadline
 from projections.search.index.evaluate.results import Matches, Sparse
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView, Snapshot
+from projections.search.nested_conditions import is_flat, relaxed, within
 from projections.search.objects import Fields, ReadObjects
 from projections.visibility.field_paths import indexed_path
 
@@ -63,9 +64,9 @@ class Nesting:
     def matches(self, node: tree.Nested, view: SegmentView, evaluate: EvaluateDocuments) -> Matches:
         """The documents with an object that satisfies the node, scored as if by the document."""
         path = indexed_path(node.path)
-        asked = _within(node.node, path)
-        candidates = evaluate(_relaxed(asked, path))
-        if _is_flat(asked):
+        asked = within(node.node, path)
+        candidates = evaluate(relaxed(asked, path))
+        if is_flat(asked):
             return candidates
         if self._read is None:
             raise InvalidInput(f"nested {node.path!r} can only have one condition here")
@@ -88,7 +89,7 @@ class Nesting:
             inside = Nesting(None, self.deadline, self._evaluate_objects)
             return self._evaluate_objects(Snapshot((objects,), 0), objects, inside, node)
 
-        search = _ObjectSearch(view.size, matches)
+        search = ObjectSearch(view.size, matches)
         undecided = ids[:0]
         for at, doc_id in enumerate(ids.tolist()):
             if not self._add_objects(search, view, doc_id, path):
@@ -103,7 +104,7 @@ class Nesting:
         return np.flatnonzero(search.matching).astype(np.int32)
 
     def _add_objects(
-        self, search: "_ObjectSearch", view: SegmentView, doc_id: int, path: str
+        self, search: "ObjectSearch", view: SegmentView, doc_id: int, path: str
     ) -> bool:
         """Add the objects of a document; False when time is short before all of them are."""
         if self._read is None or self.deadline.is_near():
@@ -116,7 +117,7 @@ class Nesting:
         return True
 
 
-class _ObjectSearch:
+class ObjectSearch:
     """Finds out which documents have a matching object, of as many objects at a time as fit."""
 
     def __init__(self, size: int, matches: Callable[[SegmentView], Matches]) -> None:
@@ -142,50 +143,3 @@ class _ObjectSearch:
         objects = SegmentView("objects", self._inverter.finish())
         for at in self._matches(objects).ids().tolist():
             self.matching[int(objects.stored(at).id.partition(".")[0])] = True
-
-
-def _within(node: tree.Node, path: str) -> tree.Node:
-    """The node with its conditions on fields that objects at `path` do not have as MatchNone."""
-    below = f"{path}."
-    for field in tree.named_fields(node):
-        if field is not None and not f"{indexed_path(field)}.".startswith(below):
-            return tree.MatchNone()
-    inner_path = indexed_path(node.path) if isinstance(node, tree.Nested) else path
-    return tree.map_children(node, lambda inner: _within(inner, inner_path))
-
-
-def _is_flat(node: tree.Node) -> bool:
-    """Whether the values of all objects together decide the node: it has but one condition."""
-    match node:
-        case tree.Bool(must=(), filter=(), must_not=(), should=should):
-            return node.required == 1 and all(map(_is_flat, should))
-        case tree.Bool(must=must, filter=filters, must_not=(), should=()):
-            return len(must) + len(filters) == 1 and all(map(_is_flat, (*must, *filters)))
-        case tree.Bool():
-            return False
-        case tree.Boosted() | tree.Constant() | tree.DisMax() | tree.Nested():
-            return all(map(_is_flat, tree.children(node)))
-    return not tree.children(node) and None not in tree.named_fields(node)
-
-
-def _relaxed(node: tree.Node, path: str) -> tree.Node:
-    """What every document with such an object matches; decides the node where `_is_flat`."""
-    match node:
-        case tree.MatchAll():
-            return tree.Exists(path)
-        case tree.Ids():
-            return tree.Bool(must=(node,), filter=(tree.Exists(path),))
-        case tree.Bool():
-            must, should, filters = (
-                tuple(_relaxed(inner, path) for inner in inners)
-                for inners in (node.must, node.should, node.filter)
-            )
-            minimum = str(max(0, node.required))
-            if not must and not filters and not node.required:
-                filters = (tree.Exists(path),)
-            return tree.Bool(must, should, (), filters, minimum)
-        case tree.Nested(path=inner_path, node=inner):
-            return _relaxed(inner, indexed_path(inner_path))
-        case tree.Boosted() | tree.Constant() | tree.DisMax():
-            return tree.map_children(node, lambda inner: _relaxed(inner, path))
-    return tree.Exists(path) if tree.children(node) else node

@@ -9,6 +9,7 @@ fields for queries that name no field.
 
 import math
 import struct
+import sys
 from hashlib import blake2b
 
 from projections.search.analysis import keyword
@@ -49,11 +50,19 @@ def scalar_term(path: str, value: int | float | bool) -> str:
     """The exact term of a number or boolean."""
     if isinstance(value, bool):
         return f"{path}{SEPARATOR}{'true' if value else 'false'}"
+    return f"{path}{SEPARATOR}{NUMBER}{sortable(_as_float(value))}"
+
+
+def finite(value: float) -> float:
+    """A number as engines sort by it; what is too large for one is the largest one."""
+    return max(-sys.float_info.max, min(sys.float_info.max, _as_float(value) + 0.0))
+
+
+def _as_float(value: float) -> float:
     try:
-        number = float(value)
+        return float(value)
     except OverflowError:
-        number = math.inf if value > 0 else -math.inf
-    return f"{path}{SEPARATOR}{NUMBER}{sortable(number)}"
+        return math.inf if value > 0 else -math.inf
 
 
 def number_of(text: str) -> float | None:

@@ -43,24 +43,7 @@ class After:
     """The hit after which a page begins; InvalidInput when no hit can have such sort values."""
 
     def __init__(self, values: tuple[SortValue, ...], sort: Sort) -> None:
-        if len(values) == 2:
-            # Clients leave a null out when they build the query string.
-            values = (None, *values)
-        if len(values) != 3:
-            raise InvalidInput(f"search_after needs the 3 sort values of a hit, got {len(values)}")
-        value, name, entity_id = values
-        if value == _NULL:
-            value = None
-        if not isinstance(name, str) or not isinstance(entity_id, str):
-            raise InvalidInput("search_after needs the sort values of a hit: value, name and id")
-        if name != name.lower():
-            raise InvalidInput(f"search_after has the name as hits do, got {name[:40]!r}")
-        value = _as_sorted(value, sort.field)
-        if sort.field == SCORE and value is None:
-            raise InvalidInput("search_after begins with the score")
-        self._value = value
-        self._name = name
-        self._id = entity_id
+        self._value, self._name, self._id = sort_values(values, sort)
         self._sort = sort
 
     def following(self, view: SegmentView, matches: Matches) -> Matches:
@@ -110,6 +93,29 @@ class After:
         known = rank < size and text(rank) == wanted
         # A value that no document has is between two ranks.
         return self._beyond(ranks, ids, place, rank if known else rank - 0.5)
+
+
+def sort_values(values: tuple[SortValue, ...], sort: Sort) -> tuple[SortValue, str, str]:
+    """Value, name and id of a hit after which a page begins, numbers from their texts.
+
+    Raises InvalidInput when no hit can have such sort values.
+    """
+    if len(values) == 2:
+        # Clients leave a null out when they build the query string.
+        values = (None, *values)
+    if len(values) != 3:
+        raise InvalidInput(f"search_after needs the 3 sort values of a hit, got {len(values)}")
+    value, name, entity_id = values
+    if value == _NULL:
+        value = None
+    if not isinstance(name, str) or not isinstance(entity_id, str):
+        raise InvalidInput("search_after needs the sort values of a hit: value, name and id")
+    if name != name.lower():
+        raise InvalidInput(f"search_after has the name as hits do, got {name[:40]!r}")
+    value = _as_sorted(value, sort.field)
+    if sort.field == SCORE and value is None:
+        raise InvalidInput("search_after begins with the score")
+    return value, name, entity_id
 
 
 def _as_sorted(value: SortValue, field: str) -> SortValue:

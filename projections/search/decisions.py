@@ -1,17 +1,14 @@
 """What of a tree is searched at all, where that depends on what there is to find."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import numpy as np
+import msgspec
 
 from projections.search import tree
-from projections.search.index.evaluate.results import Matches
-from projections.search.index.evaluate.segments import Mask
+from projections.search.engine import EngineQuery
 
-InSegments = Callable[[tree.Node], Iterator[tuple[Matches, Mask | None]]]
-"""A node -> what it matches in each segment, with the documents that decide there, None for all."""
-_FEW = 1_000
-"""Documents that are looked at before all are."""
+IsFound = Callable[[tree.Node], bool]
+"""Whether any of the documents that decide matches a node, in which all decisions are made."""
 
 
 class Decisions:
@@ -20,8 +17,8 @@ class Decisions:
     Everything else may then be evaluated, and remembered, segment by segment.
     """
 
-    def __init__(self, in_segments: InSegments) -> None:
-        self._in_segments = in_segments
+    def __init__(self, is_found: IsFound) -> None:
+        self._matches_any = is_found
         self._known: dict[tree.Node, bool] = {}
         self._made: dict[int, tuple[tree.Node, tree.Node]] = {}
         """By identity, as trees hold the same node in several places: a node, and what it became.
@@ -48,18 +45,23 @@ class Decisions:
             return self._is_found(sought.node)
         known = self._known.get(sought)
         if known is None:
-            node = self.made(sought)
-            known = self._known[sought] = any(
-                _any(matches, allowed) for matches, allowed in self._in_segments(node)
-            )
+            known = self._known[sought] = self._matches_any(self.made(sought))
         return known
 
 
-def _any(matches: Matches, allowed: Mask | None) -> bool:
-    """Whether any of the documents is allowed."""
-    if allowed is None or not matches.count:
-        return matches.count > 0
-    if matches.is_dense:
-        return bool(np.any(matches.mask() & allowed))
-    ids = matches.ids()
-    return bool(allowed.take(ids[:_FEW]).any() or allowed.take(ids[_FEW:]).any())
+def decided(query: EngineQuery, is_found: IsFound) -> EngineQuery:
+    """The query with every `tree.IfFound` in it replaced by what it comes to."""
+    decisions = Decisions(is_found)
+
+    def made(node: tree.Node | None) -> tree.Node | None:
+        return None if node is None else decisions.made(node)
+
+    return msgspec.structs.replace(
+        query,
+        tree=decisions.made(query.tree),
+        filter=made(query.filter),
+        post_filter=made(query.post_filter),
+        facets=tuple(
+            msgspec.structs.replace(facet, filter=made(facet.filter)) for facet in query.facets
+        ),
+    )

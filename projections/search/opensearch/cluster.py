@@ -1,0 +1,172 @@
+"""Requests to a search cluster, and what becomes of its errors.
+
+Whatever the cluster cannot do now is a StoreUnavailable that says why, an index that is gone is
+`IndexMissing`, and a query that it cannot carry out an InvalidInput.
+"""
+
+import logging
+import ssl
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from opensearchpy import OpenSearch
+from opensearchpy.exceptions import (
+    ConflictError,
+    ConnectionTimeout,
+    NotFoundError,
+    RequestError,
+    TransportError,
+)
+from opensearchpy.serializer import Serializer
+from urllib3.exceptions import HTTPError
+
+from domain.errors import InvalidInput, StoreUnavailable
+from projections.feeding.port import Damaged
+from projections.search.opensearch.address import SearchAddress
+
+REQUEST_SECONDS = 30.0
+"""How long anything but a search may take."""
+_CONNECTIONS = 16
+_SHOWN = 300
+_TOO_MUCH = (
+    "too_many_clauses",
+    "too_many_nested_clauses",
+    "maxclausecount",
+    "too_many_buckets",
+    "too_complex_to_determinize",
+    "determinizing",
+    "regex length",
+)
+"""Marks of the errors of a cluster that has to do too much for one query."""
+_BUCKETS = "too_many_buckets"
+
+Json = Mapping[str, Any]
+# What it says of each failed request is said by whoever sent it.
+logging.getLogger("opensearch").setLevel(logging.CRITICAL)
+
+
+class IndexMissing(Damaged):
+    """There is no index of this name in the cluster; it has to be built anew."""
+
+
+class VersionConflict(StoreUnavailable):
+    """Another process has written something newer."""
+
+
+class TooManyBuckets(InvalidInput):
+    """The answer would have more buckets than a cluster makes."""
+
+
+class _Json(Serializer):
+    mimetype = "application/json"
+
+    def dumps(self, data: Any) -> Any:
+        """Bytes and texts as they are, anything else as JSON."""
+        return data if isinstance(data, bytes | str) else msgspec.json.encode(data)
+
+    def loads(self, data: str) -> Any:
+        """What JSON says."""
+        return msgspec.json.decode(data)
+
+
+class Cluster:
+    """A connection to the nodes behind one address, for any number of threads."""
+
+    def __init__(self, address: SearchAddress) -> None:
+        """Connects at the first request."""
+        self.address = address
+        secured: dict[str, Any] = {}
+        if address.scheme == "https":
+            try:
+                secured["ssl_context"] = ssl.create_default_context(cafile=address.authorities)
+            except (OSError, ssl.SSLError):
+                raise InvalidInput("the ca of the search cluster cannot be read") from None
+        if address.user is not None:
+            secured["http_auth"] = (address.user, address.password)
+        self._client = OpenSearch(
+            hosts=[{"host": address.host, "port": address.port}],
+            use_ssl=address.scheme == "https",
+            serializer=_Json(),
+            pool_maxsize=_CONNECTIONS,
+            max_retries=0,
+            timeout=REQUEST_SECONDS,
+            **secured,
+        )
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._client.close()
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Json | bytes | None = None,
+        *,
+        seconds: float = REQUEST_SECONDS,
+        **parameters: str,
+    ) -> Any:
+        """The decoded answer; raises as the module says.
+
+        A body of bytes is sent as lines of JSON, as `_bulk` takes them.
+        """
+        headers = {"content-type": "application/x-ndjson"} if isinstance(body, bytes) else None
+        try:
+            return self._client.transport.perform_request(
+                method, path, params=parameters, body=body, timeout=seconds, headers=headers
+            )
+        except ConnectionTimeout:
+            raise StoreUnavailable(
+                f"the search cluster did not answer within {seconds:.1f} s"
+            ) from None
+        except NotFoundError as error:
+            why = _reason(error)
+            if "index_not_found" in why or "no such index" in why:
+                raise IndexMissing(f"the search index is gone from its cluster: {why}") from None
+            raise StoreUnavailable(f"the search cluster does not know that: {why}") from None
+        except ConflictError as error:
+            raise VersionConflict(f"another process wrote to the index: {_reason(error)}") from None
+        except TransportError as error:
+            raise _mapped(error) from None
+        except (HTTPError, OSError) as error:
+            raise StoreUnavailable(f"the search cluster cannot be reached: {error}") from None
+
+
+def _mapped(error: TransportError) -> Exception:
+    why = _reason(error)
+    lowered = why.lower()
+    if any(mark in lowered for mark in _TOO_MUCH):
+        if _BUCKETS in lowered:
+            return TooManyBuckets("the answer would have too many buckets")
+        return InvalidInput(f"the search cluster cannot carry out this query: {why}")
+    if isinstance(error, RequestError):
+        return StoreUnavailable(f"the search cluster refused what it was asked: {why}")
+    if error.status_code == 401 or error.status_code == 403:
+        return StoreUnavailable(f"the search cluster does not let us in or write: {why}")
+    if isinstance(error.status_code, int):
+        return StoreUnavailable(f"the search cluster cannot do that now: {why}")
+    return StoreUnavailable(f"the search cluster cannot be reached: {why}")
+
+
+def _reason(error: TransportError) -> str:
+    """What the cluster says, with the causes behind it, in a few words."""
+    info = error.info
+    if not isinstance(info, dict) or "error" not in info:
+        return str(info)[:_SHOWN]
+    return reason_of(info["error"])
+
+
+def reason_of(error: Any) -> str:
+    """An error in an answer of the cluster, in a few words."""
+    said: list[str] = []
+    waiting = [error]
+    while waiting and len(said) < 4:
+        each = waiting.pop(0)
+        if not isinstance(each, dict):
+            said.append(str(each))
+            continue
+        said.append(f"{each.get('type', '')}: {each.get('reason', '')}")
+        waiting += [one.get("reason") for one in each.get("failed_shards", ())]
+        waiting += [each[key] for key in ("caused_by",) if each.get(key)]
+    return "; ".join(dict.fromkeys(said))[:_SHOWN]

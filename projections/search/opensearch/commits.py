@@ -1,0 +1,119 @@
+"""Commits to an index: documents first, then the checkpoint, shown together.
+
+Each document has the log position as its version, and an older one never replaces a newer one. So
+what is sent twice changes nothing, by whichever process: a commit that failed in part is sent again
+as a whole. Nothing is shown to searches before all of a commit is there, and all of it is kept by
+the cluster, by its own log of operations, before `apply` returns.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any
+
+from domain.errors import StoreUnavailable
+from projections.search.documents import SearchDocument
+from projections.search.opensearch.cluster import Cluster, VersionConflict, reason_of
+from projections.search.opensearch.indexes import feed, new_life
+from projections.search.opensearch.rows import Lines
+
+REQUEST_BYTES = 4_000_000
+"""Of documents that are sent together; the last one may go beyond."""
+_HELD_BYTES = 16_000_000
+"""Of lines that are kept in memory before they are sent; what is more is kept on disk."""
+_RESET_SECONDS = 600.0
+_BULK_SECONDS = 120.0
+_CONFLICT = 409
+_GONE = 404
+
+
+class Commits:
+    """Writes to one index."""
+
+    def __init__(self, cluster: Cluster, index: str, read_life: Callable[[], str]) -> None:
+        """`read_life` tells the life of the index (`rows.Lines`)."""
+        self._cluster = cluster
+        self._index = index
+        self._read_life = read_life
+
+    def apply(
+        self, documents: Mapping[str, SearchDocument | None], position: int, fingerprint: str
+    ) -> None:
+        """Commits documents with a checkpoint; see the port of engines."""
+        made = Lines(self._read_life())
+        # All are made before any is sent: one that cannot be made must leave nothing behind.
+        with tempfile.SpooledTemporaryFile(_HELD_BYTES) as lines:
+            sizes = []
+            for entity_id in documents:
+                document = documents[entity_id]
+                line = (
+                    made.delete(entity_id, position)
+                    if document is None
+                    else made.index(document, position)
+                )
+                sizes.append(len(line))
+                lines.write(line)
+            lines.seek(0)
+            for body in _parts(lines, sizes):
+                self._send(body)
+        if self._send(made.checkpoint(position, fingerprint)):
+            raise VersionConflict(
+                f"another process has projected beyond position {position} already"
+            )
+        self._show()
+
+    def reset(self) -> None:
+        """Forgets all documents and the checkpoint."""
+        self._show()
+        self._cluster.request(
+            "POST",
+            f"/{self._index}/_delete_by_query",
+            {"query": {"match_all": {}}},
+            seconds=_RESET_SECONDS,
+            conflicts="proceed",
+        )
+        self._send(new_life().checkpoint(0, ""))
+        self._show()
+
+    def _show(self) -> None:
+        """Shows all that was written to searches, at once."""
+        found = self._cluster.request("POST", f"/{self._index}/_refresh")
+        _check_shards(found)
+
+    def _send(self, body: bytes) -> int:
+        """Sends some lines; returns how many say something older than what is there."""
+        found = self._cluster.request(
+            "POST",
+            f"/{feed(self._index)}/_bulk",
+            body,
+            seconds=_BULK_SECONDS,
+            require_alias="true",
+        )
+        older = 0
+        for item in found["items"] if found["errors"] else ():
+            (result,) = item.values()
+            status = result["status"]
+            if status == _CONFLICT:
+                older += 1
+            elif "error" in result and status != _GONE:
+                raise StoreUnavailable(
+                    f"the search index cannot be written: {reason_of(result['error'])}"
+                )
+        return older
+
+
+def _parts(lines: IO[bytes], sizes: list[int]) -> Iterator[bytes]:
+    """The lines of several documents at a time."""
+    size = 0
+    for each in sizes:
+        size += each
+        if size >= REQUEST_BYTES:
+            yield lines.read(size)
+            size = 0
+    if size:
+        yield lines.read(size)
+
+
+def _check_shards(found: Any) -> None:
+    shards = found["_shards"]
+    if shards["failed"]:
+        raise StoreUnavailable("not every copy of the search index shows its newest commit")

@@ -1,0 +1,312 @@
+"""The search engine over an index in a cluster."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+from domain.errors import StoreUnavailable
+from projections.feeding.port import Damaged
+from projections.search.decisions import decided
+from projections.search.documents import SearchDocument
+from projections.search.engine import (
+    SCORE,
+    TOTAL_CAP,
+    EngineHits,
+    EngineQuery,
+    FacetResult,
+    IndexSnapshot,
+)
+from projections.search.index.evaluate.deadline import Clock, Deadline, OutOfTime
+from projections.search.index.evaluate.nested import MAX_CANDIDATES
+from projections.search.index.format.schema import StoredDocument
+from projections.search.objects import ReadObjects
+from projections.search.opensearch import facets, mapping, pages
+from projections.search.opensearch.cluster import REQUEST_SECONDS, Cluster, TooManyBuckets
+from projections.search.opensearch.commits import Commits
+from projections.search.opensearch.leaves import Dsl
+from projections.search.opensearch.nesting import NestedSearch
+from projections.search.opensearch.pinned import Pinned, check_shards, read_checkpoint
+from projections.search.opensearch.queries import Compiler
+from projections.search.tree import Node
+
+DEADLINE = 2.0
+"""Seconds after which a search answers with what it has."""
+_GRACE = 1.0
+"""Seconds that the cluster may take to say that it ran out of time."""
+
+
+class OpenSearchEngine:
+    """A search engine over one index of a cluster, which must be there already."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        index: str,
+        *,
+        writable: bool,
+        deadline: float = DEADLINE,
+        clock: Clock = time.monotonic,
+    ) -> None:
+        """`deadline` is in seconds of `clock`; closing the engine closes the cluster."""
+        self._cluster = cluster
+        self._index = index
+        self._deadline = deadline
+        self._clock = clock
+        self._commits = Commits(cluster, index, self._life) if writable else None
+        self._closed = False
+        self._copy = f"host-{uuid4().hex}"
+        """Has every search of this engine asked of the same copy, so that none sees less than one
+        before it."""
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._closed = True
+        self._cluster.close()
+
+    # What there is
+
+    def checkpoint(self) -> int:
+        """The log position of the newest commit; 0 when there is none."""
+        return self.checkpoint_and_fingerprint()[0]
+
+    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
+        """The checkpoint and the fingerprint committed with it."""
+        newest = read_checkpoint(self._search)
+        return newest.position, newest.fingerprint
+
+    def _life(self) -> str:
+        return read_checkpoint(self._search).life
+
+    def revision(self) -> object:
+        """Another one each time: whether another host has committed only the cluster knows."""
+        return object()
+
+    def count(self) -> int:
+        """How many documents there are, soft-deleted ones included."""
+        query = {"size": 0, "track_total_hits": True, "query": {"exists": {"field": "kind"}}}
+        total: int = self._search(query)["hits"]["total"]["value"]
+        return total
+
+    @contextmanager
+    def snapshot(self) -> Iterator[IndexSnapshot]:
+        """The newest commit, kept by the cluster for as long as it is read."""
+        self._check_open()
+        with Pinned(self._cluster, self._index) as pinned:
+            yield pinned
+
+    def check(self, go_on: Callable[[], None]) -> None:
+        """Raises Damaged when the index is not as it was made; its files the cluster checks."""
+        go_on()
+        self._check_open()
+        found = self._cluster.request("GET", f"/{self._index}/_mapping")
+        (known,) = found.values()
+        if mapping.fixed(known["mappings"]) != mapping.fixed(mapping.mappings()):
+            raise Damaged("the mapping of the search index is not as it was made")
+        go_on()
+        read_checkpoint(self._search)
+
+    # Searching
+
+    def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
+        """The page of hits; see the port."""
+        self._check_open()
+        deadline = Deadline(self._deadline, self._clock)
+        after = None
+        if query.search_after is not None:
+            after = pages.after(query.search_after, query.sort or pages.BEST_FIRST)
+        try:
+            query = decided(query, lambda node: self._is_found(query, node, deadline))
+            body, undecided = self._compiled(query, read_objects, deadline, after)
+            deadline.check()
+            found = self._page(query, body, deadline)
+        except OutOfTime:
+            return _nothing(query)
+        return self._answer(query, found, deadline, timed_out=undecided)
+
+    def _compiled(
+        self,
+        query: EngineQuery,
+        read_objects: ReadObjects | None,
+        deadline: Deadline,
+        after: list[Any] | None,
+    ) -> tuple[Dsl, bool]:
+        """The body of a search, and whether it leaves out what there was no time to decide."""
+        kinds = list(mapping.of_kinds(query.kinds, include_deleted=query.include_deleted))
+
+        def read(candidates: Dsl) -> Iterator[StoredDocument]:
+            asked = {"bool": {"filter": [*kinds, candidates]}}
+            return self._rows(asked, MAX_CANDIDATES + 1, deadline)
+
+        nested = NestedSearch(read, read_objects, deadline)
+        filters = [facet.filter for facet in query.facets]
+        compiler = Compiler(nested.clauses(query.tree, query.filter, query.post_filter, *filters))
+        restricted = [*kinds]
+        if query.filter is not None:
+            restricted.append(compiler.filter(query.filter))
+        asked: Dsl = {"must": [compiler.clause(query.tree)], "filter": restricted}
+        if nested.undecided:
+            asked["must_not"] = [{"terms": {"id": nested.undecided}}]
+        sort = query.sort or pages.BEST_FIRST
+        body: Dsl = {
+            "query": {"bool": asked},
+            "from": query.offset,
+            "size": query.size,
+            "sort": pages.order(sort),
+            "track_scores": sort.field == SCORE,
+            "track_total_hits": True if query.exact_total else TOTAL_CAP,
+            **pages.ROW,
+        }
+        if after is not None:
+            body["search_after"] = after
+        if query.post_filter is not None:
+            restriction = compiler.filter(query.post_filter)
+            if query.facets:
+                body["post_filter"] = restriction
+            else:
+                restricted.append(restriction)
+        for number, facet in enumerate(query.facets):
+            made = facets.compiled(facet.aggregation, "")
+            own = {"match_all": {}} if facet.filter is None else compiler.filter(facet.filter)
+            body.setdefault("aggs", {})[str(number)] = {"filter": own, "aggs": made}
+        return body, bool(nested.undecided)
+
+    def _page(self, query: EngineQuery, body: Dsl, deadline: Deadline) -> Mapping[str, Any]:
+        if query.offset + query.size <= mapping.MAX_WINDOW:
+            return self._search(body, deadline)
+        return self._far_page(query, body, deadline)
+
+    def _far_page(self, query: EngineQuery, body: Dsl, deadline: Deadline) -> Mapping[str, Any]:
+        """A page beyond the window of the cluster: walked to, on one state of the index."""
+        with Pinned(self._cluster, self._index) as pinned:
+            walk = body | {"from": 0, "size": mapping.MAX_WINDOW, "stored_fields": "_none_"}
+            walk = {key: value for key, value in walk.items() if key != "aggs"}
+            walk["track_total_hits"] = False
+            left, after = query.offset, query.search_after and body.get("search_after")
+            while left:
+                deadline.check()
+                step = min(left, mapping.MAX_WINDOW)
+                asked = walk | {"size": step} | ({"search_after": after} if after else {})
+                hits = self._ask(pinned.search, asked, deadline)["hits"]["hits"]
+                left -= step
+                if len(hits) < step:
+                    return self._ask(pinned.search, body | {"from": 0, "size": 0}, deadline)
+                after = hits[-1]["sort"]
+            last = body | {"from": 0, "size": min(query.size, mapping.MAX_WINDOW)}
+            return self._ask(pinned.search, last | {"search_after": after}, deadline)
+
+    def _answer(
+        self, query: EngineQuery, found: Mapping[str, Any], deadline: Deadline, *, timed_out: bool
+    ) -> EngineHits:
+        sort = query.sort or pages.BEST_FIRST
+        results: list[FacetResult] = []
+        timed_out = timed_out or found["timed_out"]
+        reader = facets.Reader(deadline.check)
+        try:
+            for number, facet in enumerate(query.facets):
+                answer = found["aggregations"][str(number)]
+                results.append(reader.result(facet.aggregation, "", answer))
+        except OutOfTime:
+            timed_out = True
+            results += [facets.nothing(f.aggregation) for f in query.facets[len(results) :]]
+        total = found["hits"]["total"]
+        return EngineHits(
+            total=total["value"],
+            relation="gte" if timed_out else total["relation"],
+            hits=pages.hits_of(found["hits"], sort),
+            max_score=found["hits"]["max_score"] if sort.field == SCORE else None,
+            timed_out=timed_out,
+            facets=tuple(results),
+        )
+
+    def _is_found(self, query: EngineQuery, node: Node, deadline: Deadline) -> bool:
+        """Whether any document that decides matches a node."""
+        deadline.check()
+        deciding = mapping.of_kinds(query.visible, include_deleted=query.include_deleted)
+        nested = NestedSearch(lambda _: iter(()), None, deadline)
+        clause = Compiler(nested.clauses(node)).filter(node)
+        body = {
+            "query": {"bool": {"filter": [*deciding, clause]}},
+            "size": 0,
+            "track_total_hits": 1,
+            "terminate_after": 1,
+        }
+        return bool(self._search(body, deadline)["hits"]["total"]["value"])
+
+    def _rows(self, asked: Dsl, most: int, deadline: Deadline) -> Iterator[StoredDocument]:
+        """What is stored of the documents of a clause, in order of name and id."""
+        body: Dsl = {"query": asked, "sort": pages.order(pages.BEST_FIRST)[1:], **pages.ROW}
+        body["track_total_hits"] = False
+        while most > 0:
+            deadline.check()
+            body["size"] = min(most, mapping.MAX_WINDOW)
+            hits = self._search(body, deadline)["hits"]["hits"]
+            for hit in hits:
+                yield pages.row_of(hit)
+            most -= len(hits)
+            if len(hits) < body["size"]:
+                return
+            body["search_after"] = hits[-1]["sort"]
+
+    def _search(self, body: Dsl, deadline: Deadline | None = None) -> Mapping[str, Any]:
+        def ask(body: Dsl, seconds: float) -> Mapping[str, Any]:
+            found: Mapping[str, Any] = self._cluster.request(
+                "POST", f"/{self._index}/_search", body, seconds=seconds, preference=self._copy
+            )
+            return found
+
+        return self._ask(ask, body, deadline)
+
+    def _ask(
+        self,
+        ask: Callable[[Dsl, float], Mapping[str, Any]],
+        body: Dsl,
+        deadline: Deadline | None,
+    ) -> Mapping[str, Any]:
+        """The answer to a search; raises StoreUnavailable unless every shard answered."""
+        self._check_open()
+        seconds = REQUEST_SECONDS
+        if deadline is not None:
+            seconds = deadline.left()
+            body = body | {"timeout": f"{max(1, int(1000 * seconds))}ms"}
+        try:
+            found = ask(body, seconds + _GRACE)
+        except TooManyBuckets:
+            raise facets.too_many_buckets() from None
+        check_shards(found)
+        return found
+
+    # Writing
+
+    def apply(
+        self, documents: Mapping[str, SearchDocument | None], position: int, fingerprint: str = ""
+    ) -> None:
+        """Commit documents with position and fingerprint; see the port."""
+        self._writing().apply(documents, position, fingerprint)
+
+    def reset(self) -> None:
+        """Forget all documents; the checkpoint becomes 0. Raises StoreUnavailable."""
+        self._writing().reset()
+
+    def _writing(self) -> Commits:
+        self._check_open()
+        if self._commits is None:
+            raise StoreUnavailable("the search index was opened for reading only")
+        return self._commits
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreUnavailable("the search index is closed")
+
+
+def _nothing(query: EngineQuery) -> EngineHits:
+    """The answer to a search for which there was no time."""
+    return EngineHits(
+        total=0,
+        relation="gte",
+        hits=(),
+        max_score=None,
+        timed_out=True,
+        facets=tuple(facets.nothing(facet.aggregation) for facet in query.facets),
+    )

@@ -1,0 +1,234 @@
+"""Aggregations in the language of the cluster, and what comes of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from domain.errors import InvalidInput
+from projections.search.aggregations import (
+    MAX_BUCKETS,
+    MAX_TOP_HITS,
+    Aggregation,
+    DateHistogram,
+    Terms,
+    TopHits,
+)
+from projections.search.analysis import keyword
+from projections.search.engine import (
+    SCORE,
+    Bucket,
+    Buckets,
+    FacetResult,
+    Sort,
+    TopDocuments,
+)
+from projections.search.index.aggregate.intervals import with_gaps
+from projections.search.index.aggregate.moments import number_of
+from projections.search.index.format.terms import EXACT, KEYWORD, NUMBER, SEPARATOR
+from projections.search.language.regex import regex
+from projections.search.opensearch.mapping import MAX_TOP, column, has_columns
+from projections.search.opensearch.pages import ROW, hits_of, order
+from projections.search.opensearch.patterns import escaped, lucene
+from projections.visibility.field_paths import indexed_path
+
+Dsl = dict[str, Any]
+_COLUMNS = {"texts": "values", "numbers": "numbers", "moments": "numbers", "booleans": "booleans"}
+_ORDERS: Mapping[str, list[Any]] = {
+    "count": [{"_count": "desc"}, {"_key": "asc"}],
+    "key": [{"_key": "asc"}],
+    "nearest": [{"_key": "asc"}],
+}
+_ANY = ".*"
+
+
+def compiled(aggregation: Aggregation, name: str) -> Dsl:
+    """An aggregation under a name of its own, from which `Reader` reads what came of it."""
+    match aggregation:
+        case Terms(order="nearest"):
+            # A text itself comes before whatever else begins with it.
+            return {
+                f"{name}a": _terms(aggregation, beginning=True),
+                f"{name}b": _terms(aggregation, beginning=False),
+            }
+        case Terms():
+            return {f"{name}a": _terms(aggregation)}
+        case DateHistogram():
+            return {f"{name}a": _histogram(aggregation)}
+        case TopHits():
+            return {f"{name}a": {"top_hits": _top(aggregation)}}
+
+
+def _below(aggregations: Sequence[Aggregation]) -> Dsl:
+    made: Dsl = {}
+    for number, each in enumerate(aggregations):
+        made |= compiled(each, str(number))
+    return {"aggs": made} if made else {}
+
+
+def _terms(asked: Terms, *, beginning: bool | None = None) -> Dsl:
+    """The buckets of values; `beginning` leaves those that begin with `containing`, or others."""
+    field, prefix = _place(asked)
+    size = min(max(asked.size, 1), MAX_BUCKETS + 1)
+    options: Dsl = {"field": field, "size": size, "order": _ORDERS[asked.order]}
+    # Enough of every shard, so that what they come to together is exact.
+    options["shard_size"] = max(size, MAX_BUCKETS)
+    include = _included(asked, beginning=beginning)
+    if include or prefix:
+        options["include"] = _all_of([f"{escaped(prefix)}({_all_of(include)})"])
+    return {"terms": options} | _below(asked.below)
+
+
+def _place(asked: Terms) -> tuple[str, str]:
+    """The field with the values, and what stands before each of them there."""
+    path = indexed_path(asked.field)
+    if has_columns(path):
+        return column(_COLUMNS[asked.values], path), ""
+    if asked.values == "texts":
+        return EXACT, path + KEYWORD
+    return EXACT, path + SEPARATOR + ("" if asked.values == "booleans" else NUMBER)
+
+
+def _included(asked: Terms, *, beginning: bool | None) -> list[str]:
+    """Regular expressions that all of the values match which make buckets."""
+    made: list[str] = []
+    if asked.values == "booleans":
+        made.append("true|false")
+    if asked.prefix:
+        made.append(escaped(keyword(asked.prefix)) + _ANY)
+    if asked.pattern is not None:
+        made.append(lucene(regex(asked.pattern)))
+    if asked.containing is not None:
+        text = escaped(keyword(asked.containing))
+        made.append(f"{_ANY}{text}{_ANY}")
+        if beginning is not None:
+            begun = f"{text}{_ANY}"
+            made.append(begun if beginning else f"~({begun})")
+    return [] if made == [_ANY + _ANY] else made
+
+
+def _all_of(patterns: Sequence[str]) -> str:
+    if not patterns:
+        return _ANY
+    return patterns[0] if len(patterns) == 1 else "&".join(f"({each})" for each in patterns)
+
+
+def _histogram(asked: DateHistogram) -> Dsl:
+    interval = asked.interval
+    kind = "calendar_interval" if isinstance(interval, str) else "fixed_interval"
+    options = {
+        "field": column("moments", indexed_path(asked.field)),
+        kind: interval if isinstance(interval, str) else f"{interval}ms",
+        "min_doc_count": 1,
+    }
+    return {"date_histogram": options} | _below(asked.below)
+
+
+def _sort(asked: TopHits) -> Sort:
+    return Sort(asked.sort_field or SCORE, asked.descending)
+
+
+def _top(asked: TopHits) -> Dsl:
+    size = min(max(asked.size, 1), MAX_TOP)
+    return {"size": size, "sort": order(_sort(asked)), "track_scores": True, **ROW}
+
+
+class Reader:
+    """Reads what came of the aggregations of one search, within what one answer may have."""
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        """`check` raises when the time is up."""
+        self._check = check
+        self._buckets = 0
+        self._documents = 0
+
+    def result(self, aggregation: Aggregation, name: str, found: Mapping[str, Any]) -> FacetResult:
+        """What came of an aggregation that was `compiled` under a name.
+
+        Raises InvalidInput when it is too much.
+        """
+        self._check()
+        match aggregation:
+            case Terms():
+                return self._terms(aggregation, name, found)
+            case DateHistogram():
+                return self._histogram(aggregation, found[f"{name}a"])
+            case TopHits():
+                return self._top(aggregation, found.get(f"{name}a"))
+
+    def _terms(self, asked: Terms, name: str, found: Mapping[str, Any]) -> Buckets:
+        answers = [found[key] for key in (f"{name}a", f"{name}b") if key in found]
+        every = [bucket for answer in answers for bucket in answer["buckets"]]
+        chosen, left = every[: asked.size], every[asked.size :]
+        self._count_buckets(len(chosen))
+        others = sum(answer.get("sum_other_doc_count", 0) for answer in answers)
+        others += sum(bucket["doc_count"] for bucket in left)
+        _, prefix = _place(asked)
+        buckets = tuple(
+            Bucket(
+                _key(asked, bucket["key"], prefix),
+                bucket["doc_count"],
+                self._inside(asked.below, bucket),
+            )
+            for bucket in chosen
+        )
+        return Buckets(buckets, others)
+
+    def _histogram(self, asked: DateHistogram, answer: Mapping[str, Any]) -> Buckets:
+        found = {int(bucket["key"]): bucket for bucket in answer["buckets"]}
+        keys = with_gaps(sorted(found), asked.interval) if asked.gaps else sorted(found)
+        self._count_buckets(len(keys))
+        buckets = []
+        for key in keys:
+            bucket = found.get(key)
+            below = _nothing(asked.below) if bucket is None else self._inside(asked.below, bucket)
+            buckets.append(Bucket(key, bucket["doc_count"] if bucket else 0, below))
+        return Buckets(tuple(buckets))
+
+    def _inside(
+        self, below: Sequence[Aggregation], bucket: Mapping[str, Any]
+    ) -> tuple[FacetResult, ...]:
+        return tuple(self.result(each, str(number), bucket) for number, each in enumerate(below))
+
+    def _top(self, asked: TopHits, answer: Mapping[str, Any] | None) -> TopDocuments:
+        if answer is None:
+            return TopDocuments()
+        sort = _sort(asked)
+        found = answer["hits"]
+        hits = hits_of(found, sort)[: asked.size]
+        self._documents += len(hits)
+        if self._documents > MAX_TOP_HITS:
+            raise InvalidInput(
+                f"all top hits may have {MAX_TOP_HITS:,} documents together: ask for fewer hits, or"
+                " for fewer buckets, with size"
+            )
+        best = found["max_score"] if sort.field == SCORE else None
+        return TopDocuments(found["total"]["value"], hits, best)
+
+    def _count_buckets(self, number: int) -> None:
+        self._buckets += number
+        if self._buckets > MAX_BUCKETS:
+            raise too_many_buckets()
+
+
+def too_many_buckets() -> InvalidInput:
+    """The answer would have more buckets than one may have."""
+    return InvalidInput(
+        f"an answer may have {MAX_BUCKETS:,} buckets: ask for fewer with size, or for a"
+        " longer interval"
+    )
+
+
+def nothing(aggregation: Aggregation) -> FacetResult:
+    """What comes of an aggregation over no documents."""
+    return TopDocuments() if isinstance(aggregation, TopHits) else Buckets()
+
+
+def _nothing(below: Sequence[Aggregation]) -> tuple[FacetResult, ...]:
+    return tuple(map(nothing, below))
+
+
+def _key(asked: Terms, key: Any, prefix: str) -> str | float | bool:
+    if asked.values == "booleans":
+        return bool(str(key).removeprefix(prefix) == "true")
+    if asked.values == "texts":
+        return str(key)[len(prefix) :]
+    return number_of(key[len(prefix) :].encode()) if prefix else float(key)

@@ -1,0 +1,51 @@
+"""The indexes of a cluster, as whoever makes and removes them sees them."""
+
+from contextlib import suppress
+from uuid import uuid4
+
+from projections.search.opensearch.cluster import Cluster, IndexMissing
+from projections.search.opensearch.mapping import mappings, settings
+from projections.search.opensearch.rows import Lines
+
+_FEED = "-feed"
+
+
+def feed(index: str) -> str:
+    """The alias that an index is written by.
+
+    It goes with its index: what is written to an index that somebody deleted is refused then, where
+    the cluster would make another one, with fields of its own choice.
+    """
+    return index + _FEED
+
+
+def make(cluster: Cluster, index: str) -> None:
+    """Makes an index without documents, at checkpoint 0; raises StoreUnavailable."""
+    body = {"settings": settings(), "mappings": mappings(), "aliases": {feed(index): {}}}
+    cluster.request("PUT", f"/{index}", body, wait_for_active_shards="1")
+    line = new_life().checkpoint(0, "")
+    cluster.request("POST", f"/{feed(index)}/_bulk", line, require_alias="true", refresh="true")
+
+
+def new_life() -> Lines:
+    """The lines for an index that begins anew."""
+    return Lines(uuid4().hex)
+
+
+def exists(cluster: Cluster, index: str) -> bool:
+    """Whether there is an index of this name."""
+    return index in sizes(cluster, index)
+
+
+def sizes(cluster: Cluster, pattern: str) -> dict[str, int]:
+    """The indexes whose names fit a pattern -> bytes that each takes on all nodes."""
+    found = cluster.request(
+        "GET", f"/_cat/indices/{pattern}", format="json", bytes="b", h="index,store.size"
+    )
+    return {row["index"]: int(row["store.size"] or 0) for row in found}
+
+
+def remove(cluster: Cluster, index: str) -> None:
+    """Deletes an index, if there is one."""
+    with suppress(IndexMissing):
+        cluster.request("DELETE", f"/{index}")

@@ -1,0 +1,348 @@
+"""Leaves of the query tree in the language of the cluster: the same terms as in our own index."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, assert_never
+
+from domain.errors import InvalidInput
+from projections.search import tree
+from projections.search.analysis import fold, keyword, stem, tokens
+from projections.search.index.evaluate.leaves import MAX_SLOP
+from projections.search.index.evaluate.query_values import as_moment, as_number
+from projections.search.index.format.terms import (
+    EXACT,
+    KEYWORD,
+    NUMBER,
+    PRESENT,
+    SEPARATOR,
+    TEXT,
+    WHOLE,
+    WORDS,
+    sortable,
+    whole_term,
+)
+from projections.search.index.format.weights import K1, STEM
+from projections.search.language.field_texts import is_whole
+from projections.search.language.patterns import TermPattern, wildcard
+from projections.search.language.regex import regex
+from projections.search.opensearch.mapping import PLACE_END, SAID, spelled
+from projections.search.opensearch.patterns import escaped, escaped_wildcards, lucene
+from projections.visibility.field_paths import indexed_path
+
+Dsl = dict[str, Any]
+"""A clause in the language of the cluster."""
+MATCH_ALL: Dsl = {"match_all": {}}
+MATCH_NONE: Dsl = {"match_none": {}}
+_MAX_BEGUN = 100_000
+"""Terms that the last word of a phrase may be the beginning of."""
+_SCORED = 64
+"""Terms of many that decide the order of what matches any of them."""
+_BOOLEANS = ("true", "false")
+
+
+def compiled(node: tree.Leaf) -> Dsl:
+    """The clause of a leaf; raises InvalidInput for what a leaf may not ask."""
+    match node:
+        case tree.MatchAll():
+            return MATCH_ALL
+        case tree.MatchNone():
+            return MATCH_NONE
+        case tree.Term(field=field, text=text):
+            return _term(field, text)
+        case tree.Exact(field=field, value=value):
+            return _best(_exact(field, value))
+        case tree.Phrase(field=field, text=text, slop=slop):
+            return _phrase(field, text, slop)
+        case tree.PhrasePrefix(field=field, text=text, slop=slop):
+            _refuse_whole(field)
+            return _phrase_prefix(field, tokens(text).parts, min(slop, MAX_SLOP))
+        case tree.Fuzzy():
+            _refuse_whole(node.field)
+            return _fuzzy(node)
+        case tree.Wildcard(field=field, pattern=pattern):
+            _refuse_whole(field)
+            return _wildcard(field, pattern)
+        case tree.Regex(field=field, pattern=pattern):
+            _refuse_whole(field)
+            return _regex(field, pattern)
+        case tree.Range():
+            _refuse_whole(node.field)
+            return _range(node)
+        case tree.Exists(field=field):
+            path = indexed_path(field)
+            return constant(any_of([_plain(PRESENT + path), _begun(EXACT, f"{PRESENT}{path}.")]))
+        case tree.Ids(values=values):
+            return _ids(values)
+        case _:
+            assert_never(node)
+
+
+def constant(clause: Dsl, score: float = 1.0) -> Dsl:
+    """The documents of a clause, each with the same score."""
+    return {"constant_score": {"filter": clause, "boost": score}}
+
+
+def any_of(clauses: Sequence[Dsl]) -> Dsl:
+    """The documents of any of the clauses."""
+    if not clauses:
+        return MATCH_NONE
+    return clauses[0] if len(clauses) == 1 else {"bool": {"should": list(clauses)}}
+
+
+def _best(clauses: Sequence[Dsl]) -> Dsl:
+    """The documents of any of the clauses; the best score counts."""
+    if len(clauses) > 1:
+        return {"dis_max": {"queries": list(clauses)}}
+    return clauses[0] if clauses else MATCH_NONE
+
+
+def _posting(field: str, term: str, boost: float = 1.0) -> Dsl:
+    """The documents with a term, scored as our own engine scores them."""
+    if field in (EXACT, WHOLE):
+        return {"term": {field: {"value": term, "boost": boost}}}
+    return {"term": {field: {"value": term, "boost": boost * (K1 + 1)}}}
+
+
+def _plain(term: str) -> Dsl:
+    return {"term": {EXACT: term}}
+
+
+def _begun(field: str, start: str) -> Dsl:
+    return {"prefix": {field: {"value": start}}}
+
+
+def _home(field: str | None) -> tuple[str, str]:
+    """The field of the index with the tokens of a field, and what they begin with there."""
+    return (WORDS, "") if field is None else (TEXT, spelled(indexed_path(field)) + SEPARATOR)
+
+
+# Terms
+
+
+def _term(field: str | None, text: str) -> Dsl:
+    if field is not None and (field.endswith(".keyword") or is_whole(indexed_path(field))):
+        return _best(_exact(field, text))
+    analysed = tokens(text)
+    space, start = _home(field)
+    scored: list[Dsl] = []
+    name = ""
+    if len(analysed.parts) == 1 or (analysed.wholes and len(text.split()) == 1):
+        name = analysed.wholes[0][0] if analysed.wholes else analysed.parts[0]
+        scored.append(_posting(space, start + name))
+        if (root := stem(name)) != name:
+            scored.append(_posting(space, start + root, STEM))
+            if field is not None:
+                # A value of one word is kept whole only.
+                scored.append(_posting(EXACT, indexed_path(field) + KEYWORD + root, STEM))
+    if len(analysed.parts) > 1:
+        scored.append(_together(field, analysed.parts, 0))
+    if field is not None:
+        scored += _values(field, text) if name == keyword(text) else _exact(field, text)
+    return _best(scored)
+
+
+def _exact(field: str, value: str) -> list[Dsl]:
+    """The documents with the whole value, or with a word that is the value."""
+    clauses = _values(field, value)
+    if not field.endswith(".keyword") and not is_whole(indexed_path(field)):
+        space, start = _home(field)
+        clauses.append(_posting(space, start + keyword(value)))
+    return clauses
+
+
+def _values(field: str, value: str) -> list[Dsl]:
+    """The documents with the whole value."""
+    path = indexed_path(field)
+    if is_whole(path):
+        return [_posting(WHOLE, whole_term(path, value).hex())]
+    whole = keyword(value)
+    clauses = [_posting(EXACT, path + KEYWORD + whole)]
+    if whole in _BOOLEANS:
+        clauses.append(_posting(EXACT, path + SEPARATOR + whole))
+    if (number := as_number(value)) is not None:
+        clauses.append(_posting(EXACT, f"{path}{SEPARATOR}{NUMBER}{sortable(number)}"))
+    return clauses
+
+
+def _ids(values: Sequence[str]) -> Dsl:
+    terms = sorted({whole_term("id", value).hex() for value in values})
+    return constant({"terms": {WHOLE: terms}})
+
+
+# Phrases
+
+
+def _phrase(field: str | None, text: str, slop: int) -> Dsl:
+    parts = tokens(text).parts
+    whole = field is not None and (field.endswith(".keyword") or is_whole(indexed_path(field)))
+    if len(parts) <= 1 or whole:
+        return _term(field, text) if parts else MATCH_NONE
+    scored = [_together(field, parts, min(slop, MAX_SLOP))]
+    if field is not None:
+        scored += _exact(field, text)
+    return _best(scored)
+
+
+def _together(field: str | None, parts: Sequence[str], slop: int) -> Dsl:
+    """Documents in which the parts follow each other; the score is that of all parts."""
+    space, start = _home(field)
+    clause = _following("match_phrase", field, parts, slop)
+    must = [_posting(space, start + part) for part in dict.fromkeys(parts)]
+    return {"bool": {"filter": [clause], "must": must}}
+
+
+def _following(clause: str, field: str | None, parts: Sequence[str], slop: int, **more: int) -> Dsl:
+    """A clause on parts that follow each other."""
+    _, start = _home(field)
+    text = PLACE_END.join(start + part for part in parts)
+    where = SAID if field is None else TEXT
+    return {clause: {where: {"query": text, "analyzer": "ready", "slop": slop, **more}}}
+
+
+def _phrase_prefix(field: str | None, parts: Sequence[str], slop: int) -> Dsl:
+    """Documents in which the parts follow each other, the last one being the beginning of one."""
+    if not parts:
+        return MATCH_NONE
+    *words, start = parts
+    begun = _many(_prefix(field, start))
+    if not words:
+        return begun
+    clause = _following("match_phrase_prefix", field, parts, slop, max_expansions=_MAX_BEGUN)
+    space, before = _home(field)
+    must = [_posting(space, before + word) for word in dict.fromkeys(words)]
+    return {"bool": {"filter": [clause], "must": [*must, begun]}}
+
+
+# Many terms
+
+
+def _spaces(field: str | None) -> Iterator[tuple[str, str]]:
+    """The fields of the index with terms of a field as written in a query, without booleans and
+    numbers, and what the terms begin with there."""
+    if field is not None:
+        yield EXACT, indexed_path(field) + KEYWORD
+    if field is None or not field.endswith(".keyword"):
+        yield _home(field)
+
+
+def _booleans(field: str | None, pattern: TermPattern) -> Iterator[Dsl]:
+    """The terms of booleans that a pattern matches."""
+    if field is not None and not field.endswith(".keyword"):
+        for value in _BOOLEANS:
+            if pattern.runs().fullmatch(f"{value}\n".encode()):
+                yield _plain(indexed_path(field) + SEPARATOR + value)
+
+
+def _many(clauses: Sequence[tuple[str, str, Dsl]]) -> Dsl:
+    """Documents with any of many terms, the order being that of the likeliest of these.
+
+    Each clause comes as its name, its field and its other parameters.
+    """
+    each = [{name: {field: options}} for name, field, options in clauses]
+    top = f"top_terms_blended_freqs_{_SCORED}"
+    scored = [{name: {field: options | {"rewrite": top}}} for name, field, options in clauses]
+    return {"bool": {"filter": [any_of(each)], "must": [_at_least(_best(scored))]}}
+
+
+def _at_least(clause: Dsl) -> Dsl:
+    """Every document; those of the clause with its scores."""
+    return {"bool": {"should": [clause, constant(MATCH_ALL, 0.0)]}}
+
+
+def _prefix(field: str | None, start: str) -> list[tuple[str, str, Dsl]]:
+    clauses = [("prefix", name, {"value": before + start}) for name, before in _spaces(field)]
+    if field is not None and not field.endswith(".keyword"):
+        path = indexed_path(field)
+        clauses += [
+            ("prefix", EXACT, {"value": path + SEPARATOR + value})
+            for value in _BOOLEANS
+            if value.startswith(start)
+        ]
+    return clauses
+
+
+def _fuzzy(node: tree.Fuzzy) -> Dsl:
+    word = fold(node.text)
+    spaces = list(_spaces(node.field))
+    if node.field is not None and not node.field.endswith(".keyword"):
+        # No number is near a word, as its term is 17 characters long.
+        spaces.append((EXACT, indexed_path(node.field) + SEPARATOR))
+    return _many(
+        [
+            (
+                "fuzzy",
+                name,
+                {
+                    "value": before + word,
+                    "fuzziness": str(node.distance),
+                    "prefix_length": len(before) + min(node.prefix, len(word)),
+                    "transpositions": True,
+                },
+            )
+            for name, before in spaces
+        ]
+    )
+
+
+def _wildcard(field: str | None, pattern: str) -> Dsl:
+    known = wildcard(pattern)
+    folded = fold(pattern)
+    if folded.endswith("\\") and not folded.endswith("\\\\"):
+        folded = folded[:-1]  # escapes nothing
+    return _matching(
+        field,
+        known,
+        lambda name, before: {"wildcard": {name: {"value": escaped_wildcards(before) + folded}}},
+    )
+
+
+def _regex(field: str | None, pattern: str) -> Dsl:
+    known = regex(pattern)
+    source = lucene(known)
+    return _matching(
+        field,
+        known,
+        lambda name, before: {
+            "regexp": {name: {"value": f"{escaped(before)}({source})", "flags": "NONE"}}
+        },
+    )
+
+
+def _matching(field: str | None, pattern: TermPattern, clause: Callable[[str, str], Dsl]) -> Dsl:
+    clauses = [clause(name, before) for name, before in _spaces(field)]
+    return constant(any_of([*clauses, *_booleans(field, pattern)]))
+
+
+def _range(node: tree.Range) -> Dsl:
+    path = indexed_path(node.field)
+    bounds = [
+        (side, bound)
+        for side in ("gt", "gte", "lt", "lte")
+        if (bound := getattr(node, side)) is not None
+    ]
+    clauses = [_between(path + KEYWORD, [(side, keyword(bound)) for side, bound in bounds])]
+    numbers = [(side, as_moment(bound)) for side, bound in bounds]
+    encoded = [(side, sortable(number)) for side, number in numbers if number is not None]
+    if len(encoded) == len(bounds):
+        clauses.append(_between(f"{path}{SEPARATOR}{NUMBER}", encoded))
+    return constant(any_of(clauses))
+
+
+def _between(start: str, bounds: Sequence[tuple[str, str]]) -> Dsl:
+    """The terms of `exact` that begin with `start` and go on between the bounds."""
+    low, lower = start, "gte"
+    high, higher = start[:-1] + chr(ord(start[-1]) + 1), "lt"
+    for side, bound in bounds:
+        term = start + bound
+        if side.startswith("g"):
+            if term > low or (term == low and side == "gt"):
+                low, lower = term, side
+        elif term < high or (term == high and side == "lt"):
+            high, higher = term, side
+    if low > high:
+        return MATCH_NONE
+    return {"range": {EXACT: {lower: low, higher: high}}}
+
+
+def _refuse_whole(field: str | None) -> None:
+    if field is not None and is_whole(indexed_path(field)):
+        raise InvalidInput(f"{field[:80]} is only matched whole: give a complete value")

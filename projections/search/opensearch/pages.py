@@ -1,0 +1,67 @@
+"""Hits of the cluster: what they are sorted by, where a page begins, and what is read of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from projections.search.documents import SORTABLE, SortValue
+from projections.search.engine import SCORE, EngineHit, Sort
+from projections.search.index.format.schema import StoredDocument
+from projections.search.index.rank.after import sort_values
+from projections.search.opensearch.mapping import sort_column
+from projections.search.opensearch.rows import sort_value
+
+BEST_FIRST = Sort(SCORE, descending=True)
+ROW: Mapping[str, Any] = {"_source": False, "stored_fields": ["row"]}
+"""What of a document is read for a hit."""
+_NAME = list(SORTABLE).index("name")
+_PLACES = {path: place for place, path in enumerate(SORTABLE)}
+_decode = msgspec.json.Decoder(StoredDocument).decode
+
+
+def order(sort: Sort) -> list[Any]:
+    """The order of hits: missing values last, ties by name and id."""
+    direction = "desc" if sort.descending else "asc"
+    if sort.field == SCORE:
+        first: Any = {SCORE: {"order": direction}}
+    else:
+        form = "keyword" if SORTABLE[sort.field] is str else "double"
+        first = {
+            sort_column(sort.field): {
+                "order": direction,
+                "missing": "_last",
+                "unmapped_type": form,
+            }
+        }
+    name = {sort_column("name"): {"order": "asc", "missing": "_first"}}
+    return [first, name, {"id": {"order": "asc"}}]
+
+
+def after(values: tuple[SortValue, ...], sort: Sort) -> list[Any]:
+    """The values that a page begins after, as the cluster takes them.
+
+    Raises InvalidInput when no hit can have them.
+    """
+    value, name, entity_id = sort_values(values, sort)
+    value = sort_value(value)
+    if value is None and SORTABLE[sort.field] is float:
+        return ["-Infinity" if sort.descending else "Infinity", sort_value(name), entity_id]
+    return [value, sort_value(name), entity_id]
+
+
+def row_of(hit: Mapping[str, Any]) -> StoredDocument:
+    """What is stored of the document of a hit."""
+    return _decode(hit["fields"]["row"][0])
+
+
+def hits_of(found: Mapping[str, Any], sort: Sort) -> tuple[EngineHit, ...]:
+    """The hits of an answer."""
+    return tuple(_hit(hit, sort) for hit in found["hits"])
+
+
+def _hit(hit: Mapping[str, Any], sort: Sort) -> EngineHit:
+    row = row_of(hit)
+    score = hit["_score"] if sort.field == SCORE else None
+    value = score if sort.field == SCORE else row.sort[_PLACES[sort.field]]
+    return EngineHit(row.id, row.kind, score, (value, row.sort[_NAME], row.id))

@@ -1,0 +1,129 @@
+"""One state of an index, which the cluster keeps while it is read: a point in time."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from domain.errors import StoreUnavailable
+from projections.feeding.port import Damaged
+from projections.search.opensearch import pages
+from projections.search.opensearch.cluster import REQUEST_SECONDS, Cluster, reason_of
+from projections.search.opensearch.mapping import DIGEST_PARTS, MAX_WINDOW
+
+_KEPT = "5m"
+"""How long a state is kept after it was read last."""
+_KINDS = 1_000
+_MODULUS = 1 << 64
+
+
+class Checkpoint(NamedTuple):
+    """What a commit says of itself."""
+
+    position: int
+    fingerprint: str
+    life: str
+    """The life of the index, see `rows.Lines`."""
+
+
+class Pinned:
+    """One commit of an index, whatever is committed after it; for use in a `with` block."""
+
+    def __init__(self, cluster: Cluster, index: str) -> None:
+        self._cluster = cluster
+        self._index = index
+        self._id = ""
+
+    def __enter__(self) -> Self:
+        found = self._cluster.request(
+            "POST", f"/{self._index}/_search/point_in_time", keep_alive=_KEPT
+        )
+        self._id = found["pit_id"]
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with suppress(StoreUnavailable):  # the cluster lets go of it by itself
+            self._cluster.request("DELETE", "/_search/point_in_time", {"pit_id": [self._id]})
+
+    def search(self, body: Mapping[str, Any], seconds: float = REQUEST_SECONDS) -> Any:
+        """The answer to a search of this state."""
+        pit = {"id": self._id, "keep_alive": _KEPT}
+        found = self._cluster.request("POST", "/_search", {**body, "pit": pit}, seconds=seconds)
+        check_shards(found)
+        return found
+
+    @property
+    def position(self) -> int:
+        """The checkpoint of the commit."""
+        return self._checkpoint.position
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint committed with the checkpoint."""
+        return self._checkpoint.fingerprint
+
+    @cached_property
+    def _checkpoint(self) -> Checkpoint:
+        return read_checkpoint(self.search)
+
+    def digests(self) -> dict[str, tuple[int, int]]:
+        """Kind -> number of its documents and sum of their digests modulo 2**64."""
+        parts = range(DIGEST_PARTS)
+        sums = {str(part): {"sum": {"field": f"digest{part}"}} for part in parts}
+        kinds = {"terms": {"field": "kind", "size": _KINDS}, "aggs": sums}
+        found = self.search({"size": 0, "track_total_hits": False, "aggs": {"kinds": kinds}})
+        # Sums of 16 bits each are exact in floating point for half a million million documents.
+        return {
+            bucket["key"]: (
+                bucket["doc_count"],
+                sum(int(bucket[str(part)]["value"]) << 16 * part for part in parts) % _MODULUS,
+            )
+            for bucket in found["aggregations"]["kinds"]["buckets"]
+        }
+
+    def entries(self) -> Iterator[tuple[str, str, int]]:
+        """Id, kind and digest of every document, in order of id."""
+        body: dict[str, Any] = {
+            "query": {"exists": {"field": "kind"}},
+            "sort": [{"id": "asc"}],
+            "size": MAX_WINDOW,
+            "track_total_hits": False,
+            **pages.ROW,
+        }
+        while hits := self.search(body)["hits"]["hits"]:
+            for hit in hits:
+                row = pages.row_of(hit)
+                yield row.id, row.kind, row.digest
+            body["search_after"] = hits[-1]["sort"]
+
+
+def read_checkpoint(search: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Checkpoint:
+    """The checkpoint of an index; raises Damaged where there is none."""
+    body = {
+        "query": {"exists": {"field": "position"}},
+        "size": 2,
+        "track_total_hits": False,
+        "_source": False,
+        "stored_fields": ["fingerprint"],
+        "docvalue_fields": ["position", "life"],
+    }
+    hits = search(body)["hits"]["hits"]
+    if len(hits) != 1:
+        raise Damaged("the search index has no checkpoint")
+    fields = hits[0]["fields"]
+    return Checkpoint(int(fields["position"][0]), fields["fingerprint"][0], fields["life"][0])
+
+
+def check_shards(found: Mapping[str, Any]) -> None:
+    """Raises StoreUnavailable unless every shard answered."""
+    shards = found["_shards"]
+    if shards["failed"]:
+        failures = shards.get("failures") or [{}]
+        why = reason_of(failures[0].get("reason", "a shard is missing"))
+        raise StoreUnavailable(f"a part of the search index cannot be searched: {why}")

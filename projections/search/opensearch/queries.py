@@ -1,0 +1,113 @@
+"""The query tree, node by node, in the language of the cluster."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from projections.search import tree
+from projections.search.opensearch import leaves
+from projections.search.opensearch.leaves import MATCH_ALL, MATCH_NONE, Dsl, constant
+
+FoundObjects = Mapping[tree.Nested, Dsl]
+"""What becomes of the nested nodes that the terms alone do not decide."""
+
+
+class Compiler:
+    """Makes clauses of nodes; of the same node the same one."""
+
+    def __init__(self, nested: FoundObjects) -> None:
+        """`nested` has the clause of each nested node; all decisions (IfFound) are made."""
+        self._nested = nested
+
+    def clause(self, node: tree.Node) -> Dsl:
+        """The documents of a node, with their scores."""
+        match node:
+            case tree.Bool():
+                return self._bool(node)
+            case tree.Boosted(node=inner, boost=boost):
+                return {"bool": {"must": [self.clause(inner)], "boost": boost}}
+            case tree.Constant(node=inner, score=score):
+                return constant(self.filter(inner), score)
+            case tree.DisMax(nodes=nodes, tie_breaker=tie):
+                queries = [self.clause(each) for each in nodes]
+                return {"dis_max": {"queries": queries, "tie_breaker": tie}}
+            case tree.Nested():
+                return self._nested[node]
+            case tree.IfFound():
+                raise TypeError("a decision was not made before the query is compiled")
+            case _:
+                return leaves.compiled(node)
+
+    def filter(self, node: tree.Node) -> Dsl:
+        """The documents of a node, whatever their scores."""
+        return plain(self.clause(node))
+
+    def _bool(self, node: tree.Bool) -> Dsl:
+        if node.required > len(node.should):
+            return MATCH_NONE
+        must = [self.clause(each) for each in node.must]
+        made: dict[str, Any] = {
+            "must": must,
+            "filter": [self.filter(each) for each in node.filter],
+            "should": [self.clause(each) for each in node.should],
+            "must_not": [self.filter(each) for each in node.must_not],
+        }
+        made = {part: clauses for part, clauses in made.items() if clauses}
+        if not made.keys() - {"must_not"}:
+            made["must"] = [MATCH_ALL]
+        if node.should:
+            made["minimum_should_match"] = node.required
+        return {"bool": made}
+
+
+def plain(clause: Dsl) -> Dsl:
+    """A clause as a filter: any of many terms as one clause, and nothing that is for scores only.
+
+    So a list of a thousand values stays within the clauses that a cluster allows.
+    """
+    (kind, options), *_ = clause.items()
+    if kind == "dis_max":
+        return _either(plain(each) for each in options["queries"])
+    if kind == "constant_score":
+        return plain(options["filter"])
+    if kind == "term":
+        ((field, value),) = options.items()
+        return {"terms": {field: [value["value"] if isinstance(value, dict) else value]}}
+    if kind != "bool":
+        return clause
+    return _plain_bool(options)
+
+
+def _plain_bool(options: Mapping[str, Any]) -> Dsl:
+    required = options.get("minimum_should_match", 0)
+    all_of = [plain(each) for part in ("must", "filter") for each in options.get(part, ())]
+    all_of = [each for each in all_of if each != MATCH_ALL]
+    should = [plain(each) for each in options.get("should", ())]
+    none_of = [plain(each) for each in options.get("must_not", ())]
+    if should and (required == 1 or ("minimum_should_match" not in options and not all_of)):
+        all_of.append(_either(should))
+    elif should and required > 1:
+        all_of.append({"bool": {"should": should, "minimum_should_match": required}})
+    if len(all_of) == 1 and not none_of:
+        return all_of[0]
+    made: dict[str, Any] = {}
+    if all_of:
+        made["filter"] = all_of
+    if none_of:
+        made["must_not"] = none_of
+    return {"bool": made} if made else MATCH_ALL
+
+
+def _either(clauses: Iterable[Dsl]) -> Dsl:
+    """The documents of any of the clauses, all terms of one field being one of them."""
+    terms: dict[str, dict[Any, None]] = {}
+    others: list[Dsl] = []
+    for clause in clauses:
+        if clause == MATCH_ALL:
+            return MATCH_ALL
+        if "terms" in clause:
+            ((field, values),) = clause["terms"].items()
+            terms.setdefault(field, {}).update(dict.fromkeys(values))
+        elif clause != MATCH_NONE:
+            others.append(clause)
+    merged = [{"terms": {field: list(values)}} for field, values in terms.items()]
+    return leaves.any_of([*merged, *others])

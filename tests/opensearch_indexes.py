@@ -1,0 +1,29 @@
+"""Indexes of a cluster for tests, each of which is made once: making one takes as long as many
+tests."""
+
+import time
+from collections.abc import Callable
+
+from benchmarks.opensearch_server import OpenSearchServer
+from projections.search.opensearch.address import read_search_address
+from projections.search.opensearch.cluster import Cluster
+from projections.search.opensearch.engine import OpenSearchEngine
+from projections.search.opensearch.indexes import make
+
+
+class SharedIndex:
+    """An index that tests begin by emptying."""
+
+    def __init__(self, server: OpenSearchServer, name: str) -> None:
+        self._address = read_search_address(server.url)
+        self._name = name
+        cluster = Cluster(self._address)
+        make(cluster, name)
+        cluster.close()
+
+    def open(
+        self, *, deadline: float = 60.0, clock: Callable[[], float] = time.monotonic
+    ) -> OpenSearchEngine:
+        """Opens it for writing, as another process would."""
+        cluster = Cluster(self._address)
+        return OpenSearchEngine(cluster, self._name, writable=True, deadline=deadline, clock=clock)
