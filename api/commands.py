@@ -18,6 +18,7 @@ from api.settings import Settings, read_settings
 from api.termination import Termination
 from domain.errors import CatalogError, InvalidInput
 from domain.names import MAX_NAME_LENGTH
+from projections.search.opensearch.address import shows_password
 
 EXIT_BAD_LINES, EXIT_USAGE, EXIT_STOPPED = 1, 2, 3
 EXIT_INTERRUPTED = 128 + signal.SIGINT
@@ -42,6 +43,24 @@ def _refuse_password(
     return url
 
 
+def _refuse_search_password(
+    context: click.Context, option: click.Parameter, url: str | None
+) -> str | None:
+    """Refuse the URL of a search cluster that would show a password."""
+    if url and shows_password(url):
+        raise click.BadParameter(
+            "others can read a password there: use CATALOG_SEARCH_URL, or password_file in the URL"
+        )
+    return url or None
+
+
+_search = click.option(
+    "--search-url",
+    "search",
+    metavar="URL",
+    callback=_refuse_search_password,
+    help="OpenSearch cluster with the search index, without a password (CATALOG_SEARCH_URL).",
+)
 _database = click.option(
     "--database",
     metavar="URL",
@@ -92,6 +111,7 @@ def main() -> None:
 @click.option("--workers", type=int, help="HTTP processes (CATALOG_WORKERS).")
 @_data
 @_database
+@_search
 @print_errors
 def serve(
     host: str | None,
@@ -99,6 +119,7 @@ def serve(
     workers: int | None,
     data: str | None,
     database: str | None,
+    search: str | None,
 ) -> None:
     """Serve the HTTP API until SIGTERM or SIGINT; exit code 0 then."""
     gc.disable()  # see collect_rarely
@@ -111,7 +132,12 @@ def serve(
     from api.tokens.verifier import open_verifier  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(
-        host=host, port=port, workers=workers, data=data, database_url=database
+        host=host,
+        port=port,
+        workers=workers,
+        data=data,
+        database_url=database,
+        search_url=search,
     )
     counts = SharedCounts.made(settings.workers)
     with open_log_writer(counts.own.count_dropped_line, shared=settings.workers > 1) as writer:

@@ -136,7 +136,9 @@ def serve_worker(
     _share_interpreter()
     _stop_with_parent()
     verifier = open_verifier(settings)
-    stores = open_stores(settings.directory, settings.database_url, writable=False)
+    stores = open_stores(
+        settings.directory, settings.database_url, settings.search_url, writable=False
+    )
     with closing(stores), closing(make_services(settings, stores)) as services:
         app = create_app(services, verifier, writer, Metrics(counts))
         collect_rarely()
@@ -159,7 +161,7 @@ def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
     make_directory(settings.directory)
     with ProjectorLock(settings.directory):
         make_new_catalog(settings.directory, settings.database_url)
-        stores = open_stores(settings.directory, settings.database_url)
+        stores = open_stores(settings.directory, settings.database_url, settings.search_url)
         try:
             daemon = make_daemon(stores, settings)
             try:

@@ -22,6 +22,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The data directory: the log, the read models, the secret."""
     database_url: Text | None = None
     """URL of the PostgreSQL database that has the log, `postgresql://...`, in place of `data`."""
+    search_url: Text | None = None
+    """URL of the OpenSearch cluster with the search index, `https://...`, in place of `data`."""
     host: Text = "127.0.0.1"
     """Address to listen on."""
     port: Annotated[int, Meta(ge=0, le=65535)] = 8585

@@ -46,7 +46,7 @@ def supervise(
     make_directory(settings.directory)
     with ProjectorLock(settings.directory):
         make_new_catalog(settings.directory, settings.database_url)
-        open_stores(settings.directory, settings.database_url).close()
+        open_stores(settings.directory, settings.database_url, settings.search_url).close()
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
@@ -91,8 +91,14 @@ class _Child:
             command += ["--socket", str(listener.fileno()), "--number", number]
             inherited.append(listener.fileno())
         # Not on the command line, where everybody on the machine could read a password.
-        database = {"CATALOG_DATABASE_URL": settings.database_url} if settings.database_url else {}
-        self.process = subprocess.Popen(command, pass_fds=inherited, env={**os.environ, **database})
+        given = {
+            "CATALOG_DATABASE_URL": settings.database_url,
+            "CATALOG_SEARCH_URL": settings.search_url,
+        }
+        elsewhere = {name: url for name, url in given.items() if url}
+        self.process = subprocess.Popen(
+            command, pass_fds=inherited, env={**os.environ, **elsewhere}
+        )
         self._pulse.release_heart()
 
     def look(self, passed: float) -> None:

@@ -63,6 +63,11 @@ class SharedEntities:
             self._keep,
         )
 
+    def lead(self, name: str) -> PostgresLeadership:
+        """The lead for another read model of the catalog, among the hosts that share this one."""
+        database = self._database
+        return PostgresLeadership(database.connections, f"{database.catalog} {name}")
+
     def close(self) -> None:
         """Closes the connections; nothing may use the read model afterwards."""
         self.leadership.release()

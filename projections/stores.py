@@ -1,9 +1,10 @@
 """Opens what a data directory holds: the log and the read models built from it."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from domain.errors import StoreUnavailable
 from domain.event_store.opening import (
@@ -181,6 +182,16 @@ def _has_read_models(directory: Path) -> bool:
     return any(open_shelf(directory, definition).numbers() for definition in definitions)
 
 
+class Shared(Protocol):
+    """What processes of several hosts can read and feed."""
+
+    def supervisor(self, log: EventStore) -> Supervisor:
+        """What feeds the read model from a log while this process leads."""
+
+    def close(self) -> None:
+        """Closes the connections."""
+
+
 class Home(Generic[M]):
     """Where a read model is kept for a data directory, and who feeds it."""
 
@@ -189,7 +200,7 @@ class Home(Generic[M]):
         definition: Definition[M],
         shelf: Shelf,
         leadership: Leadership,
-        shared: "SharedEntities | None" = None,
+        shared: Shared | None = None,
     ) -> None:
         """`shared` is what hosts share, where they do."""
         self.definition = definition
@@ -220,24 +231,61 @@ class Home(Generic[M]):
             self._shared.close()
 
 
-def open_homes(directory: Path, database: str | None = None) -> list[Home[Any]]:
+def open_homes(
+    directory: Path, log: EventStore, database: str | None = None, search: str | None = None
+) -> list[Home[Any]]:
     """Where the read models of a data directory are, the sorted one first.
 
-    With the URL of a database that one is there, next to the log. The caller closes them. Raises
-    InvalidInput for what is no URL.
+    With the URL of a database that one is there, next to the log; with that of a search cluster,
+    the search index is in the cluster. The caller closes them. Raises InvalidInput for what is no
+    URL.
     """
     leadership = FolderLeadership(directory)
     entities: Home[Any]
+    shared: SharedEntities | None = None
     if database:
-        with needing_the_extra():
-            from projections.shared_entities import SharedEntities  # noqa: PLC0415 - an extra
-        shared = SharedEntities(database, _entity_kinds)
+        shared = _shared_entities(database)
         entities = Home(shared.definition, shared.shelf, shared.leadership, shared)
     else:
         definition = entities_definition()
         entities = Home(definition, open_shelf(directory, definition), leadership)
-    search = search_definition()
-    return [entities, Home(search, open_shelf(directory, search), leadership)]
+    if search:
+        return [entities, _home_in_cluster(search, directory, log, shared)]
+    local = search_definition()
+    return [entities, Home(local, open_shelf(directory, local), leadership)]
+
+
+def _shared_entities(url: str) -> "SharedEntities":
+    with needing_the_extra():
+        from projections.shared_entities import SharedEntities  # noqa: PLC0415 - an extra
+    return SharedEntities(url, _entity_kinds)
+
+
+def _home_in_cluster(
+    url: str, directory: Path, log: EventStore, shared: "SharedEntities | None"
+) -> Home[Any]:
+    """The search index in a cluster; hosts that share a database have one lead for it there."""
+    with _needing_the_client():
+        from projections.shared_search import DirectoryLead, SearchHome  # noqa: PLC0415 - an extra
+    if shared is None:
+        leadership: Leadership = FolderLeadership(directory)
+        found = SearchHome(url, directory, log.identity(), _search_kinds, DirectoryLead())
+    else:
+        lead = shared.lead(SearchProjection.name)
+        leadership = lead
+        found = SearchHome(url, directory, log.identity(), _search_kinds, lead)
+    return Home(found.definition, found.shelf, leadership, found)
+
+
+@contextmanager
+def _needing_the_client() -> Iterator[None]:
+    """Say what to install where the client of search clusters is not."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise StoreUnavailable(
+            f"search in OpenSearch needs the extra metadata-catalog[opensearch]: {error}"
+        ) from error
 
 
 class Stores:
@@ -270,6 +318,11 @@ class Stores:
         """
         return self.homes[0].is_shared
 
+    @property
+    def looks_elsewhere(self) -> bool:
+        """Whether a database or a cluster must say if anything has changed since a search."""
+        return any(home.is_shared for home in self.homes)
+
     def interrupt(self) -> None:
         """Ends whatever the supervisors are building, because the process is about to stop."""
         for supervisor in self.supervisors:
@@ -298,20 +351,27 @@ def open_log(directory: Path, database: str | None = None) -> EventStore:
     return log
 
 
-def open_stores(directory: Path, database: str | None = None, *, writable: bool = True) -> Stores:
+def open_stores(
+    directory: Path,
+    database: str | None = None,
+    search: str | None = None,
+    *,
+    writable: bool = True,
+) -> Stores:
     """Opens everything in a data directory, which is made when it is missing.
 
-    The log is in the database at a URL, where one is given. A process that runs the projectors
-    holds the directory's ProjectorLock before it opens the stores writable: that process decides
-    which generations may be served. Any other process passes `writable` false. Raises
-    StoreUnavailable when something cannot be opened, and Conflict as `open_log` does.
+    The log is in the database at a URL, where one is given, and search in the cluster at another. A
+    process that runs the projectors holds the directory's ProjectorLock before it opens the stores
+    writable: that process decides which generations may be served. Any other process passes
+    `writable` false. Raises StoreUnavailable when something cannot be opened, and Conflict as
+    `open_log` does.
     """
     log = open_log(directory, database)
     if writable:
         _remove_first_layout(directory)
     opened: list[Callable[[], None]] = [log.close]
     try:
-        homes = open_homes(directory, database)
+        homes = open_homes(directory, log, database, search)
         opened += [home.close for home in homes]
         current: list[CurrentGeneration[Any]] = []
         supervisors: list[Supervisor] = []

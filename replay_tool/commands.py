@@ -44,14 +44,15 @@ class _Lines(logging.Formatter):
 @main.command("catch-up", short_help="Apply what the log has beyond the projections.")
 @options.data
 @options.database
+@options.search
 @options.print_errors
-def catch_up(data: Path, database: str | None) -> None:
+def catch_up(data: Path, database: str | None, search: str | None) -> None:
     """Apply what the log has beyond each projection's checkpoint; no server may be running."""
     options.check_catalog(data, database)
     make_directory(data)
     with ProjectorLock(data):
         note_before_serving(data)
-        stores = open_stores(data, database)
+        stores = open_stores(data, database, search)
         try:
             head = stores.log.head()
             for supervisor, live in zip(stores.supervisors, stores.read_models, strict=True):

@@ -21,13 +21,20 @@ from replay_tool import options
 @options.as_json
 @options.data
 @options.database
+@options.search
 @options.print_errors
-def show(entity: tuple[str, str] | None, as_json: bool, data: Path, database: str | None) -> None:
+def show(
+    entity: tuple[str, str] | None,
+    as_json: bool,
+    data: Path,
+    database: str | None,
+    search: str | None,
+) -> None:
     """Show the log and how far each projection is, or one entity side by side."""
     options.check_catalog(data, database)
     if entity is not None and entity[0] not in ALL_KINDS:
         raise InvalidInput(f"{entity[0]!r} is no kind; there are {', '.join(ALL_KINDS)}")
-    stores = open_stores(data, database, writable=False)
+    stores = open_stores(data, database, search, writable=False)
     try:
         if entity is not None:
             kind = ALL_KINDS[entity[0]]

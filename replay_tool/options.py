@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from domain.errors import CatalogError
 from domain.event_store.opening import holds_log, holds_password, open_event_log
+from projections.search.opensearch.address import shows_password
 from replay_tool.export_target import ReaderLeft
 
 EXIT_DIFFERS, EXIT_FAILED = 1, 2
@@ -59,6 +60,28 @@ database = click.option(
     envvar="CATALOG_DATABASE_URL",
     callback=_refuse_password,
     help="PostgreSQL database with the log, without a password (CATALOG_DATABASE_URL).",
+)
+
+
+def _refuse_search_password(
+    context: click.Context, option: click.Parameter, url: str | None
+) -> str | None:
+    """The same for the URL of a search cluster."""
+    source = context.get_parameter_source(option.name or "")
+    if url and source is ParameterSource.COMMANDLINE and shows_password(url):
+        raise click.BadParameter(
+            "others can read a password there: use CATALOG_SEARCH_URL, or password_file in the URL"
+        )
+    return url or None
+
+
+search = click.option(
+    "--search-url",
+    "search",
+    metavar="URL",
+    envvar="CATALOG_SEARCH_URL",
+    callback=_refuse_search_password,
+    help="OpenSearch cluster with the search index, without a password (CATALOG_SEARCH_URL).",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="For machines.")
 

@@ -54,8 +54,16 @@ class Outcome(msgspec.Struct, rename="camel"):
 @options.as_json
 @options.data
 @options.database
+@options.search
 @options.print_errors
-def rebuild(projection: str, force: bool, as_json: bool, data: Path, database: str | None) -> None:
+def rebuild(
+    projection: str,
+    force: bool,
+    as_json: bool,
+    data: Path,
+    database: str | None,
+    search: str | None,
+) -> None:
     """Build a read model again beside the live one, verify it, and switch to it.
 
     First the live one is verified, as `verify` does it, and stays if it is as it must be. A
@@ -67,7 +75,7 @@ def rebuild(projection: str, force: bool, as_json: bool, data: Path, database: s
     log = open_log(data, database)
     try:
         note_before_serving(data)
-        for home in _homes(projection, data, database):
+        for home in _homes(projection, data, log, database, search):
             definition, shelf = home.definition, home.shelf
             began = time.monotonic()
             if not force and _is_current(definition, shelf, log, as_json):
@@ -93,13 +101,16 @@ def rebuild(projection: str, force: bool, as_json: bool, data: Path, database: s
 @options.as_json
 @options.data
 @options.database
+@options.search
 @options.print_errors
-def rollback(projection: str, as_json: bool, data: Path, database: str | None) -> None:
+def rollback(
+    projection: str, as_json: bool, data: Path, database: str | None, search: str | None
+) -> None:
     """Make the generation before the live one live again, once it has caught up."""
     options.check_catalog(data, database)
     log = open_log(data, database)
     try:
-        for home in _homes(projection, data, database):
+        for home in _homes(projection, data, log, database, search):
             definition, shelf = home.definition, home.shelf
             generation = propose_previous(definition, shelf)
             by_server = switch(definition, shelf, log, generation, data, home.leadership)
@@ -114,10 +125,12 @@ def _is_current(definition: Definition[Any], shelf: Shelf, log: EventStore, as_j
         return is_current(definition, shelf, log, meter.report)
 
 
-def _homes(projection: str, data: Path, database: str | None) -> Iterator[Home[Any]]:
+def _homes(
+    projection: str, data: Path, log: EventStore, database: str | None, search: str | None
+) -> Iterator[Home[Any]]:
     """Where the read models are that the command is for; open until the last was taken."""
     with ExitStack() as stack:
-        for home in open_homes(data, database):
+        for home in open_homes(data, log, database, search):
             stack.callback(home.close)
             if projection in (home.definition.name, "all"):
                 yield home

@@ -56,6 +56,7 @@ _FIELDS = 10
 @options.as_json
 @options.data
 @options.database
+@options.search
 @options.print_errors
 def verify(
     what: str,
@@ -66,6 +67,7 @@ def verify(
     as_json: bool,
     data: Path,
     database: str | None,
+    search: str | None,
 ) -> None:
     """Compare the read models with a replay of the log, and the log with itself.
 
@@ -84,7 +86,7 @@ def verify(
         now=time.time_ns() // 1_000_000,
     )
     began = time.monotonic()
-    stores = open_stores(data, database, writable=False)
+    stores = open_stores(data, database, search, writable=False)
     try:
         with Meter("verify") as meter:
             verification = run(stores.log, _subjects(stores, what), request, meter.report)

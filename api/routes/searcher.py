@@ -47,7 +47,7 @@ class Searcher:
         caller: str = request.user.name
         left = partial(has_left, request.receive)
         # Read before the search: a commit meanwhile makes the answer newer, never older.
-        present = None if stores.is_shared else self.revision()
+        present = None if stores.looks_elsewhere else self.revision()
         found = await services.searches.run(caller, work, left)
         if present is not None and found.complete and request.method == "GET":
             services.answers.keep(key_of(request.scope), present, Finished(found.body))
@@ -62,10 +62,10 @@ class Searcher:
     def direct(self) -> tuple[Callable[..., None], Callable[[], Hashable]] | None:
         """How routes of searches answer plain requests: with what is remembered, or not at all.
 
-        Nothing is where hosts share the read model: whether it has changed is for a database to
-        say, which the event loop cannot wait for.
+        Nothing is where a read model is elsewhere: whether it has changed is for a database or a
+        cluster to say, which the event loop cannot wait for.
         """
-        return None if self._services.stores.is_shared else (_remembered_only, self.revision)
+        return None if self._services.stores.looks_elsewhere else (_remembered_only, self.revision)
 
 
 def check_index(index: str, visible: frozenset[str]) -> None:

@@ -58,7 +58,7 @@ def _begin(definition: Definition[M], shelf: Shelf) -> Generation:
         return proposal.generation
     numbers = shelf.numbers()
     generation = Generation(
-        number=max((*numbers, *kept), default=0) + 1,
+        number=max((*numbers, *kept, pointer.last)) + 1,
         built_at=time.time_ns() // 1_000_000,
         code=code,
     )

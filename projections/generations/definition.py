@@ -51,6 +51,9 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
 
     Raises StoreUnavailable.
     """
+    watch: Callable[[M], None] | None = None
+    """Raises Damaged when others have removed or changed what is open, and StoreUnavailable when it
+    cannot be read now. Called each second or so; None where nobody else can do that."""
     shows_commits_at_once: bool
     """Whether every read sees the newest commit; else a read may see one that is a little older."""
     tells_when_superseded: bool

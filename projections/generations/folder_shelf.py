@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Hashable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -107,22 +107,28 @@ class FolderShelf:
                 for suffix in ("", *_BESIDE):
                     path.with_name(path.name + suffix).unlink(missing_ok=True)
 
-    @contextmanager
-    def building(self) -> Iterator[None]:
+    def building(self) -> AbstractContextManager[None]:
         """Holds the lock file of the builders; raises StoreUnavailable while another does."""
-        with storage_errors("the lock of the builders cannot be made"):
-            file = (self._directory / f"{self.name}.build.lock").open("w")
-        with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise StoreUnavailable(
-                    f"another process is building a generation of {self.name}"
-                ) from None
-            yield
+        return build_lock(self._directory, self.name)
 
     def _path(self, number: int) -> Path:
         return self._directory / self._pattern.format(number)
+
+
+@contextmanager
+def build_lock(directory: Path, name: str) -> Iterator[None]:
+    """Holds the lock file of who builds a generation; raises StoreUnavailable while another does.
+
+    The lock is let go of when its process ends, however it ends.
+    """
+    with storage_errors("the lock of the builders cannot be made"):
+        file = (directory / f"{name}.build.lock").open("w")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise StoreUnavailable(f"another process is building a generation of {name}") from None
+        yield
 
 
 @contextmanager

@@ -42,13 +42,22 @@ class SharedSupervisor(Generic[M]):
         make: Callable[[], GenerationSupervisor[M]],
         lead: Lead,
         keep: Callable[[], None],
+        *,
+        waits: bool = False,
     ) -> None:
-        """`make` makes the supervisor of a lead that begins; `keep` is called now and then."""
+        """`make` makes the supervisor of a lead that begins; `keep` is called now and then.
+
+        With `waits`, the process starts also while what keeps the read model is away: steps raise
+        StoreUnavailable until it is there.
+        """
         self.name = name
         self._make = make
         self._lead = lead
         self.keep = keep
         self._supervisor: GenerationSupervisor[M] | None = None
+        self._waits = waits
+        self._missing: StoreUnavailable | None = None
+        """Why the last try to begin to lead failed."""
         self._interrupted = False
         self._tried_at = float("-inf")
         self._kept_at = 0.0
@@ -65,7 +74,14 @@ class SharedSupervisor(Generic[M]):
 
     def open(self) -> None:
         """Begins to lead, unless another process does already."""
-        self._begin()
+        try:
+            self._begin()
+        except StoreUnavailable as error:
+            if not self._waits:
+                raise
+            log_line.warning(
+                "waits for the read model", extra={"projection": self.name, "error": error.message}
+            )
 
     def interrupt(self) -> None:
         """Ends a building under way; `step` raises StoreUnavailable from then on."""
@@ -103,17 +119,23 @@ class SharedSupervisor(Generic[M]):
     def _begin(self) -> bool:
         """Whether this process begins to lead."""
         now = time.monotonic()
-        if self._interrupted or now - self._tried_at < TRY_SECONDS:
+        if self._interrupted:
             return False
-        self._tried_at = now
+        if now - self._tried_at < TRY_SECONDS:
+            if self._missing is not None:
+                raise self._missing
+            return False
+        self._tried_at, self._missing = now, None
         if not self._lead.take():
             return False
         supervisor = self._make()
         try:
             supervisor.open()
-        except BaseException:
+        except BaseException as error:
             supervisor.close()
             self._lead.release()
+            if isinstance(error, StoreUnavailable):
+                self._missing = error
             raise
         self._supervisor, self._kept_at = supervisor, now
         if self._interrupted:

@@ -31,6 +31,8 @@ class Pointer(msgspec.Struct, frozen=True, rename="camel"):
     """What `rollback` goes back to."""
     refused: str | None = None
     """Why there is no live one, when there was one that must not be served."""
+    last: int = 0
+    """Number of that one: as some reader may still have it open, no other generation has it."""
 
 
 class Proposal(msgspec.Struct, frozen=True, rename="camel"):

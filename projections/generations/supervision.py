@@ -24,6 +24,8 @@ from projections.generations.shelf import Generation, Pointer, Proposal, Shelf
 
 CHECK_AT_START_BYTES = 128 * 1024 * 1024
 """A larger read model that was not closed cleanly is checked while it is served."""
+WATCH_SECONDS = 1.0
+"""How often a live generation that others can change is looked at."""
 _TURN_SECONDS = 0.2
 """How long the live generation may wait while a proposed one is fed."""
 
@@ -70,6 +72,7 @@ class GenerationSupervisor(Generic[M]):
         self._next: FedGeneration[M] | None = None
         self._seen: Hashable | None = None
         """Revision of the proposal that was looked at last."""
+        self._watched_at = 0.0
 
     @property
     def name(self) -> str:
@@ -116,10 +119,19 @@ class GenerationSupervisor(Generic[M]):
         if self._next is not None:
             self._approach(self._next)
         try:
+            self._watch(self._live)
             return self._live.projector.step()
         except Damaged as damaged:
             self._refuse(damaged)
             return 1
+
+    def _watch(self, live: FedGeneration[M]) -> None:
+        """Looks now and then whether the live generation is there still; raises Damaged."""
+        now = time.monotonic()
+        if self.definition.watch is not None and now - self._watched_at >= WATCH_SECONDS:
+            self.definition.watch(live.model)
+            # Not after a look that failed: the state told is that of the last one.
+            self._watched_at = now
 
     def close(self) -> None:
         """Closes the generations; the thread that called `step` must have ended."""
@@ -192,8 +204,9 @@ class GenerationSupervisor(Generic[M]):
             extra={"projection": self.name, "reason": damaged.message},
         )
         pointer = self.shelf.pointer()
+        last = pointer.last if pointer.live is None else pointer.live.number
         with self._changes.changing():
-            self.shelf.point(Pointer(previous=pointer.previous, refused=damaged.message))
+            self.shelf.point(Pointer(previous=pointer.previous, refused=damaged.message, last=last))
         live, self._live = self._live, None
         if live is not None:
             self._abandon(live)

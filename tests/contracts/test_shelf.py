@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from benchmarks.opensearch_server import OpenSearchServer
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.address import read_address
@@ -13,13 +15,19 @@ from domain.event_store.postgres.connections import Connections
 from projections.generations.folder_shelf import FolderShelf
 from projections.generations.postgres.shelf import PostgresShelf
 from projections.generations.shelf import Generation, Pointer, Proposal, Shelf
+from projections.search.opensearch.address import read_search_address
+from projections.search.opensearch.cluster import Cluster
+from projections.search_shelf import SearchShelf
 
 OpenShelf = Callable[[str], Shelf]
 Put = Callable[[Shelf, int, int], None]
 FIRST, SECOND = Generation(1, 1_000, "code"), Generation(2, 2_000, "code")
 
 
-@pytest.fixture(params=["files", "folders", "postgres"])
+CLUSTER = pytest.param("opensearch", marks=pytest.mark.xdist_group("opensearch"))
+
+
+@pytest.fixture(params=["files", "folders", "postgres", CLUSTER])
 def open_shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenShelf]:
     """Opens the shelf of a projection anew at each call, as another process would."""
     if request.param == "postgres":
@@ -27,6 +35,11 @@ def open_shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenS
         with closing(connections_to(server)) as connections:
             catalog = new_schema()
             yield lambda name: PostgresShelf(connections, catalog, name, "0123456789abcdef")
+        return
+    if request.param == "opensearch":
+        node: OpenSearchServer = request.getfixturevalue("opensearch")
+        with closing(Cluster(read_search_address(f"{node.url}/{new_schema()}"))) as cluster:
+            yield lambda name: SearchShelf(cluster, name, "log", tmp_path, look_seconds=0)
         return
     pattern = {"files": "{}-{{}}.db", "folders": "{}-{{}}"}[request.param]
     yield lambda name: FolderShelf(tmp_path, name, pattern.format(name))
@@ -41,6 +54,9 @@ def connections_to(server: PostgresServer) -> Connections:
 @pytest.fixture
 def put(request: pytest.FixtureRequest) -> Put:
     """Fills a generation with so many bytes, about."""
+    if request.node.callspec.params["open_shelf"] == "opensearch":
+        node: OpenSearchServer = request.getfixturevalue("opensearch")
+        return partial(put_index, node)
     if request.node.callspec.params["open_shelf"] != "postgres":
         return put_files
     server: PostgresServer = request.getfixturevalue("postgres")
@@ -51,6 +67,15 @@ def put(request: pytest.FixtureRequest) -> Put:
         server.run(f"CREATE SCHEMA {schema}", f"CREATE TABLE {schema}.entities AS {rows}")
 
     return put_tables
+
+
+def put_index(node: OpenSearchServer, shelf: Shelf, number: int, size: int) -> None:
+    with closing(Cluster(read_search_address(node.url))) as cluster:
+        index = shelf.address(number)
+        cluster.request("PUT", f"/{index}", wait_for_active_shards="1")
+        document = {"text": " ".join(map(str, range(size // 5)))}
+        cluster.request("PUT", f"/{index}/_doc/1", document)
+        cluster.request("POST", f"/{index}/_flush")
 
 
 def put_files(shelf: Shelf, number: int, size: int) -> None:

@@ -56,9 +56,13 @@ def rebuild(stores: Stores) -> None:
 
 @contextmanager
 def opened(
-    directory: Path, database: str | None = None, *, writable: bool = True
+    directory: Path,
+    database: str | None = None,
+    search: str | None = None,
+    *,
+    writable: bool = True,
 ) -> Iterator[Stores]:
-    stores = open_stores(directory, database, writable=writable)
+    stores = open_stores(directory, database, search, writable=writable)
     try:
         yield stores
     finally:

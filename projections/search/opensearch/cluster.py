@@ -50,6 +50,14 @@ class IndexMissing(Damaged):
     """There is no index of this name in the cluster; it has to be built anew."""
 
 
+class NoDocument(StoreUnavailable):
+    """There is no document of this id, or no alias of this name."""
+
+
+class AlreadyThere(StoreUnavailable):
+    """There is an index of this name already."""
+
+
 class VersionConflict(StoreUnavailable):
     """Another process has written something newer."""
 
@@ -122,9 +130,9 @@ class Cluster:
             ) from None
         except NotFoundError as error:
             why = _reason(error)
-            if "index_not_found" in why or "no such index" in why:
+            if "index_not_found" in why or "no such index" in why or "aliases_not_found" in why:
                 raise IndexMissing(f"the search index is gone from its cluster: {why}") from None
-            raise StoreUnavailable(f"the search cluster does not know that: {why}") from None
+            raise NoDocument(f"the search cluster does not know that: {why}") from None
         except ConflictError as error:
             raise VersionConflict(f"another process wrote to the index: {_reason(error)}") from None
         except TransportError as error:
@@ -140,6 +148,8 @@ def _mapped(error: TransportError) -> Exception:
         if _BUCKETS in lowered:
             return TooManyBuckets("the answer would have too many buckets")
         return InvalidInput(f"the search cluster cannot carry out this query: {why}")
+    if "resource_already_exists" in lowered:
+        return AlreadyThere(why)
     if isinstance(error, RequestError):
         return StoreUnavailable(f"the search cluster refused what it was asked: {why}")
     if error.status_code == 401 or error.status_code == 403:

@@ -33,7 +33,7 @@ from projections.search.tree import Node
 
 DEADLINE = 2.0
 """Seconds after which a search answers with what it has."""
-_GRACE = 1.0
+GRACE = 1.0
 """Seconds that the cluster may take to say that it ran out of time."""
 
 
@@ -271,7 +271,7 @@ class OpenSearchEngine:
             seconds = deadline.left()
             body = body | {"timeout": f"{max(1, int(1000 * seconds))}ms"}
         try:
-            found = ask(body, seconds + _GRACE)
+            found = ask(body, seconds + GRACE)
         except TooManyBuckets:
             raise facets.too_many_buckets() from None
         check_shards(found)

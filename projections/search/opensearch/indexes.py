@@ -32,16 +32,14 @@ def new_life() -> Lines:
     return Lines(uuid4().hex)
 
 
-def exists(cluster: Cluster, index: str) -> bool:
-    """Whether there is an index of this name."""
-    return index in sizes(cluster, index)
-
-
 def sizes(cluster: Cluster, pattern: str) -> dict[str, int]:
     """The indexes whose names fit a pattern -> bytes that each takes on all nodes."""
-    found = cluster.request(
-        "GET", f"/_cat/indices/{pattern}", format="json", bytes="b", h="index,store.size"
-    )
+    try:
+        found = cluster.request(
+            "GET", f"/_cat/indices/{pattern}", format="json", bytes="b", h="index,store.size"
+        )
+    except IndexMissing:
+        return {}
     return {row["index"]: int(row["store.size"] or 0) for row in found}
 
 

@@ -140,12 +140,12 @@ def _sorted_by(form: type) -> dict[str, Any]:
 
 def fixed(found: Mapping[str, Any]) -> dict[str, Any]:
     """What of the mappings of an index is the same as long as nobody changed them."""
+    # Of the fields for buckets, and of the types of objects that have some, clusters tell more.
     properties = {
-        name: {key: value for key, value in field.items() if key != "properties"}
+        name: field if name not in _COLUMNS else {"dynamic": str(field.get("dynamic")).lower()}
         for name, field in found.get("properties", {}).items()
     }
-    kept = {key: value for key, value in found.items() if key != "properties"}
-    return {**kept, "properties": properties}
+    return {**found, "properties": properties}
 
 
 def code() -> str:

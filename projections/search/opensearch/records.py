@@ -1,0 +1,70 @@
+"""Small records in an index of the cluster, each replaced as a whole."""
+
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from typing import Any
+
+from domain.errors import StoreUnavailable
+from projections.search.opensearch.cluster import AlreadyThere, Cluster, IndexMissing, NoDocument
+
+_SETTINGS = {"number_of_shards": 1, "auto_expand_replicas": "0-1"}
+
+
+class Records:
+    """Records of one owner by their names; what another owner has written is refused."""
+
+    def __init__(
+        self, cluster: Cluster, index: str, owner: str, clock: Callable[[], float], seconds: float
+    ) -> None:
+        """Revisions are asked for once in so many seconds of the clock, but for one's own."""
+        self._cluster = cluster
+        self._index = index
+        self._owner = owner
+        self._clock = clock
+        self._seconds = seconds
+        self._seen: dict[str, tuple[float, Hashable | None]] = {}
+
+    def read(self, name: str) -> str | None:
+        """The text of a record, None where there is none; raises StoreUnavailable."""
+        found = self._find(name)
+        return None if found is None else str(found["_source"]["text"])
+
+    def revision(self, name: str) -> Hashable | None:
+        """A value that differs once a record was replaced; None while there is none."""
+        known = self._seen.get(name)
+        now = self._clock()
+        if known is not None and now - known[0] < self._seconds:
+            return known[1]
+        found = self._find(name)
+        revision = None if found is None else (found["_seq_no"], found["_primary_term"])
+        self._seen[name] = now, revision
+        return revision
+
+    def write(self, name: str, text: str) -> None:
+        """Replaces a record; raises StoreUnavailable."""
+        self._find(name)  # not another's
+        with suppress(AlreadyThere):
+            body = {"settings": _SETTINGS, "mappings": {"dynamic": False}}
+            self._cluster.request("PUT", f"/{self._index}", body)
+        record = {"text": text, "owner": self._owner}
+        self._cluster.request("PUT", f"/{self._index}/_doc/{name}", record)
+        self._seen.pop(name, None)
+
+    def remove(self, name: str) -> None:
+        """Takes a record away, if it is there; raises StoreUnavailable."""
+        if self._find(name) is not None:
+            with suppress(NoDocument):
+                self._cluster.request("DELETE", f"/{self._index}/_doc/{name}")
+        self._seen.pop(name, None)
+
+    def _find(self, name: str) -> Any:
+        try:
+            found = self._cluster.request("GET", f"/{self._index}/_doc/{name}")
+        except (IndexMissing, NoDocument):
+            return None
+        if found["_source"]["owner"] != self._owner:
+            raise StoreUnavailable(
+                f"the indexes {self._cluster.address.prefix}-... of the search cluster are of"
+                " another catalog: name others by the path of CATALOG_SEARCH_URL"
+            )
+        return found

@@ -1,0 +1,112 @@
+"""Keeps the generations of the search index in an OpenSearch cluster, each in an index of its own.
+
+Pointer and proposal are records in an index beside them. An alias names the live generation, for
+others who look into the cluster.
+"""
+
+import time
+from collections.abc import Callable, Collection, Hashable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from projections.generations.folder_shelf import build_lock
+from projections.generations.shelf import Pointer, Proposal
+from projections.search.opensearch.cluster import Cluster
+from projections.search.opensearch.layout import Generations
+from projections.search.opensearch.records import Records
+
+S = TypeVar("S", bound=msgspec.Struct)
+LOOK_SECONDS = 0.5
+"""How often the cluster is asked whether another process has replaced the pointer or proposal."""
+
+
+class SearchShelf:
+    """The generations of one projection in a cluster."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        name: str,
+        owner: str,
+        directory: Path,
+        *,
+        look_seconds: float = LOOK_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`owner` is the identity of the log: generations of another one are not touched.
+
+        One process of those that share `directory` may build.
+        """
+        self.name = name
+        self._directory = directory
+        self._generations = Generations(cluster, name)
+        index = f"{cluster.address.prefix}-shelf"
+        self._records = Records(cluster, index, owner, clock, look_seconds)
+        self._proposal = f"{name}.next"
+
+    def address(self, number: int) -> str:
+        """The name of a generation's index."""
+        return self._generations.index(number)
+
+    def numbers(self) -> list[int]:
+        """The generations of which there is an index, ascending."""
+        return sorted(self._generations.sizes())
+
+    def holds(self, number: int) -> bool:
+        """Whether the index of a generation is there."""
+        return number in self._generations.sizes()
+
+    def size(self, number: int) -> int:
+        """Bytes of the index of a generation, on all nodes."""
+        return self._generations.sizes().get(number, 0)
+
+    def remove(self, numbers: Collection[int]) -> None:
+        """Deletes the indexes of generations; raises StoreUnavailable."""
+        for number in numbers:
+            self._generations.remove(number)
+
+    def pointer(self) -> Pointer:
+        """The pointer as it is now; one that cannot be read points at nothing."""
+        try:
+            return self._read(self.name, Pointer) or Pointer()
+        except msgspec.MsgspecError as error:
+            return Pointer(refused=f"the pointer of {self.name} cannot be read: {error}")
+
+    def pointer_revision(self) -> Hashable | None:
+        """How often the cluster has replaced the pointer, as it was told a moment ago."""
+        return self._records.revision(self.name)
+
+    def point(self, pointer: Pointer) -> None:
+        """Replaces the pointer, then the alias; raises StoreUnavailable."""
+        self._records.write(self.name, msgspec.json.encode(pointer).decode())
+        self._generations.point(None if pointer.live is None else pointer.live.number)
+
+    def proposal(self) -> Proposal | None:
+        """What is proposed; None when nothing is, or nothing readable."""
+        try:
+            return self._read(self._proposal, Proposal)
+        except msgspec.MsgspecError:
+            return None
+
+    def proposal_revision(self) -> Hashable | None:
+        """How often the cluster has replaced the proposal, as it was told a moment ago."""
+        return self._records.revision(self._proposal)
+
+    def propose(self, proposal: Proposal) -> None:
+        """Replaces the proposal; raises StoreUnavailable."""
+        self._records.write(self._proposal, msgspec.json.encode(proposal).decode())
+
+    def withdraw(self) -> None:
+        """Takes the proposal away, if there is one; raises StoreUnavailable."""
+        self._records.remove(self._proposal)
+
+    def building(self) -> AbstractContextManager[None]:
+        """Holds the lock file of the builders; raises StoreUnavailable while another does."""
+        return build_lock(self._directory, self.name)
+
+    def _read(self, name: str, form: type[S]) -> S | None:
+        text = self._records.read(name)
+        return None if text is None else msgspec.json.decode(text, type=form)
