@@ -40,11 +40,25 @@ BACKENDS = [
 
 @pytest.fixture(params=BACKENDS)
 def open_engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenEngine]:
+    yield from opening(request, tmp_path)
+
+
+@pytest.fixture(params=BACKENDS, scope="module")
+def lasting_engine(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SearchEngine]:
+    """An engine for all tests of a module, none of which writes."""
+    for open_one in opening(request, tmp_path_factory.mktemp("engine")):
+        yield open_one()
+
+
+def opening(request: pytest.FixtureRequest, directory: Path) -> Iterator[OpenEngine]:
+    """Opens the engine that a fixture asks for, and closes it afterwards."""
     make: MakeEngine
     if request.param == "opensearch":
         make = request.getfixturevalue("shared_index").open
     else:
-        storage = Directory(tmp_path) if request.param == "numpy in a directory" else Memory()
+        storage = Directory(directory) if request.param == "numpy in a directory" else Memory()
         make = partial(WhooshEngine, storage, writable=True)
     opened: list[SearchEngine] = []
 

@@ -28,14 +28,13 @@ from projections.search.tree import (
 )
 from tests.contracts.search_engines import (
     apply,
-    engine,
     ids,
     in_order,
+    lasting_engine,
     made,
-    open_engine,
 )
 
-__all__ = ["engine", "open_engine"]
+__all__ = ["lasting_engine"]
 
 NAME_AND_TYPE = (Term("columns.name", "id"), Term("columns.dataType", "INT"))
 COLUMNS = {
@@ -44,8 +43,8 @@ COLUMNS = {
 }
 
 
-@pytest.fixture
-def shop(engine: SearchEngine) -> SearchEngine:
+@pytest.fixture(scope="module")
+def shop(lasting_engine: SearchEngine) -> SearchEngine:
     """Tables and a topic, committed one after the other, with something to tell apart."""
     for position, document in enumerate(
         (
@@ -61,8 +60,8 @@ def shop(engine: SearchEngine) -> SearchEngine:
         ),
         1,
     ):  # fmt: skip
-        apply(engine, position, document)
-    return engine
+        apply(lasting_engine, position, document)
+    return lasting_engine
 
 
 ALL = {"customers", "dim_orders", "customerOrders", "raw.orders_v2"}

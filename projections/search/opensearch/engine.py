@@ -23,7 +23,7 @@ from projections.search.index.evaluate.nested import MAX_CANDIDATES
 from projections.search.index.format.schema import StoredDocument
 from projections.search.objects import ReadObjects
 from projections.search.opensearch import facets, mapping, pages
-from projections.search.opensearch.cluster import REQUEST_SECONDS, Cluster, TooManyBuckets
+from projections.search.opensearch.cluster import Cluster, TooManyBuckets
 from projections.search.opensearch.commits import Commits
 from projections.search.opensearch.leaves import Dsl
 from projections.search.opensearch.nesting import NestedSearch
@@ -33,6 +33,8 @@ from projections.search.tree import Node
 
 DEADLINE = 2.0
 """Seconds after which a search answers with what it has."""
+_LOOK_SECONDS = 2.0
+"""How long anything that is no search of a caller may take, such as a look at the checkpoint."""
 GRACE = 1.0
 """Seconds that the cluster may take to say that it ran out of time."""
 
@@ -266,7 +268,7 @@ class OpenSearchEngine:
     ) -> Mapping[str, Any]:
         """The answer to a search; raises StoreUnavailable unless every shard answered."""
         self._check_open()
-        seconds = REQUEST_SECONDS
+        seconds = _LOOK_SECONDS
         if deadline is not None:
             seconds = deadline.left()
             body = body | {"timeout": f"{max(1, int(1000 * seconds))}ms"}

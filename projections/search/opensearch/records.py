@@ -5,8 +5,16 @@ from contextlib import suppress
 from typing import Any
 
 from domain.errors import StoreUnavailable
-from projections.search.opensearch.cluster import AlreadyThere, Cluster, IndexMissing, NoDocument
+from projections.search.opensearch.cluster import (
+    REQUEST_SECONDS,
+    AlreadyThere,
+    Cluster,
+    IndexMissing,
+    NoDocument,
+)
 
+_LOOK_SECONDS = 1.0
+"""How long a look at a revision may take."""
 _SETTINGS = {"number_of_shards": 1, "auto_expand_replicas": "0-1"}
 
 
@@ -35,7 +43,14 @@ class Records:
         now = self._clock()
         if known is not None and now - known[0] < self._seconds:
             return known[1]
-        found = self._find(name)
+        try:
+            found = self._find(name, seconds=_LOOK_SECONDS)
+        except StoreUnavailable:
+            if known is None:
+                raise
+            # Whoever reads by what was known finds out what the cluster cannot do.
+            self._seen[name] = now, known[1]
+            return known[1]
         revision = None if found is None else (found["_seq_no"], found["_primary_term"])
         self._seen[name] = now, revision
         return revision
@@ -57,9 +72,9 @@ class Records:
                 self._cluster.request("DELETE", f"/{self._index}/_doc/{name}")
         self._seen.pop(name, None)
 
-    def _find(self, name: str) -> Any:
+    def _find(self, name: str, *, seconds: float = REQUEST_SECONDS) -> Any:
         try:
-            found = self._cluster.request("GET", f"/{self._index}/_doc/{name}")
+            found = self._cluster.request("GET", f"/{self._index}/_doc/{name}", seconds=seconds)
         except (IndexMissing, NoDocument):
             return None
         if found["_source"]["owner"] != self._owner:
