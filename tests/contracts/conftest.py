@@ -89,3 +89,10 @@ def opener(address: str) -> Iterator[OpenStore]:
 def shared_index(opensearch: OpenSearchServer) -> SharedIndex:
     """The index of a cluster that the suites of search engines share."""
     return SharedIndex(opensearch, "contracts")
+
+
+@pytest.fixture(scope="session")
+def lasting_index(opensearch: OpenSearchServer) -> SharedIndex:
+    """One for tests of the order of hits: what others have deleted counts until it is merged away,
+    as the rarity of words in a cluster does."""
+    return SharedIndex(opensearch, "lasting")

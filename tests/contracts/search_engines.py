@@ -48,15 +48,21 @@ def lasting_engine(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SearchEngine]:
     """An engine for all tests of a module, none of which writes."""
-    for open_one in opening(request, tmp_path_factory.mktemp("engine")):
+    directory = tmp_path_factory.mktemp("engine")
+    for open_one in opening(request, directory, "lasting_index"):
         yield open_one()
 
 
-def opening(request: pytest.FixtureRequest, directory: Path) -> Iterator[OpenEngine]:
-    """Opens the engine that a fixture asks for, and closes it afterwards."""
+def opening(
+    request: pytest.FixtureRequest, directory: Path, index: str = "shared_index"
+) -> Iterator[OpenEngine]:
+    """Opens the engine that a fixture asks for, and closes it afterwards.
+
+    `index` is the fixture of the index in a cluster.
+    """
     make: MakeEngine
     if request.param == "opensearch":
-        make = request.getfixturevalue("shared_index").open
+        make = request.getfixturevalue(index).open
     else:
         storage = Directory(directory) if request.param == "numpy in a directory" else Memory()
         make = partial(WhooshEngine, storage, writable=True)
