@@ -82,8 +82,8 @@ class Services(msgspec.Struct, frozen=True):
     answers: RememberedAnswers
     measurements: MeasurementStore
     """What profilers and test runs report; read in the threads of heavy reads."""
-    poller: CheckpointPoller | None
-    """Looks for commits that another process makes to a database; None where there are none."""
+    pollers: tuple[CheckpointPoller, ...]
+    """Look for commits that other processes make to a database, or that are made to a cluster."""
 
     async def write(
         self,
@@ -157,22 +157,28 @@ class Services(msgspec.Struct, frozen=True):
     def close(self) -> None:
         """Wait for the last appends; to be called before the stores are closed."""
         self.committer.close()
-        if self.poller is not None:
-            self.poller.close()
+        for poller in self.pollers:
+            poller.close()
         self.measurements.close()
 
 
 def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = None) -> Services:
     """Services over opened stores; `daemon` has the projectors, if they run in this process."""
     catalog, write_places = Catalog(stores.log), Places(MAX_WRITES, "writes")
-    listed, poller = _listed(stores, daemon)
-    searchable = CheckpointWaiters(
+    listed, looking_at_lists = _waiters(
+        stores.entities.definition.name,
+        stores.entities.checkpoint,
+        READ_YOUR_WRITES_SECONDS,
+        daemon,
+        elsewhere=stores.is_shared,
+    )
+    searchable, looking_at_search = _waiters(
+        stores.engine.definition.name,
         partial(_searchable_position, stores),
         READ_YOUR_WRITES_SECONDS + settings.search_refresh,
-        announced=daemon is not None,
+        daemon,
+        elsewhere=stores.searches_elsewhere,
     )
-    if daemon is not None:
-        daemon.listen(stores.engine.definition.name, searchable.announce)
     return Services(
         settings=settings,
         stores=stores,
@@ -189,7 +195,7 @@ def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = No
         streams=Streams(MAX_STREAMS, UNSENT_BYTES_EACH, UNSENT_BYTES),
         answers=RememberedAnswers(),
         measurements=open_measurements(settings),
-        poller=poller,
+        pollers=tuple(filter(None, (looking_at_lists, looking_at_search))),
     )
 
 
@@ -199,29 +205,30 @@ def _searchable_position(stores: Stores) -> int:
         return engine.revision()
 
 
-def _listed(
-    stores: Stores, daemon: Daemon | None
+def _waiters(
+    name: str,
+    checkpoint: Callable[[], int],
+    seconds: float,
+    daemon: Daemon | None,
+    *,
+    elsewhere: bool,
 ) -> tuple[CheckpointWaiters, CheckpointPoller | None]:
-    """Who waits until lists show a write, and what looks for commits where hosts share the lists.
+    """Who waits until a read model shows a write, and what looks for commits where it is elsewhere.
 
-    The process that feeds a shared read model is any of them, and may be another one soon.
+    `name` is its name and `checkpoint` tells how far it is. The process that feeds one that hosts
+    share is any of them, and may be another one soon.
     """
-    name, checkpoint = stores.entities.definition.name, stores.entities.checkpoint
-    if not stores.is_shared:
-        listed = CheckpointWaiters(
-            checkpoint, READ_YOUR_WRITES_SECONDS, announced=daemon is not None
-        )
+    if not elsewhere:
+        waiters = CheckpointWaiters(checkpoint, seconds, announced=daemon is not None)
         if daemon is not None:
-            daemon.listen(name, listed.announce)
-        return listed, None
+            daemon.listen(name, waiters.announce)
+        return waiters, None
     poller = CheckpointPoller(checkpoint)
-    listed = CheckpointWaiters(
-        poller.position, READ_YOUR_WRITES_SECONDS, announced=True, look=poller.look
-    )
-    poller.start(listed.anyone_waits, listed.announce)
+    waiters = CheckpointWaiters(poller.position, seconds, announced=True, look=poller.look)
+    poller.start(waiters.anyone_waits, waiters.announce)
     if daemon is not None:
         daemon.listen(name, poller.look)
-    return listed, poller
+    return waiters, poller
 
 
 def open_measurements(settings: Settings) -> MeasurementStore:

@@ -319,6 +319,11 @@ class Stores:
         return self.homes[0].is_shared
 
     @property
+    def searches_elsewhere(self) -> bool:
+        """Whether searches are made by a cluster, so that to ask it anything takes a round trip."""
+        return self.homes[1].is_shared
+
+    @property
     def looks_elsewhere(self) -> bool:
         """Whether a database or a cluster must say if anything has changed since a search."""
         return any(home.is_shared for home in self.homes)

@@ -113,7 +113,7 @@ def running(
     given = {"search_refresh": 0.01, "jwt_secret": SECRET, "access_log": False, **options}
     settings = Settings(data=str(directory), **given)
     with ProjectorLock(directory):
-        stores = open_stores(directory, settings.database_url)
+        stores = open_stores(directory, settings.database_url, settings.search_url)
         daemon = make_daemon(stores, settings)
         app = create_app(
             make_services(settings, stores, daemon),

@@ -81,9 +81,9 @@ class OpenSearchEngine:
     def _life(self) -> str:
         return read_checkpoint(self._search).life
 
-    def revision(self) -> object:
-        """Another one each time: whether another host has committed only the cluster knows."""
-        return object()
+    def revision(self) -> int:
+        """The position of the commit that searches read now, which the cluster is asked for."""
+        return self.checkpoint()
 
     def count(self) -> int:
         """How many documents there are, soft-deleted ones included."""
