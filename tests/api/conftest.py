@@ -1,8 +1,14 @@
-"""The application over real stores with its projectors running, asked without a socket."""
+"""The application over real stores with its projectors running, asked without a socket.
 
+With TEST_DATABASE=postgresql all of it runs over schemas of a PostgreSQL server, but for what a
+test has put into a directory before.
+"""
+
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +26,7 @@ from api.shared_counts import SharedCounts
 from api.tokens.issuers import Issuer
 from api.tokens.minting import mint
 from api.tokens.verifier import TokenVerifier, open_verifier
+from benchmarks.postgres_server import PostgresServer
 from projections.feeding.daemon import ProjectorLock
 from projections.stores import open_stores
 from tests.waiting import until
@@ -27,6 +34,30 @@ from tests.waiting import until
 SECRET = "a secret for tests that is longer than the sixty-four bytes of a SHA-512 key"
 
 Answer = tuple[int, Any]
+
+IN_DATABASE = os.environ.get("TEST_DATABASE") == "postgresql"
+over_files = pytest.mark.skipif(IN_DATABASE, reason="is about logs and lists in files")
+_servers: list[PostgresServer] = []
+"""The server that has the logs of all applications; none where they are files."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def database(request: pytest.FixtureRequest) -> None:
+    """Puts all logs into a PostgreSQL server where the environment says so."""
+    if IN_DATABASE:
+        _servers.append(request.getfixturevalue("postgres"))
+
+
+def database_of(directory: Path) -> str | None:
+    """The URL of the log of a data directory, the same one each time; None for a file."""
+    if not _servers or (directory / "events.db").exists():
+        return None
+    return _servers[0].url("s" + blake2b(bytes(directory), digest_size=8).hexdigest())
+
+
+def environment_of(directory: Path) -> dict[str, str | None]:
+    """What commands need to know beside the data directory."""
+    return {"CATALOG_DATABASE_URL": database_of(directory)}
 
 
 @cache
@@ -110,13 +141,20 @@ def running(
     directory: Path, *, verifier: TokenVerifier | None = None, **options: Any
 ) -> Iterator[Client]:
     """A client of an application over stores in a directory, with settings of its own."""
-    given = {"search_refresh": 0.01, "jwt_secret": SECRET, "access_log": False, **options}
+    given = {
+        "search_refresh": 0.01,
+        "jwt_secret": SECRET,
+        "access_log": False,
+        "database_url": database_of(directory),
+        **options,
+    }
     settings = Settings(data=str(directory), **given)
     with ProjectorLock(directory):
         stores = open_stores(directory, settings.database_url, settings.search_url)
         daemon = make_daemon(stores, settings)
+        services = make_services(settings, stores, daemon)
         app = create_app(
-            make_services(settings, stores, daemon),
+            services,
             verifier or open_verifier(settings),
             LogWriter(2, lambda: None),
             Metrics(SharedCounts.made(1)),
@@ -126,6 +164,7 @@ def running(
             with TestClient(app) as http:
                 yield Client(http, directory)
         finally:
+            services.close()
             daemon.stop()
             stores.close()
 

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from replay_tool.commands import main
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, environment_of, running
 from tests.api.connector import SCHEMA, Connector, column
 from tests.waiting import until
 
@@ -35,7 +35,9 @@ def connector(tmp_path: Path) -> Iterator[Connector]:
         connector.run()
         yield connector
         until(lambda: are_at_the_head(client), seconds=5)
-        verified = CliRunner().invoke(main, ["verify", "--data", str(tmp_path)])
+        verified = CliRunner().invoke(
+            main, ["verify", "--data", str(tmp_path)], env=environment_of(tmp_path)
+        )
         assert verified.exit_code == 0, verified.output
 
 

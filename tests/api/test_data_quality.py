@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from api.commands import main
 from domain.bodies.quality import suite_to_bring
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, environment_of, running
 
 NOW = int(time.time() * 1_000)
 QUALITY = "/v1/dataQuality"
@@ -265,7 +265,9 @@ def test_the_definitions_that_come_along_are_made_once(tmp_path: Path) -> None:
     with running(tmp_path):
         pass
     for made in (24, 0):
-        done = CliRunner().invoke(main, ["test-definitions", "--data", str(tmp_path)])
+        done = CliRunner().invoke(
+            main, ["test-definitions", "--data", str(tmp_path)], env=environment_of(tmp_path)
+        )
         assert done.exit_code == 0, done.output
         assert f"24 lines: {made} created" in done.output
 

@@ -14,8 +14,9 @@ from api.app import Application
 from api.tokens.issuers import Issuer
 from api.tokens.minting import mint
 from projections.entities.single_entities import read_one
-from tests.api.conftest import SECRET, Client, running, token
+from tests.api.conftest import SECRET, Client, over_files, running, token
 
+pytestmark = over_files
 POLICIES = """
 [[rule]]
 role = "admin"

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 
 from domain.errors import StoreUnavailable
+from domain.event_store.postgres.log import PostgresEventStore
 from domain.event_store.sqlite.log import SqliteEventStore
 from projections.stores import open_log
 from projections.verification.report import Verdict
 from projections.verification.run import Request, verify
-from tests.api.conftest import Client
+from tests.api.conftest import IN_DATABASE, Client, database_of
 
 MOST = 3
 
@@ -26,7 +27,8 @@ class Transactions:
 @pytest.fixture
 def transactions(monkeypatch: pytest.MonkeyPatch) -> Transactions:
     seen = Transactions()
-    append = SqliteEventStore.append_group
+    store = PostgresEventStore if IN_DATABASE else SqliteEventStore
+    append = store.append_group
 
     def counted(log: Any, appends: Any) -> Any:
         if seen.left is not None:
@@ -38,7 +40,7 @@ def transactions(monkeypatch: pytest.MonkeyPatch) -> Transactions:
 
     for place in ("domain.catalog", "api.routes.deletes", "api.routes.lineage_writes"):
         monkeypatch.setattr(f"{place}.MAX_EVENTS", MOST)
-    monkeypatch.setattr(SqliteEventStore, "append_group", counted)
+    monkeypatch.setattr(store, "append_group", counted)
     return seen
 
 
@@ -59,7 +61,7 @@ def hub(client: Client, edges: int) -> Any:
 
 def edges_at(client: Client, entity: Any) -> int:
     """How many edges the log has at an entity."""
-    log = open_log(client.directory)
+    log = open_log(client.directory, database_of(client.directory))
     try:
         return len(log.claims(ends=[entity["id"]]))
     finally:
@@ -68,7 +70,7 @@ def edges_at(client: Client, entity: Any) -> int:
 
 def is_clean(client: Client) -> bool:
     """Whether the log agrees with itself."""
-    log = open_log(client.directory)
+    log = open_log(client.directory, database_of(client.directory))
     try:
         done = verify(log, {}, Request(now=time.time_ns() // 1_000_000))
     finally:

@@ -11,7 +11,7 @@ import pytest
 from api.responses import LOOP_BYTES
 from domain.ids import new_id
 from domain.registry import KINDS
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, over_files, running
 
 BAD_PARAMETERS = [
     ("limit=-1", "limit must be a whole number >= 0, got '-1'"),
@@ -240,6 +240,7 @@ def test_resource_that_only_openmetadata_has_is_404(empty: Client) -> None:
     assert empty.ask("GET", "/v1/tables/entity")[0] == 404
 
 
+@over_files
 def test_large_entity_is_read_in_turn_and_a_small_one_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

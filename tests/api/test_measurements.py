@@ -12,7 +12,7 @@ from api.settings import Settings
 from domain.event_store.opening import address_in, open_event_log
 from domain.measurements.reports import moment_of
 from domain.measurements.sweeping import sweep
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, database_of, running
 
 NOW = int(time.time() * 1_000)
 COLUMNS = [
@@ -183,7 +183,7 @@ def test_measurements_of_a_purged_table_are_gone_at_once_and_deleted_by_a_sweep(
     assert client.ask("DELETE", f"{path}?hardDelete=true")[0] == 200
     assert client.ask("GET", f"{path}/tableProfile")[0] == 404
 
-    log = open_event_log(address_in(client.directory))
+    log = open_event_log(address_in(client.directory, database_of(client.directory)))
     store = open_measurements(Settings(data=str(client.directory)))
     assert store.entities() == [table]
     sweep(store, lambda each: log.claim_by_id(each) is not None, NOW)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from projections.entities import list_pages
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, over_files, running
 
 
 def fill(client: Client) -> None:
@@ -80,6 +80,7 @@ def test_pages_of_a_narrowed_list_are_walked(shop: Client) -> None:
         assert (status, "not a cursor of this list" in body["message"]) == (400, True)
 
 
+@over_files
 def test_list_that_passes_over_many_names_leaves_the_event_loop(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from api.remembered_answers import (
 )
 from api.responses import Finished
 from projections.search.queries import SearchAnswer
-from tests.api.conftest import Client, running, token
+from tests.api.conftest import Client, over_files, running, token
 
 POLICIES = """
 [[rule]]
@@ -149,6 +149,7 @@ def test_callers_with_other_rights_do_not_share_answers(tmp_path: Path) -> None:
     assert ["secret" in text for text in texts] == [True, False] * 3
 
 
+@over_files
 def test_search_is_remembered_until_something_is_written(client: Client) -> None:
     client.schema()
     client.table("orders")

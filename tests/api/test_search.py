@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from api.routes.search import PARAMETERS, snake
-from tests.api.conftest import Client
+from tests.api.conftest import Client, over_files
 
 EMPTY = {"owners": [], "tags": [], "deleted": False, "description": ""}
 """What a hit shows of keys that its entity does not have."""
@@ -247,6 +247,7 @@ def test_field_search_takes_patterns_indexes_and_pages(shop: Client) -> None:
     assert {page["hits"]["total"]["value"] for page in pages} == {5}
 
 
+@over_files
 def test_field_search_is_answered_again_until_something_changes(shop: Client) -> None:
     assert by_field(shop, "*.inv*") == by_field(shop, "*.inv*")
     shop.table("inventory")

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, over_files, running
 
 PATH = "/v1/services/databaseServices"
 MASK = "*********"
@@ -57,6 +57,7 @@ def test_a_repeated_put_and_one_of_the_masked_value_store_nothing(client: Client
     assert put(client, hostPort="other:5432")["version"] == 0.2
 
 
+@over_files
 def test_a_secret_is_in_no_file_of_the_data_directory(client: Client) -> None:
     put(client)
     bulk = {"name": "more", "serviceType": "Mysql", "connection": connection()}
