@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from benchmarks.opensearch_server import OpenSearchServer
+from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import StoreUnavailable
 from projections.generations import shared_supervision, supervision
 from projections.generations.building import find_difference
@@ -232,6 +233,26 @@ def test_indexes_of_another_catalog_are_left_alone(
             found(other)
         assert b"elsewhere" in listed(other)
     assert (len(found(stores)), generations(stores)) == (1, [1, 1])
+
+
+def test_one_of_the_hosts_that_share_a_database_feeds_the_index(
+    postgres: PostgresServer, url: str, tmp_path: Path
+) -> None:
+    database = postgres.url(new_schema())
+    with opened(tmp_path / "two", database, url) as two:
+        with opened(tmp_path / "one", database, url) as one:
+            leads = [host.supervisors[1].leads for host in (two, one)]
+            assert leads == [True, False]
+            create(one, "first")
+            step(one)
+            step(two)
+            assert (len(found(one)), found(one)) == (1, found(two))
+            for supervisor in two.supervisors:
+                supervisor.close()
+            create(two, "second")
+            step(one)
+            assert (one.supervisors[1].leads, len(found(one))) == (True, 2)
+            assert (generations(one), found(two)) == ([1, 1], found(one))
 
 
 def test_certificate_of_the_cluster_is_verified(
