@@ -239,20 +239,22 @@ def test_one_of_the_hosts_that_share_a_database_feeds_the_index(
     postgres: PostgresServer, url: str, tmp_path: Path
 ) -> None:
     database = postgres.url(new_schema())
-    with opened(tmp_path / "two", database, url) as two:
-        with opened(tmp_path / "one", database, url) as one:
-            leads = [host.supervisors[1].leads for host in (two, one)]
-            assert leads == [True, False]
-            create(one, "first")
-            step(one)
-            step(two)
-            assert (len(found(one)), found(one)) == (1, found(two))
-            for supervisor in two.supervisors:
-                supervisor.close()
-            create(two, "second")
-            step(one)
-            assert (one.supervisors[1].leads, len(found(one))) == (True, 2)
-            assert (generations(one), found(two)) == ([1, 1], found(one))
+    with (
+        opened(tmp_path / "two", database, url) as two,
+        opened(tmp_path / "one", database, url) as one,
+    ):
+        leads = [host.supervisors[1].leads for host in (two, one)]
+        assert leads == [True, False]
+        create(one, "first")
+        step(one)
+        step(two)
+        assert (len(found(one)), found(one)) == (1, found(two))
+        for supervisor in two.supervisors:
+            supervisor.close()
+        create(two, "second")
+        step(one)
+        assert (one.supervisors[1].leads, len(found(one))) == (True, 2)
+        assert (generations(one), found(two)) == ([1, 1], found(one))
 
 
 def test_certificate_of_the_cluster_is_verified(
