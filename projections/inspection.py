@@ -17,7 +17,7 @@ from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import KindReport
 from projections.generations.shelf import Pointer
 from projections.search.documents import entity_digest, is_indexed
-from projections.stores import Stores
+from projections.stores import Home, Stores
 
 
 class ProjectionReport(msgspec.Struct, rename="camel"):
@@ -35,6 +35,8 @@ class ProjectionReport(msgspec.Struct, rename="camel"):
     entities: int
     bytes: int
     """Size of all generations together."""
+    leader: str | None
+    """Name of the host that feeds the read model; None when none does, or that is unknown."""
     generation: int | None
     """Number of the generation that is read."""
     previous: int | None
@@ -103,14 +105,15 @@ def inspect(stores: Stores, *, details: bool = False) -> Inspection:
         log_error=error,
         projected=projected,
         projections=[
-            _report(stores, live, head, projected=projected, details=details)
-            for live in stores.read_models
+            _report(stores, home, live, head, projected=projected, details=details)
+            for home, live in zip(stores.homes, stores.read_models, strict=True)
         ],
     )
 
 
 def _report(
     stores: Stores,
+    home: Home[Any],
     live: CurrentGeneration[Any],
     head: int | None,
     *,
@@ -126,8 +129,9 @@ def _report(
     else:
         state, error = known.state.value, known.error
     checkpoint = entities = size = 0
-    kinds, pointer = None, Pointer()
+    kinds, pointer, leader = None, Pointer(), None
     try:
+        leader = home.leadership.leader()
         pointer = live.shelf.pointer()
         size = sum(live.shelf.size(number) for number in live.shelf.numbers())
         with live.use() as model:
@@ -145,6 +149,7 @@ def _report(
         lag_seconds=None if head is None else _age_of_next(stores, checkpoint),
         entities=entities,
         bytes=size,
+        leader=leader,
         generation=pointer.live.number if pointer.live else None,
         previous=pointer.previous.number if pointer.previous else None,
         built_at=pointer.live.built_at if pointer.live else None,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from socket import gethostname
 from typing import Protocol
 
 from projections.feeding.daemon import ProjectorLock, is_projected
@@ -11,8 +12,11 @@ from projections.feeding.daemon import ProjectorLock, is_projected
 class Leadership(Protocol):
     """The right to feed a read model and to switch its generations, which one process has."""
 
-    def is_taken(self) -> bool:
-        """Whether some process has it now; raises StoreUnavailable."""
+    def leader(self) -> str | None:
+        """The name of the host whose process has it now; None when none does.
+
+        Raises StoreUnavailable.
+        """
 
     def held(self) -> AbstractContextManager[None]:
         """Has it for a block; raises StoreUnavailable when another process does."""
@@ -24,9 +28,9 @@ class FolderLeadership:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def is_taken(self) -> bool:
-        """Whether some process projects the directory."""
-        return is_projected(self._directory)
+    def leader(self) -> str | None:
+        """This host's name when some process projects the directory."""
+        return gethostname() if is_projected(self._directory) else None
 
     @contextmanager
     def held(self) -> Iterator[None]:

@@ -96,7 +96,7 @@ def switch(
                 f"generation {generation.number} of {definition.name} was refused:"
                 f" {proposal.refused}"
             )
-        if not leadership.is_taken():
+        if leadership.leader() is None:
             _take_up(definition, shelf, log, leadership)
             return False
         waiting.check()

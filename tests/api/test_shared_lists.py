@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import pytest
@@ -74,3 +75,4 @@ def test_each_host_tells_of_the_lists_that_all_share(hosts: list[Client]) -> Non
     told = [client.get("/v1/system/projections")["projections"][0] for client in hosts]
     assert told[0] == told[1]
     assert (told[0]["state"], told[0]["lag"], told[0]["generation"]) == ("running", 0, 1)
+    assert told[0]["leader"] == gethostname()

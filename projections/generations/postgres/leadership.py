@@ -7,6 +7,7 @@ session any more, and a leader that dies leaves both at once.
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from socket import gethostname
 
 import psycopg
 
@@ -16,12 +17,16 @@ from projections.generations.postgres.shelf import try_lock
 
 _ALIVE_SECONDS = 1.0
 """How often an idle leader makes sure that its session is there."""
-_IS_HELD = (
-    "SELECT EXISTS (SELECT FROM pg_locks, hashtextextended(%b, 0) AS key"
+_HOLDER = (
+    "SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid),"
+    " hashtextextended(%b, 0) AS key"
     " WHERE locktype = 'advisory' AND granted AND database ="
     " (SELECT oid FROM pg_database WHERE datname = current_database())"
-    " AND objsubid = 1 AND (classid::int8 << 32 | objid::int8) = key)"
+    " AND objsubid = 1 AND (classid::int8 << 32 | objid::int8) = key"
 )
+_NAME_SESSION = "SELECT set_config('application_name', %b, false)"
+_SESSION = "catalog leader "
+"""What the session of a leader is called, before the name of its host."""
 
 
 class PostgresLeadership:
@@ -43,6 +48,8 @@ class PostgresLeadership:
         if not self.leads():
             with _errors():
                 self._leads = try_lock(self.writer(), self._name)
+                if self._leads:
+                    self.writer().one(_NAME_SESSION, _SESSION + gethostname())
             self._seen_at = time.monotonic()
         return self._leads
 
@@ -71,9 +78,10 @@ class PostgresLeadership:
             self._link = self._connections.connect()
         return self._link
 
-    def is_taken(self) -> bool:
-        """Whether some process leads now; raises StoreUnavailable."""
-        return bool(self._connections.ask(lambda link: link.one(_IS_HELD, self._name))[0])
+    def leader(self) -> str | None:
+        """The name of the host that leads now, as its session has it; raises StoreUnavailable."""
+        held = self._connections.ask(lambda link: link.one(_HOLDER, self._name))
+        return None if held is None else str(held[0]).removeprefix(_SESSION)
 
     @contextmanager
     def held(self) -> Iterator[None]:
