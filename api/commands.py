@@ -34,7 +34,7 @@ def _refuse_password(
     """Refuse the URL of a database that would show a password to everybody on the machine."""
     if url is None:
         return None
-    from domain.event_store.opening import holds_password  # noqa: PLC0415 - start-up: few need it
+    from domain.event_store.database_url import holds_password  # noqa: PLC0415 - start-up: few need it
 
     if holds_password(url):
         raise click.BadParameter(

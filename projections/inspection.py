@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from domain import history
 from domain.errors import NotFound, StoreUnavailable
-from domain.event_store.opening import is_url
+from domain.event_store.database_url import is_url
 from domain.kinds import EntityKind
 from domain.openmetadata import document
 from projections.feeding.daemon import is_projected, read_states

@@ -13,7 +13,8 @@ import click
 from click.core import ParameterSource
 
 from domain.errors import CatalogError
-from domain.event_store.opening import holds_log, holds_password, open_event_log
+from domain.event_store.database_url import holds_password
+from domain.event_store.opening import holds_log, open_event_log
 from projections.search.opensearch.address import shows_password
 from replay_tool.export_target import ReaderLeft
 

@@ -4,29 +4,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
 
 from domain.errors import Conflict, InvalidInput, StoreUnavailable
+from domain.event_store.database_url import is_url
 from domain.event_store.port import EventStore
 from domain.event_store.sqlite.log import open_sqlite_log
 
 _FILE = "events.db"
-_SCHEMES = ("postgresql://", "postgres://")
-
-
-def is_url(address: str) -> bool:
-    """Whether an address is the URL of a database, and not a file."""
-    return address.startswith(_SCHEMES)
-
-
-def holds_password(url: str) -> bool:
-    """Whether the URL of a database has a password in it."""
-    try:
-        parts = urlsplit(url)
-        return bool(parts.password) or "password" in dict(parse_qsl(parts.query))
-    except ValueError:
-        # Nobody can tell, and it will be refused anyway.
-        return True
 
 
 def address_in(directory: Path, database: str | None = None) -> str:

@@ -10,7 +10,8 @@ import pytest
 
 from benchmarks.opensearch_server import OpenSearchServer
 from benchmarks.postgres_server import PostgresServer, new_schema
-from domain.event_store.opening import is_url, open_event_log
+from domain.event_store.database_url import is_url
+from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.connections import Connections

@@ -9,7 +9,7 @@ import yaml
 from click.testing import CliRunner
 
 from api.settings import read_settings
-from domain.event_store.opening import holds_password
+from domain.event_store.database_url import holds_password
 from domain.event_store.postgres.address import read_address
 from replay_tool.commands import main as replay
 from tests.deploy.dockerfile import ROOT, read_stages

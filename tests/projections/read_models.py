@@ -1,10 +1,11 @@
 """A data directory with read models, filled, brought up to date and rebuilt by hand."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from domain.catalog import Catalog
+from domain.errors import StoreUnavailable
 from domain.registry import KINDS
 from domain.write_context import WriteContext
 from projections.entities.list_pages import list_page
@@ -13,6 +14,7 @@ from projections.generations.building import build
 from projections.search.engine import EngineQuery
 from projections.search.tree import MatchAll
 from projections.stores import Stores, open_stores
+from tests.waiting import until
 
 ME = WriteContext(actor="me", request_id="request")
 EVERYTHING = EngineQuery(tree=MatchAll(), size=100)
@@ -29,6 +31,18 @@ def step(stores: Stores) -> None:
     """What the daemon does, until nothing is left to do."""
     while any([supervisor.step() for supervisor in stores.supervisors]):
         pass
+
+
+def step_until(stores: Stores, is_so: Callable[[], bool]) -> None:
+    """What the daemon does, which tries again where a database was away, until something is so."""
+
+    def is_so_now() -> bool:
+        with suppress(StoreUnavailable):
+            step(stores)
+            return is_so()
+        return False
+
+    until(is_so_now)
 
 
 def listed(stores: Stores) -> bytes:

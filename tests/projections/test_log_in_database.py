@@ -9,7 +9,15 @@ from domain.errors import Conflict, InvalidInput
 from projections.feeding import daemon
 from projections.stores import open_log
 from tests.postgres_copies import Copies
-from tests.projections.read_models import create, found, generations, listed, opened, step
+from tests.projections.read_models import (
+    create,
+    found,
+    generations,
+    listed,
+    opened,
+    step,
+    step_until,
+)
 from tests.waiting import until
 
 
@@ -45,10 +53,10 @@ def test_log_older_than_the_read_models_is_noticed_while_they_are_open(
         copies.put_back("older")
         # Where the lost event was, there is another one now.
         create(stores, "other")
-        step(stores)
+        step_until(stores, lambda: b"other" in listed(stores))
 
         assert b"lost" not in listed(stores)
-        assert (b"kept" in listed(stores), b"other" in listed(stores)) == (True, True)
+        assert b"kept" in listed(stores)
         assert len(found(stores)) == 2
         # The lists went back with the log, and only the search had to be built anew.
         assert generations(stores) == [1, 2]
@@ -63,9 +71,9 @@ def test_log_that_ends_before_the_read_models_is_noticed_without_a_new_event(
         create(stores, "lost")
         step(stores)
         copies.put_back("older")
-        step(stores)
+        step_until(stores, lambda: len(found(stores)) == 1)
 
-        assert (b"lost" in listed(stores), len(found(stores))) == (False, 1)
+        assert b"lost" not in listed(stores)
 
 
 def test_directory_has_one_log(url: str, tmp_path: Path) -> None:

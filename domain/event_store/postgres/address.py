@@ -11,6 +11,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from domain.errors import InvalidInput
+from domain.event_store.database_url import is_url
 
 SCHEMA = "catalog"
 _SCHEMA = "schema"
@@ -64,6 +65,9 @@ def read_address(url: str, *, writable: bool) -> Address:
     Unless the URL or PGSSLMODE says otherwise, the certificate of a server is verified; connections
     through a local socket have none. Raises InvalidInput, which does not repeat the URL.
     """
+    if not is_url(url):
+        # libpq takes a list of keywords too, of which nobody would know a password.
+        raise InvalidInput(_NO_URL)
     try:
         place, _, query = url.partition("?")
         pairs = [pair.partition("=") for pair in query.split("&") if pair]

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import psycopg
+from psycopg.abc import RV, PQGen
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -22,8 +23,17 @@ POOL_SIZE = 8
 WAIT_SECONDS = 2.0
 """How long one who needs a connection waits for it."""
 _IDLE_SECONDS = 60.0
+_LOOK_SECONDS = 0.1
+"""How often a thread that waits for the server looks for signals, as psycopg has it."""
 _TRUSTED_SECONDS = 1.0
 """How long after its last use a connection is taken to be alive without being asked."""
+READ_SECONDS, APPEND_SECONDS = 30.0, 62.0
+"""How long the server may take to answer a read of the log, and anything else.
+
+Its own `statement_timeout` is of no use where it hangs.
+"""
+CHECK_SECONDS = 2.0
+"""The same for whether a connection is alive."""
 _ATTEMPT_SECONDS = 0.2
 """How long the pool's own attempt to connect is waited for before it is asked for another."""
 
@@ -45,8 +55,27 @@ class Link(psycopg.Connection[tuple[Any, ...]]):
     used_at = 0.0
     """When it was last returned to the pool, as `time.monotonic` tells it."""
 
+    answers_within: float | None = None
+    """Seconds that the server may take to answer; after that the connection is closed. None: any.
+    """
+
     _reader: psycopg.Cursor[tuple[Any, ...]] | None = None
     """What `rows` reads by, for making one takes a tenth of the time of a statement."""
+
+    def wait(
+        self, gen: PQGen[RV], interval: float = _LOOK_SECONDS, timeout: float | None = None
+    ) -> RV:
+        """Wait for the server; see psycopg. Raises OperationalError when it does not answer."""
+        if self.answers_within is None:
+            return super().wait(gen, interval, timeout)
+        due = time.monotonic() + self.answers_within
+        try:
+            return super().wait(gen, interval, self.answers_within)
+        except psycopg.OperationalError:
+            if time.monotonic() >= due:
+                # Whatever it would still say is of no statement that anybody waits for.
+                self.pgconn.finish()
+            raise
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
         """The rows that a statement gives, sent and read in binary; raises psycopg.Error."""
@@ -127,6 +156,7 @@ class Connections:
                     raise self._unavailable() from None
                 continue
             if is_alive(connection):
+                connection.answers_within = APPEND_SECONDS
                 return connection
             self.give_back(connection)
 
@@ -139,14 +169,16 @@ class Connections:
             # What has ended this connection has most likely ended the others.
             self._pool.drain()
 
-    def ask(self, work: Callable[[Link], T]) -> T:
+    def ask(self, work: Callable[[Link], T], *, within: float | None = None) -> T:
         """What some work that changes nothing comes to; it is done again on a new connection.
 
-        Raises StoreUnavailable, also for psycopg's errors.
+        `within`: seconds that the server may take for a statement, READ_SECONDS if not said. Raises
+        StoreUnavailable, also for psycopg's errors.
         """
         ends = time.monotonic() + WAIT_SECONDS
         while True:
             with self.use() as connection:
+                connection.answers_within = READ_SECONDS if within is None else within
                 try:
                     return work(connection)
                 except psycopg.Error as error:
@@ -210,6 +242,7 @@ def is_alive(connection: Link) -> bool:
     """Whether a connection answers; one that was used a moment ago is not asked."""
     if time.monotonic() - connection.used_at < _TRUSTED_SECONDS:
         return not connection.closed
+    connection.answers_within = CHECK_SECONDS
     try:
         ConnectionPool.check_connection(connection)
     except psycopg.Error:

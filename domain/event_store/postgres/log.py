@@ -27,6 +27,8 @@ from domain.event_store.postgres.transactions import Transactions
 from domain.event_store.recorded_log import RecordedLog
 from domain.event_store.writes import Append, Expectations, Refusal, RememberedAnswer
 
+_LOOK_SECONDS = 3.0
+"""How long the server may take to say how far the log is, which is asked for its state."""
 _SYNC = "SELECT pg_logical_emit_message(true, 'catalog', '')"
 """Writes next to nothing, and is committed once all that was visible before is on disk."""
 _ANSWER = (
@@ -188,7 +190,7 @@ class PostgresEventStore(RecordedLog):
 
     def _number(self, statement: str) -> int:
         """The number that a statement gives."""
-        row = self._connections.ask(lambda link: link.one(statement))
+        row = self._connections.ask(lambda link: link.one(statement), within=_LOOK_SECONDS)
         assert row is not None
         return int(row[0])
 

@@ -22,6 +22,8 @@ MOST_KEPT = 16
 """Connections of a process that large pages keep while they are sent, at most."""
 MOST_MILLISECONDS = 10_000
 """How long a statement may take; those of a request take some milliseconds."""
+GRACE_SECONDS = 2
+"""How much later a server is given up that does not even end a statement in time."""
 _LOOKERS = 4
 """Connections of a process to look at pointers and the like by."""
 _SETTINGS = "-c statement_timeout={} -c max_parallel_workers_per_gather=0"
@@ -49,7 +51,7 @@ class EntityDatabase:
         self.catalog = address.schema
         """The schema of the log, after which those of the generations are named."""
         self.connections = Connections(address, what=WHAT, size=_LOOKERS)
-        self.readers = Readers(self.connections)
+        self.readers = Readers(self.connections, _patience())
         self.kept = threading.BoundedSemaphore(MOST_KEPT)
         self.connections.open()
 
@@ -103,6 +105,7 @@ class EntityTables:
         elif kept.acquire(timeout=pools.WAIT_SECONDS):
             try:
                 link = connections.connect()
+                link.answers_within = _patience()
             except BaseException:
                 kept.release()
                 raise
@@ -156,3 +159,8 @@ class EntityTables:
 def _if_live(sql: str, is_live: str) -> str:
     """A statement that tells in front of each row whether the generation is live."""
     return f"SELECT ({is_live}), asked.* FROM ({sql}) asked"
+
+
+def _patience() -> float:
+    """Seconds after which a server is given up that should have ended a statement."""
+    return MOST_MILLISECONDS / 1_000 + GRACE_SECONDS

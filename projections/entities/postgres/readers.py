@@ -29,8 +29,10 @@ _PAUSE_SECONDS = 0.1
 class Readers:
     """Lends connections, which it makes when none is idle."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, answers_within: float) -> None:
+        """`answers_within`: seconds that the server may take for a statement."""
         self._connections = connections
+        self._answers_within = answers_within
         self._places: SimpleQueue[None] = SimpleQueue()
         """One for each connection that may be taken; quicker than a semaphore."""
         for _ in range(READERS):
@@ -47,7 +49,9 @@ class Readers:
                 f"{WHAT} cannot be used now: all {READERS} connections are in use"
             ) from None
         try:
-            return self._idle_one() or self._connect(ends)
+            link = self._idle_one() or self._connect(ends)
+            link.answers_within = self._answers_within
+            return link
         except BaseException:
             self._places.put(None)
             raise
@@ -92,6 +96,8 @@ class Readers:
                 if pools.is_alive(link):
                     return link
                 link.close()
+                # To ask each of the others would take as long again.
+                self.close()
         return None
 
     def _connect(self, ends: float) -> Link:

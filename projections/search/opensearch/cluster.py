@@ -26,7 +26,9 @@ from projections.feeding.port import Damaged
 from projections.search.opensearch.address import SearchAddress
 
 REQUEST_SECONDS = 30.0
-"""How long anything but a search may take."""
+"""How long anything may take that is neither a search nor a look."""
+LOOK_ANSWER_SECONDS = 2.0
+"""How long a look at what there is may take, for which whoever asks for the state waits."""
 _CONNECTIONS = 16
 _SHOWN = 300
 _TOO_MUCH = (

@@ -6,7 +6,7 @@ from typing import Any
 
 from domain.errors import StoreUnavailable
 from projections.search.opensearch.cluster import (
-    REQUEST_SECONDS,
+    LOOK_ANSWER_SECONDS,
     AlreadyThere,
     Cluster,
     IndexMissing,
@@ -72,7 +72,7 @@ class Records:
                 self._cluster.request("DELETE", f"/{self._index}/_doc/{name}")
         self._seen.pop(name, None)
 
-    def _find(self, name: str, *, seconds: float = REQUEST_SECONDS) -> Any:
+    def _find(self, name: str, *, seconds: float = LOOK_ANSWER_SECONDS) -> Any:
         try:
             found = self._cluster.request("GET", f"/{self._index}/_doc/{name}", seconds=seconds)
         except (IndexMissing, NoDocument):

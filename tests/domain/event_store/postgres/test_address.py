@@ -6,7 +6,8 @@ import pytest
 
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import InvalidInput, StoreUnavailable
-from domain.event_store.opening import holds_password, open_event_log
+from domain.event_store.database_url import holds_password
+from domain.event_store.opening import open_event_log
 from domain.event_store.postgres.address import read_address
 from tests.domain.event_store.postgres.proxy import proxying
 
@@ -33,6 +34,12 @@ def test_certificate_is_verified_unless_the_url_says_how(monkeypatch: pytest.Mon
     assert (off["sslmode"], "sslrootcert" in off) == ("disable", False)
     monkeypatch.setenv("PGSSLMODE", "verify-ca")
     assert "sslmode" not in parameters("postgresql://u@db.example/catalog")
+
+
+def test_keywords_are_refused_in_which_a_password_would_not_be_noticed() -> None:
+    with pytest.raises(InvalidInput, match="no URL") as refused:
+        read_address("host=db.example user=u password=secret", writable=True)
+    assert "secret" not in str(refused.value)
 
 
 def test_server_without_tls_is_refused_unless_the_url_says_so(postgres: PostgresServer) -> None:

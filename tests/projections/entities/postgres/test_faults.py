@@ -1,5 +1,7 @@
 """What readers and writers of lists in PostgreSQL hear when the database does not do its part."""
 
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
@@ -53,6 +55,39 @@ def test_page_is_read_again_when_its_connection_was_cut(
     page = small_page(model, TABLES)
     cut(postgres)
     assert small_page(model, TABLES) == page
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a server given up soon that hangs."""
+    monkeypatch.setattr(connections, "CHECK_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "READ_SECONDS", 0.2)
+    monkeypatch.setattr(database, "GRACE_SECONDS", 0.2 - database.MOST_MILLISECONDS / 1_000)
+
+
+def hang(postgres: PostgresServer) -> list[int]:
+    """Stops the processes behind all connections but this one, which stay open."""
+    with postgres.connect() as connection:
+        rows = connection.execute(
+            "SELECT pid FROM pg_stat_activity"
+            " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        ).fetchall()
+    for (pid,) in rows:
+        os.kill(pid, signal.SIGSTOP)
+    return [pid for (pid,) in rows]
+
+
+def test_page_is_read_by_another_connection_where_one_hangs(
+    postgres: PostgresServer, hasty: None, model: PostgresReadModel
+) -> None:
+    page = small_page(model, TABLES)
+    hung = hang(postgres)
+    try:
+        assert hung
+        assert small_page(model, TABLES) == page
+    finally:
+        for pid in hung:
+            os.kill(pid, signal.SIGCONT)
 
 
 def test_page_whose_transaction_was_cut_is_refused(
