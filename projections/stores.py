@@ -1,8 +1,7 @@
 """Opens what a data directory holds: the log and the read models built from it."""
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
@@ -265,7 +264,7 @@ def _home_in_cluster(
     url: str, directory: Path, log: EventStore, shared: "SharedEntities | None"
 ) -> Home[Any]:
     """The search index in a cluster; hosts that share a database have one lead for it there."""
-    with _needing_the_client():
+    with needing_the_extra("search in OpenSearch", "opensearch"):
         from projections.shared_search import DirectoryLead, SearchHome  # noqa: PLC0415 - an extra
     if shared is None:
         leadership: Leadership = FolderLeadership(directory)
@@ -275,17 +274,6 @@ def _home_in_cluster(
         leadership = lead
         found = SearchHome(url, directory, log.identity(), _search_kinds, lead)
     return Home(found.definition, found.shelf, leadership, found)
-
-
-@contextmanager
-def _needing_the_client() -> Iterator[None]:
-    """Say what to install where the client of search clusters is not."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise StoreUnavailable(
-            f"search in OpenSearch needs the extra metadata-catalog[opensearch]: {error}"
-        ) from error
 
 
 class Stores:

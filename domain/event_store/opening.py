@@ -106,11 +106,13 @@ def migrate_log(url: str) -> tuple[int, int]:
 
 
 @contextmanager
-def needing_the_extra() -> Iterator[None]:
-    """Say what to install where the driver of PostgreSQL is not."""
+def needing_the_extra(
+    what: str = "a catalog in PostgreSQL", extra: str = "postgres"
+) -> Iterator[None]:
+    """Say what to install where the client of another server is not."""
     try:
         yield
     except ModuleNotFoundError as error:
         raise StoreUnavailable(
-            f"a catalog in PostgreSQL needs the extra metadata-catalog[postgres]: {error}"
+            f"{what} needs the extra metadata-catalog[{extra}]: {error}"
         ) from error

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from domain.registry import KINDS
 from projections.search.analysis import Tokens, keyword, stem, tokens
 from projections.search.documents import SORTABLE, Scalar, SearchDocument, SortValue
 from projections.search.index.aggregate.moments import FIRST, LAST
@@ -40,13 +39,6 @@ _CHECKPOINT = "checkpoint"
 _MAX_SORT = 8_000
 """Characters of a text that documents are sorted by, of at most 4 bytes each."""
 _encode = msgspec.json.Encoder().encode
-_FIELDS = {
-    kind.name: tuple(
-        (f.path, is_prose(f.path), f.boost, weights.average_length(f.path)) for f in kind.search
-    )
-    for kind in KINDS.values()
-}
-"""Kind -> its search fields, each with what its words weigh."""
 
 
 class Lines:
@@ -160,7 +152,7 @@ def _places(analysed: Tokens, before: str = "", *, alone: bool = False) -> str:
 def _add_words(fields: defaultdict[str, Any], document: SearchDocument) -> None:
     weighs: defaultdict[str, float] = defaultdict(float)
     said: list[str] = []
-    for path, prose, boost, average in _FIELDS[document.kind]:
+    for path, prose, boost, average in weights.FIELDS[document.kind]:
         values = document.fields.get(path, ())
         if not values or (path == "displayName" and values == document.fields.get("name")):
             continue

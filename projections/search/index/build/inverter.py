@@ -20,7 +20,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.registry import KINDS
 from projections.search.documents import SORTABLE, SearchDocument, SortValue
 from projections.search.index.build.postings import Used, exact_postings, postings, whole_postings
 from projections.search.index.build.vocabulary import Vocabulary
@@ -28,7 +27,6 @@ from projections.search.index.format import weights
 from projections.search.index.format.arrays import lexicon, sums, within
 from projections.search.index.format.schema import StoredDocument
 from projections.search.index.format.terms import EXACT, TEXT, WHOLE, WORDS, whole_term
-from projections.search.language.field_texts import is_prose
 
 MAX_DOCUMENTS = 25_000
 """Documents in a segment when it is made."""
@@ -41,13 +39,6 @@ REMEMBERED_SHARE = 8
 TOKEN_BYTES = 64
 """What a token takes in the arrays that are sorted at the end."""
 _encode = msgspec.msgpack.Encoder().encode
-_FIELDS = {
-    kind.name: tuple(
-        (f.path, is_prose(f.path), f.boost, weights.average_length(f.path)) for f in kind.search
-    )
-    for kind in KINDS.values()
-}
-"""Kind -> its search fields, each with what its words weigh."""
 
 
 class Inverter:
@@ -137,7 +128,7 @@ class Inverter:
         names, sentences = self._vocabulary.names, self._vocabulary.sentences
         words, counts = self._words, self._word_counts
         first = len(words)
-        search = _FIELDS[document.kind]
+        search = weights.FIELDS[document.kind]
         for path, prose, boost, average in search:
             values = fields.get(path, ())
             before = len(words)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from domain.registry import KINDS
 from projections.search.language.field_texts import is_prose
 
 K1 = 1.2
@@ -43,3 +44,12 @@ def impacts(weights: NDArray[Any], half: float) -> NDArray[np.uint8]:
     """Weights as impacts from 1 to 255, where `half` gives half of that."""
     scaled = np.rint(HIGHEST * weights / (weights + half))
     return np.clip(scaled, 1, HIGHEST).astype(np.uint8)
+
+
+FIELDS = {
+    kind.name: tuple(
+        (f.path, is_prose(f.path), f.boost, average_length(f.path)) for f in kind.search
+    )
+    for kind in KINDS.values()
+}
+"""Kind -> its search fields: path, whether it is prose, boost, and its average length."""
