@@ -155,6 +155,9 @@ class World:
             self._draw(case)
         elif case.path.startswith("/v1/services/testConnectionDefinitions"):
             case.path_parameters["fqn"] = "Postgres.testConnectionDefinition"
+        elif case.path == "/v1/dataContracts/entity":
+            described = self.entities["dataContract"]["entity"]
+            case.query |= {"entityId": described["id"], "entityType": described["type"]}
         elif case.path == "/v1/search/query":
             self._search(case.query)
         elif case.path == "/v1/search/fieldQuery":
