@@ -15,7 +15,8 @@ install: $(VENV)/installed
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check "pip>=25.1"
-	$(BIN)/pip install --quiet --editable '.[postgres,opensearch]' --group dev
+	$(BIN)/pip install --quiet --no-compile --editable '.[postgres,opensearch]' --group dev
+	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/(tests?|faker|Crypto)/' $(VENV)/lib
 	touch $@
 
 run: install

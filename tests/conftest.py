@@ -1,7 +1,10 @@
 """What holds for all tests."""
 
 import gc
+import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -27,6 +30,25 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
     gc.enable()
+
+
+_MADE_ONCE = re.compile(r'^@pytest.fixture\(.*scope="module".*\)\ndef (\w+)', re.MULTILINE)
+
+
+@cache
+def _made_once(file: Path) -> frozenset[str]:
+    """The fixtures of a file that are made once for all tests of a module."""
+    return frozenset(_MADE_ONCE.findall(file.read_text())) if file.exists() else frozenset()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep tests that share what their module made in one process, which makes it once."""
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None and isinstance(item, pytest.Function):
+            conftest = item.path.with_name("conftest.py")
+            if not {*_made_once(item.path), *_made_once(conftest)}.isdisjoint(item.fixturenames):
+                item.add_marker(pytest.mark.xdist_group(item.location[0]))
 
 
 @pytest.fixture(scope="session")
