@@ -1,6 +1,6 @@
 """The middleware that guards every route."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from litestar.routes import HTTPRoute
@@ -8,12 +8,16 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 
 from api.errors import Forbidden, TooManyRequests, Unauthorized
 from api.limits import RateLimit
-from api.permissions import PUBLIC, Permission, Principal
+from api.permissions import PUBLIC, SIGNED_IN, Permission, Principal
 from api.policies import Policies
 from api.read_positions import ReadPositions, may_wait
 from api.refusals import Refusal
 from api.responses import Finished
 from api.tokens.verifier import TokenVerifier
+
+Headers = Iterable[tuple[bytes, bytes]]
+Authorize = Callable[[Headers], bytes]
+"""Finds in the headers of a request what an Authorization header would say; raises Unauthorized."""
 
 
 class Guard:
@@ -24,21 +28,25 @@ class Guard:
         self._policies = policies
         self._rate_limit = rate_limit
 
-    async def admit(self, scope: Scope, needed: object, *, asks_methods: bool) -> None:
+    async def admit(
+        self, scope: Scope, needed: object, authorize: Authorize, *, asks_methods: bool
+    ) -> None:
         """Put the caller and what the caller may do into the scope, as `user` and `auth`.
 
-        Raises Unauthorized, TooManyRequests or Forbidden; `refusal` in the scope's state then says
-        why there is no caller. Any caller may ask for the methods of a path.
+        `authorize` finds the token of the request. Raises Unauthorized, TooManyRequests or
+        Forbidden; `refusal` in the scope's state then says why there is no caller. Any caller may
+        ask for the methods of a path.
         """
         try:
-            principal = await self._verifier.verify(_authorization(scope["headers"]))
+            principal = await self._verifier.verify(authorize(scope["headers"]))
         except Unauthorized as error:
             scope["state"]["refusal"] = error.refusal.value
             raise
         scope["user"] = principal
         self._rate_limit.take(principal.name)
         access = self._policies.access(principal.roles)
-        if not (asks_methods or (isinstance(needed, Permission) and access.may(needed))):
+        may = needed == SIGNED_IN or (isinstance(needed, Permission) and access.may(needed))
+        if not (asks_methods or may):
             raise Forbidden(f"{principal.name!r} has no permission to {needed}")
         scope["auth"] = access
 
@@ -48,7 +56,7 @@ class Guard:
         Where nobody is admitted, the scope is as before and nothing is taken from the rate limit.
         """
         try:
-            principal = self._verifier.remembered(_authorization(scope["headers"]))
+            principal = self._verifier.remembered(in_header(scope["headers"]))
             if principal is None:
                 return None
             access = self._policies.access(principal.roles)
@@ -61,7 +69,7 @@ class Guard:
         return principal
 
 
-def _authorization(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+def in_header(headers: Headers) -> bytes:
     """The only Authorization header; raises Unauthorized when there is none, or another one."""
     values = [value for name, value in headers if name == b"authorization"]
     if len(values) != 1:
@@ -76,9 +84,11 @@ class AccessMiddleware:
     what Litestar's own base class makes each time is a tenth of what a start makes.
     """
 
-    def __init__(self, guard: Guard, positions: ReadPositions) -> None:
+    def __init__(self, guard: Guard, positions: ReadPositions, in_cookie: Authorize) -> None:
+        """`in_cookie` finds the token of a session, which pages take and no other route."""
         self._guard = guard
         self._positions = positions
+        self._in_cookie = in_cookie
 
     def __call__(self, app: ASGIApp) -> ASGIApp:
         """The application that stands before the one of a route."""
@@ -99,9 +109,13 @@ class AccessMiddleware:
         # Any caller may ask for the methods.
         asks_methods = scope.get("method") == "OPTIONS"
         needed = handler.opt.get("permission")
+        if callable(needed):
+            # That of a page follows from its address.
+            needed = needed(scope)
         # A direct read that left the answer to this route has admitted the caller already.
         if (asks_methods or needed != PUBLIC) and "auth" not in scope:
-            await self._guard.admit(scope, needed, asks_methods=asks_methods)
+            authorize = self._in_cookie if handler.opt.get("page") else in_header
+            await self._guard.admit(scope, needed, authorize, asks_methods=asks_methods)
         if asks_methods:
             # Litestar's own answer leaves out methods that were registered one by one.
             answer = Finished(b"", status_code=204, headers={"Allow": _methods(scope)})

@@ -10,11 +10,11 @@ from litestar.routes import HTTPRoute
 from api.access import AccessMiddleware, Guard
 from api.direct_reads import DirectReads
 from api.docs import docs_routes
-from api.errors import render
 from api.limits import RateLimit
 from api.log_writer import LogWriter
 from api.logs import AccessLog
 from api.metrics import Metrics
+from api.pages.site import Site
 from api.policies import open_policies
 from api.read_positions import ReadPositions
 from api.request_log import Edge
@@ -100,6 +100,7 @@ def create_app(
         *suggestion_routes(searcher),
         *document_routes(services, searcher),
     ]
+    site = Site(services, searcher, verifier)
     handlers = [
         *entities,
         *searches,
@@ -118,12 +119,13 @@ def create_app(
         *test_result_routes(services),
         *system_routes(services, metrics, verifier),
         *docs_routes(),
+        *site.routes,
     ]
     positions = ReadPositions(services.listed, services.searchable)
     app = Application(
-        middleware=[AccessMiddleware(guard, positions)],
+        middleware=[AccessMiddleware(guard, positions, site.sessions.authorization)],
         lifespan=[verifier.refreshing],
-        exception_handlers={Exception: render},
+        exception_handlers={Exception: site.answer_error},
         openapi_config=None,  # or Litestar would serve pages of its own; see api.openapi
         logging_config=None,
     )

@@ -160,6 +160,12 @@ def serve(
             if settings.makes_secret:
                 command = f"catalog token --subject NAME --role reader --data {settings.data}"
                 _print(f"tokens: {command}", err=True)
+                if sys.stdout.isatty():
+                    from api.pages.sign_in_links import make_link  # noqa: PLC0415 - only people need it
+
+                    at = settings.public_url or _local_address(host, port)
+                    link = make_link(settings, at.rstrip("/"), "me", ("admin",))
+                    _print(f"pages, signed in once by this link: {link}", err=True)
 
         if settings.workers == 1:
             server.serve_alone(settings, listener, verifier, writer, counts, termination, announce)
@@ -241,10 +247,7 @@ def token(
     from api.tokens.secret import has_own_secret  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data)
-    known = open_policies(settings.policies).roles
-    for role in roles:
-        if role not in known:
-            raise InvalidInput(f"--role must be one of {', '.join(known)}, got {role!r}")
+    _check_roles(roles, open_policies(settings.policies).roles)
     _check_texts("--subject", [subject])
     if expires is not None:
         if ttl is not None:
@@ -265,6 +268,39 @@ def token(
     if settings.makes_secret and not has_own_secret(settings.directory):
         _check_catalog(settings.directory)
     click.echo(mint(find_minter(settings), subject, roles, ttl))
+
+
+@main.command("sign-in-link", short_help="Print a link that signs in once.")
+@click.option("--subject", default="me", help="Who signs in; stands in every event.")
+@click.option("--role", "roles", multiple=True, default=("admin",), help="As for a token.")
+@click.option("--address", help="Where browsers find the catalog (CATALOG_PUBLIC_URL).")
+@_data
+@print_errors
+def sign_in_link(
+    subject: str, roles: tuple[str, ...], address: str | None, data: str | None
+) -> None:
+    """Print a link that signs in to the pages, once and in the next 15 minutes."""
+    from api.pages.sign_in_links import make_link  # noqa: PLC0415 - start-up: only this needs it
+    from api.policies import open_policies  # noqa: PLC0415 - start-up: as above
+
+    settings = read_settings(data=data)
+    _check_roles(roles, open_policies(settings.policies).roles)
+    _check_texts("--subject", [subject])
+    _check_catalog(settings.directory)
+    at = address or settings.public_url or _local_address(settings.host, settings.port)
+    click.echo(make_link(settings, at.rstrip("/"), subject, roles))
+
+
+def _check_roles(roles: Iterable[str], known: Sequence[str]) -> None:
+    for role in roles:
+        if role not in known:
+            raise InvalidInput(f"--role must be one of {', '.join(known)}, got {role!r}")
+
+
+def _local_address(host: str, port: int) -> str:
+    """Where a browser on this machine finds what listens on a host and a port."""
+    here = "127.0.0.1" if host in ("0.0.0.0", "::", "") else host
+    return f"http://[{here}]:{port}" if ":" in here else f"http://{here}:{port}"
 
 
 @main.command(short_help="Revoke tokens.")

@@ -37,6 +37,8 @@ class Permission(msgspec.Struct, frozen=True):
 
 PUBLIC = "public"
 """The permission that routes without a token declare."""
+SIGNED_IN = "signed in"
+"""That of pages which show each caller what the caller may see, and anybody else none of it."""
 
 
 class Principal(msgspec.Struct, frozen=True):

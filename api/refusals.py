@@ -37,8 +37,12 @@ class Refusal(StrEnum):
         """
         if self in (Refusal.NO_TOKEN, Refusal.SEVERAL):
             return _SCHEME
-        description = f"the {self}" if self in _SHOWN else "the token is not accepted here"
-        return f'{_SCHEME}, error="invalid_token", error_description="{description}"'
+        return f'{_SCHEME}, error="invalid_token", error_description="{self.description}"'
+
+    @property
+    def description(self) -> str:
+        """What is said of a token that was sent, which gives nothing away."""
+        return f"the {self}" if self in _SHOWN else "the token is not accepted here"
 
 
 _SCHEME = 'Bearer realm="catalog"'

@@ -54,6 +54,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Claim that holds the caller's name, which stands in every event."""
     issuers: Text | None = None
     """TOML file of several issuers, instead of the settings for one."""
+    public_url: Text | None = None
+    """Address of the catalog in browsers, `https://catalog.example.org`; by default as asked."""
+    oidc_issuer: Text | None = None
+    """Address of the identity provider at which people sign in to the pages (`docs/pages.md`)."""
+    oidc_client_id: Text | None = None
+    """What the catalog is called at that provider; needed with `oidc_issuer`."""
+    oidc_client_secret_file: Text | None = None
+    """File with the secret of a confidential client; a public one has none."""
+    oidc_scope: Text = "openid"
+    """What is asked for at that provider, with spaces between."""
     policies: Text | None = None
     """TOML file of roles and what they may do (`docs/permissions.md`); its changes are followed."""
     rate_limit: Annotated[float, Meta(ge=0.0, le=1e6)] = 0.0

@@ -135,7 +135,7 @@ def _permissions(app: Litestar) -> Iterator[tuple[tuple[str, str], Permission | 
     for route in app.routes:
         if isinstance(route, HTTPRoute):
             for method, (handler, _) in route.route_handler_map.items():
-                if "permission" in handler.opt:
+                if "permission" in handler.opt and not handler.opt.get("page"):
                     key = str(method).lower(), route.path_format
                     yield key, handler.opt["permission"]
 

@@ -13,8 +13,8 @@ from api.permissions import Action, Permission
 from api.responses import Large
 from api.routes import lineage_paths as paths
 from api.routes.declared_query import Parameters, QueryParameter
+from api.routes.entity_reads import etag
 from api.routes.lineage_paths import BASE, TYPE, path_text, sight_of
-from api.routes.reads import etag
 from api.routes.signatures import ENTITY_ID, FQN, REQUEST, name_in_path, route
 from api.services import Services
 from domain.bodies.components import Reference

@@ -14,8 +14,8 @@ from api.responses import Finished
 from api.routes import lineage_paths as paths
 from api.routes.asked import Asked, read_asked, refuse_headers_of_one, with_digest
 from api.routes.declared_query import Parameters
+from api.routes.entity_reads import etag
 from api.routes.lineage_paths import BASE, TYPE, path_text, sight_of
-from api.routes.reads import etag
 from api.routes.signatures import ENTITY_ID, FQN, REQUEST, route
 from api.services import Services
 from domain.bodies.components import Reference

@@ -32,6 +32,19 @@ class Searcher:
     async def answer(self, request: Request[Any, Any, Any], index: str, ask: Ask) -> Large:
         """What comes of a search in `index`; a complete answer to a GET is remembered.
 
+        Raises what `ask` of this class raises.
+        """
+        services = self._services
+        # Read before the search: a commit meanwhile makes the answer newer, never older.
+        present = None if services.stores.looks_elsewhere else self.revision()
+        found = await self.ask(request, index, ask)
+        if present is not None and found.complete and request.method == "GET":
+            services.answers.keep(key_of(request.scope), present, Finished(found.body))
+        return Large(found.body, request.user.name, services.streams)
+
+    async def ask(self, request: Request[Any, Any, Any], index: str, ask: Ask) -> SearchAnswer:
+        """What a search in `index` finds for the caller of a request.
+
         Raises Forbidden and InvalidInput for an index, and what `ask` raises.
         """
         services, stores = self._services, self._services.stores
@@ -44,14 +57,8 @@ class Searcher:
                 withheld = access.hidden.get(Action.SEARCH, {})
                 return ask(engine, entities.documents, visible, withheld)
 
-        caller: str = request.user.name
         left = partial(has_left, request.receive)
-        # Read before the search: a commit meanwhile makes the answer newer, never older.
-        present = None if stores.looks_elsewhere else self.revision()
-        found = await services.searches.run(caller, work, left)
-        if present is not None and found.complete and request.method == "GET":
-            services.answers.keep(key_of(request.scope), present, Finished(found.body))
-        return Large(found.body, caller, services.streams)
+        return await services.searches.run(request.user.name, work, left)
 
     def revision(self) -> Hashable:
         """What is another one before answers may be."""

@@ -17,7 +17,7 @@ from api.routes.bulk import bulk_route
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.delete_stale import delete_stale_routes
 from api.routes.deletes import check_recursive, may_delete_attached, purge_beforehand
-from api.routes.reads import etag
+from api.routes.entity_reads import etag
 from api.routes.signatures import (
     ENTITY_ID,
     FQN,

@@ -1,4 +1,4 @@
-"""Gets a key set from an identity provider, within bounds of time and size."""
+"""Asks an identity provider for keys, addresses and tokens, within bounds of time and size."""
 
 import socket
 import threading
@@ -48,19 +48,26 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def fetch(url: str) -> bytes:
+def fetch(url: str, form: str | None = None, authorization: str | None = None) -> bytes:
     """The document at a URL that `check_url` let pass; redirects are not followed.
 
-    Blocks for 10 seconds at most, once a connection stands. Raises Unreachable, saying why.
+    With a form, encoded, it is the answer to a POST of the form; `authorization` is sent as the
+    header of that name. Blocks for 10 seconds at most, once a connection stands. Raises
+    Unreachable, saying why.
     """
     address = urlsplit(url)
     connect = HTTPSConnection if address.scheme == "https" else HTTPConnection
     connection = connect(address.hostname or "", address.port, timeout=STEP_SECONDS)
     target = (address.path or "/") + (f"?{address.query}" if address.query else "")
+    headers = {"Accept": "application/json"}
+    if form is not None:
+        headers["Content-Type"] = "application/x-www-form-urlencoded"
+    if authorization is not None:
+        headers["Authorization"] = authorization
     try:
         connection.connect()
         with _limited(connection.sock):
-            connection.request("GET", target, headers={"Accept": "application/json"})
+            connection.request("GET" if form is None else "POST", target, form, headers)
             with connection.getresponse() as response:
                 return _read(response)
     except (OSError, HTTPException, ValueError) as error:

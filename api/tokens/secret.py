@@ -1,4 +1,4 @@
-"""The catalog's own secret, for tokens that it signs itself."""
+"""The catalog's own secrets: for tokens that it signs itself, and for sessions of its pages."""
 
 import logging
 import os
@@ -8,14 +8,24 @@ from pathlib import Path
 log = logging.getLogger("catalog.secret")
 
 _FILE = "secret"
+_SESSIONS = "session-key"
 
 
 def read_own_secret(directory: Path) -> tuple[str, Path]:
     """The secret in a data directory and its file, made at first use (mode 0600)."""
-    path = directory / _FILE
+    return _read(directory, _FILE)
+
+
+def read_session_key(directory: Path) -> bytes:
+    """32 bytes that seal the sessions of the pages, made at first use (mode 0600)."""
+    return bytes.fromhex(_read(directory, _SESSIONS)[0])
+
+
+def _read(directory: Path, name: str) -> tuple[str, Path]:
+    path = directory / name
     if not path.exists():
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = directory / f"{_FILE}.{os.getpid()}"
+        fresh = directory / f"{name}.{os.getpid()}"
         descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_hex(32))

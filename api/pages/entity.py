@@ -1,0 +1,214 @@
+"""The page of an entity of any kind, its columns, and its JSON."""
+
+from collections.abc import Generator, Mapping
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
+
+from api.bodies import has_left
+from api.pages import columns, relations
+from api.pages.addresses import entity_address, kind_named, with_query
+from api.pages.rendering import HEADERS, HTML, AnyRequest, Renderer
+from api.pages.routing import page
+from api.permissions import Action, Permission
+from api.responses import JSON, Heavy, Large
+from api.routes.declared_query import Parameters, QueryParameter
+from api.routes.entity_reads import read_entity
+from api.routes.signatures import FQN, name_in_path
+from api.services import Services
+from domain.kinds import EntityKind
+from domain.registry import KINDS
+from projections.entities.port import Include
+
+COLUMNS_SHOWN = 200
+"""Columns of a page; the rest is loaded as it is scrolled to, or by a link."""
+_HEAD = frozenset(
+    [
+        "id",
+        "name",
+        "displayName",
+        "fullyQualifiedName",
+        "description",
+        "version",
+        "updatedAt",
+        "updatedBy",
+        "deleted",
+        "href",
+        "owners",
+        "domains",
+        "tags",
+        "entityStatus",
+    ]
+)
+"""Keys that the head of the page shows."""
+_PARAMETERS: Parameters = {
+    **FQN,
+    "column": (Annotated[str, QueryParameter(description="Only columns with this text.")], ""),
+    "from_": (
+        Annotated[int, QueryParameter(name="from", ge=0, description="Columns to pass over.")],
+        0,
+    ),
+    "all_": (Annotated[bool, QueryParameter(name="all", description="Show every column.")], False),
+}
+_RAW: Parameters = {
+    **FQN,
+    "download": (Annotated[bool, QueryParameter(description="Have it saved as a file.")], False),
+}
+
+
+def kind_of(scope: Any) -> EntityKind:
+    """The kind in the path of a request for a page of an entity; raises NotFound."""
+    return kind_named(scope["path_params"]["kind"])
+
+
+def may_view(scope: Any) -> Permission:
+    """What the page of an entity demands."""
+    return Permission(Action.VIEW, kind_of(scope).name)
+
+
+def name_of(request: AnyRequest, view: str) -> str:
+    """The qualified name in the path of a page, as it is recorded; `view` begins the path."""
+    kind = kind_of(request.scope)
+    return kind.spelled(name_in_path(request, f"/{view}/{kind.name}/".encode()))
+
+
+def read_shown(
+    services: Services, request: AnyRequest, kind: EntityKind, fqn: str
+) -> tuple[bytes, str]:
+    """The JSON of an entity as the caller of a page may see it, and its entity tag.
+
+    Blocks. Raises NotFound.
+    """
+    given = {"fields": "*", "include": Include.ALL}
+    body, more = read_entity(services, kind, request.auth, given, None, fqn=fqn)
+    return body, more["headers"]["ETag"]
+
+
+def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
+    """The page of each entity, and the JSON that it was made of."""
+
+    def answer(request: AnyRequest, chunks: Generator[bytes]) -> Heavy:
+        caller: str = request.user.name
+        return Heavy(chunks, caller, services.heavy_reads, services.streams, dict(HEADERS), HTML)
+
+    async def show(
+        request: AnyRequest, fqn: str, column: str, from_: int, all_: bool
+    ) -> ASGIResponse:
+        kind, name = kind_of(request.scope), name_of(request, "entity")
+
+        def chunks() -> Generator[bytes]:
+            body, tag = read_shown(services, request, kind, name)
+            entity = msgspec.json.decode(body)
+            related = list(relations.related_lists(services, request.auth, kind, entity))
+            values = {
+                "kind": kind.name,
+                "collection": kind.collection,
+                "entity": entity,
+                "etag": tag,
+                "crumbs": _crumbs(kind, entity),
+                "parts": [
+                    _columns(key, entity, column, from_, all_)
+                    for key in columns.column_keys(kind, entity)
+                ],
+                "related": related,
+                "search_of": relations.search_of(kind, entity),
+                **_facts(kind, entity),
+            }
+            yield from renderer.chunks(request, "entity.html", **values)
+
+        return answer(request, chunks())
+
+    async def raw(request: AnyRequest, fqn: str, download: bool) -> ASGIResponse:
+        kind, name = kind_of(request.scope), name_of(request, "raw")
+        caller: str = request.user.name
+        headers = dict(HEADERS)
+        if download:
+            headers["Content-Disposition"] = f'attachment; filename="{kind.name}.json"'
+
+        def work() -> Large:
+            body, _ = read_shown(services, request, kind, name)
+            shown = msgspec.json.format(body, indent=2)
+            return Large(shown, caller, services.streams, media_type=JSON, headers=headers)
+
+        return await services.heavy_reads.run(caller, work, partial(has_left, request.receive))
+
+    return [
+        page("/entity/{kind:str}/{fqn:path}", may_view, show, _PARAMETERS),
+        page("/raw/{kind:str}/{fqn:path}", may_view, raw, _RAW),
+    ]
+
+
+def _columns(
+    key: str, entity: Mapping[str, Any], text: str, start: int, everything: bool
+) -> dict[str, Any]:
+    """A table of columns: the rows of this page of it, and where the others are."""
+    rows = columns.unfold(entity[key])
+    found = columns.matching(rows, text)
+    end = len(found) if everything else start + COLUMNS_SHOWN
+    more = with_query("", {"column": text, "from": str(end)}) if end < len(found) else None
+    return {
+        "key": key,
+        "total": len(rows),
+        "found": len(found),
+        "text": text,
+        "rows": found[0 if everything else start : end],
+        "more": more,
+        "described": any(row.description for row in rows),
+        "constrained": any(row.constraint for row in rows),
+        "tagged": any(row.tags for row in rows),
+    }
+
+
+def _crumbs(kind: EntityKind, entity: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The entities above one, from the root down, as its references name them."""
+    above = []
+    for key in reversed((*kind.parents, *kind.inherits)):
+        for reference in _references(entity.get(key)):
+            above.append(reference)
+    return sorted(above, key=lambda each: len(each["fullyQualifiedName"]))
+
+
+def _facts(kind: EntityKind, entity: Mapping[str, Any]) -> dict[str, Any]:
+    """What the body of the page shows beside columns, by how it can be shown.
+
+    `facts` are single values, `links` lists of references, `nested` what is left, as JSON.
+    """
+    facts: list[tuple[str, Any]] = []
+    links: list[tuple[str, list[dict[str, str]]]] = []
+    nested: list[tuple[str, str]] = []
+    shown = _HEAD.union(columns.column_keys(kind, entity))
+    for key, value in entity.items():
+        if key in shown or value in (None, [], {}, ""):
+            continue
+        if references := _references(value):
+            links.append((key, references))
+        elif isinstance(value, str | int | float | bool):
+            facts.append((key, _spelled(value)))
+        elif isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
+            facts.append((key, ", ".join(map(str, value))))
+        else:
+            nested.append((key, msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
+    return {"facts": facts, "links": links, "nested": nested}
+
+
+def _spelled(value: str | float | bool) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def _references(value: Any) -> list[dict[str, str]]:
+    """The references that a value is, or is a list of; none where it is anything else."""
+    values = value if isinstance(value, list) else [value]
+    if not all(
+        isinstance(each, dict) and each.get("type") in KINDS and "fullyQualifiedName" in each
+        for each in values
+    ):
+        return []
+    return [
+        {**each, "address": entity_address(each["type"], each["fullyQualifiedName"])}
+        for each in values
+    ]

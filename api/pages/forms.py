@@ -1,0 +1,53 @@
+"""What a form of a page sends, once it is certain that a page of ours has sent it."""
+
+from hmac import compare_digest
+from urllib.parse import parse_qsl
+
+from api.bodies import check_media_type, read_body
+from api.errors import Forbidden
+from api.pages.rendering import AnyRequest
+from api.pages.sessions import Sessions
+from domain.errors import InvalidInput
+
+FORM = "application/x-www-form-urlencoded"
+TOKEN_FIELD = "form_token"
+_MOST_FIELDS = 200
+
+
+async def read_form(request: AnyRequest, sessions: Sessions, *, signed_in: bool) -> dict[str, str]:
+    """The fields of a form, each once, without the token that shows where the form comes from.
+
+    Who is not signed in has no such token; what a browser says of where it comes from must do.
+    Raises Forbidden for a form of another site, and InvalidInput for what is none.
+    """
+    refuse_other_sites(request, sessions)
+    check_media_type(request.headers.get("content-type"), (FORM,))
+    try:
+        pairs = parse_qsl(
+            (await read_body(request)).decode(),
+            keep_blank_values=True,
+            strict_parsing=True,
+            errors="strict",
+            max_num_fields=_MOST_FIELDS,
+        )
+    except ValueError:
+        raise InvalidInput("what was sent is no form") from None
+    form = dict(pairs)
+    if len(form) < len(pairs):
+        raise InvalidInput("a field of the form is there twice")
+    given = form.pop(TOKEN_FIELD, "")
+    if signed_in:
+        wanted = sessions.form_token(request.scope["headers"])
+        if not compare_digest(given.encode(), wanted.encode()):
+            raise Forbidden("this form is not of your session any more: load its page again")
+    return form
+
+
+def refuse_other_sites(request: AnyRequest, sessions: Sessions) -> None:
+    """Raise Forbidden for a request that a page of another site has made a browser send."""
+    site = request.headers.get("sec-fetch-site")
+    origin = request.headers.get("origin")
+    if site not in (None, "same-origin") or (
+        origin is not None and not sessions.is_own_host(origin, request.scope)
+    ):
+        raise Forbidden("only pages of this catalog may send this")

@@ -1,0 +1,162 @@
+"""Signing in at an identity provider: authorization code with PKCE (RFC 6749, 7636, 9700)."""
+
+import secrets
+from base64 import b64encode, urlsafe_b64encode
+from hashlib import sha256
+from hmac import compare_digest
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from api.errors import Unauthorized
+from api.pages.sessions import Sessions, cookie_named
+from api.refusals import Refusal
+from api.settings import Settings
+from api.tokens.claims import read_token
+from api.tokens.fetching import check_url, fetch
+from api.tokens.verifier import TokenVerifier
+from domain.errors import InvalidInput
+
+RETURN = "/sign-in/return"
+"""Where the provider sends people back to: it must be told, with the catalog's address before."""
+_COOKIE = "catalog_sign_in"
+_SECONDS = 600
+"""How long a person may take at the provider."""
+
+
+class _Addresses(msgspec.Struct):
+    """What the provider says of itself (OpenID Connect Discovery)."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+
+
+class _Tokens(msgspec.Struct):
+    access_token: str
+    id_token: str | None = None
+
+
+class _Started(msgspec.Struct):
+    """What a browser keeps, sealed, while its person is at the provider."""
+
+    state: str
+    verifier: str
+    nonce: str
+    to: str
+
+
+class Provider:
+    """The identity provider of the settings."""
+
+    def __init__(self, settings: Settings, sessions: Sessions, verifier: TokenVerifier) -> None:
+        """Raises InvalidInput for settings that do not go together."""
+        if (settings.oidc_issuer is None) != (settings.oidc_client_id is None):
+            raise InvalidInput("CATALOG_OIDC_ISSUER and CATALOG_OIDC_CLIENT_ID need each other")
+        if settings.oidc_issuer is not None:
+            check_url(settings.oidc_issuer)
+        self._settings = settings
+        self._sessions = sessions
+        self._verifier = verifier
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is a provider to sign in at."""
+        return self._settings.oidc_issuer is not None
+
+    def start(self, scope: Any, to: str) -> tuple[str, str]:
+        """The provider's address to go to, and the cookie to keep; `to` is where to go in the end.
+
+        Blocks while the provider is asked for its addresses. Raises InvalidInput when it does not
+        answer.
+        """
+        state, verifier, nonce = (secrets.token_urlsafe(32) for _ in range(3))
+        started = _Started(state, verifier, nonce, to)
+        digest = sha256(started.verifier.encode()).digest()
+        query = urlencode(
+            {
+                "response_type": "code",
+                "client_id": self._settings.oidc_client_id,
+                "redirect_uri": self._sessions.origin(scope) + RETURN,
+                "scope": self._settings.oidc_scope,
+                "state": started.state,
+                "nonce": started.nonce,
+                "code_challenge": urlsafe_b64encode(digest).decode().rstrip("="),
+                "code_challenge_method": "S256",
+            }
+        )
+        address = self._addresses().authorization_endpoint
+        sealed = self._sessions.seal(_COOKIE, msgspec.json.encode(started))
+        mark = "&" if "?" in address else "?"
+        return f"{address}{mark}{query}", self._sessions.cookie(_COOKIE, sealed, _SECONDS, scope)
+
+    async def check(self, started: _Started, tokens: _Tokens) -> str:
+        """The token of the answer that the catalog takes; raises Unauthorized where it takes none.
+
+        The access token is for the catalog where the provider makes such tokens; the ID token is
+        good as well, if the catalog's audience is the client, and it is of this very sign-in.
+        """
+        try:
+            await self._verifier.verify(b"Bearer " + tokens.access_token.encode())
+        except Unauthorized:
+            if tokens.id_token is None:
+                raise
+        else:
+            return tokens.access_token
+        await self._verifier.verify(b"Bearer " + tokens.id_token.encode())
+        nonce = read_token(tokens.id_token.encode())[2].get("nonce")
+        if nonce != started.nonce:
+            raise Unauthorized(Refusal.MALFORMED)
+        return tokens.id_token
+
+    def started(self, scope: Any, state: str, issuer: str | None) -> _Started:
+        """What this browser started at the provider; raises InvalidInput if it was something else.
+
+        `state` and `issuer` are what the provider has sent it back with.
+        """
+        sealed = cookie_named(_COOKIE, scope["headers"])
+        opened = None if sealed is None else self._sessions.open(_COOKIE, sealed)
+        started = None if opened is None else msgspec.json.decode(opened, type=_Started)
+        if started is None or not compare_digest(started.state.encode(), state.encode()):
+            raise InvalidInput("this sign-in was not started in this browser: start it again")
+        if issuer not in (None, self._settings.oidc_issuer):
+            raise InvalidInput("another provider has answered: start the sign-in again")
+        return started
+
+    def exchange(self, scope: Any, started: _Started, code: str) -> _Tokens:
+        """The tokens for a code; blocks. Raises InvalidInput when the provider gives none."""
+        settings = self._settings
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self._sessions.origin(scope) + RETURN,
+            "code_verifier": started.verifier,
+        }
+        authorization = None
+        client = settings.oidc_client_id or ""
+        if settings.oidc_client_secret_file is None:
+            form["client_id"] = client
+        else:
+            secret = Path(settings.oidc_client_secret_file).read_text().strip()
+            both = f"{quote(client, safe='')}:{quote(secret, safe='')}"
+            authorization = f"Basic {b64encode(both.encode()).decode()}"
+        answer = fetch(self._addresses().token_endpoint, urlencode(form), authorization)
+        try:
+            return msgspec.json.decode(answer, type=_Tokens)
+        except msgspec.DecodeError:
+            raise InvalidInput("the provider has answered without a token") from None
+
+    def _addresses(self) -> _Addresses:
+        issuer = self._settings.oidc_issuer or ""
+        document = fetch(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+        try:
+            found = msgspec.json.decode(document, type=_Addresses)
+        except msgspec.DecodeError as error:
+            raise InvalidInput(f"the provider's own description cannot be read: {error}") from None
+        if found.issuer != issuer:
+            raise InvalidInput(f"the provider calls itself {found.issuer!r}, not {issuer!r}")
+        for address in (found.authorization_endpoint, found.token_endpoint):
+            check_url(address)
+        return found

@@ -1,0 +1,247 @@
+"""The page that finds: one box, results with what was found in them, facets, and suggestions."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
+
+from api.bodies import has_left
+from api.pages.addresses import with_query
+from api.pages.rendering import AnyRequest, Renderer, html
+from api.pages.routing import page
+from api.permissions import Access, Action, Permission
+from api.routes.declared_query import Parameters, QueryParameter
+from api.routes.searcher import Searcher
+from api.services import Services
+from domain.errors import InvalidInput
+from domain.registry import KINDS
+from projections.search.index_names import kinds_of
+from projections.search.queries import SearchRequest, search
+from projections.search.restriction import Visibility
+from projections.search.suggestions import SuggestRequest, suggest
+from projections.visibility.withholding import FieldWithheld
+
+PAGE_SIZE = 20
+_SUGGESTIONS = 8
+_FIELDS = (
+    "entityType",
+    "name",
+    "displayName",
+    "fullyQualifiedName",
+    "description",
+    "owners",
+    "tags",
+    "entityStatus",
+    "deleted",
+    "updatedAt",
+)
+"""What a result shows of its entity."""
+_LARGE = tuple(sorted({key for kind in KINDS.values() for key in kind.large}))
+"""What a search need not read of it: naming what to read would name what may be withheld."""
+
+
+class FacetRow(msgspec.Struct, frozen=True):
+    """A facet of the page: the parameter that narrows by it, its title, and the field it counts."""
+
+    name: str
+    title: str
+    field: str
+
+
+FACETS = (
+    FacetRow("kind", "Kind", "entityType"),
+    FacetRow("service", "Service", "service.name.keyword"),
+    FacetRow("database", "Database", "database.name.keyword"),
+    FacetRow("schema", "Schema", "databaseSchema.name.keyword"),
+    FacetRow("owner", "Owner", "owners.name.keyword"),
+    FacetRow("tag", "Tag", "tags.tagFQN"),
+    FacetRow("domain", "Domain", "domains.fullyQualifiedName"),
+    FacetRow("status", "Status", "entityStatus"),
+    FacetRow("tier", "Tier", "tier.tagFQN"),
+)
+_BUCKETS = 30
+SORTS: Mapping[str, tuple[str, str, str]] = {
+    "relevance": ("Best match", "_score", "desc"),
+    "name": ("Name", "name", "asc"),
+    "changed": ("Changed last", "updatedAt", "desc"),
+    "kind": ("Kind", "entityType", "asc"),
+}
+"""Choice -> its title, the field to sort by and the direction."""
+
+_SORT: Any = Literal.__getitem__(tuple(SORTS))
+_PARAMETERS: Parameters = {
+    "q": (Annotated[str, QueryParameter(description="What is looked for.")], ""),
+    "sort": (Annotated[_SORT, QueryParameter(description="Order of the results.")], "relevance"),
+    "after": (Annotated[str | None, QueryParameter(description="Place to go on from.")], None),
+    "deleted": (Annotated[bool, QueryParameter(description="Find what is deleted too.")], False),
+    **{
+        facet.name: (
+            Annotated[str | None, QueryParameter(description=f"Only of this {facet.title}.")],
+            None,
+        )
+        for facet in FACETS
+    },
+}
+
+
+def search_pages(
+    services: Services, searcher: Searcher, renderer: Renderer
+) -> list[HTTPRouteHandler]:
+    """The page of results and the suggestions of its box."""
+
+    async def show(request: AnyRequest, **given: Any) -> ASGIResponse:
+        answered, problem, status = {}, None, 200
+        facets = _shown_facets(request.auth)
+        try:
+            sought = _request(given, facets)
+            answer = await searcher.ask(request, sought.index, partial(search, sought))
+            answered = msgspec.json.decode(answer.body)
+        except InvalidInput as error:
+            problem, status = error.message, 400
+        except FieldWithheld as error:
+            problem, status = error.message, 403
+        render = partial(
+            renderer.page,
+            request,
+            "search.html",
+            **_shown(given, answered, facets),
+            problem=problem,
+            q=given["q"],
+        )
+        left = partial(has_left, request.receive)
+        body = await services.heavy_reads.run(request.user.name, render, left)
+        return html(body, status=status)
+
+    async def suggestions(request: AnyRequest, q: str) -> ASGIResponse:
+        asked = SuggestRequest(
+            q=q, index="all", size=_SUGGESTIONS, include_source_fields=("fullyQualifiedName",)
+        )
+        answer = await searcher.ask(request, asked.index, partial(suggest, asked))
+        (entry,) = msgspec.json.decode(answer.body)["suggest"]["metadata-suggest"]
+        return html(renderer.page(request, "suggestions.html", options=entry["options"]))
+
+    searching = Permission(Action.SEARCH)
+    typed: Parameters = {"q": _PARAMETERS["q"]}
+    return [
+        page("/search", searching, show, _PARAMETERS),
+        page("/search/suggestions", searching, suggestions, typed),
+    ]
+
+
+def _shown_facets(access: Access) -> tuple[FacetRow, ...]:
+    """The facets of which nothing is withheld from the caller."""
+    visibility = Visibility.of(access.kinds(Action.SEARCH), access.hidden.get(Action.SEARCH, {}))
+    hidden = visibility.hidden_in(visibility.within(kinds_of("all")))
+    return tuple(facet for facet in FACETS if not hidden.hides(facet.field))
+
+
+def _request(given: Mapping[str, Any], facets: tuple[FacetRow, ...]) -> SearchRequest:
+    """The search that the parameters of the page ask for; raises InvalidInput."""
+    _, field, order = SORTS[given["sort"]]
+    # One that is withheld narrows too: the search refuses it.
+    chosen = [{"term": {each.field: given[each.name]}} for each in FACETS if given[each.name]]
+    counted = {facet.name: {"terms": {"field": facet.field, "size": _BUCKETS}} for facet in facets}
+    return SearchRequest(
+        q=given["q"],
+        size=PAGE_SIZE,
+        deleted=given["deleted"],
+        sort_field=field,
+        sort_order=order,
+        exclude_source_fields=_LARGE,
+        post_filter=msgspec.json.encode({"bool": {"filter": chosen}}) if chosen else None,
+        aggregations=msgspec.json.encode(counted),
+        search_after=_place(given["after"]),
+    )
+
+
+def _place(after: str | None) -> tuple[Any, ...] | None:
+    """The `sort` of the last result before a page; raises InvalidInput for what is none."""
+    if after is None:
+        return None
+    try:
+        return tuple(msgspec.json.decode(after, type=list[str | int | float | None]))
+    except msgspec.DecodeError:
+        raise InvalidInput(
+            "after is no place in these results: start from the first page"
+        ) from None
+
+
+def _shown(
+    given: Mapping[str, Any], answered: Mapping[str, Any], facets: tuple[FacetRow, ...]
+) -> dict[str, Any]:
+    """What the template shows."""
+    kept = {name: _text(value) for name, value in given.items() if name != "after"}
+    hits = answered["hits"]["hits"] if answered else []
+    counts = {
+        name.partition("#")[2]: each["buckets"]
+        for name, each in answered.get("aggregations", {}).items()
+    }
+    whole = len(hits) == PAGE_SIZE
+    return {
+        "given": given,
+        "kept": {name: value for name, value in kept.items() if value and name != "q"},
+        "hits": [_hit(hit) for hit in hits],
+        "total": answered["hits"]["total"]["value"] if answered else 0,
+        "incomplete": bool(answered) and answered["timed_out"],
+        "took": answered.get("took", 0),
+        "facets": [
+            _facet(facet, counts[facet.name], kept) for facet in facets if counts.get(facet.name)
+        ],
+        "sorts": [
+            (name, title, with_query("/search", kept | {"sort": name}))
+            for name, (title, _, _) in SORTS.items()
+        ],
+        "next": with_query("/search", kept | {"after": _encoded(hits[-1]["sort"])})
+        if whole
+        else None,
+        "first": with_query("/search", kept) if given["after"] else None,
+    }
+
+
+def _text(value: Any) -> str | None:
+    if value is True:
+        return "true"
+    return value or None
+
+
+def _encoded(sort: Any) -> str:
+    return msgspec.json.encode(sort).decode()
+
+
+def _facet(facet: FacetRow, buckets: list[Any], kept: Mapping[str, str | None]) -> dict[str, Any]:
+    """A facet with the address that choosing, or giving up, each of its values leads to."""
+    chosen = kept.get(facet.name)
+    values = []
+    for bucket in buckets:
+        value = str(bucket["key"])
+        is_chosen = chosen is not None and value.lower() == chosen.lower()
+        narrowed = dict(kept) | {facet.name: None if is_chosen else value}
+        values.append(
+            {
+                "value": value,
+                "count": bucket["doc_count"],
+                "chosen": is_chosen,
+                "address": with_query("/search", narrowed),
+            }
+        )
+    values.sort(key=lambda each: not each["chosen"])
+    return {"title": facet.title, "values": values, "chosen": chosen}
+
+
+def _hit(hit: Mapping[str, Any]) -> dict[str, Any]:
+    """A result: its entity, and the pieces of its texts in which something was found."""
+    source = hit["_source"]
+    pieces: dict[str, list[str]] = hit.get("highlight", {})
+    shown_by_itself = ("name", "displayName", "fullyQualifiedName", "description")
+    return {
+        **{name: source.get(name) for name in _FIELDS},
+        "kind": source["entityType"],
+        "title": next(iter(pieces.get("displayName") or pieces.get("name") or ()), None),
+        "found": next(iter(pieces.get("description") or ()), None),
+        "others": {
+            path: texts[:3] for path, texts in pieces.items() if path not in shown_by_itself
+        },
+    }

@@ -1,0 +1,118 @@
+"""Signing in and out: at the identity provider, with a token, or by a link that does so once."""
+
+from functools import partial
+from typing import Annotated
+
+from anyio import to_thread
+from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
+
+from api.errors import Unauthorized
+from api.pages.addresses import is_local
+from api.pages.provider import RETURN, Provider
+from api.pages.rendering import AnyRequest, Renderer, html, redirect
+from api.pages.routing import form, page
+from api.pages.sessions import Sessions
+from api.pages.sign_in_links import use_link
+from api.permissions import PUBLIC, SIGNED_IN
+from api.routes.declared_query import Parameters, QueryParameter
+from api.settings import Settings
+from api.tokens.verifier import TokenVerifier
+from domain.errors import NotFound
+
+SIGN_IN = "/sign-in"
+_AGAIN = (
+    "This link was used already, or its 15 minutes are over."
+    " `catalog sign-in-link` prints a new one."
+)
+
+
+def _text(description: str) -> tuple[object, object]:
+    return Annotated[str | None, QueryParameter(description=description)], None
+
+
+_TO: Parameters = {"to": _text("Page to go to once signed in.")}
+_ONCE: Parameters = {"once": _text("Secret of a link that signs in once."), **_TO}
+_RETURNED: Parameters = {
+    name: _text(f"What the provider says: `{name}`.")
+    for name in ("code", "state", "iss", "error", "error_description")
+}
+
+
+def sign_in_routes(
+    settings: Settings,
+    sessions: Sessions,
+    verifier: TokenVerifier,
+    provider: Provider,
+    renderer: Renderer,
+) -> list[HTTPRouteHandler]:
+    """The pages to sign in at, and where their forms are sent."""
+
+    async def show(request: AnyRequest, once: str | None, to: str | None) -> ASGIResponse:
+        if once is None:
+            return asked(request, to, None, 200)
+        # The file of a link is written by the command that prints it.
+        token = await to_thread.run_sync(use_link, settings, once)
+        if token is None:
+            return asked(request, to, _AGAIN, 403)
+        return admitted(request, token, to)
+
+    async def take(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
+        token, to = fields.get("token", "").strip(), fields.get("to")
+        try:
+            await verifier.verify(b"Bearer " + token.encode())
+        except Unauthorized as error:
+            request.scope["state"]["refusal"] = error.refusal.value
+            said = error.refusal.description
+            return asked(request, to, f"{said[0].upper()}{said[1:]}.", 401)
+        return admitted(request, token, to)
+
+    async def leave_for_provider(request: AnyRequest, to: str | None) -> ASGIResponse:
+        must_be_set()
+        begin = partial(provider.start, request.scope, local(to))
+        address, cookie = await to_thread.run_sync(begin)
+        return redirect(address, {"Set-Cookie": cookie})
+
+    async def come_back(request: AnyRequest, **said: str | None) -> ASGIResponse:
+        must_be_set()
+        started = provider.started(request.scope, said["state"] or "", said["iss"])
+        if said["error"] is not None or said["code"] is None:
+            problem = said["error_description"] or said["error"] or "it gave no code"
+            return asked(request, started.to, f"The provider refused: {problem[:200]}", 403)
+        exchange = partial(provider.exchange, request.scope, started, said["code"])
+        try:
+            token = await provider.check(started, await to_thread.run_sync(exchange))
+        except Unauthorized as error:
+            request.scope["state"]["refusal"] = error.refusal.value
+            return asked(request, started.to, "The provider's token is not accepted here.", 401)
+        return admitted(request, token, started.to)
+
+    async def leave(request: AnyRequest, _: dict[str, str]) -> ASGIResponse:
+        return redirect(SIGN_IN, {"Set-Cookie": sessions.ended(request.scope)})
+
+    def asked(
+        request: AnyRequest, to: str | None, problem: str | None, status: int
+    ) -> ASGIResponse:
+        body = renderer.page(request, "sign_in.html", to=local(to), problem=problem)
+        return html(body, status=status)
+
+    def admitted(request: AnyRequest, token: str, to: str | None) -> ASGIResponse:
+        cookie = sessions.started(token, request.scope)
+        return redirect(local(to), {"Set-Cookie": cookie})
+
+    def must_be_set() -> None:
+        if not provider.is_set:
+            raise NotFound("no identity provider is named: see CATALOG_OIDC_ISSUER")
+
+    return [
+        page(SIGN_IN, PUBLIC, show, _ONCE),
+        form(SIGN_IN, PUBLIC, take, sessions),
+        page(f"{SIGN_IN}/provider", PUBLIC, leave_for_provider, _TO),
+        page(RETURN, PUBLIC, come_back, _RETURNED),
+        form("/sign-out", SIGNED_IN, leave, sessions),
+    ]
+
+
+def local(to: str | None) -> str:
+    """Where to go once signed in: what was asked for, if it is here, or else the first page."""
+    return to if to is not None and is_local(to) else "/"

@@ -1,0 +1,56 @@
+"""All pages together: their routes, their sessions, and how they say what went wrong."""
+
+from typing import Any
+
+from litestar import Request, Response
+from litestar.exceptions import NotFoundException
+from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
+
+from api.errors import render
+from api.pages.assets import ASSETS, asset_address, read_asset
+from api.pages.browse import browse_pages
+from api.pages.entity import entity_pages
+from api.pages.provider import Provider
+from api.pages.rendering import HEADERS, AnyRequest, Renderer
+from api.pages.routing import page, wants_page
+from api.pages.search import search_pages
+from api.pages.sessions import Sessions
+from api.pages.sign_in import sign_in_routes
+from api.permissions import PUBLIC
+from api.responses import Finished
+from api.routes.searcher import Searcher
+from api.services import Services
+from api.tokens.verifier import TokenVerifier
+
+_FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
+
+
+class Site:
+    """The pages of one application."""
+
+    def __init__(self, services: Services, searcher: Searcher, verifier: TokenVerifier) -> None:
+        """Raises InvalidInput for settings of the pages that do not go together."""
+        self.sessions = Sessions(services.settings)
+        provider = Provider(services.settings, self.sessions, verifier)
+        self._renderer = Renderer(self.sessions, has_provider=provider.is_set)
+        self.routes: list[HTTPRouteHandler] = [
+            *browse_pages(services, self._renderer),
+            *search_pages(services, searcher, self._renderer),
+            *entity_pages(services, self._renderer),
+            *sign_in_routes(services.settings, self.sessions, verifier, provider, self._renderer),
+            page("/static/{digest:str}/{name:str}", PUBLIC, _show_asset),
+        ]
+
+    def answer_error(self, request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+        """The answer to any exception: a page for a person, JSON for a program."""
+        answer = render(request, error)
+        return self._renderer.error(request, answer) if wants_page(request.scope) else answer
+
+
+async def _show_asset(request: AnyRequest) -> ASGIResponse:
+    name = request.path_params["name"]
+    # Another digest is that of another version: it may not be kept as this one.
+    if name not in ASSETS or asset_address(name) != request.scope["path"]:
+        raise NotFoundException
+    return Finished(read_asset(name), media_type=ASSETS[name], headers={**HEADERS, **_FOREVER})

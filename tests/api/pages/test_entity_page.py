@@ -1,0 +1,102 @@
+"""What the page of an entity shows."""
+
+import re
+
+import pytest
+
+from domain.registry import KINDS
+from tests.api.conftest import Client
+from tests.api.pages.conftest import Browser
+
+TABLE = "/entity/table/service.database.schema.orders"
+
+
+def test_table_shows_what_it_is_and_what_is_related(shop: Client) -> None:
+    text = Browser(shop, "reader").get(TABLE).text
+
+    assert "<p>One <strong>row</strong> per order. &lt;script&gt;" in text
+    for address in (
+        "/entity/user/annabel",
+        "/entity/domain/sales",
+        "/entity/tag/PII.Email",
+        "/entity/databaseSchema/service.database.schema",
+        "/entity/dataContract/service.database.schema.orders.dataContract_orders",
+    ):
+        assert f'href="{address}"' in text
+    names = re.findall(r'<th scope="row" class="(d\d)" title="([^"]*)"', text)
+    assert names == [("d0", "id"), ("d0", "customer"), ("d1", "customer.email")]
+
+
+def test_columns_are_filtered_and_paged(client: Client) -> None:
+    client.schema()
+    client.table("wide", columns=[{"name": f"c{n}", "dataType": "INT"} for n in range(450)])
+    browser = Browser(client, "reader")
+    wide = "/entity/table/service.database.schema.wide"
+
+    def numbers(address: str) -> list[int]:
+        text = browser.get(address).text
+        return [int(each) for each in re.findall(r'<td class="n">(\d+)</td>', text)]
+
+    assert numbers(wide) == list(range(1, 201))
+    assert numbers(f"{wide}?from=400") == list(range(401, 451))
+    assert numbers(f"{wide}?all=true") == list(range(1, 451))
+    assert numbers(f"{wide}?column=C44") == [45, *range(441, 451)]
+
+
+def test_raw_page_is_what_the_api_answers(shop: Client) -> None:
+    browser = Browser(shop, "reader")
+    shown = browser.get(TABLE.replace("entity", "raw", 1))
+    fqn = "service.database.schema.orders"
+
+    asked = shop.request("GET", f"/v1/tables/name/{fqn}", params={"fields": "*", "include": "all"})
+
+    assert shown.json() == asked.json()
+    assert (
+        "attachment"
+        in browser.get(TABLE.replace("entity", "raw", 1) + "?download=true").headers[
+            "content-disposition"
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        '<b>"x"</b>',
+        "a/b?c#d%2F",
+        "\u202eright to left",
+        "x" * 256,
+        "'; --",
+        "..",
+        "a\\b",
+        "naïve 表",
+    ],
+)
+def test_hostile_names_are_shown_as_text_under_their_own_address(client: Client, name: str) -> None:
+    client.create("glossaries", name=name, description=name * 30)
+    browser = Browser(client, "reader")
+    listed = browser.get("/browse/glossary").text
+    (address,) = re.findall(r'<th scope="row"><a href="([^"]*)"', listed)
+
+    answer = browser.get(address.replace("&#39;", "'").replace("&amp;", "&"))
+
+    assert answer.status_code == 200
+    assert "<b>" not in answer.text
+    assert answer.text.count("<h1>") == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_list_and_pages(shop: Client, kind: str) -> None:
+    browser = Browser(shop, "reader")
+
+    listed = browser.get(f"/browse/{kind}")
+
+    assert listed.status_code == 200
+    for address in re.findall(r'<th scope="row"><a href="([^"]*)"', listed.text)[:2]:
+        assert browser.get(address).status_code == 200
+    assert browser.get(f"/entity/{kind}/no.such.one").status_code == 404
+
+
+def test_unknown_kind_is_not_found(shop: Client) -> None:
+    assert Browser(shop, "reader").get("/entity/nothing/x").status_code == 404
+    assert Browser(shop, "reader").get("/browse/nothing").status_code == 404

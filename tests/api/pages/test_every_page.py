@@ -1,0 +1,140 @@
+"""Each page, asked for by each role: what the API withholds is on none, and none is forgotten."""
+
+from collections.abc import Iterator
+from html import unescape
+
+import pytest
+from litestar.routes import HTTPRoute
+
+from tests.api.conftest import Client, running
+from tests.api.pages.conftest import Browser, fill
+
+TABLE = "service.database.schema.orders"
+ADDRESSES: dict[str, str] = {
+    "/": "/",
+    "/search": "/search?q=orders",
+    "/search/suggestions": "/search/suggestions?q=ord",
+    "/browse/{kind}": "/browse/table",
+    "/entity/{kind}/{fqn}": f"/entity/table/{TABLE}",
+    "/raw/{kind}/{fqn}": f"/raw/table/{TABLE}",
+}
+"""An address of each page that shows anything of the catalog."""
+OPEN = ("/sign-in", "/sign-in/provider", "/sign-in/return", "/static/{digest}/{name}")
+"""Pages for everybody, which show nothing of it."""
+SECRETS = ("per order", "annabel", "PII.Email")
+"""Texts of a description, an owner and a tag of the table."""
+POLICIES = """
+[[rule]]
+role = "admin"
+allow = ["list", "view", "search", "create", "edit", "delete", "operate", "audit", "sample"]
+
+[[rule]]
+role = "reader"
+allow = ["list", "view", "search"]
+
+[[rule]]
+role = "clerk"
+allow = ["list", "view", "search"]
+
+[[rule]]
+role = "clerk"
+kinds = ["table"]
+withhold = ["description", "owners", "tags", "columns.tags"]
+
+[[rule]]
+role = "outsider"
+allow = ["list", "view", "search"]
+kinds = ["user"]
+"""
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    directory = tmp_path_factory.mktemp("guarded")
+    policies = directory / "policies.toml"
+    policies.write_text(POLICIES)
+    with running(directory, policies=str(policies)) as client:
+        fill(client)
+        yield client
+
+
+def page_routes(client: Client) -> dict[str, set[str]]:
+    """Path of each route of a page -> its methods."""
+    found: dict[str, set[str]] = {}
+    for route in client.http.app.routes:
+        if isinstance(route, HTTPRoute):
+            for method, (handler, _) in route.route_handler_map.items():
+                if handler.opt.get("page"):
+                    found.setdefault(route.path_format, set()).add(str(method))
+    return found
+
+
+def test_walk_knows_every_page(guarded: Client) -> None:
+    shown = {path for path, methods in page_routes(guarded).items() if "GET" in methods}
+
+    assert shown == {*ADDRESSES, *OPEN}
+
+
+@pytest.mark.parametrize("path", ADDRESSES)
+def test_page_shows_a_reader_what_is_there(guarded: Client, path: str) -> None:
+    answer = Browser(guarded, "reader").get(ADDRESSES[path])
+
+    assert answer.status_code == 200
+    assert (TABLE in answer.text) is (path != "/")
+
+
+@pytest.mark.parametrize("path", ADDRESSES)
+def test_page_shows_nothing_to_who_is_not_signed_in(guarded: Client, path: str) -> None:
+    answer = Browser(guarded).get(ADDRESSES[path])
+
+    assert answer.status_code == 401
+    assert f'name="to" value="{ADDRESSES[path]}"' in unescape(answer.text)
+    assert "Customer" not in answer.text
+
+
+@pytest.mark.parametrize("path", ADDRESSES)
+def test_page_shows_no_withheld_field(guarded: Client, path: str) -> None:
+    whole = Browser(guarded, "reader").get(ADDRESSES[path]).text
+    answer = Browser(guarded, "clerk").get(ADDRESSES[path])
+
+    assert answer.status_code == 200
+    assert [secret for secret in SECRETS if secret in answer.text] == []
+    if path.startswith(("/entity", "/raw")):
+        assert [secret for secret in SECRETS if secret not in whole] == []
+
+
+@pytest.mark.parametrize("path", ADDRESSES)
+def test_page_shows_nothing_of_kinds_that_the_caller_may_not_see(
+    guarded: Client, path: str
+) -> None:
+    answer = Browser(guarded, "outsider").get(ADDRESSES[path])
+
+    of_tables = path.startswith(("/entity", "/raw", "/browse"))
+    assert answer.status_code == (403 if of_tables else 200)
+    assert "Customer" not in answer.text
+    assert "/browse/table" not in answer.text
+
+
+@pytest.mark.parametrize("facet", ["owner=annabel", "tag=PII.Email"])
+def test_search_by_a_withheld_field_is_refused(guarded: Client, facet: str) -> None:
+    assert Browser(guarded, "clerk").get(f"/search?{facet}").status_code == 403
+    assert Browser(guarded, "reader").get(f"/search?{facet}").status_code == 200
+
+
+@pytest.mark.parametrize("path", [*ADDRESSES, *OPEN])
+def test_every_answer_tells_browsers_to_load_nothing_elsewhere(guarded: Client, path: str) -> None:
+    headers = Browser(guarded, "reader").get(ADDRESSES.get(path, path)).headers
+
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_forms_of_other_sites_are_refused_on_every_route(guarded: Client) -> None:
+    changing = {path for path, methods in page_routes(guarded).items() if "POST" in methods}
+    browser = Browser(guarded, "admin")
+    assert changing == {"/sign-in", "/sign-out"}
+
+    for path in changing:
+        for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+            assert browser.post(path, {"token": "x"}, headers=headers).status_code == 403

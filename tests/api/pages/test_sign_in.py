@@ -1,0 +1,137 @@
+"""Signing in with a token or by a link, what a session lets in, and signing out."""
+
+import time
+from typing import Any
+
+import pytest
+
+from api.pages.addresses import is_local
+from api.pages.sign_in_links import make_link
+from api.settings import Settings
+from api.tokens.issuers import Issuer
+from api.tokens.minting import mint
+from tests.api.conftest import SECRET, Client, token
+from tests.api.pages.conftest import Browser
+
+
+def settings_of(client: Client) -> Settings:
+    return Settings(data=str(client.directory), jwt_secret=SECRET)
+
+
+def link(client: Client, **given: Any) -> str:
+    made = make_link(settings_of(client), "", given.get("subject", "me"), ("admin",))
+    return made
+
+
+def test_token_signs_in_for_as_long_as_it_is_good(shop: Client) -> None:
+    browser = Browser(shop)
+    given = mint(Issuer(secret=SECRET), "eve", ("reader",), 300)
+
+    answer = browser.sign_in(given)
+
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly; SameSite=Lax" in cookie
+    assert "Secure" not in cookie
+    assert int(cookie.partition("Max-Age=")[2].partition(";")[0]) in range(290, 301)
+    assert given not in cookie
+    assert "eve" in browser.get("/").text
+
+
+def test_sign_in_leads_back_to_what_was_asked_for(shop: Client) -> None:
+    form = {"token": token("reader"), "to": "/browse/table?limit=1"}
+
+    assert Browser(shop).post("/sign-in", form).headers["location"] == "/browse/table?limit=1"
+
+
+@pytest.mark.parametrize(
+    "to", ["//evil.example", "/\\evil.example", "https://evil.example", "/\t/e"]
+)
+def test_sign_in_leads_nowhere_else(shop: Client, to: str) -> None:
+    assert not is_local(to)
+    form = {"token": token("reader"), "to": to}
+
+    assert Browser(shop).post("/sign-in", form).headers["location"] == "/"
+
+
+def test_bad_token_is_refused_on_the_page(shop: Client) -> None:
+    answer = Browser(shop).post("/sign-in", {"token": "nonsense"})
+
+    assert (answer.status_code, "set-cookie" in answer.headers) == (401, False)
+    assert "The token is not accepted here." in answer.text
+
+
+def test_session_ends_with_its_token(shop: Client) -> None:
+    browser = Browser(shop)
+    issuer = Issuer(secret=SECRET)
+    # Expired for all but the leeway of the clocks.
+    browser.sign_in(mint(issuer, "eve", ("reader",), -29))
+    assert browser.get("/").status_code == 200
+    browser.sign_in(token("reader"))
+    good = browser.cookie
+    assert good is not None
+    browser.cookie = good[:-4] + ("AAAA" if good[-4:] != "AAAA" else "BBBB")
+
+    assert browser.get("/").status_code == 401
+
+
+def test_cookie_is_no_credential_of_the_api(shop: Client) -> None:
+    browser = Browser(shop, "admin")
+
+    assert browser.get("/v1/tables").status_code == 401
+    assert "text/html" not in browser.get("/v1/tables").headers["content-type"]
+
+
+def test_bearer_token_is_no_session(shop: Client) -> None:
+    headers = {"Authorization": f"Bearer {token('admin')}"}
+
+    assert Browser(shop).get("/", headers=headers).status_code == 401
+
+
+def test_signing_out_takes_the_session_away(shop: Client) -> None:
+    browser = Browser(shop, "reader")
+
+    answer = browser.submit("/sign-out")
+    browser.take(answer)
+
+    assert (answer.status_code, browser.cookie) == (303, None)
+
+
+def test_form_without_the_token_of_its_session_is_refused(shop: Client) -> None:
+    browser, other = Browser(shop, "reader"), Browser(shop, "admin")
+    of_other = other.get("/").text.partition('name="form_token" value="')[2].partition('"')[0]
+
+    assert browser.post("/sign-out", {"form_token": of_other}).status_code == 403
+    assert browser.post("/sign-out", {"a": "b"}).status_code == 403
+
+
+def test_link_signs_in_once(shop: Client) -> None:
+    address = link(shop, subject="ada")
+    first, second = Browser(shop), Browser(shop)
+
+    first.take(first.get(address))
+
+    assert "ada" in first.get("/").text
+    assert second.get(address).status_code == 403
+    assert second.get("/sign-in?once=made-up").status_code == 403
+
+
+def test_old_link_signs_nobody_in(shop: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    long_ago = time.time() - 16 * 60
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time", lambda: long_ago)
+        address = link(shop)
+
+    assert Browser(shop).get(address).status_code == 403
+
+
+def test_program_at_the_root_gets_a_pointer(shop: Client) -> None:
+    answer = shop.http.get("/", headers={"Accept": "*/*"})
+
+    assert (answer.status_code, answer.json()["documentation"]) == (200, "/docs")
+
+
+def test_unknown_address_is_a_page_for_people_and_json_for_programs(shop: Client) -> None:
+    assert Browser(shop).get("/nowhere").headers["content-type"].startswith("text/html")
+    assert shop.http.get("/nowhere").json()["errorType"] == "NOT_FOUND"
+    assert Browser(shop).get("/v1/nowhere").json()["errorType"] == "NOT_FOUND"
