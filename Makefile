@@ -26,6 +26,7 @@ run: install
 	@echo "  export PATH=\"$(abspath $(BIN)):\$$PATH\" CATALOG_DATA=\"$(abspath $(DATA))\""
 	@echo "  export TOKEN=$$($(BIN)/catalog token --subject me --role admin --data $(DATA))"
 	@echo "  curl -s -H \"Authorization: Bearer \$$TOKEN\" 'http://127.0.0.1:8585/v1/dataContracts?limit=2'"; echo
+	@echo "In a browser, the link that is printed below signs in once."; echo
 	$(BIN)/catalog serve --data $(DATA)
 
 # A real identity provider for one test, where node is at hand; without it that test is skipped.
@@ -34,7 +35,13 @@ $(PROVIDER)/node_modules: $(PROVIDER)/package-lock.json
 	-@command -v npm >/dev/null && npm ci --prefix $(PROVIDER) --no-fund --no-audit --silent
 	@mkdir -p $@ && touch $@
 
-test: install $(PROVIDER)/node_modules
+# What the pages are held to in a browser; without it those tests are skipped.
+BROWSER := tests/browser
+$(BROWSER)/node_modules: $(BROWSER)/package-lock.json
+	-@command -v npm >/dev/null && npm ci --prefix $(BROWSER) --no-fund --no-audit --silent
+	@mkdir -p $@ && touch $@
+
+test: install $(PROVIDER)/node_modules $(BROWSER)/node_modules
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	@$(MAKE) --no-print-directory -j 2 types suite
@@ -44,7 +51,7 @@ types: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-suite: install $(PROVIDER)/node_modules
+suite: install $(PROVIDER)/node_modules $(BROWSER)/node_modules
 	$(BIN)/pytest -n 3 --dist loadgroup
 
 bench: install

@@ -33,8 +33,12 @@ def _text(description: str) -> tuple[object, object]:
 
 _TO: Parameters = {"to": _text("Page to go to once signed in.")}
 _ONCE: Parameters = {"once": _text("Secret of a link that signs in once."), **_TO}
+# Litestar has a meaning of its own for an argument `state`.
 _RETURNED: Parameters = {
-    name: _text(f"What the provider says: `{name}`.")
+    f"said_{name}": (
+        Annotated[str | None, QueryParameter(name=name, description="What the provider says.")],
+        None,
+    )
     for name in ("code", "state", "iss", "error", "error_description")
 }
 
@@ -73,8 +77,9 @@ def sign_in_routes(
         address, cookie = await to_thread.run_sync(begin)
         return redirect(address, {"Set-Cookie": cookie})
 
-    async def come_back(request: AnyRequest, **said: str | None) -> ASGIResponse:
+    async def come_back(request: AnyRequest, **given: str | None) -> ASGIResponse:
         must_be_set()
+        said = {name.removeprefix("said_"): value for name, value in given.items()}
         started = provider.started(request.scope, said["state"] or "", said["iss"])
         if said["error"] is not None or said["code"] is None:
             problem = said["error_description"] or said["error"] or "it gave no code"

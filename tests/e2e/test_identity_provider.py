@@ -3,6 +3,7 @@
 `make test` installs it where it finds node 20 and npm; skipped without.
 """
 
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.api.conftest import running
+from tests.api.pages.conftest import HTML
 from tests.e2e.conftest import NO_AUTHORITIES, serving
 
 ROOM = Path(__file__).parent / "identity_provider"
@@ -124,3 +127,62 @@ def test_other_provider_is_not_believed(tmp_path: Path) -> None:
         with serving(tmp_path, token=token, **provider.settings()) as server:
             assert status(server, token) == 200
             assert status(server, other.token()) == 401
+
+
+PUBLIC = "https://catalog.example"
+
+
+def come_back(client: httpx.Client, address: str) -> str:
+    """Sign in and consent at the provider, as a person does; the address that it leads back to."""
+    answer = client.get(address)
+    while not answer.headers.get("location", "").startswith(PUBLIC):
+        if answer.is_redirect:
+            answer = client.send(answer.next_request)  # type: ignore[arg-type]
+            continue
+        assert answer.status_code == 200, answer.text
+        action = re.search(r'action="([^"]*)"', answer.text)
+        prompt = re.search(r'name="prompt" value="([^"]*)"', answer.text)
+        assert action is not None
+        assert prompt is not None
+        form = {"prompt": prompt[1], "login": "ada", "password": "any"}
+        answer = client.post(action[1], data=form)
+    return answer.headers["location"]
+
+
+def test_person_signs_in_to_the_pages_at_the_provider(tmp_path: Path) -> None:
+    with providing("ES256") as provider:
+        own = {
+            name.removeprefix("CATALOG_").lower(): value
+            for name, value in provider.settings().items()
+        }
+        settings = {
+            **own,
+            "jwt_secret": None,
+            "public_url": PUBLIC,
+            "oidc_issuer": provider.issuer,
+            "oidc_client_id": "pages",
+            "oidc_scope": "openid reader",
+        }
+        with (
+            running(tmp_path, **settings) as catalog,
+            httpx.Client(verify=NO_AUTHORITIES) as person,
+        ):
+
+            def get(address: str, cookie: str = "") -> Any:
+                headers = {**HTML, "Cookie": cookie}
+                return catalog.http.get(address, headers=headers, follow_redirects=False)
+
+            assert 'href="/sign-in/provider?to=%2Fbrowse%2Ftable"' in get("/browse/table").text
+            started = get("/sign-in/provider?to=/browse/table")
+            kept = started.headers["set-cookie"].partition(";")[0]
+            back = come_back(person, started.headers["location"]).removeprefix(PUBLIC)
+
+            assert get(back).status_code == 400  # not the browser that has started it
+            assert get(re.sub("state=[^&]*", "state=x", back), kept).status_code == 400
+            assert get(re.sub("iss=[^&]*", "iss=x", back), kept).status_code == 400
+            signed_in = get(back, kept)
+            assert (signed_in.status_code, signed_in.headers["location"]) == (303, "/browse/table")
+            assert signed_in.headers["set-cookie"].endswith("; Secure")
+            session = signed_in.headers["set-cookie"].partition(";")[0]
+            assert ">ada</span>" in get("/browse/table", session).text
+            assert get(back, kept).status_code == 400  # a code is good once

@@ -1,4 +1,4 @@
-// An OpenID provider on a free port of loopback: one client, one resource, JWT access tokens signed
+// An OpenID provider on a free port of loopback: two clients, one resource, JWT access tokens signed
 // with the algorithm named on the command line. Prints its issuer when it listens.
 import { createServer } from 'node:http';
 import { generateKeyPairSync } from 'node:crypto';
@@ -30,13 +30,19 @@ server.listen(0, '127.0.0.1', () => {
       grant_types: ['client_credentials'],
       redirect_uris: [],
       response_types: [],
+    }, {
+      // People, who come back to the pages; a public client, held to PKCE.
+      client_id: 'pages',
+      token_endpoint_auth_method: 'none',
+      redirect_uris: ['https://catalog.example/sign-in/return'],
     }],
     features: {
-      devInteractions: { enabled: false },
+      devInteractions: { enabled: true },
       clientCredentials: { enabled: true },
       resourceIndicators: {
         enabled: true,
         defaultResource: () => audience,
+        useGrantedResource: () => true,
         getResourceServerInfo: (context, resource) => ({
           scope: 'reader editor',
           audience: resource,

@@ -1,0 +1,139 @@
+"""A real browser without a window, at a real server with the sample catalog.
+
+One browser and one server serve all tests of this room, which xdist gives to one worker. A page of
+the browser fails its test for anything in the console, and for any request that leaves the host.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from api.settings import read_settings
+from api.tokens.minting import find_minter, mint
+from benchmarks.generate import lines
+from tests.e2e.conftest import Server, catalog, serving
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+ROOM = Path(__file__).parent
+AXE = ROOM / "node_modules" / "axe-core" / "axe.min.js"
+ENTITIES = 300
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+BINARY = next((path for name in _NAMES if (path := shutil.which(name))), None)
+POLICIES = """
+[[rule]]
+role = "admin"
+allow = ["list", "view", "search", "create", "edit", "delete", "operate", "audit", "sample"]
+
+[[rule]]
+role = "editor"
+allow = ["list", "view", "search", "create", "edit", "delete"]
+
+[[rule]]
+role = "reader"
+allow = ["list", "view", "search"]
+
+[[rule]]
+role = "clerk"
+allow = ["list", "view", "search"]
+withhold = ["description", "owners"]
+"""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have one worker run all tests of this room, or say why none is run."""
+    for item in items:
+        if item.path.is_relative_to(ROOM):
+            item.add_marker(pytest.mark.xdist_group("browser"))
+            if BINARY is None:
+                item.add_marker(pytest.mark.skip(reason="no browser: install chromium"))
+
+
+@pytest.fixture(scope="package")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data directory of the server."""
+    return tmp_path_factory.mktemp("sample")
+
+
+@pytest.fixture(scope="package")
+def served(directory: Path) -> Iterator[Server]:
+    """A server with the sample catalog, and a role `clerk` that sees less of it."""
+    sample, policies = directory / "sample.jsonl", directory / "policies.toml"
+    sample.write_bytes(b"\n".join(lines(ENTITIES)))
+    policies.write_text(POLICIES)
+    imported = catalog("import", str(sample), "--data", str(directory))
+    assert imported.returncode == 0, imported.stderr
+    with serving(directory, CATALOG_POLICIES=str(policies)) as server:
+        yield server
+
+
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Any]:
+    """The browser of the machine."""
+    with playwright.sync_playwright() as driver:
+        # Who runs tests in a container is root, and a container has no sandbox of its own.
+        started = driver.chromium.launch(executable_path=BINARY, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def opened(served: Server, directory: Path, browser: Any) -> Iterator[Open]:
+    """Opens pages of browsers that are signed in as a role: `opened("reader", "/search?q=a")`.
+
+    `size` is the width and height of the window, `options` are those of a context of playwright.
+    """
+    contexts, problems = [], []
+    base = str(served.http.base_url).rstrip("/")
+
+    def open_page(
+        role: str | None, address: str, size: tuple[int, int] = (1280, 900), **options: Any
+    ) -> Any:
+        context = browser.new_context(
+            base_url=base, viewport={"width": size[0], "height": size[1]}, **options
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda said: problems.append(f"console: {said.text}"))
+        page.on("pageerror", lambda error: problems.append(f"error: {error}"))
+        page.on("request", lambda asked: check(asked.url))
+        if role is not None:
+            page.goto("/sign-in")
+            page.get_by_label("A token of the API").fill(token_of(role))
+            page.get_by_role("button", name="Sign in").click()
+            page.wait_for_url("/")
+        page.goto(address)
+        return page
+
+    def check(url: str) -> None:
+        if urlsplit(url).netloc != urlsplit(base).netloc:
+            problems.append(f"request to {url}")
+
+    def token_of(role: str) -> str:
+        settings = read_settings({}, data=str(directory))
+        return mint(find_minter(settings), f"the-{role}", (role,), 600)
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+def violations(page: Any, rules: list[str] | None = None) -> list[str]:
+    """What axe finds against a page by all of its rules, or some: rule and element of each."""
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed: npm ci --prefix tests/browser")
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("only => axe.run(only ? {runOnly: only} : {})", rules)
+    return [
+        f"{each['id']}: {node['target']} {node['failureSummary']}"
+        for each in found["violations"]
+        for node in each["nodes"]
+    ]

@@ -1,0 +1,103 @@
+"""What people do at the pages, from the first page on, in a real browser."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Open, violations
+from tests.e2e.conftest import Server
+
+
+def first(served: Server, collection: str) -> str:
+    """The qualified name of the first entity of a collection."""
+    name: str = served.get(f"/v1/{collection}", limit=1)["data"][0]["fullyQualifiedName"]
+    return name
+
+
+def test_table_is_found_by_typing_and_read(opened: Open, served: Server) -> None:
+    fqn = first(served, "tables")
+    page = opened("reader", "/")
+
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    box = page.get_by_role("combobox", name="Search the catalog")
+    with page.expect_response(re.compile("/search/suggestions")):
+        box.press_sequentially(fqn.rpartition(".")[2][:5])
+    page.wait_for_function("document.querySelectorAll('#suggestions option').length > 0")
+    box.fill(fqn.rpartition(".")[2])
+    box.press("Enter")
+    page.get_by_role("link", name=re.compile(f"^{fqn.rpartition('.')[2]}$")).first.click()
+
+    assert page.get_by_role("heading", level=1).count() == 1
+    assert page.get_by_role("columnheader", name="Type").is_visible()
+
+
+def test_facets_narrow_without_a_reload_and_their_address_is_shared(opened: Open) -> None:
+    page = opened("reader", "/search?q=")
+    page.evaluate("window.kept = true")
+
+    page.get_by_label("Narrow the results").get_by_role("link", name="data contract").click()
+    page.wait_for_url(re.compile("kind=datacontract", re.IGNORECASE))
+    page.wait_for_selector(".chosen")
+
+    assert page.evaluate("window.kept") is True
+    shared = opened("reader", page.url)
+    texts = shared.locator(".hits .kind").all_inner_texts()
+    assert set(texts) == {"data contract"}
+
+
+def test_pages_work_without_scripts(opened: Open, served: Server) -> None:
+    page = opened("reader", "/search?q=", java_script_enabled=False)
+
+    page.get_by_role("link", name="Next page").click()
+    page.get_by_role("link", name="First page").click()
+    page.locator(".hits a").first.click()
+
+    assert page.get_by_role("heading", level=1).is_visible()
+
+
+def test_who_sees_less_is_shown_less(opened: Open, served: Server) -> None:
+    address = f"/entity/table/{first(served, 'tables')}"
+
+    assert opened("editor", address).locator(".description").count() == 1
+    assert opened("clerk", address).locator(".description").count() == 0
+
+
+def test_signing_out_ends_the_session(opened: Open) -> None:
+    page = opened("admin", "/")
+
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url("/sign-in")
+
+    assert page.context.cookies() == []
+
+
+@pytest.mark.parametrize(("scheme", "rules"), [("light", None), ("dark", ["color-contrast"])])
+def test_no_page_keeps_anybody_out(opened: Open, served: Server, scheme: Any, rules: Any) -> None:
+    addresses = [
+        "/",
+        "/search?q=a",
+        "/search?q=nothing-has-this-name",
+        "/browse/table",
+        f"/entity/table/{first(served, 'tables')}",
+        f"/entity/dataContract/{first(served, 'dataContracts')}",
+    ]
+    page = opened("reader", "/", color_scheme=scheme)
+    found = {}
+    for address in addresses:
+        page.goto(address)
+        found[address] = violations(page, rules)
+    page.context.clear_cookies()
+    page.goto("/sign-in")
+    found["/sign-in"] = violations(page, rules)
+
+    assert {address: each for address, each in found.items() if each} == {}
+
+
+@pytest.mark.parametrize("width", [320, 768, 1600])
+def test_no_page_is_wider_than_its_window(opened: Open, served: Server, width: int) -> None:
+    page = opened("reader", "/", size=(width, 800))
+    for address in ("/", "/search?q=a", f"/entity/table/{first(served, 'tables')}"):
+        page.goto(address)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
