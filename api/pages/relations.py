@@ -10,7 +10,7 @@ from api.permissions import Access, Action, Permission
 from api.routes.list_parameters import list_parameters, list_request
 from api.services import Services
 from domain.kinds import EntityKind
-from domain.registry import KINDS
+from domain.registry import ATTACHED, KINDS
 from projections.entities.list_pages import list_page
 from projections.visibility.withholding import FieldWithheld
 
@@ -59,6 +59,7 @@ def related_lists(
             if page["data"]:
                 yield {
                     "kind": other.name,
+                    "attached": other.name in ATTACHED,
                     "key": other.filters[parameter],
                     "items": page["data"],
                     "total": page["paging"]["total"],

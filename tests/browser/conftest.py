@@ -11,13 +11,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from api.settings import read_settings
 from api.tokens.minting import find_minter, mint
 from benchmarks.generate import lines
 from tests.e2e.conftest import Server, catalog, serving
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 ROOM = Path(__file__).parent
 AXE = ROOM / "node_modules" / "axe-core" / "axe.min.js"
@@ -74,7 +73,7 @@ def served(directory: Path) -> Iterator[Server]:
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     """The browser of the machine."""
-    with playwright.sync_playwright() as driver:
+    with sync_playwright() as driver:
         # Who runs tests in a container is root, and a container has no sandbox of its own.
         started = driver.chromium.launch(executable_path=BINARY, args=["--no-sandbox"])
         yield started

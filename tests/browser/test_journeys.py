@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import Open, violations
 from tests.e2e.conftest import Server
@@ -24,7 +25,7 @@ def test_table_is_found_by_typing_and_read(opened: Open, served: Server) -> None
     box = page.get_by_role("combobox", name="Search the catalog")
     with page.expect_response(re.compile("/search/suggestions")):
         box.press_sequentially(fqn.rpartition(".")[2][:5])
-    page.wait_for_function("document.querySelectorAll('#suggestions option').length > 0")
+    expect(page.locator("#suggestions option")).not_to_have_count(0)
     box.fill(fqn.rpartition(".")[2])
     box.press("Enter")
     page.get_by_role("link", name=re.compile(f"^{fqn.rpartition('.')[2]}$")).first.click()
@@ -101,3 +102,22 @@ def test_no_page_is_wider_than_its_window(opened: Open, served: Server, width: i
     for address in ("/", "/search?q=a", f"/entity/table/{first(served, 'tables')}"):
         page.goto(address)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+
+
+def test_columns_come_as_they_are_scrolled_to_and_are_filtered(
+    opened: Open, served: Server
+) -> None:
+    schema = first(served, "databaseSchemas")
+    columns = [{"name": f"column_{number}", "dataType": "INT"} for number in range(13_395)]
+    made = served.post("/v1/tables", name="wide", databaseSchema=schema, columns=columns)
+    page = opened("reader", f"/entity/table/{made['fullyQualifiedName']}")
+    rows = page.locator("#rows-columns th[scope=row]")
+    assert rows.count() == 200
+
+    page.get_by_role("link", name="More columns").scroll_into_view_if_needed()
+    expect(rows).to_have_count(400)
+    page.get_by_label("Filter", exact=True).fill("column_1339")
+    expect(rows).to_have_count(6)
+
+    assert rows.first.inner_text() == "column_1339"
+    assert page.url.endswith("column=column_1339")

@@ -1,5 +1,6 @@
 """Signing in with a token or by a link, what a session lets in, and signing out."""
 
+import secrets
 import time
 from typing import Any
 
@@ -10,8 +11,9 @@ from api.pages.sign_in_links import make_link
 from api.settings import Settings
 from api.tokens.issuers import Issuer
 from api.tokens.minting import mint
-from tests.api.conftest import SECRET, Client, token
+from tests.api.conftest import SECRET, Client, over_files, token
 from tests.api.pages.conftest import Browser
+from tests.e2e.conftest import catalog
 
 
 def settings_of(client: Client) -> Settings:
@@ -114,6 +116,32 @@ def test_link_signs_in_once(shop: Client) -> None:
     assert "ada" in first.get("/").text
     assert second.get(address).status_code == 403
     assert second.get("/sign-in?once=made-up").status_code == 403
+
+
+@over_files
+def test_command_prints_a_link(shop: Client) -> None:
+    made = catalog(
+        "sign-in-link",
+        *("--subject", "eve", "--role", "reader", "--address", "http://catalog.example/"),
+        *("--data", str(shop.directory)),
+        CATALOG_JWT_SECRET=SECRET,
+    )
+    browser = Browser(shop)
+
+    browser.take(browser.get(made.stdout.strip().removeprefix("http://catalog.example")))
+
+    assert '<span title="reader">eve</span>' in browser.get("/").text
+
+
+def test_token_that_no_cookie_can_hold_is_refused(shop: Client) -> None:
+    roles = tuple(secrets.token_hex(20) for _ in range(120))
+
+    answer = Browser(shop).post(
+        "/sign-in", {"token": mint(Issuer(secret=SECRET), "eve", roles, 300)}
+    )
+
+    assert (answer.status_code, "set-cookie" in answer.headers) == (400, False)
+    assert "too large for a cookie" in answer.text
 
 
 def test_old_link_signs_nobody_in(shop: Client, monkeypatch: pytest.MonkeyPatch) -> None:
