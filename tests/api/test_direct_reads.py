@@ -265,7 +265,7 @@ def test_page_that_is_to_be_compressed_is_made_once(
         made.append(1)
         return read_one(*arguments, **options)
 
-    monkeypatch.setattr("api.routes.reads.read_one", counted)
+    monkeypatch.setattr("api.routes.entity_reads.read_one", counted)
     headers = {"Authorization": f"Bearer {world.tokens['admin']}"}
     for encoding in ("gzip", "identity", "gzip"):
         given = {**headers, "Accept-Encoding": encoding}

@@ -115,6 +115,15 @@ def test_page_shows_nothing_of_kinds_that_the_caller_may_not_see(
     assert "/browse/table" not in answer.text
 
 
+@pytest.mark.parametrize("path", ADDRESSES)
+def test_page_shows_nothing_to_who_has_no_permission(guarded: Client, path: str) -> None:
+    answer = Browser(guarded, "nobody").get(ADDRESSES[path])
+
+    assert answer.status_code == (200 if path == "/" else 403)
+    assert "/browse/" not in answer.text
+    assert "Customer" not in answer.text
+
+
 @pytest.mark.parametrize("facet", ["owner=annabel", "tag=PII.Email"])
 def test_search_by_a_withheld_field_is_refused(guarded: Client, facet: str) -> None:
     assert Browser(guarded, "clerk").get(f"/search?{facet}").status_code == 403
