@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -36,11 +36,12 @@ _SETTINGS = (
     "cluster.name=catalog",
     "discovery.type=single-node",
     "network.host=127.0.0.1",
-    "transport.type=netty4",
-    "http.type=netty4",
     # What is under test is our index, and not how full the disk of this machine is.
     "cluster.routing.allocation.disk.threshold_enabled=false",
 )
+
+
+_PLAIN = ("transport.type=netty4", "http.type=netty4")
 
 
 class NoServer(Exception):
@@ -49,6 +50,11 @@ class NoServer(Exception):
 
 class OpenSearchServer:
     """A node in a directory of its own, which its owner ends."""
+
+    settings: Sequence[str] = _PLAIN
+    plugins: Sequence[str] = ()
+    """Classes beside those that every node has."""
+    environment: Mapping[str, str] | None = None
 
     def __init__(self, directory: Path, version: str, class_path: str) -> None:
         self.directory = directory
@@ -61,6 +67,11 @@ class OpenSearchServer:
     def url(self) -> str:
         """The address of the node."""
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def home(self) -> Path:
+        """Where the node has its data, and its `config` if there is one."""
+        return self.directory / "node"
 
     @property
     def pid(self) -> int:
@@ -79,17 +90,22 @@ class OpenSearchServer:
             "java", f"-Xms{HEAP}", f"-Xmx{HEAP}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
             "-Xss1m", *options, "-Dlog4j2.disable.jmx=true", "-Dio.netty.noUnsafe=true",
             f"-Dlog4j.configurationFile={_SOURCE / 'log4j2.properties'}",
-            "-cp", self._class_path, str(_SOURCE / "Node.java"), str(self.directory / "node"),
-            *_SETTINGS, f"http.port={self.port}", f"transport.port={_free_port()}",
+            "-cp", self._class_path, str(_SOURCE / "Node.java"), str(self.home),
+            *_SETTINGS, *self.settings, f"http.port={self.port}", f"transport.port={_free_port()}",
             f"plugin=org.opensearch.{transport}", f"plugin=org.opensearch.{reindex}",
             f"plugin=org.opensearch.analysis.common.{analysis}",
+            *(f"plugin={each}" for each in self.plugins),
         ]  # fmt: skip
         with log.open("ab") as file:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=file, stderr=file
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                env=self.environment,
             )
         ends = time.monotonic() + START_SECONDS
-        while not self._answers():
+        while not self.answers():
             if self._process.poll() is not None or time.monotonic() > ends:
                 self.stop()
                 raise NoServer(f"OpenSearch {self.version} does not start: {_end_of(log)}")
@@ -102,51 +118,64 @@ class OpenSearchServer:
             self._process.wait()
             self._process = None
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
+        """Whether the node does what it is asked."""
         with suppress(OSError), urllib.request.urlopen(f"{self.url}/_cluster/health") as answer:
             return bool(answer.status == 200)
         return False
 
 
-def find_version() -> str:
-    """The newest version that runs on the Java of this machine; raises NoServer."""
+def find_version(versions: Mapping[int, str] = VERSIONS) -> str:
+    """The newest of some versions that runs on the Java of this machine; raises NoServer."""
     if not all(map(shutil.which, ("java", "javac", "mvn"))):
         raise NoServer(WHY_NONE)
     said = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
     known = re.search(r'version "(\d+)', said)
-    fitting = [version for java, version in VERSIONS.items() if known and int(known[1]) >= java]
+    fitting = [version for java, version in versions.items() if known and int(known[1]) >= java]
     if not fitting:
         raise NoServer(WHY_NONE)
-    return os.environ.get("OPENSEARCH_VERSION") or fitting[-1]
+    return fitting[-1]
 
 
 def class_path(version: str) -> str:
     """The archives of a version, got from Maven Central unless they are here; raises NoServer."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "metadata-catalog"
+    cache = cache_directory()
     known = cache / f"opensearch-{version}.classpath"
     with suppress(OSError):
         archives = known.read_text().strip()
         if all(Path(archive).exists() for archive in archives.split(":")):
             return archives
-    cache.mkdir(parents=True, exist_ok=True)
     made = cache / f"{known.name}.{os.getpid()}"
-    command = [
-        "mvn", "-B", "-q", "-f", str(_SOURCE / "pom.xml"), f"-Dopensearch={version}",
-        "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath",
+    run_maven(
+        "build-classpath", "-f", str(_SOURCE / "pom.xml"), f"-Dopensearch={version}",
         "-DincludeScope=runtime", f"-Dmdep.outputFile={made}",
-    ]  # fmt: skip
-    try:
-        subprocess.run(command, check=True, capture_output=True, timeout=_DOWNLOAD_SECONDS)
-    except (OSError, subprocess.SubprocessError):
-        raise NoServer("OpenSearch is not started: Maven does not get it") from None
+    )  # fmt: skip
     os.replace(made, known)
     return known.read_text().strip()
+
+
+def cache_directory() -> Path:
+    """Where what was got once is kept."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "metadata-catalog"
+    cache.mkdir(parents=True, exist_ok=True)
+    return cache
+
+
+def run_maven(goal: str, *options: str) -> None:
+    """Has Maven get something, by a goal of its dependency plugin; raises NoServer."""
+    command = ["mvn", "-B", "-q", f"org.apache.maven.plugins:maven-dependency-plugin:3.6.1:{goal}"]
+    try:
+        subprocess.run(
+            [*command, *options], check=True, capture_output=True, timeout=_DOWNLOAD_SECONDS
+        )
+    except (OSError, subprocess.SubprocessError):
+        raise NoServer("OpenSearch is not started: Maven does not get it") from None
 
 
 @contextmanager
 def running(port: int | None = None) -> Iterator[OpenSearchServer]:
     """A node for a block, in a temporary directory; raises NoServer where there can be none."""
-    version = find_version()
+    version = os.environ.get("OPENSEARCH_VERSION") or find_version()
     with tempfile.TemporaryDirectory(prefix="opensearch-", ignore_cleanup_errors=True) as directory:
         server = OpenSearchServer(Path(directory), version, class_path(version))
         try:

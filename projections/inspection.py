@@ -138,7 +138,9 @@ def _report(
             checkpoint, entities = model.checkpoint(), model.count()
             kinds = dict(live.definition.kinds(model)) if details else None
     except StoreUnavailable as unavailable:
-        state, error = "unavailable", unavailable.message
+        why = unavailable.message
+        # What keeps a read model from being built is known to who tries to build it.
+        state, error = "unavailable", why if error in (None, why) else f"{why} ({error})"
     return ProjectionReport(
         name=name,
         state=state,

@@ -1,8 +1,13 @@
 """The files that run several hosts name settings, ports, commands and folders that there are."""
 
 import re
+import shutil
+import ssl
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import yaml
@@ -11,11 +16,20 @@ from click.testing import CliRunner
 from api.settings import read_settings
 from domain.event_store.database_url import holds_password
 from domain.event_store.postgres.address import read_address
+from projections.search.opensearch.address import (
+    SearchAddress,
+    read_search_address,
+    shows_password,
+)
 from replay_tool.commands import main as replay
 from tests.deploy.dockerfile import ROOT, read_stages
 
 DEPLOY = ROOT / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+COMPOSE_SECURITY = DEPLOY / "opensearch" / "security"
+IGNORED = (ROOT / ".gitignore").read_text().splitlines()
+TEXT = (DEPLOY / "kubernetes" / "catalog.yaml").read_text()
+SEARCH_PASSWORD = COMPOSE["services"]["opensearch"]["environment"]["CATALOG_SEARCH_PASSWORD"]
 NGINX = (DEPLOY / "nginx.conf").read_text()
 _, IMAGE = read_stages()
 HOSTS = {name: each for name, each in COMPOSE["services"].items() if "build" in each}
@@ -46,9 +60,10 @@ def settings_of(environment: dict[str, str]) -> Any:
 def test_compose_runs_two_hosts_that_differ_in_their_volumes_alone() -> None:
     first, second = HOSTS.values()
     assert {**first, "volumes": []} == {**second, "volumes": []}
-    assert [each["volumes"] for each in (first, second)] == [
-        [f"{name}:{IMAGE.values['VOLUME']}"] for name in HOSTS
+    assert [each["volumes"][0] for each in (first, second)] == [
+        f"{name}:{IMAGE.values['VOLUME']}" for name in HOSTS
     ]
+    assert first["volumes"][1:] == second["volumes"][1:]
     assert {*HOSTS} < {*COMPOSE["volumes"]}
     assert (DEPLOY / first["build"]["context"]).resolve() == ROOT
     assert (ROOT / first["build"]["dockerfile"]).is_file()
@@ -69,8 +84,98 @@ def test_settings_of_compose_are_accepted_and_hold_no_secret() -> None:
     assert database["environment"]["POSTGRES_PASSWORD"] == environment["PGPASSWORD"]
     assert environment["PGPASSWORD"].startswith("${PGPASSWORD:?")
     assert environment["CATALOG_JWT_SECRET"].startswith("${CATALOG_JWT_SECRET:?")
-    ignored = (ROOT / ".gitignore").read_text().splitlines()
-    assert "/deploy/.env" in ignored
+    assert "/deploy/.env" in IGNORED
+
+
+def mounts_of(service: dict[str, Any]) -> dict[str, str]:
+    """Path in the container -> the file beside the compose file, or the volume."""
+    return {target: source for source, target, *_ in (m.split(":") for m in service["volumes"])}
+
+
+def address_of_search() -> SearchAddress:
+    """Where the hosts of the compose file search, with a password in place of its variable."""
+    url = settings_of(HOSTS["one"]["environment"]).search_url
+    return read_search_address(url.replace(SEARCH_PASSWORD, "secret"))
+
+
+def test_search_of_compose_is_reached_by_its_user_and_its_authority() -> None:
+    node = COMPOSE["services"]["opensearch"]
+    environment = HOSTS["one"]["environment"]
+    address = address_of_search()
+
+    assert SEARCH_PASSWORD.startswith("${SEARCH_PASSWORD:?")
+    assert SEARCH_PASSWORD in environment["CATALOG_SEARCH_URL"]
+    assert (address.scheme, address.host, address.port) == ("https", "opensearch", 9200)
+    own = mounts_of(node)
+    config = "/usr/share/opensearch/config/"
+    files = {target.removeprefix(config): own[target] for target in own if config in target}
+    authority = mounts_of(HOSTS["one"])[str(address.authorities)]
+    assert files["certificates/authority.pem"] == authority
+    settings = yaml.safe_load((DEPLOY / files["opensearch.yml"]).read_text())
+    named = {settings[key] for key in settings if key.endswith("_filepath")}
+    assert named == {each for each in files if each.startswith("certificates/")}
+    assert DEPLOY / files["opensearch-security"] == COMPOSE_SECURITY
+    assert f"/deploy/{authority.removeprefix('./').rpartition('/')[0]}/" in IGNORED
+    assert "opensearch" in HOSTS["one"]["depends_on"]
+
+
+def security(name: str) -> Any:
+    return yaml.safe_load((COMPOSE_SECURITY / f"{name}.yml").read_text())
+
+
+def test_user_of_search_has_the_rights_on_its_indexes_alone() -> None:
+    address = address_of_search()
+    (user,) = security("internal_users").keys() - {"_meta"}
+    (role,) = security("roles").keys() - {"_meta"}
+    rights = security("roles")[role]
+    (of_indexes,) = rights["index_permissions"]
+
+    assert user == address.user
+    assert security("internal_users")[user] == {"hash": "${envbc.CATALOG_SEARCH_PASSWORD}"}
+    assert security("roles_mapping")[role] == {"users": [user]}
+    assert of_indexes["index_patterns"] == [f"{address.prefix}-*"]
+    told = [*rights["cluster_permissions"], *of_indexes["allowed_actions"]]
+    assert len(told) == len(set(told))
+    assert not [right for right in told if "*" in right]
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_certificates_of_search_prove_the_name_that_hosts_ask_for(tmp_path: Path) -> None:
+    address = address_of_search()
+    made = tmp_path / "made"
+    script = [str(DEPLOY / "opensearch" / "certificates.sh"), str(made)]
+    subprocess.run(script, check=True, capture_output=True)
+    again = subprocess.run(script, check=False, capture_output=True, text=True)
+    assert (again.returncode, again.stderr) == (
+        1,
+        f"there are certificates in {made} already\n",
+    )
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(made / "node.pem", made / "node.key")
+    client = ssl.create_default_context(cafile=made / "authority.pem")
+    assert shaken_hands(server, client, address.host)
+    assert not shaken_hands(server, client, "elsewhere")
+    assert (made / "authority.key").stat().st_mode & 0o077 == 0
+
+
+def shaken_hands(server: ssl.SSLContext, client: ssl.SSLContext, name: str) -> bool:
+    """Whether a client takes a server for the one of that name."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [
+        server.wrap_bio(to_server, to_client, server_side=True),
+        client.wrap_bio(to_client, to_server, server_hostname=name),
+    ]
+    done: set[ssl.SSLObject] = set()
+    while len(done) < len(ends):
+        for end in ends:
+            try:
+                end.do_handshake()
+                done.add(end)
+            except ssl.SSLWantReadError:
+                pass
+            except ssl.SSLCertVerificationError:
+                return False
+    return True
 
 
 def test_proxy_passes_to_every_host_what_the_catalog_takes() -> None:
@@ -106,7 +211,9 @@ def test_kubernetes_runs_the_image_within_its_rights() -> None:
 
 def test_settings_of_kubernetes_are_accepted_and_secrets_are_referred_to() -> None:
     (volume,) = [each["secret"] for each in POD["volumes"] if "secret" in each]
-    (item,) = volume["items"]
+    assert {item["path"] for item in volume["items"]} == {"jwt-secret", "search-password"}
+    (trusted,) = [each for each in POD["volumes"] if "configMap" in each]
+    places = {each["name"]: each["mountPath"] for each in CONTAINER["volumeMounts"]}
     values = {}
     for container in (CONTAINER, MIGRATION):
         for variable in container["env"]:
@@ -119,8 +226,29 @@ def test_settings_of_kubernetes_are_accepted_and_secrets_are_referred_to() -> No
     settings = settings_of(values)
 
     assert settings.workers == 2
-    assert settings.jwt_secret_file == f"/etc/catalog/{item['path']}"
+    assert settings.jwt_secret_file == f"{places['secret']}/jwt-secret"
     assert settings.database_url == URL
+    search = dict(parse_qsl(urlsplit(settings.search_url).query))
+    assert search == {
+        "ca": f"{places[trusted['name']]}/authority.pem",
+        "password_file": f"{places['secret']}/search-password",
+    }
+    assert not shows_password(settings.search_url)
+    assert f"create configmap {trusted['configMap']['name']} --from-file=authority.pem" in TEXT
+    assert {f"--from-file={item['path']}" for item in volume["items"]} < {*TEXT.split()}
+
+
+def test_address_of_search_in_kubernetes_is_accepted(tmp_path: Path) -> None:
+    (url,) = [each["value"] for each in CONTAINER["env"] if each["name"] == "CATALOG_SEARCH_URL"]
+    password = tmp_path / "search-password"
+    password.write_text("secret\n")
+    here = url.replace("/etc/catalog/search-password", str(password))
+    address = read_search_address(here)
+    (user,) = security("internal_users").keys() - {"_meta"}
+    (role,) = security("roles").keys() - {"_meta"}
+    (of_indexes,) = security("roles")[role]["index_permissions"]
+    assert (address.user, address.password) == (user, "secret")
+    assert [f"{address.prefix}-*"] == of_indexes["index_patterns"]
 
 
 def test_probes_and_services_ask_what_the_server_answers() -> None:
@@ -156,5 +284,5 @@ def test_commands_above_the_files_name_files_that_there_are(path: Any) -> None:
     named = re.findall(r"deploy/[\w./-]+", path.read_text())
     assert named
     missing = [each for each in named if not (ROOT / each).exists()]
-    # The one that holds secrets is for whoever deploys.
+    # What holds secrets is for whoever deploys.
     assert set(missing) <= {"deploy/.env"}

@@ -5,6 +5,7 @@ Whatever the cluster cannot do now is a StoreUnavailable that says why, an index
 """
 
 import logging
+import re
 import ssl
 from collections.abc import Mapping
 from typing import Any
@@ -29,6 +30,8 @@ REQUEST_SECONDS = 30.0
 """How long anything may take that is neither a search nor a look."""
 LOOK_ANSWER_SECONDS = 2.0
 """How long a look at what there is may take, for which whoever asks for the state waits."""
+REVISION_SECONDS = 1.0
+"""The same of a look whether anything has changed, for which searches wait."""
 _CONNECTIONS = 16
 _SHOWN = 300
 _TOO_MUCH = (
@@ -42,6 +45,8 @@ _TOO_MUCH = (
 )
 """Marks of the errors of a cluster that has to do too much for one query."""
 _BUCKETS = "too_many_buckets"
+_MISSING_RIGHTS = re.compile(r"no permissions for \[(.+?)\] and User \[")
+"""How a cluster says which rights a request asks for; what it says of the user comes after it."""
 
 Json = Mapping[str, Any]
 # What it says of each failed request is said by whoever sent it.
@@ -108,6 +113,14 @@ class Cluster:
         """Closes the connections."""
         self._client.close()
 
+    def look(self, path: str, **parameters: str) -> Any:
+        """The answer to a GET of what there is, as `request`; soon, or StoreUnavailable."""
+        return self.request("GET", path, None, seconds=LOOK_ANSWER_SECONDS, **parameters)
+
+    def glance(self, path: str) -> Any:
+        """The same of what is looked at again and again, to see whether it has changed."""
+        return self.request("GET", path, seconds=REVISION_SECONDS)
+
     def request(
         self,
         method: str,
@@ -154,8 +167,12 @@ def _mapped(error: TransportError) -> Exception:
         return AlreadyThere(why)
     if isinstance(error, RequestError):
         return StoreUnavailable(f"the search cluster refused what it was asked: {why}")
-    if error.status_code == 401 or error.status_code == 403:
-        return StoreUnavailable(f"the search cluster does not let us in or write: {why}")
+    if error.status_code == 401:
+        return StoreUnavailable("the search cluster does not take our user with this password")
+    if error.status_code == 403:
+        if missing := _MISSING_RIGHTS.search(str(error.info)):
+            return StoreUnavailable(f"our user of the search cluster lacks rights: {missing[1]}")
+        return StoreUnavailable(f"the search cluster does not let us do that: {why}")
     if isinstance(error.status_code, int):
         return StoreUnavailable(f"the search cluster cannot do that now: {why}")
     return StoreUnavailable(f"the search cluster cannot be reached: {why}")
@@ -178,7 +195,10 @@ def reason_of(error: Any) -> str:
         if not isinstance(each, dict):
             said.append(str(each))
             continue
-        said.append(f"{each.get('type', '')}: {each.get('reason', '')}")
+        reason = str(each.get("reason", ""))
+        if missing := _MISSING_RIGHTS.search(reason):
+            reason = f"our user lacks rights: {missing[1]}"
+        said.append(f"{each.get('type', '')}: {reason}")
         waiting += [one.get("reason") for one in each.get("failed_shards", ())]
         waiting += [each[key] for key in ("caused_by",) if each.get(key)]
     return "; ".join(dict.fromkeys(said))[:_SHOWN]

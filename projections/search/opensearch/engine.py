@@ -23,7 +23,7 @@ from projections.search.index.evaluate.nested import MAX_CANDIDATES
 from projections.search.index.format.schema import StoredDocument
 from projections.search.objects import ReadObjects
 from projections.search.opensearch import facets, mapping, pages
-from projections.search.opensearch.cluster import Cluster, TooManyBuckets
+from projections.search.opensearch.cluster import LOOK_ANSWER_SECONDS, Cluster, TooManyBuckets
 from projections.search.opensearch.commits import Commits
 from projections.search.opensearch.leaves import Dsl
 from projections.search.opensearch.nesting import NestedSearch
@@ -33,8 +33,6 @@ from projections.search.tree import Node
 
 DEADLINE = 2.0
 """Seconds after which a search answers with what it has."""
-_LOOK_SECONDS = 2.0
-"""How long anything that is no search of a caller may take, such as a look at the checkpoint."""
 GRACE = 1.0
 """Seconds that the cluster may take to say that it ran out of time."""
 
@@ -102,7 +100,7 @@ class OpenSearchEngine:
         """Raises Damaged when the index is not as it was made; its files the cluster checks."""
         go_on()
         self._check_open()
-        found = self._cluster.request("GET", f"/{self._index}/_mapping")
+        found = self._cluster.look(f"/{self._index}/_mapping")
         (known,) = found.values()
         if mapping.fixed(known["mappings"]) != mapping.fixed(mapping.mappings()):
             raise Damaged("the mapping of the search index is not as it was made")
@@ -181,7 +179,7 @@ class OpenSearchEngine:
 
     def _far_page(self, query: EngineQuery, body: Dsl, deadline: Deadline) -> Mapping[str, Any]:
         """A page beyond the window of the cluster: walked to, on one state of the index."""
-        with Pinned(self._cluster, self._index) as pinned:
+        with Pinned(self._cluster, self._index, deadline.left() + GRACE) as pinned:
             walk = body | {"from": 0, "size": mapping.MAX_WINDOW, "stored_fields": "_none_"}
             walk = {key: value for key, value in walk.items() if key != "aggs"}
             walk["track_total_hits"] = False
@@ -268,12 +266,12 @@ class OpenSearchEngine:
     ) -> Mapping[str, Any]:
         """The answer to a search; raises StoreUnavailable unless every shard answered."""
         self._check_open()
-        seconds = _LOOK_SECONDS
+        seconds = LOOK_ANSWER_SECONDS
         if deadline is not None:
-            seconds = deadline.left()
-            body = body | {"timeout": f"{max(1, int(1000 * seconds))}ms"}
+            seconds = deadline.left() + GRACE
+            body = body | {"timeout": f"{max(1, int(1000 * deadline.left()))}ms"}
         try:
-            found = ask(body, seconds + GRACE)
+            found = ask(body, seconds)
         except TooManyBuckets:
             raise facets.too_many_buckets() from None
         check_shards(found)

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from uuid import uuid4
 
-from projections.search.opensearch.cluster import LOOK_ANSWER_SECONDS, Cluster, IndexMissing
+from projections.search.opensearch.cluster import Cluster, IndexMissing
 from projections.search.opensearch.mapping import mappings, settings
 from projections.search.opensearch.rows import Lines
 
@@ -35,14 +35,8 @@ def new_life() -> Lines:
 def sizes(cluster: Cluster, pattern: str) -> dict[str, int]:
     """The indexes whose names fit a pattern -> bytes that each takes on all nodes."""
     try:
-        found = cluster.request(
-            "GET",
-            f"/_cat/indices/{pattern}",
-            seconds=LOOK_ANSWER_SECONDS,
-            format="json",
-            bytes="b",
-            h="index,store.size",
-        )
+        path = f"/_cat/indices/{pattern}"
+        found = cluster.look(path, format="json", bytes="b", h="index,store.size")
     except IndexMissing:
         return {}
     return {row["index"]: int(row["store.size"] or 0) for row in found}

@@ -36,7 +36,9 @@ class Generations:
         """
         now: list[str] = []
         with suppress(IndexMissing, NoDocument):
-            now = list(self._cluster.request("GET", f"/_alias/{self._alias}"))
+            # Of our indexes alone: others may be none of our user's business.
+            path = f"/{self._alias}-*/_alias/{self._alias}"
+            now = list(self._cluster.request("GET", path))
         actions = [{"remove": {"index": name, "alias": self._alias}} for name in now]
         wanted: list[object] = [*actions]
         if number is not None and number in self.sizes():

@@ -9,7 +9,12 @@ from typing import Any, NamedTuple, Self
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Damaged
 from projections.search.opensearch import pages
-from projections.search.opensearch.cluster import REQUEST_SECONDS, Cluster, reason_of
+from projections.search.opensearch.cluster import (
+    LOOK_ANSWER_SECONDS,
+    REQUEST_SECONDS,
+    Cluster,
+    reason_of,
+)
 from projections.search.opensearch.mapping import DIGEST_PARTS, MAX_WINDOW
 
 _KEPT = "5m"
@@ -30,15 +35,16 @@ class Checkpoint(NamedTuple):
 class Pinned:
     """One commit of an index, whatever is committed after it; for use in a `with` block."""
 
-    def __init__(self, cluster: Cluster, index: str) -> None:
+    def __init__(self, cluster: Cluster, index: str, seconds: float = REQUEST_SECONDS) -> None:
+        """The cluster may take so many seconds to keep the state."""
         self._cluster = cluster
         self._index = index
+        self._seconds = seconds
         self._id = ""
 
     def __enter__(self) -> Self:
-        found = self._cluster.request(
-            "POST", f"/{self._index}/_search/point_in_time", keep_alive=_KEPT
-        )
+        path = f"/{self._index}/_search/point_in_time"
+        found = self._cluster.request("POST", path, seconds=self._seconds, keep_alive=_KEPT)
         self._id = found["pit_id"]
         return self
 
@@ -49,7 +55,9 @@ class Pinned:
         traceback: TracebackType | None,
     ) -> None:
         with suppress(StoreUnavailable):  # the cluster lets go of it by itself
-            self._cluster.request("DELETE", "/_search/point_in_time", {"pit_id": [self._id]})
+            kept = {"pit_id": [self._id]}
+            path = "/_search/point_in_time"
+            self._cluster.request("DELETE", path, kept, seconds=LOOK_ANSWER_SECONDS)
 
     def search(self, body: Mapping[str, Any], seconds: float = REQUEST_SECONDS) -> Any:
         """The answer to a search of this state."""

@@ -6,15 +6,12 @@ from typing import Any
 
 from domain.errors import StoreUnavailable
 from projections.search.opensearch.cluster import (
-    LOOK_ANSWER_SECONDS,
     AlreadyThere,
     Cluster,
     IndexMissing,
     NoDocument,
 )
 
-_LOOK_SECONDS = 1.0
-"""How long a look at a revision may take."""
 _SETTINGS = {"number_of_shards": 1, "auto_expand_replicas": "0-1"}
 
 
@@ -44,7 +41,7 @@ class Records:
         if known is not None and now - known[0] < self._seconds:
             return known[1]
         try:
-            found = self._find(name, seconds=_LOOK_SECONDS)
+            found = self._own(self._cluster.glance, name)
         except StoreUnavailable:
             if known is None:
                 raise
@@ -72,9 +69,13 @@ class Records:
                 self._cluster.request("DELETE", f"/{self._index}/_doc/{name}")
         self._seen.pop(name, None)
 
-    def _find(self, name: str, *, seconds: float = LOOK_ANSWER_SECONDS) -> Any:
+    def _find(self, name: str) -> Any:
+        return self._own(self._cluster.look, name)
+
+    def _own(self, look: Callable[[str], Any], name: str) -> Any:
+        """A record, None where there is none; raises StoreUnavailable for another owner's."""
         try:
-            found = self._cluster.request("GET", f"/{self._index}/_doc/{name}", seconds=seconds)
+            found = look(f"/{self._index}/_doc/{name}")
         except (IndexMissing, NoDocument):
             return None
         if found["_source"]["owner"] != self._owner:

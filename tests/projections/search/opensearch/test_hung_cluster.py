@@ -1,0 +1,79 @@
+"""A cluster that takes connections and never answers: how long each kind of question waits for it.
+
+What is held is the bound that the refusal names: the client takes exactly that long to give up.
+"""
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from domain.errors import StoreUnavailable
+from projections.search.engine import EngineQuery
+from projections.search.opensearch import cluster, engine, mapping
+from projections.search.opensearch.address import SearchAddress, read_search_address
+from projections.search.opensearch.cluster import Cluster
+from projections.search.opensearch.engine import OpenSearchEngine
+from projections.search.tree import MatchAll
+from projections.search_shelf import SearchShelf
+
+LOOK, GLANCE, SEARCH = 0.1, 0.2, 0.3
+FAR = EngineQuery(tree=MatchAll(), offset=2 * mapping.MAX_WINDOW)
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "LOOK_ANSWER_SECONDS", LOOK)
+    monkeypatch.setattr(engine, "LOOK_ANSWER_SECONDS", LOOK)
+    monkeypatch.setattr(cluster, "REVISION_SECONDS", GLANCE)
+    monkeypatch.setattr(engine, "GRACE", SEARCH)
+
+
+@pytest.fixture
+def address() -> Iterator[SearchAddress]:
+    """Of a listener whose connections the system takes, and nobody reads."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield read_search_address(f"http://127.0.0.1:{listener.getsockname()[1]}")
+
+
+@pytest.mark.parametrize(
+    ("ask", "seconds"),
+    [
+        (SearchShelf.numbers, LOOK),
+        (SearchShelf.pointer, LOOK),
+        (SearchShelf.proposal, LOOK),
+        (SearchShelf.pointer_revision, GLANCE),
+        (SearchShelf.proposal_revision, GLANCE),
+    ],
+)
+def test_shelf_gives_up_soon(
+    address: SearchAddress, tmp_path: Path, ask: Callable[[SearchShelf], object], seconds: float
+) -> None:
+    with closing(Cluster(address)) as hung:
+        shelf = SearchShelf(hung, "search", "log", tmp_path)
+        with pytest.raises(StoreUnavailable, match=f"did not answer within {seconds} s"):
+            ask(shelf)
+
+
+@pytest.mark.parametrize(
+    ("ask", "seconds"),
+    [
+        (OpenSearchEngine.checkpoint, LOOK),
+        (OpenSearchEngine.count, LOOK),
+        (lambda engine: engine.check(lambda: None), LOOK),
+        (lambda engine: engine.search(EngineQuery(tree=MatchAll())), SEARCH),
+        (lambda engine: engine.search(FAR), SEARCH),
+    ],
+    ids=["checkpoint", "count", "check", "search", "far page"],
+)
+def test_engine_gives_up_soon(
+    address: SearchAddress, ask: Callable[[OpenSearchEngine], object], seconds: float
+) -> None:
+    clock = [0.0]
+    hung = OpenSearchEngine(
+        Cluster(address), "index", writable=False, deadline=1e-9, clock=lambda: clock[0]
+    )
+    with closing(hung), pytest.raises(StoreUnavailable, match=f"within {seconds} s"):
+        ask(hung)
