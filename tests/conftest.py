@@ -11,8 +11,9 @@ import pytest
 
 from benchmarks.opensearch_server import NoServer, OpenSearchServer
 from benchmarks.opensearch_server import running as running_opensearch
-from benchmarks.postgres_server import WHY_NONE, PostgresServer, find_binaries, running
+from benchmarks.postgres_server import PostgresServer
 from tests.postgres_copies import Copies
+from tests.postgres_servers import running_or_skipped
 
 # Hypothesis holds each example to 200 ms of wall-clock time, which a busy machine takes of any of
 # them. Tests that are about speed hold the time that their thread worked.
@@ -54,10 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A server that the tests of a process share; each takes a schema of its own."""
-    binaries = find_binaries()
-    if binaries is None:
-        pytest.skip(WHY_NONE)
-    with running(binaries) as server:
+    with running_or_skipped() as server:
         yield server
 
 

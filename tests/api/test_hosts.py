@@ -10,16 +10,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.postgres_server import (
-    WHY_NONE,
-    PostgresServer,
-    find_binaries,
-    new_schema,
-)
-from benchmarks.postgres_server import running as server_running
+from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import RecordedEvent
 from tests.api.conftest import Client, running
+from tests.postgres_servers import running_or_skipped, stop_and_start_under_load
 from tests.waiting import until
 
 SERVICES = "/v1/services/databaseServices"
@@ -119,21 +114,7 @@ def test_hosts_go_on_when_the_database_stops_and_starts_under_load(
     jobs: list[Callable[[], None]] = [
         lambda job=job, place=place: job(place) for job in (write, read) for place in (0, 1)
     ]
-    threads = [threading.Thread(target=job) for job in jobs]
-    for thread in threads:
-        thread.start()
-    try:
-        for mode in ("immediate", "fast"):
-            before = len(stored)
-            until(lambda before=before: len(stored) > before + 10)
-            postgres.stop(mode)
-            postgres.start()
-        before = len(stored)
-        until(lambda: len(stored) > before + 10)
-    finally:
-        enough.set()
-        for thread in threads:
-            thread.join()
+    stop_and_start_under_load(postgres, jobs, enough, stored, between=10)
 
     events = recorded(url)
     created = [each.event.name for each in events if hasattr(each.event, "name")]
@@ -149,18 +130,13 @@ def test_hosts_go_on_when_the_database_stops_and_starts_under_load(
 @pytest.fixture
 def primary() -> Iterator[PostgresServer]:
     """A server that is not shared with other tests."""
-    binaries = find_binaries()
-    if binaries is None:
-        pytest.skip(WHY_NONE)
-    with server_running(binaries) as server:
+    with running_or_skipped() as server:
         yield server
 
 
 @pytest.fixture
 def replica(primary: PostgresServer) -> Iterator[PostgresServer]:
-    binaries = find_binaries()
-    assert binaries is not None
-    with server_running(binaries, primary=primary) as server:
+    with running_or_skipped(primary=primary) as server:
         yield server
 
 

@@ -19,6 +19,7 @@ from domain.event_store.postgres import connections, transactions
 from domain.event_store.writes import Expectations, RememberedAnswer
 from tests.contracts.recorded import changed, created, unplaced
 from tests.domain.event_store.postgres.proxy import Cut, Proxy, proxying
+from tests.postgres_servers import stop_and_start_under_load
 from tests.waiting import until
 
 NOTHING = Expectations()
@@ -228,21 +229,7 @@ def test_server_that_stops_and_starts_under_load_loses_and_doubles_nothing(
             seen.extend((event.position, event.entity_id) for event in log)
 
     jobs: list[Callable[[], None]] = [lambda each=each: write(each) for each in range(WRITERS)]
-    threads = [threading.Thread(target=job) for job in [*jobs, follow]]
-    for thread in threads:
-        thread.start()
-    try:
-        for mode in ("immediate", "fast"):
-            before = len(stored)
-            until(lambda before=before: len(stored) > before + 20)
-            postgres.stop(mode)
-            postgres.start()
-        before = len(stored)
-        until(lambda: len(stored) > before + 20)
-    finally:
-        enough.set()
-        for thread in threads:
-            thread.join()
+    stop_and_start_under_load(postgres, [*jobs, follow], enough, stored, between=20)
 
     log = [(event.position, event.entity_id) for event in direct.read(0, 100_000)]
     names = [name for _, name in log]

@@ -1,0 +1,48 @@
+"""PostgreSQL servers for tests: one of one's own, and one that stops and starts under load."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence, Sized
+from contextlib import contextmanager
+
+import pytest
+
+from benchmarks.postgres_server import WHY_NONE, PostgresServer, find_binaries, running
+from tests.waiting import until
+
+
+@contextmanager
+def running_or_skipped(*, primary: PostgresServer | None = None) -> Iterator[PostgresServer]:
+    """A server for a block, a replica where a primary is named; skips where there is none."""
+    binaries = find_binaries()
+    if binaries is None:
+        pytest.skip(WHY_NONE)
+    with running(binaries, primary=primary) as server:
+        yield server
+
+
+def stop_and_start_under_load(
+    server: PostgresServer,
+    jobs: Sequence[Callable[[], None]],
+    enough: threading.Event,
+    stored: Sized,
+    *,
+    between: int,
+) -> None:
+    """Stops a server, as by a crash and then in order, while threads do jobs until `enough` is set.
+
+    `stored` grows by more than `between` before each stop, and once more after the last one.
+    """
+    threads = [threading.Thread(target=job) for job in jobs]
+    for thread in threads:
+        thread.start()
+    try:
+        for mode in ("immediate", "fast", None):
+            before = len(stored)
+            until(lambda before=before: len(stored) > before + between)
+            if mode is not None:
+                server.stop(mode)
+                server.start()
+    finally:
+        enough.set()
+        for thread in threads:
+            thread.join()
