@@ -17,8 +17,9 @@ from api.log_writer import open_log_writer
 from api.settings import Settings, read_settings
 from api.termination import Termination
 from domain.errors import CatalogError, InvalidInput
+from domain.event_store import database_url
 from domain.names import MAX_NAME_LENGTH
-from projections.search.opensearch.address import shows_password
+from projections.search.opensearch import address as search_address
 
 EXIT_BAD_LINES, EXIT_USAGE, EXIT_STOPPED = 1, 2, 3
 EXIT_INTERRUPTED = 128 + signal.SIGINT
@@ -28,43 +29,37 @@ _TEST_DEFINITIONS = Path(__file__).parent / "static" / "test_definitions.jsonl"
 _data = click.option("--data", metavar="DIR", help="Data directory (CATALOG_DATA).")
 
 
-def _refuse_password(
-    context: click.Context, option: click.Parameter, url: str | None
-) -> str | None:
-    """Refuse the URL of a database that would show a password to everybody on the machine."""
-    if url is None:
-        return None
-    from domain.event_store.database_url import holds_password  # noqa: PLC0415 - start-up: few need it
+def _refusing(
+    refuse: Callable[[str], None], *, empty: str | None
+) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    """A callback for an option with a URL, which refuses one that shows a password.
 
-    if holds_password(url):
-        raise click.BadParameter(
-            "others can read a password there: use CATALOG_DATABASE_URL, PGPASSWORD or PGPASSFILE"
-        )
-    return url
+    `empty` is what an empty URL is taken for.
+    """
 
+    def check(context: click.Context, option: click.Parameter, url: str | None) -> str | None:
+        if url is None:
+            return None
+        try:
+            refuse(url)
+        except InvalidInput as error:
+            raise click.BadParameter(error.message) from None
+        return url or empty
 
-def _refuse_search_password(
-    context: click.Context, option: click.Parameter, url: str | None
-) -> str | None:
-    """Refuse the URL of a search cluster that would show a password."""
-    if url and shows_password(url):
-        raise click.BadParameter(
-            "others can read a password there: use CATALOG_SEARCH_URL, or password_file in the URL"
-        )
-    return url or None
+    return check
 
 
 _search = click.option(
     "--search-url",
     "search",
     metavar="URL",
-    callback=_refuse_search_password,
+    callback=_refusing(search_address.refuse_shown_password, empty=None),
     help="OpenSearch cluster with the search index, without a password (CATALOG_SEARCH_URL).",
 )
 _database = click.option(
     "--database",
     metavar="URL",
-    callback=_refuse_password,
+    callback=_refusing(database_url.refuse_shown_password, empty=""),
     help="PostgreSQL database with the log, without a password (CATALOG_DATABASE_URL).",
 )
 _counts = click.option("--counts", metavar="DESCRIPTOR", type=int, required=True)

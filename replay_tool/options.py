@@ -12,10 +12,10 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from domain.errors import CatalogError
-from domain.event_store.database_url import holds_password
+from domain.errors import CatalogError, InvalidInput
+from domain.event_store import database_url
 from domain.event_store.opening import holds_log, open_event_log
-from projections.search.opensearch.address import shows_password
+from projections.search.opensearch import address as search_address
 from replay_tool.export_target import ReaderLeft
 
 EXIT_DIFFERS, EXIT_FAILED = 1, 2
@@ -43,37 +43,30 @@ data = click.option(
 )
 
 
-def _refuse_password(
-    context: click.Context, option: click.Parameter, url: str | None
-) -> str | None:
-    """Refuse the URL of a database that would show a password to everybody on the machine."""
-    source = context.get_parameter_source(option.name or "")
-    if url and source is ParameterSource.COMMANDLINE and holds_password(url):
-        raise click.BadParameter(
-            "others can read a password there: use CATALOG_DATABASE_URL, PGPASSWORD or PGPASSFILE"
-        )
-    return url or None
+def _refusing(
+    refuse: Callable[[str], None],
+) -> Callable[[click.Context, click.Parameter, str | None], str | None]:
+    """A callback for an option with a URL, which refuses a command line that shows a password."""
+
+    def check(context: click.Context, option: click.Parameter, url: str | None) -> str | None:
+        source = context.get_parameter_source(option.name or "")
+        if url and source is ParameterSource.COMMANDLINE:
+            try:
+                refuse(url)
+            except InvalidInput as error:
+                raise click.BadParameter(error.message) from None
+        return url or None
+
+    return check
 
 
 database = click.option(
     "--database",
     metavar="URL",
     envvar="CATALOG_DATABASE_URL",
-    callback=_refuse_password,
+    callback=_refusing(database_url.refuse_shown_password),
     help="PostgreSQL database with the log, without a password (CATALOG_DATABASE_URL).",
 )
-
-
-def _refuse_search_password(
-    context: click.Context, option: click.Parameter, url: str | None
-) -> str | None:
-    """The same for the URL of a search cluster."""
-    source = context.get_parameter_source(option.name or "")
-    if url and source is ParameterSource.COMMANDLINE and shows_password(url):
-        raise click.BadParameter(
-            "others can read a password there: use CATALOG_SEARCH_URL, or password_file in the URL"
-        )
-    return url or None
 
 
 search = click.option(
@@ -81,7 +74,7 @@ search = click.option(
     "search",
     metavar="URL",
     envvar="CATALOG_SEARCH_URL",
-    callback=_refuse_search_password,
+    callback=_refusing(search_address.refuse_shown_password),
     help="OpenSearch cluster with the search index, without a password (CATALOG_SEARCH_URL).",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="For machines.")

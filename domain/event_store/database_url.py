@@ -2,6 +2,8 @@
 
 from urllib.parse import parse_qsl, urlsplit
 
+from domain.errors import InvalidInput
+
 SCHEMES = ("postgresql://", "postgres://")
 
 
@@ -18,3 +20,11 @@ def holds_password(url: str) -> bool:
     except ValueError:
         # Nobody can tell, and it will be refused anyway.
         return True
+
+
+def refuse_shown_password(url: str) -> None:
+    """Raises InvalidInput for a URL that would show a password to everybody on the machine."""
+    if holds_password(url):
+        raise InvalidInput(
+            "others can read a password there: use CATALOG_DATABASE_URL, PGPASSWORD or PGPASSFILE"
+        )

@@ -78,6 +78,14 @@ def shows_password(url: str) -> bool:
         return True
 
 
+def refuse_shown_password(url: str) -> None:
+    """Raises InvalidInput for a URL that would show a password to everybody on the machine."""
+    if shows_password(url):
+        raise InvalidInput(
+            "others can read a password there: use CATALOG_SEARCH_URL, or password_file in the URL"
+        )
+
+
 def _read(file: str) -> str:
     try:
         return Path(file).read_text().rstrip("\n")
