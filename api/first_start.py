@@ -8,7 +8,8 @@ import msgspec
 
 from domain.system_entities import create_system_entities
 from domain.write_context import WriteContext
-from projections.stores import note_served, open_log, was_served
+from projections.served_notes import note_served, was_served
+from projections.stores import open_log
 
 CLASSIFICATIONS = Path(__file__).parent / "static" / "classifications.jsonl"
 """The classifications `Tier` and `PII` with their tags, as lines of an import."""

@@ -14,7 +14,8 @@ from domain.write_context import WriteContext
 from projections.generations.building import build
 from projections.generations.leadership import FolderLeadership
 from projections.generations.switching import switch
-from projections.stores import Stores, entities_definition, open_shelf
+from projections.local_read_models import entities_definition, open_shelf
+from projections.stores import Stores
 
 EVENTS_PER_COMMIT = 5_000
 ENTITIES = "entities-1.db"

@@ -16,8 +16,9 @@ from projections.feeding.daemon import is_projected, read_states
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import KindReport
 from projections.generations.shelf import Pointer
+from projections.homes import Home
 from projections.search.documents import entity_digest, is_indexed
-from projections.stores import Home, Stores
+from projections.stores import Stores
 
 
 class ProjectionReport(msgspec.Struct, rename="camel"):

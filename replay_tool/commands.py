@@ -9,7 +9,8 @@ import click
 
 from domain.event_store.opening import migrate_log
 from projections.feeding.daemon import ProjectorLock
-from projections.stores import make_directory, note_before_serving, open_stores
+from projections.served_notes import note_before_serving
+from projections.stores import make_directory, open_stores
 from replay_tool import options
 from replay_tool.history import history
 from replay_tool.inspection import show

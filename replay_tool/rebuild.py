@@ -16,7 +16,9 @@ from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition
 from projections.generations.shelf import Shelf
 from projections.generations.switching import is_current, pending, propose_previous, switch
-from projections.stores import Home, note_before_serving, open_homes, open_log
+from projections.homes import Home, open_homes
+from projections.served_notes import note_before_serving
+from projections.stores import open_log
 from replay_tool import options
 from replay_tool.progress import Meter
 

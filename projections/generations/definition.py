@@ -26,7 +26,7 @@ class KindReport(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
-    """One projection and its read model; `projections.stores` defines all of them."""
+    """One projection and its read model; `projections.local_read_models` defines those of files."""
 
     name: str
     code: Callable[[], str]

@@ -9,6 +9,7 @@ import psycopg
 
 from domain.event_store.postgres.connections import Link
 from projections.entities.cursors import Place
+from projections.entities.forward_reading import read_forward
 from projections.entities.port import ListedEntity, ListHead, ListRequest
 from projections.entities.postgres import list_sql
 from projections.entities.postgres.database import EntityTables
@@ -74,21 +75,18 @@ class PostgresListReader:
     def rest(
         self, count: int, nearest: Place | None, part_bytes: int
     ) -> Iterator[list[ListedEntity]]:
-        """The entities of the page that are not in its head, in the order of the list.
+        """The entities of the page that are not in its head; see `ListReader.rest`."""
 
-        They are read forward, also where the page lies before its cursor: backward, all of them
-        would have to be held before the first could be shown.
-        """
-        left = self._request.limit - count
-        start = self._place if nearest is None else nearest
-        if self._request.backward:
-            start, left = self._beginning(start, left)
-        while left:
-            part = self._read(start, min(left, _MOST_ROWS), part_bytes, backward=False)
-            if not part:
-                break
-            start, left = Place(part[-1][0], part[-1][1]), left - len(part)
-            yield part
+        def read(start: Place | None, left: int) -> list[ListedEntity]:
+            return self._read(start, min(left, _MOST_ROWS), part_bytes, backward=False)
+
+        return read_forward(
+            self._request,
+            self._place if nearest is None else nearest,
+            self._request.limit - count,
+            beginning=self._beginning,
+            read=read,
+        )
 
     def goes_on(self, place: Place) -> bool:
         """Whether the list goes on beyond a place, in the direction that the page is read in."""

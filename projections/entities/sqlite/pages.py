@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from types import TracebackType
 
 from projections.entities.cursors import Place
+from projections.entities.forward_reading import read_forward
 from projections.entities.port import ListedEntity, ListHead, ListRequest
 from projections.entities.sqlite import list_sql
 from projections.entities.sqlite.database import EntityDatabase
@@ -97,24 +98,24 @@ class SqliteListReader:
     def rest(
         self, count: int, nearest: Place | None, part_bytes: int
     ) -> Iterator[list[ListedEntity]]:
-        """The entities of the page that are not in its head, in the order of the list.
+        """The entities of the page that are not in its head; see `ListReader.rest`."""
 
-        They are read forward, also where the page lies before its cursor: backward, all of them
-        would have to be held before the first could be shown.
-        """
-        left = self._request.limit - count
-        start = self._place if nearest is None else nearest
-        if self._request.backward:
-            beginning = list_sql.beginning(self._connection, self._selection, start, left)
-            start, left = beginning or (start, 0)
-        while left:
+        def beginning(place: Place | None, left: int) -> tuple[Place | None, int]:
+            return list_sql.beginning(self._connection, self._selection, place, left) or (place, 0)
+
+        def read(start: Place | None, left: int) -> list[ListedEntity]:
             part, _ = self._read(start, left, part_bytes, backward=False)
-            if not part:
-                break
-            start, left = Place(part[-1][0], part[-1][1]), left - len(part)
             # Many lists may wait for their clients: each without the pages of the file it has read.
             self._connection.execute("PRAGMA shrink_memory")
-            yield part
+            return part
+
+        return read_forward(
+            self._request,
+            self._place if nearest is None else nearest,
+            self._request.limit - count,
+            beginning=beginning,
+            read=read,
+        )
 
     def goes_on(self, place: Place) -> bool:
         """Whether the list goes on beyond a place, in the direction that the page is read in."""

@@ -11,7 +11,7 @@ from projections.entities.port import SortedReadModel
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.shelf import Pointer
-from projections.stores import entities_definition, open_shelf
+from projections.local_read_models import entities_definition, open_shelf
 from tests.projections.read_models import create, opened, rebuild, step
 
 
