@@ -1,7 +1,7 @@
 """Makes, fills and opens the schemas of generations.
 
-The log's claims give the order of a load, so each entity is folded once and copied once; indexes,
-scopes and counters are made from the finished rows. All of it is one transaction: a schema that is
+The log's claims give the order of a load, so each entity is folded once and copied once; indexes
+and counters are made from the finished rows. All of it is one transaction: a schema that is
 there is whole, and one that was not finished leaves nothing behind.
 """
 
@@ -13,15 +13,15 @@ from psycopg import sql
 from domain.event_store.port import EventStore
 from domain.event_store.postgres.connections import Link
 from projections.entities.bulk_folding import folded_parts
-from projections.entities.commit_changes import CommitChanges, added_digests
+from projections.entities.commit_changes import added_digests
+from projections.entities.postgres.copy_rows import CopyPart, copy_in, copy_part
 from projections.entities.postgres.database import EntityDatabase, EntityTables
 from projections.entities.postgres.errors import postgres_errors
 from projections.entities.postgres.model import PostgresReadModel, no_writer
-from projections.entities.postgres.tables import COLUMNS, INDEXES, TABLES, TYPES, entity_row
+from projections.entities.postgres.tables import INDEXES, TABLES
 from projections.feeding.log_fingerprint import fingerprint_at
 from projections.feeding.port import Damaged, Progress
 
-_COPY = f"COPY {{}}.entities ({COLUMNS}, fqn_key) FROM STDIN (FORMAT binary, FREEZE)"
 _SETTINGS = (
     "SET LOCAL statement_timeout = 0",
     "SET LOCAL idle_in_transaction_session_timeout = 0",
@@ -30,10 +30,6 @@ _SETTINGS = (
     "SET LOCAL maintenance_work_mem = '256MB'",
     "SET LOCAL work_mem = '64MB'",
 )
-_DERIVED = """
-INSERT INTO {}.scopes SELECT one.value, e.kind, e.deleted, e.name, e.id, e.status
-    FROM {}.entities e, json_array_elements_text(e.scopes::json) one
-"""
 _TOTALS = """
 INSERT INTO {}.counters SELECT kind, '', deleted, coalesce(status, ''), count(*)
     FROM {}.entities GROUP BY kind, deleted, status;
@@ -62,24 +58,20 @@ def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progr
     with (
         postgres_errors(),
         closing(database.connections.connect()) as link,
-        folded_parts(log, live) as parts,
+        folded_parts(log, live, copy_part, CopyPart) as parts,
         link.transaction(),
     ):
         _run(link, *_SETTINGS)
         _make_tables(link, schema)
-        done, changes = 0, CommitChanges()
-        for entities in parts:
-            with link.cursor() as cursor, cursor.copy(tables.within(_COPY).encode()) as copy:
-                copy.set_types(TYPES)
-                for one in entities:
-                    copy.write_row(entity_row(one))
-                    changes.counts[one.kind] += 1
-                    changes.sums[one.kind] += int.from_bytes(one.digest, "big")
-            done += len(entities)
+        done, sums = 0, dict[str, tuple[int, int]]()
+        for part in parts:
+            copy_in(link, tables, part)
+            for kind, number, digests in part.sums:
+                n, total = sums.get(kind, (0, 0))
+                sums[kind] = n + number, total + int.from_bytes(digests, "big")
+            done += part.number
             progress(done, len(live))
-        _run(link, tables.within(_DERIVED), INDEXES.replace("{schema}", tables.schema))
-        _run(link, tables.within(_TOTALS))
-        sums = {kind: (n, changes.sums[kind]) for kind, n in changes.counts.items()}
+        _run(link, INDEXES.replace("{schema}", tables.schema), tables.within(_TOTALS))
         link.cursor().executemany(
             tables.within("INSERT INTO {}.digests VALUES (%b, %b, %b)"), added_digests({}, sums)
         )

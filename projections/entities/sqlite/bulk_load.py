@@ -58,7 +58,7 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
         connection.executescript(TABLES)
         connection.execute("BEGIN")
         done = 0
-        with folded_parts(log, live) as parts:
+        with folded_parts(log, live, list, list[StoredEntity]) as parts:
             for entities in parts:
                 _insert(connection, entities)
                 done += len(entities)

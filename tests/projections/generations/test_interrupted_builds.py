@@ -1,6 +1,5 @@
 """Building that is interrupted, fails or is killed at any call: it can be done again."""
 
-import multiprocessing
 import os
 import shutil
 import subprocess
@@ -89,11 +88,20 @@ def test_rows_made_in_processes_are_those_made_here(
             kept = entities.digests()
         monkeypatch.setattr(bulk_folding, "PROCESSES_FROM", 0)
         monkeypatch.setattr(bulk_folding, "PART", part)
+        started: list[subprocess.Popen[bytes]] = []
+
+        def start(*command: Any, **options: Any) -> subprocess.Popen[bytes]:
+            started.append(Popen(*command, **options))
+            return started[-1]
+
+        Popen = subprocess.Popen
+        monkeypatch.setattr(bulk_folding.subprocess, "Popen", start)
         rebuild(stores)
         assert generations(stores) == [2, 2]
         with stores.entities.use() as entities:
             assert entities.digests() == kept
-    assert multiprocessing.active_children() == []
+    assert started
+    assert {process.returncode for process in started} == {0}
 
 
 def test_half_built_generation_is_removed_by_the_next_building(directory: Path) -> None:

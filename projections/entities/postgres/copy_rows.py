@@ -1,0 +1,86 @@
+"""Entities as the rows of a binary COPY, which the processes that fold them can make.
+
+The one that loads hands the bytes on to the database as they are. The format is in PostgreSQL's
+documentation of COPY: fields with their lengths before them, numbers with the high byte first.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from struct import Struct
+
+import msgspec
+
+from domain.event_store.postgres.appending import name_key
+from domain.event_store.postgres.connections import Link
+from projections.entities.postgres.database import EntityTables
+from projections.entities.postgres.tables import COLUMNS
+from projections.entities.stored_entity import DIGEST_MODULUS, StoredEntity, decode_scopes
+
+_ENTITIES = f"COPY {{}}.entities ({COLUMNS}, fqn_key) FROM STDIN (FORMAT binary, FREEZE)"
+_SCOPES = (
+    "COPY {}.scopes (scope, kind, deleted, name, id, status) FROM STDIN (FORMAT binary, FREEZE)"
+)
+_BEGINNING = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+"""Of each COPY: the signature, no flags, no extension of the header."""
+_END = b"\xff\xff"
+"""Of each COPY, in place of the number of fields of another row."""
+_number = Struct(">h").pack
+_length = Struct(">i").pack
+_int4 = Struct(">ii").pack
+_int8 = Struct(">iq").pack
+_NULL, _DIGEST = _length(-1), _length(16)
+"""What is in place of a length for null, and the length of digests and of keys of names."""
+_ENTITY_FIELDS, _SCOPE_FIELDS = _number(12), _number(6)
+"""How many fields a row has, as it begins with that."""
+
+
+class CopyPart(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Some entities, as COPY and the digests of a generation take them."""
+
+    number: int
+    """How many entities there are."""
+    entities: bytes
+    """Their rows in the table of entities."""
+    scopes: bytes
+    """Their rows in the table of scopes."""
+    sums: list[tuple[str, int, bytes]]
+    """For each kind the number of its entities, and the sum of their digests in 16 bytes."""
+
+
+def copy_part(entities: Sequence[StoredEntity]) -> CopyPart:
+    """The rows of some entities, and what they add to the digests."""
+    sums: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0])
+    rows, scopes = list[bytes](), list[bytes]()
+    for one in entities:
+        # These begin the row of an entity, and follow the scope in those of its scopes.
+        key = b"".join((_text(one.kind), _int4(4, one.deleted), _text(one.name), _text(one.id)))
+        status = _NULL if one.status is None else _text(one.status)
+        core, optional = one.core, one.optional
+        rows += (
+            *(_ENTITY_FIELDS, key, _text(one.fqn), status, _text(one.scopes)),
+            *(_int8(8, one.position), _length(len(core)), core, _length(len(optional)), optional),
+            *(_DIGEST, one.digest, _DIGEST, name_key(one.kind, one.fqn)),
+        )
+        for scope in decode_scopes(one.scopes):
+            scopes += (_SCOPE_FIELDS, _text(scope), key, status)
+        held = sums[one.kind]
+        held[0] += 1
+        held[1] += int.from_bytes(one.digest, "big")
+    added = [
+        (kind, n, (total % DIGEST_MODULUS).to_bytes(16, "big")) for kind, (n, total) in sums.items()
+    ]
+    return CopyPart(len(entities), b"".join(rows), b"".join(scopes), added)
+
+
+def copy_in(link: Link, tables: EntityTables, part: CopyPart) -> None:
+    """Puts rows into tables that the link's transaction has made; raises psycopg.Error."""
+    for statement, rows in ((_ENTITIES, part.entities), (_SCOPES, part.scopes)):
+        with link.cursor() as cursor, cursor.copy(tables.within(statement).encode()) as copy:
+            for piece in (_BEGINNING, rows, _END):
+                copy.write(piece)
+
+
+def _text(text: str) -> bytes:
+    """A field of text."""
+    value = text.encode()
+    return _length(len(value)) + value
