@@ -64,6 +64,11 @@ class Inspection(msgspec.Struct, rename="camel"):
     log_bytes: int | None
     log_error: str | None
     """Why the log cannot be read."""
+    log_read_only: bool
+    """Whether the database of the log is set to take no writes now."""
+    log_id: str | None
+    """Random text made with the log, which imports of it do not have; None where no details were
+    asked for, or where the log cannot be read."""
     projected: bool
     """Whether some process of this host runs the projectors."""
     projections: list[ProjectionReport]
@@ -93,8 +98,12 @@ def inspect(stores: Stores, *, details: bool = False) -> Inspection:
     head: int | None = None
     log_bytes: int | None = None
     error = None
+    log_id = None
+    read_only = False
     try:
         head, log_bytes = stores.log.head(), stores.log.size()
+        read_only = stores.log.is_read_only()
+        log_id = stores.log.identity() if details else None
     except StoreUnavailable as unavailable:
         error = unavailable.message
     projected = is_projected(stores.directory)
@@ -104,6 +113,8 @@ def inspect(stores: Stores, *, details: bool = False) -> Inspection:
         head=head,
         log_bytes=log_bytes,
         log_error=error,
+        log_read_only=read_only,
+        log_id=log_id,
         projected=projected,
         projections=[
             _report(stores, home, live, head, projected=projected, details=details)

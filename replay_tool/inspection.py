@@ -56,7 +56,9 @@ def _of_log(inspection: Inspection) -> str:
     """What there is to say of the log itself."""
     if inspection.head is None or inspection.log_bytes is None:
         return "log: cannot be read"
-    return f"log: head {inspection.head}, {inspection.log_bytes / 1e6:.1f} MB"
+    read_only = ", takes no writes" if inspection.log_read_only else ""
+    size = f"{inspection.log_bytes / 1e6:.1f} MB"
+    return f"log {inspection.log_id}: head {inspection.head}, {size}{read_only}"
 
 
 def _print(inspection: Inspection) -> None:

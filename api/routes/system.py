@@ -34,7 +34,8 @@ class Readiness(msgspec.Struct, omit_defaults=True):
     ready: bool
     problems: list[str]
     degraded: list[str] = []
-    """What is in nobody's way yet, and wants mending; absent when there is nothing."""
+    """What is not in the way of reads, or in nobody's yet, and wants mending; absent when there is
+    nothing."""
 
 
 def system_routes(
@@ -58,7 +59,10 @@ def system_routes(
 
     async def readyz() -> Finished:
         keys_gone, degraded = find_key_problems(verifier.key_ages())
-        problems = find_problems(await inspected(), settings.ready_lag) + keys_gone
+        inspection = await inspected()
+        problems = find_problems(inspection, settings.ready_lag) + keys_gone
+        if inspection.log_read_only:
+            degraded.append("the database of the log takes no writes: every write is refused")
         return _json(Readiness(not problems, problems, degraded), 503 if problems else 200)
 
     async def projections() -> Finished:

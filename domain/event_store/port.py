@@ -229,6 +229,13 @@ class EventStore(EntityReads):
     def head(self) -> int:
         """Position of the newest event, 0 when there is none."""
 
+    def is_read_only(self) -> bool:
+        """Whether the database is set to take no writes now, so that each append is refused.
+
+        A file is never set so. Raises StoreUnavailable.
+        """
+        return False
+
     @abstractmethod
     def identity(self) -> str:
         """Random text made with the log, by which a read model of another log is recognised."""

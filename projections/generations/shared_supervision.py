@@ -101,7 +101,7 @@ class SharedSupervisor(Generic[M]):
             return 0
         if (now := time.monotonic()) - self._kept_at >= KEEP_SECONDS:
             self._kept_at = now
-            self.keep()
+            self._keep()
         try:
             return self._supervisor.step()
         except StoreUnavailable:
@@ -115,6 +115,16 @@ class SharedSupervisor(Generic[M]):
             self._supervisor.close()
             self._supervisor = None
         self._lead.release()
+
+    def _keep(self) -> None:
+        """Says that the generations are used; what keeps them may be read-only for a while."""
+        try:
+            self.keep()
+        except StoreUnavailable as error:
+            log_line.warning(
+                "the use of the read model cannot be noted",
+                extra={"projection": self.name, "error": error.message},
+            )
 
     def _begin(self) -> bool:
         """Whether this process begins to lead."""

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.postgres_server import PostgresServer, new_schema
+from domain.errors import StoreUnavailable
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import RecordedEvent
 from tests.api.conftest import Client, running
@@ -152,6 +153,8 @@ def test_failover_to_a_replica_that_lost_commits_is_noticed_told_and_mended(
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    with pytest.raises(StoreUnavailable, match="the server is a standby, which takes no writes"):
+        open_event_log(replica.url("catalog"))
     url = primary.url("catalog", host=f"{primary.directory},{replica.directory}")
     with ExitStack() as stack:
         one, two = hosts = [

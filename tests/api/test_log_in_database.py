@@ -110,3 +110,27 @@ def test_database_that_is_away_is_told_and_comes_back(
         "the database of the log answers again",
     ]
     assert "No such file or directory" in vars(said[0])["error"]
+
+
+def test_database_that_takes_no_writes_is_told_and_refuses_them_while_reads_go_on(
+    postgres: PostgresServer, client: Client
+) -> None:
+    client.create("services/databaseServices", name="before", serviceType="Mysql")
+    assert ready(client) == (200, {"ready": True, "problems": []})
+    head = client.get("/v1/system/projections")["head"]
+    until(lambda: checkpoints(client) == [head, head])
+    postgres.run("ALTER SYSTEM SET default_transaction_read_only = on", "SELECT pg_reload_conf()")
+    try:
+        told = ["the database of the log takes no writes: every write is refused"]
+        until(lambda: ready(client) == (200, {"ready": True, "problems": [], "degraded": told}))
+        assert client.get("/v1/system/projections")["logReadOnly"] is True
+        status, answer = client.ask("POST", TABLES, json={"name": "no", "serviceType": "Mysql"})
+        assert (status, answer["message"]) == (
+            503,
+            "the event log cannot be used now: its database takes no writes (25006)",
+        )
+        assert [each["name"] for each in client.get(TABLES)["data"]] == ["before"]
+    finally:
+        postgres.run("ALTER SYSTEM RESET default_transaction_read_only", "SELECT pg_reload_conf()")
+    until(lambda: ready(client) == (200, {"ready": True, "problems": []}))
+    client.create("services/databaseServices", name="after", serviceType="Mysql")

@@ -30,6 +30,8 @@ from tests.waiting import until
 NOTHING = Inspection(
     host="here",
     shared_log=False,
+    log_read_only=False,
+    log_id=None,
     head=0,
     log_bytes=0,
     log_error=None,

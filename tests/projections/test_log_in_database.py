@@ -1,13 +1,18 @@
 """Read models of a host whose log is in PostgreSQL: fed from it, and never ahead of it."""
 
+from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import Conflict, InvalidInput
+from domain.event_store.opening import open_event_log
+from domain.event_store.transfer import ExportReader, export
 from projections.feeding import daemon
-from projections.stores import open_log
+from projections.inspection import inspect
+from projections.stores import open_log, open_stores
 from tests.postgres_copies import Copies
 from tests.projections.read_models import (
     create,
@@ -36,6 +41,33 @@ def test_each_host_builds_its_own_read_models(url: str, tmp_path: Path) -> None:
         assert found(one) == found(two)
         assert b"first" in listed(one)
         assert len(found(one)) == 2
+
+
+def test_import_into_another_schema_is_another_log_to_inspection(
+    url: str, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    imported = postgres.url(new_schema())
+    with opened(tmp_path / "data", url) as stores:
+        create(stores, "a")
+        step(stores)
+        first = inspect(stores, details=True)
+        with stores.log.snapshot() as snapshot:
+            lines = [*export(stores.log, snapshot)]
+    with closing(open_event_log(imported)) as log:
+        assert [*log.restore(ExportReader(lines, "export").rows())] == [1]
+    with closing(open_stores(tmp_path / "data", imported, writable=False)) as stores:
+        second = inspect(stores, details=True)
+        assert (first.log_id, second.log_id) == (
+            msgspec.json.decode(lines[0])["logId"],
+            stores.log.identity(),
+        )
+        assert (first.head, second.head) == (1, 1)
+    assert first.log_id != second.log_id
+    assert [(each.name, each.state, each.checkpoint) for each in second.projections] == [
+        ("entities", "unavailable", 0),
+        ("search", "unavailable", 0),
+    ]
+    assert "built from another log" in str(second.projections[1].error)
 
 
 def test_log_older_than_the_read_models_is_noticed_while_they_are_open(

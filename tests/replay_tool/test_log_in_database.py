@@ -59,7 +59,7 @@ def test_every_command_works_on_the_database(built: Path, tmp_path: Path, url: s
     run("catch-up", **known)
     assert "rebuilt, generation 2" in run("rebuild", "entities", "--force", **known).stdout
     assert "rolled back, generation 1" in run("rollback", "entities", **known).stdout
-    assert "log: head 8, " in run("inspect", **known).stdout
+    assert ": head 8, " in run("inspect", **known).stdout
     assert "all orders" in run("history", "table", "shop.db.sales.orders", **known).stdout
     gone = run("history", "table", "shop.db.sales.gone", **known).stdout
     assert "bob" in gone

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import psycopg
 from psycopg.abc import RV, PQGen
+from psycopg.errors import ReadOnlySqlTransaction
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -37,16 +38,26 @@ CHECK_SECONDS = 2.0
 _ATTEMPT_SECONDS = 0.2
 """How long the pool's own attempt to connect is waited for before it is asked for another."""
 
+_NO_WRITES = "its database takes no writes"
 _GREETING = """
-SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8), pg_postmaster_start_time()::text,
+SELECT CASE WHEN NOT pg_is_in_recovery()
+        THEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END,
+    pg_postmaster_start_time()::text,
     CASE current_setting('synchronous_commit')
         WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END
 """
-"""Timeline and start of the server. What is acknowledged survives power loss, whatever is set."""
+"""Timeline and start of the server, whose timeline is null while it is a standby.
+
+What is acknowledged survives power loss, whatever is set.
+"""
 
 log = logging.getLogger("catalog.log")
 # The pool warns of each attempt that fails; that the database is away is told here, and once.
 logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
+
+
+class Standby(psycopg.OperationalError):
+    """The server only repeats what another one writes: it is no place for a log."""
 
 
 class Link(psycopg.Connection[tuple[Any, ...]]):
@@ -203,6 +214,8 @@ class Connections:
         """Get to know the server of a new connection, and refuse one that was overtaken."""
         connection.adapters.register_dumper(int, Int8BinaryDumper)
         timeline, started, _ = connection.one(_GREETING)
+        if timeline is None:
+            raise Standby("the server is a standby, which takes no writes")
         with self._lock:
             newest, _ = self._server
             if timeline < newest:
@@ -225,7 +238,8 @@ class Connections:
                 was_lost, self._is_lost = self._is_lost, self._what == LOG
             if self._is_lost and not was_lost:
                 log.error("the database of the log is out of reach", extra={"error": error.message})
-            return StoreUnavailable(f"{self._what} cannot be used now: its database is away")
+            why = "is a standby" if isinstance(error.__cause__, Standby) else "is away"
+            return StoreUnavailable(f"{self._what} cannot be used now: its database {why}")
         return StoreUnavailable(
             f"{self._what} cannot be used now: all {self._size} connections are in use"
         )
@@ -233,6 +247,8 @@ class Connections:
 
 def unavailable(error: psycopg.Error, why: str = "", what: str = LOG) -> StoreUnavailable:
     """What becomes of an error of the driver; `why` is for operators, and tells of addresses."""
+    if isinstance(error, ReadOnlySqlTransaction):
+        why = f"{_NO_WRITES} ({error.sqlstate})"
     if not why and error.sqlstate is not None:
         why = f"{error.diag.message_primary} ({error.sqlstate})"
     return StoreUnavailable(f"{what} cannot be used now: {why or 'its database is away'}")

@@ -35,6 +35,7 @@ _ANSWER = (
     "SELECT actor, key, digest, entity_id, stream_version, outcome, at FROM answers"
     " WHERE actor = %b AND key = %b"
 )
+_READ_ONLY = "SELECT current_setting('transaction_read_only')::boolean::integer"
 _SIZE = "SELECT sum(pg_total_relation_size(t)) FROM unnest('{events,claims,answers}'::regclass[]) t"
 
 
@@ -99,6 +100,10 @@ class PostgresEventStore(RecordedLog):
     def head(self) -> int:
         """The greatest position of the events; see `EventStore.head`."""
         return self._number("SELECT coalesce(max(position), 0) FROM events")
+
+    def is_read_only(self) -> bool:
+        """What a transaction would be that begins now; see `EventStore.is_read_only`."""
+        return bool(self._number(_READ_ONLY))
 
     def identity(self) -> str:
         """The row of the table `identity`; see `EventStore.identity`."""
