@@ -227,3 +227,44 @@ BEGIN
     PERFORM setval('positions', greatest(last_value, (SELECT max(position) FROM events)))
         FROM positions;
 END $$;
+
+-- One event, with the claim that it takes, if any, in the way of `append_alone_1`: what most writes
+-- are, for a third of the work. Where anything is in the way, nothing is stored and the position is
+-- null; `append_alone_1` says then what it is.
+CREATE PROCEDURE append_event_1(
+    p_order bigint,
+    p_entity text, p_version bigint, p_type text, p_payload bytea,
+    p_key bytea, p_kind text, p_fqn text, p_name text, p_parent text,
+    p_live text[],
+    INOUT o_position bigint
+) LANGUAGE plpgsql AS $$
+DECLARE
+    v_told text;
+BEGIN
+    PERFORM set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(p_order);
+    -- A statement of its own: what it reads is read after the lock was had.
+    WITH stored AS (
+        INSERT INTO events (position, entity_id, stream_version, type, payload)
+            SELECT greatest((SELECT max(position) FROM events), p.last_value) + 1,
+                p_entity, p_version, p_type, p_payload
+            FROM positions p
+            WHERE p_version = 1 OR EXISTS (SELECT FROM events e
+                WHERE e.entity_id = p_entity AND e.stream_version = p_version - 1)
+            ON CONFLICT DO NOTHING RETURNING position
+    ), taken AS (
+        INSERT INTO claims (name_key, kind, fqn, id, name, parent_id, deleted)
+            SELECT p_key, p_kind, p_fqn, p_entity, p_name, p_parent, false WHERE p_key IS NOT NULL
+            ON CONFLICT DO NOTHING RETURNING id
+    )
+    SELECT s.position, pg_notify(current_schema(), 'log')::text INTO o_position, v_told
+        FROM stored s
+        WHERE (p_key IS NULL OR EXISTS (SELECT FROM taken))
+            AND (p_live IS NULL OR NOT EXISTS (SELECT FROM unnest(p_live) AS l(id)
+                WHERE NOT EXISTS (SELECT FROM claims c WHERE c.id = l.id AND NOT c.deleted)));
+    IF o_position IS NULL THEN
+        ROLLBACK;
+        RETURN;
+    END IF;
+    COMMIT;
+    PERFORM setval('positions', greatest(last_value, o_position)) FROM positions;
+END $$;

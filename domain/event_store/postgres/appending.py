@@ -8,12 +8,21 @@ from typing import Any
 
 from domain.event_store import refusals
 from domain.event_store.port import ANSWERS_KEPT_MS
-from domain.event_store.writes import Append, ClaimChange, NewRow, Refusal, RememberedAnswer
+from domain.event_store.writes import (
+    Append,
+    ClaimChange,
+    Expectations,
+    NewRow,
+    Refusal,
+    RememberedAnswer,
+)
 
 CHANGE_CLAIMS = f"SELECT * FROM change_claims_1({','.join(['%b'] * 9)})"
 APPEND = f"SELECT * FROM append_1({','.join(['%b'] * 29)})"
 APPEND_ALONE = f"CALL append_alone_1({','.join(['%b'] * 30)}, NULL, NULL, NULL, NULL)"
 """The order lock's key comes first, then the parameters of APPEND."""
+APPEND_EVENT = f"CALL append_event_1({','.join(['%b'] * 11)}, NULL)"
+"""The order lock's key comes first, then what `event_parameters` gives."""
 _NEVER = -1
 """A stream version that no stream ends at."""
 _UNMET = {
@@ -47,6 +56,30 @@ def append_parameters(append: Append) -> list[Any]:
         *_answer(append.answer),
     ]
     return [None if value == [] else value for value in values]
+
+
+def event_parameters(append: Append) -> list[Any] | None:
+    """The parameters of APPEND_EVENT; None for what is more than an event and the claim it takes.
+
+    It may expect entities to be live, and nothing else.
+    """
+    expecting, changes = append.expecting, append.changes
+    if (
+        len(append.rows) != 1
+        or len(changes) > 1
+        or append.answer is not None
+        or expecting != Expectations(live=expecting.live)
+    ):
+        return None
+    entity_id, *event = append.rows[0]
+    claim: list[Any] = [None] * 5
+    if changes:
+        action, values = changes[0]
+        if action != "take" or values[2] != entity_id:
+            return None
+        kind, fqn, _, name, parent_id = values
+        claim = [name_key(kind, fqn), kind, fqn, name, parent_id]
+    return [entity_id, *event, *claim, [*expecting.live] or None]
 
 
 def claim_parameters(changes: Sequence[ClaimChange]) -> list[Any]:

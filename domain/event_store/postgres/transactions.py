@@ -18,7 +18,9 @@ from domain.errors import OutcomeUnknown, StoreUnavailable
 from domain.event_store.postgres.appending import (
     APPEND,
     APPEND_ALONE,
+    APPEND_EVENT,
     append_parameters,
+    event_parameters,
     refusal_of,
 )
 from domain.event_store.postgres.clock import ClockGuard
@@ -69,16 +71,14 @@ class Transactions:
         """Store a group, or refuse what is to be refused; see `EventStore.append_group`."""
         if not appends:
             return []
-        calls = [append_parameters(append) for append in appends]
         try:
-            return self._append(calls)
+            return self._append(appends)
         except _Broken as error:
-            return self._settle(appends, calls, error)
+            return self._settle(appends, error)
 
     def begin(self, append: Append) -> Callable[[], int]:
         """Store an append and leave the commit to the function; see `append_unsynced`."""
-        call = append_parameters(append)
-        link, result = self._begin(call)
+        link, result = self._begin(append_parameters(append))
         if not isinstance(result, int):
             self._connections.give_back(link)
             raise result
@@ -87,7 +87,7 @@ class Transactions:
             try:
                 _commit(link)
             except _Broken as error:
-                (settled,) = self._settle([append], [call], error)
+                (settled,) = self._settle([append], error)
                 if not isinstance(settled, int):
                     raise StoreUnavailable(f"nothing was stored: {settled}") from settled
                 return settled
@@ -119,21 +119,27 @@ class Transactions:
                 self._connections.give_back(link)
                 raise
 
-    def _append(self, calls: Sequence[Sequence[Any]]) -> list[int | Refusal]:
+    def _append(self, appends: Sequence[Append]) -> list[int | Refusal]:
         """Store a group; raises StoreUnavailable when it is not stored, and _Broken."""
-        store = self._append_alone if len(calls) == 1 else self._append_all
         with self._connections.use() as link:
             try:
                 self._clock.check(link)
             except psycopg.Error as error:
                 # Nothing is stored, and can be tried again in the same way.
                 raise _Broken from error
-            return store(link, calls)
+            if len(appends) == 1:
+                return [self._append_alone(link, appends[0])]
+            return self._append_all(link, [append_parameters(append) for append in appends])
 
-    def _append_alone(self, link: Link, calls: Sequence[Sequence[Any]]) -> list[int | Refusal]:
-        """Store a group of one by one statement, which commits."""
+    def _append_alone(self, link: Link, append: Append) -> int | Refusal:
+        """Store a group of one by one statement, which commits; by another where it is refused."""
         try:
-            return [_result(link.one(APPEND_ALONE, self._key, *calls[0]))]
+            if (event := event_parameters(append)) is not None:
+                position: int | None
+                (position,) = link.one(APPEND_EVENT, self._key, *event)
+                if position is not None:
+                    return position
+            return _result(link.one(APPEND_ALONE, self._key, *append_parameters(append)))
         except psycopg.Error as error:
             # What is canceled may have been waiting for the disk, after its commit.
             if link.closed or isinstance(error, QueryCanceled):
@@ -158,9 +164,7 @@ class Transactions:
                 raise _Broken from error
             raise unavailable(error) from error
 
-    def _settle(
-        self, appends: Sequence[Append], calls: Sequence[Sequence[Any]], broken: _Broken
-    ) -> list[int | Refusal]:
+    def _settle(self, appends: Sequence[Append], broken: _Broken) -> list[int | Refusal]:
         """What became of a group whose connection broke; it is stored now if it was not.
 
         It is appended again, which waits until a server that still has it is done with it. What is
@@ -170,7 +174,7 @@ class Transactions:
         ends = time.monotonic() + SETTLE_SECONDS
         while True:
             try:
-                results = self._append(calls)
+                results = self._append(appends)
                 return [*map(self._settled, appends, results)]
             except (_Broken, StoreUnavailable):
                 if time.monotonic() >= ends:
