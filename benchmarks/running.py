@@ -37,6 +37,15 @@ class Server(msgspec.Struct, frozen=True):
             f"Authorization: Bearer {self.token}\r\nConnection: {connection}\r\n\r\n"
         ).encode()
 
+    def put(self, path: str, content: bytes) -> bytes:
+        """The bytes of a PUT of JSON, over a kept connection."""
+        head = (
+            f"PUT {path} HTTP/1.1\r\nHost: {self.host}:{self.port}\r\n"
+            f"Authorization: Bearer {self.token}\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(content)}\r\n\r\n"
+        )
+        return head.encode() + content
+
     def memory(self, key: str = "VmRSS") -> float:
         """A line of the process's status in MB: VmRSS, VmHWM, RssAnon, ..."""
         status = Path(f"/proc/{self.pid}/status").read_text()

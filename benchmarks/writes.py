@@ -139,13 +139,7 @@ def _table(number: int) -> dict[str, object]:
 
 
 def _put(server: Server, path: str, body: object) -> bytes:
-    content = msgspec.json.encode(body)
-    head = (
-        f"PUT {path} HTTP/1.1\r\nHost: {server.host}:{server.port}\r\n"
-        f"Authorization: Bearer {server.token}\r\nContent-Type: application/json\r\n"
-        f"Content-Length: {len(content)}\r\n\r\n"
-    )
-    return head.encode() + content
+    return server.put(path, msgspec.json.encode(body))
 
 
 class _Client:
