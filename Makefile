@@ -51,7 +51,9 @@ types: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Collected once before, while a core is free: each process would compile all tests for itself.
 suite: install $(PROVIDER)/node_modules $(BROWSER)/node_modules
+	-@$(BIN)/pytest --collect-only -qq >/dev/null
 	$(BIN)/pytest -n 3 --dist loadgroup
 
 bench: install
