@@ -19,6 +19,7 @@ class Relay:
         self._listener: socket.socket | None = None
         self._passing = threading.Event()
         self._passing.set()
+        self._held_from: bytes | None = None
         self.seen = bytearray()
         """What the clients have sent."""
         self.port = 0
@@ -46,6 +47,15 @@ class Relay:
         """Pass nothing on from now on, without saying so."""
         self._passing.clear()
 
+    def be_silent_from(self, sign: bytes) -> None:
+        """Pass on nothing any more from a piece on that has a sign in it, of what clients send."""
+        self._held_from = sign
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing is passed on."""
+        return not self._passing.is_set()
+
     def speak(self) -> None:
         """Pass on again, also what was held back."""
         self._passing.set()
@@ -70,6 +80,9 @@ class Relay:
             while data := source.recv(_PIECE):
                 if target.getpeername()[1] == self._node:
                     self.seen += data
+                    if self._held_from is not None and self._held_from in data:
+                        self._held_from = None
+                        self.be_silent()
                 self._passing.wait()
                 target.sendall(data)
         for end in (source, target):

@@ -1,0 +1,123 @@
+"""The host that feeds an index in a cluster is killed in a commit, and another one goes on."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from benchmarks.opensearch_server import OpenSearchServer
+from benchmarks.postgres_server import PostgresServer, new_schema
+from domain.catalog import Catalog
+from domain.entity_cache import ByName
+from domain.registry import KINDS
+from projections.generations import shared_supervision
+from projections.generations.building import find_difference
+from projections.generations.shared_supervision import SharedSupervisor
+from projections.search.opensearch.address import read_search_address
+from projections.search.opensearch.cluster import Cluster
+from projections.stores import Stores
+from tests.opensearch_relay import Relay
+from tests.projections.read_models import ME, create, found, opened, step
+from tests.waiting import until
+
+pytestmark = pytest.mark.xdist_group("opensearch")
+
+SERVICE = KINDS["databaseService"]
+TAKEOVER_SECONDS = 5.0
+_LEADER = """
+import sys, time
+from pathlib import Path
+from projections.stores import open_stores
+lists, search = open_stores(Path(sys.argv[1]), sys.argv[2], sys.argv[3]).supervisors
+print(search.leads, flush=True)
+while True:
+    search.step() or time.sleep(0.002)
+"""
+
+
+@pytest.fixture(autouse=True)
+def tried_at_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_supervision, "TRY_SECONDS", 0.0)
+
+
+@pytest.fixture
+def relay(opensearch: OpenSearchServer) -> Iterator[Relay]:
+    relay = Relay(opensearch.port)
+    yield relay
+    relay.down()
+
+
+def feed(stores: Stores) -> bool:
+    """Let a host do what it has to do for the index; whether it leads then."""
+    supervisor = stores.supervisors[1]
+    assert isinstance(supervisor, SharedSupervisor)
+    while supervisor.step():
+        pass
+    return supervisor.leads
+
+
+def difference(stores: Stores) -> str | None:
+    with stores.engine.use() as model:
+        assert model.checkpoint() == stores.log.head()
+        return find_difference(stores.engine.definition, model, stores.log)
+
+
+def refused(cluster: Cluster, index: str) -> int:
+    """How many writes the index has refused, as it holds something newer."""
+    told: Any = cluster.look(f"/{index}/_stats/indexing")
+    return int(told["indices"][index]["primaries"]["indexing"]["index_failed"])
+
+
+@pytest.mark.parametrize("sign", [b"meanwhile-0", b".checkpoint"], ids=["documents", "checkpoint"])
+def test_host_that_is_killed_in_a_commit_is_replaced_and_what_it_sent_late_changes_nothing(
+    sign: bytes,
+    opensearch: OpenSearchServer,
+    postgres: PostgresServer,
+    relay: Relay,
+    tmp_path: Path,
+) -> None:
+    prefix, database = f"p{uuid4().hex}", postgres.url(new_schema())
+    index, url = f"{prefix}-search-1", f"{opensearch.url}/{prefix}"
+    relayed = f"http://127.0.0.1:{relay.port}/{prefix}"
+    script = [sys.executable, "-c", _LEADER, str(tmp_path / "killed"), database, relayed]
+    with (
+        subprocess.Popen(script, stdout=subprocess.PIPE, text=True) as leader,
+        closing(Cluster(read_search_address(url))) as cluster,
+    ):
+        assert leader.stdout is not None
+        assert leader.stdout.readline() == "True\n"
+        with opened(tmp_path / "two", database, url) as two:
+            create(two, "before")
+            until(lambda: len(found(two)) == 1)
+            assert not feed(two)
+            relay.be_silent_from(sign)
+            create(two, *(f"meanwhile-{n}" for n in range(5)))
+            until(lambda: relay.is_silent)
+            leader.kill()
+            killed_at = time.monotonic()
+            until(lambda: feed(two), every=0.01)
+            assert time.monotonic() - killed_at < TAKEOVER_SECONDS
+            step(two)
+            assert (len(found(two)), difference(two)) == (6, None)
+
+            catalog = Catalog(two.log)
+            changed = {"name": "meanwhile-0", "serviceType": "Mysql", "description": "newer"}
+            catalog.put(SERVICE, changed, ME)
+            catalog.delete(SERVICE, ByName("meanwhile-1"), ME, hard=True, recursive=False)
+            step(two)
+            expected, before = found(two), refused(cluster, index)
+            assert len(expected) == 5
+            relay.speak()
+            until(lambda: refused(cluster, index) > before)
+            cluster.request("POST", f"/{index}/_refresh")
+            assert (found(two), difference(two)) == (expected, None)
+            create(two, "after")
+            step(two)
+            assert (len(found(two)), difference(two)) == (6, None)
+            assert two.engine.generation().number == 1
