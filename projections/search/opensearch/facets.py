@@ -74,6 +74,9 @@ def _terms(asked: Terms, *, beginning: bool | None = None) -> Dsl:
     include = _included(asked, beginning=beginning)
     if include or prefix:
         options["include"] = _all_of([f"{escaped(prefix)}({_all_of(include)})"])
+    if beginning is False:
+        # In an expression of its own: 3.x knows no complement any more.
+        options["exclude"] = escaped(prefix) + _begun(asked)
     return {"terms": options} | _below(asked.below)
 
 
@@ -99,10 +102,14 @@ def _included(asked: Terms, *, beginning: bool | None) -> list[str]:
     if asked.containing is not None:
         text = escaped(keyword(asked.containing))
         made.append(f"{_ANY}{text}{_ANY}")
-        if beginning is not None:
-            begun = f"{text}{_ANY}"
-            made.append(begun if beginning else f"~({begun})")
+        if beginning:
+            made.append(_begun(asked))
     return [] if made == [_ANY + _ANY] else made
+
+
+def _begun(asked: Terms) -> str:
+    """The expression of values that begin with what they are to contain."""
+    return escaped(keyword(asked.containing or "")) + _ANY
 
 
 def _all_of(patterns: Sequence[str]) -> str:
