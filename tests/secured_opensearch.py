@@ -28,7 +28,7 @@ from benchmarks.opensearch_server import (
     run_maven,
 )
 
-VERSIONS = {17: "2.19.4", 21: "3.4.0"}
+VERSIONS = {17: "2.19.4"}
 """Java from which on a version runs -> the version."""
 WHY_NOT = "OpenSearch with users is started where OPENSEARCH_SECURITY=1 asks for it"
 FILES = Path(__file__).parents[1] / "deploy" / "opensearch"
