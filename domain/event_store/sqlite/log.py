@@ -190,7 +190,7 @@ def _translated_errors() -> Iterator[None]:
     """The one place where the errors of SQLite and of the library become the catalog's."""
     try:
         yield
-    except IntegrityError as error:
+    except (IntegrityError, sqlite3.IntegrityError) as error:
         raise ConcurrentChange("another writer was first; try again") from error
     except (PersistenceError, sqlite3.Error) as error:
         raise StoreUnavailable(f"the event log cannot be used now: {error}") from error
