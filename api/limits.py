@@ -176,7 +176,7 @@ class Turns:
     def __init__(self, threads: int, each: int | None = None) -> None:
         """`each` bounds the threads of one caller."""
         self._threads = ThreadPoolExecutor(threads)
-        self._idle = threads
+        self._most = self._idle = threads
         self._each = threads if each is None else each
         self._running: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Event]] = {}
@@ -199,6 +199,11 @@ class Turns:
             return await self._in_thread(work)
         finally:
             self._end(caller)
+
+    @property
+    def has_others(self) -> bool:
+        """Whether there is other work than that of the calling thread, under way or waiting."""
+        return bool(self._waiting) or self._idle < self._most - 1
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         """Do work in a thread; who is cancelled meanwhile waits for its end all the same."""

@@ -27,7 +27,7 @@ from api.sharing_server import SharingServer
 from api.termination import Termination
 from api.tokens.verifier import TokenVerifier, open_verifier
 from domain.measurements.sweeping import Sweeper
-from projections.feeding.daemon import Daemon, ProjectorLock
+from projections.feeding.daemon import ALONE_SECONDS, POLL_SECONDS, Daemon, ProjectorLock
 from projections.stores import Stores, make_directory, open_stores
 
 _BACKLOG = 2_048
@@ -94,9 +94,18 @@ def _share_interpreter() -> None:
 
 
 def make_daemon(stores: Stores, settings: Settings) -> Daemon:
-    """The projectors of opened stores; search gathers writes for `search_refresh` seconds."""
-    pauses = {"search": settings.search_refresh}
-    return Daemon(stores.supervisors, stores.directory, pauses=pauses, log=stores.log)
+    """The projectors of opened stores; search gathers writes for `search_refresh` seconds.
+
+    Lists in a file take what is written here from the thread that has appended it.
+    """
+    return Daemon(
+        stores.supervisors,
+        stores.directory,
+        pauses={"search": settings.search_refresh},
+        at_once=stores.fed_at_once,
+        poll_seconds=ALONE_SECONDS if settings.workers == 1 else POLL_SECONDS,
+        log=stores.log,
+    )
 
 
 def serve_alone(

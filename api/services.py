@@ -147,7 +147,8 @@ class Services(msgspec.Struct, frozen=True):
             self.catalog.stored(proposal)
             self.listed.reach(waiter, future.result())
 
-        self.committer.submit(proposal.append).add_done_callback(settle)
+        only = not self.writes.has_others
+        self.committer.submit(proposal.append, settle, only=only)
         return given
 
     def _alone(self, propose: Callable[[], tuple[Proposal, T]]) -> tuple[int, T]:
@@ -167,7 +168,7 @@ def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = No
     catalog, write_places = Catalog(stores.log), Places(MAX_WRITES, "writes")
     listed, looking_at_lists = _waiters(
         stores.entities.definition.name,
-        stores.entities.checkpoint,
+        stores.listed,
         READ_YOUR_WRITES_SECONDS,
         daemon,
         elsewhere=stores.is_shared,
@@ -183,7 +184,7 @@ def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = No
         settings=settings,
         stores=stores,
         catalog=catalog,
-        committer=Committer(stores.log, daemon.wake if daemon is not None else lambda: None),
+        committer=Committer(stores.log, daemon.appended if daemon is not None else lambda: None),
         listed=listed,
         searchable=searchable,
         writes=WorkQueue(_WRITERS, write_places, _WRITERS_EACH),

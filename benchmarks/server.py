@@ -12,14 +12,20 @@ from api.settings import Settings, read_settings
 from api.shared_counts import SharedCounts
 from api.termination import Termination
 from api.tokens.verifier import open_verifier
-from projections.feeding.daemon import Daemon
+from projections.feeding.daemon import ALONE_SECONDS, Daemon
 from projections.stores import Stores
 
 
 def make_daemon(stores: Stores, settings: Settings) -> Daemon:
     """The projector of the sorted read model."""
     supervisors = [each for each in stores.supervisors if each.name == "entities"]
-    return Daemon(supervisors, stores.directory, log=stores.log)
+    return Daemon(
+        supervisors,
+        stores.directory,
+        at_once=stores.fed_at_once,
+        poll_seconds=ALONE_SECONDS,
+        log=stores.log,
+    )
 
 
 def main(directory: Path) -> None:

@@ -1,7 +1,7 @@
 """Opens a data directory: the log, the read models built from it, and what feeds them."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from projections.entities.port import SortedReadModel
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.folder_shelf import storage_errors
-from projections.generations.supervision import Supervisor
+from projections.generations.supervision import GenerationSupervisor, Supervisor
 from projections.homes import Home, open_homes
 from projections.search.engine import SearchEngine
 
@@ -37,6 +37,9 @@ class Stores:
         self.engine: CurrentGeneration[SearchEngine] = read_models[1]
         self.supervisors = supervisors
         """One supervisor for each projection; none in a process that only reads."""
+        first = supervisors[0] if supervisors else None
+        self._feeder = first if isinstance(first, GenerationSupervisor) else None
+        """What feeds the sorted read model, where this process does and it is in a file."""
 
     @property
     def is_shared(self) -> bool:
@@ -56,6 +59,25 @@ class Stores:
     def looks_elsewhere(self) -> bool:
         """Whether a database or a cluster must say if anything has changed since a search."""
         return any(home.is_shared for home in self.homes)
+
+    @property
+    def fed_at_once(self) -> Mapping[str, Callable[[], int]]:
+        """Projection -> what applies the next batch, where whoever has appended may wait for it.
+
+        The sorted read model in a file takes a write in little more time than another thread takes
+        to begin. Search gathers writes, and commits to a database wait for that.
+        """
+        feeder = self._feeder
+        return {} if feeder is None else {feeder.name: feeder.feed}
+
+    def listed(self) -> int:
+        """The position up to which lists are current; raises StoreUnavailable.
+
+        The process that feeds them need not ask the file.
+        """
+        feeder = self._feeder
+        position = None if feeder is None else feeder.position
+        return self.entities.checkpoint() if position is None else position
 
     def interrupt(self) -> None:
         """Ends whatever the supervisors are building, because the process is about to stop."""

@@ -1,7 +1,8 @@
 """Group commit: what threads have ready to append shares the transactions of the log.
 
 A transaction takes most of its time to be synced. Meanwhile the next writes are planned, and all
-that are ready when it ends go into the next one.
+that are ready when it ends go into the next one. A writer that is the only one appends in its own
+thread: what two threads hand over to each other takes longer than what is done with it.
 """
 
 import threading
@@ -29,10 +30,10 @@ class _Waiting:
 
 
 class Committer:
-    """Appends for many threads, in a thread of its own while there is anything to append."""
+    """Appends for many threads, in a thread of its own or in that of the only writer."""
 
     def __init__(self, store: EventStore, stored: Callable[[], None] = lambda: None) -> None:
-        """`stored` is called after each transaction."""
+        """`stored` is called after each transaction, when its writers have their results."""
         self._store = store
         self._stored = stored
         self._executor = ThreadPoolExecutor(1, "committer")
@@ -41,25 +42,39 @@ class Committer:
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
         self._running = False
-        """Whether the thread has been asked to append what is waiting."""
+        """Whether some thread is about to append what is waiting."""
         self._appending = False
         """Whether a transaction is open, of the thread or of a writer that is alone."""
         self._alone = 0
         """How many writers wait to be alone with the log."""
 
-    def submit(self, append: Append) -> Future[int]:
+    def submit(
+        self,
+        append: Append,
+        settle: Callable[[Future[int]], None] = lambda _: None,
+        *,
+        only: bool = False,
+    ) -> Future[int]:
         """Have an append stored with the next group.
 
         The future has the position once the append is durable, the refusal, or StoreUnavailable;
-        its callbacks run in the committer's thread. While too many bytes are waiting, this method
-        waits too.
+        `settle` is called with it then, by the thread that appends. With `only`, nothing else is
+        about to be submitted, and where no thread is appending this one does so before it returns.
+        While too many bytes are waiting, this method waits too.
         """
         waiting = _Waiting(append)
+        waiting.future.add_done_callback(settle)
         with self._changed:
             self._changed.wait_for(lambda: self._waiting_bytes < MAX_WAITING_BYTES)
             self._waiting.append(waiting)
             self._waiting_bytes += waiting.size
             start, self._running = not self._running, True
+        if start and only:
+            self._append_group(self._begin())
+            with self._changed:
+                # What others have submitted meanwhile is not for their writer to wait for.
+                start = self._running = bool(self._waiting)
+                self._changed.notify_all()
         if start:
             self._executor.submit(self._append_all)
         return waiting.future
@@ -83,19 +98,25 @@ class Committer:
 
     def close(self) -> None:
         """Wait until everything submitted is stored; nothing may be submitted afterwards."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running)
         self._executor.shutdown()
 
     def _append_all(self) -> None:
         """Append group after group until nothing is waiting."""
         while group := self._begin():
-            results = self._results(group)
-            self._end()
-            self._stored()
-            for waiting, result in zip(group, results, strict=True):
-                if isinstance(result, int):
-                    waiting.future.set_result(result)
-                else:
-                    waiting.future.set_exception(result)
+            self._append_group(group)
+
+    def _append_group(self, group: list[_Waiting]) -> None:
+        """Store a group and give each of its writers the result."""
+        results = self._results(group)
+        self._end()
+        for waiting, result in zip(group, results, strict=True):
+            if isinstance(result, int):
+                waiting.future.set_result(result)
+            else:
+                waiting.future.set_exception(result)
+        self._stored()
 
     def _begin(self) -> list[_Waiting]:
         """The next group, which nobody else appends beside; empty when nothing is waiting."""

@@ -4,9 +4,10 @@ import fcntl
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Protocol
 
 import msgspec
@@ -16,6 +17,8 @@ from domain.event_store.port import Announcements, EventStore
 
 POLL_SECONDS = 0.01
 """How often the log is looked at for events that other processes append."""
+ALONE_SECONDS = 0.1
+"""The same where no other process serves: those that import wait for no projection."""
 ANNOUNCED_SECONDS = 1.0
 """The same where the log announces them: an announcement may be lost with its connection."""
 _FIRST_BACKOFF, _LAST_BACKOFF = 0.05, 5.0
@@ -94,16 +97,25 @@ class Daemon:
         projectors: Sequence[Steps],
         directory: Path,
         *,
-        pauses: dict[str, float] | None = None,
+        pauses: Mapping[str, float] = MappingProxyType({}),
+        at_once: Mapping[str, Callable[[], int]] = MappingProxyType({}),
+        poll_seconds: float = POLL_SECONDS,
         log: EventStore | None = None,
     ) -> None:
         """`pauses`: projection name -> seconds to gather events before the next commit.
 
-        `log` is asked to announce what is appended, so that it need not be looked at all the time.
+        `at_once`: projection name -> what does the next piece of work in the thread of `appended`,
+        and returns how much it was; 0 and all errors leave it to the thread of the projection.
+        Every `poll_seconds` the log is looked at for what other processes append; it is asked to
+        announce that, so that it need not be looked at all the time.
         """
         self._projectors = projectors
         self._directory = directory
-        self._pauses = pauses or {}
+        self._pauses = pauses
+        self._at_once = at_once
+        self._poll_seconds = poll_seconds
+        self._turns = {projector.name: threading.Lock() for projector in projectors}
+        """Held by the thread that does a piece of the work of a projection."""
         self._log = log
         self._announcements = Announcements()
         self._listeners: dict[str, list[Callable[[], None]]] = {}
@@ -136,6 +148,10 @@ class Daemon:
         for thread in self._threads:
             thread.join()
         self._threads.clear()
+        for turn in self._turns.values():
+            # Whoever has appended may be in the middle of a piece of work.
+            with turn:
+                pass
         self._announcements.close()
 
     def wake(self) -> None:
@@ -143,13 +159,46 @@ class Daemon:
         for event in self._wake.values():
             event.set()
 
+    def appended(self) -> None:
+        """Apply what the calling thread has just appended, as far as that is to be done at once.
+
+        What is not, or is under way already, is left to the threads of the projections, which wake.
+        """
+        for name, wake in self._wake.items():
+            if not self._apply_at_once(name):
+                wake.set()
+
+    def _apply_at_once(self, name: str) -> bool:
+        """Do the next piece of a projection's work in this thread; returns whether there was any.
+
+        Handing it over to the thread of the projection takes as long as the work itself.
+        """
+        step, turn = self._at_once.get(name), self._turns[name]
+        if step is None or not turn.acquire(blocking=False):
+            return False
+        try:
+            applied = 0 if self._stopping.is_set() else step()
+        except Exception:
+            # The thread of the projection meets it as well, and tells of it.
+            return False
+        finally:
+            turn.release()
+        if applied:
+            self._tell_listeners(name)
+        return bool(applied)
+
+    def _tell_listeners(self, name: str) -> None:
+        for listener in self._listeners.get(name, ()):
+            listener()
+
     def _run(self, projector: Steps) -> None:
         backoff = _FIRST_BACKOFF
         wake, pause = self._wake[projector.name], self._pauses.get(projector.name, 0.0)
         while not self._stopping.is_set():
             wake.clear()
             try:
-                applied = projector.step()
+                with self._turns[projector.name]:
+                    applied = projector.step()
             except StoreUnavailable as error:
                 self._set_state(projector, State.RETRYING, error.message)
                 self._stopping.wait(backoff)
@@ -163,11 +212,10 @@ class Daemon:
                 self._set_state(projector, State.RUNNING, None)
             backoff = _FIRST_BACKOFF
             if applied:
-                for listener in self._listeners.get(projector.name, ()):
-                    listener()
+                self._tell_listeners(projector.name)
             if not applied:
                 heard = self._announcements.are_heard()
-                wake.wait(ANNOUNCED_SECONDS if heard else POLL_SECONDS)
+                wake.wait(ANNOUNCED_SECONDS if heard else self._poll_seconds)
             elif pause:
                 self._stopping.wait(pause)
 

@@ -25,6 +25,11 @@ class Projector:
         """Name of the projection."""
         return self.projection.name
 
+    @property
+    def position(self) -> int | None:
+        """The checkpoint of the read model; None where that is for the read model to say."""
+        return self._checkpoint
+
     def step(self) -> int:
         """Apply the next batch; returns the number of its events, 0 when there are none.
 

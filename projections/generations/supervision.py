@@ -84,6 +84,12 @@ class GenerationSupervisor(Generic[M]):
         """Whether a live generation is open."""
         return self._live is not None
 
+    @property
+    def position(self) -> int | None:
+        """The checkpoint of the live generation; None where that is for the read model to say."""
+        live = self._live
+        return None if live is None else live.projector.position
+
     def open(self) -> None:
         """Opens the live generation, or refuses one that is damaged so that no process serves it.
 
@@ -124,6 +130,16 @@ class GenerationSupervisor(Generic[M]):
         except Damaged as damaged:
             self._refuse(damaged)
             return 1
+
+    def feed(self) -> int:
+        """Applies the next batch as `step` does; returns 0 where there is anything else to do.
+
+        Not to be called while `step` is. Raises what applying raises; `step` meets it again.
+        """
+        live = self._live
+        if live is None or live.damage is not None or self._next is not None:
+            return 0
+        return live.projector.step()
 
     def _watch(self, live: FedGeneration[M]) -> None:
         """Looks now and then whether the live generation is there still; raises Damaged."""

@@ -141,10 +141,19 @@ def test_write_that_waits_for_its_append_keeps_its_places_and_no_turn(tmp_path: 
         held = HeldStore(services.stores.log)
         services = replace(services, committer=Committer(held))  # type: ignore[arg-type]
         names, size = [f"s{n}" for n in range(8)], MAX_WRITE_BYTES // 8
+        others_wait = threading.Event()
+
+        def after_the_others(propose: Callable[[], Any]) -> Callable[[], Any]:
+            return lambda: others_wait.wait(PATIENCE) and propose()
+
         waiting = [
-            asyncio.create_task(services.write("ann", size, putting(services, name), stays))
+            asyncio.create_task(
+                services.write("ann", size, after_the_others(putting(services, name)), stays)
+            )
             for name in names
         ]
+        await asyncio.sleep(0)
+        others_wait.set()
         # All have been decided, although not even the first is stored.
         await asyncio.wait_for(services.write("ann", 0, proposing(int), stays), PATIENCE)
         with pytest.raises(TooManyRequests):

@@ -31,6 +31,8 @@ class HeldStore:
         self.store = store
         self.groups: list[list[str]] = []
         """The ids of the entities of each group, as groups begin."""
+        self.threads: list[int] = []
+        """The threads of the groups."""
         self.errors: list[Exception] = []
         """What the next transactions raise."""
         self.let_go = threading.Event()
@@ -39,6 +41,7 @@ class HeldStore:
         return getattr(self.store, name)
 
     def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
+        self.threads.append(threading.get_ident())
         self.groups.append([append.rows[0][0] for append in appends])
         assert self.let_go.wait(PATIENCE)
         if self.errors:
@@ -199,3 +202,50 @@ def test_closing_waits_for_what_was_submitted(world: World) -> None:
     thread.join(PATIENCE)
     assert (first.done(), other.done()) == (True, True)
     assert world.ids() == ["first", "a"]
+
+
+def test_only_writer_appends_in_its_own_thread_and_no_more_than_its_group(world: World) -> None:
+    settled: list[int] = []
+    futures: list[Future[int]] = []
+
+    def write_alone() -> None:
+        futures.append(
+            world.committer.submit(
+                prepared([created("alone")]), lambda f: settled.append(f.result()), only=True
+            )
+        )
+
+    thread = in_thread(write_alone)
+    until(lambda: bool(world.store.groups))
+    # A transaction is open already: who is the only one to submit does not wait for it.
+    other = world.committer.submit(prepared([created("other")]), only=True)
+    assert not other.done()
+    assert thread.ident == world.store.threads[0]
+    world.store.let_go.set()
+    thread.join(PATIENCE)
+    assert (futures[0].result(0), settled) == (1, [1])
+    assert other.result(PATIENCE) == 2
+    assert thread.ident != world.store.threads[1]
+    assert world.store.groups == [["alone"], ["other"]]
+
+
+def test_results_are_there_before_anybody_is_told_of_a_transaction(world: World) -> None:
+    told: list[bool] = []
+    committer = Committer(world.store.store, lambda: told.append(bool(settled)))
+    settled: list[int] = []
+    committer.submit(prepared([created("a")]), lambda f: settled.append(f.result()), only=True)
+    committer.close()
+    assert (settled, told) == ([1], [True])
+
+
+def test_closing_waits_for_a_writer_that_appends_in_its_own_thread(world: World) -> None:
+    writer = in_thread(lambda: world.committer.submit(prepared([created("a")]), only=True))
+    until(lambda: bool(world.store.groups))
+    closer = in_thread(world.committer.close)
+    closer.join(0.1)
+    assert closer.is_alive()
+    world.store.let_go.set()
+    closer.join(PATIENCE)
+    assert not closer.is_alive()
+    assert world.ids() == ["a"]
+    writer.join(PATIENCE)

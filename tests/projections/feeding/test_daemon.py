@@ -158,3 +158,48 @@ def test_daemon_tells_listeners_of_each_commit(catalog: Fixture) -> None:
     daemon.stop()
 
     assert told == [2, 3]
+
+
+def test_daemon_applies_at_once_what_the_calling_thread_has_appended(catalog: Fixture) -> None:
+    projection, told = Recording(), []
+    projector = Projector(projection, catalog.log, batch_size=10)
+    threads: list[int] = []
+
+    def feed() -> int:
+        threads.append(threading.get_ident())
+        return projector.step()
+
+    # The thread of the projection looks at the log once, and then for a minute no more.
+    daemon = Daemon([projector], catalog.directory, at_once={"recording": feed}, poll_seconds=60)
+    daemon.listen("recording", lambda: told.append(projection.position))
+    daemon.start()
+    catalog.schema()
+    daemon.appended()
+    projection.wait_for(lambda: projection.position == catalog.log.head())
+    daemon.stop()
+    daemon.appended()
+
+    assert set(threads) == {threading.get_ident()}
+    assert told == [catalog.log.head()]
+
+
+def test_daemon_leaves_to_its_thread_what_cannot_be_applied_at_once(catalog: Fixture) -> None:
+    projection = Recording()
+    failures: list[Exception] = [StoreUnavailable("disk full"), ValueError("poison")]
+
+    def feed() -> int:
+        if failures:
+            raise failures.pop()
+        return 0
+
+    projector = Projector(projection, catalog.log, batch_size=1)
+    daemon = Daemon([projector], catalog.directory, at_once={"recording": feed}, poll_seconds=60)
+    daemon.start()
+    catalog.schema()
+    for _ in range(3):
+        daemon.appended()
+    projection.wait_for(lambda: projection.position == catalog.log.head())
+    daemon.stop()
+
+    assert failures == []
+    assert read_states(catalog.directory)["recording"] == ProjectorState(State.RUNNING, None)

@@ -244,3 +244,30 @@ def test_server_that_does_not_switch_is_waited_for_within_bounds(
         # The proposal outlives the wait: it is taken up when somebody can.
         assert pending(*arguments[:2]) == generation
         assert stores.entities.generation().number == 1
+
+
+def test_lists_are_fed_at_once_by_the_process_that_has_a_live_generation(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(directory) as stores:
+        (feed,) = stores.fed_at_once.values()
+        step(stores)
+        create(stores, "d")
+        before = stores.listed()
+        assert feed() == stores.log.head() - before > 0
+        assert stores.listed() == stores.entities.checkpoint() == stores.log.head()
+        assert feed() == 0
+        with opened(directory, writable=False) as reader:
+            assert reader.fed_at_once == {}
+            assert reader.listed() == stores.log.head()
+
+    monkeypatch.setattr(stored_entity, "VERSION", stored_entity.VERSION + 1)
+    with opened(directory) as stores:
+        (feed,) = stores.fed_at_once.values()
+        create(stores, "e")
+        # There is one to build, which is not for those who write.
+        assert feed() == 0
+        with pytest.raises(StoreUnavailable, match="not built yet"):
+            stores.listed()
+        step(stores)
+        assert stores.listed() == stores.log.head()
