@@ -9,6 +9,7 @@ from litestar.routes import HTTPRoute
 
 from api.access import AccessMiddleware, Guard
 from api.direct_reads import DirectReads
+from api.direct_writes import DirectWrites
 from api.docs import docs_routes
 from api.limits import RateLimit
 from api.log_writer import LogWriter
@@ -48,6 +49,7 @@ class Application(Litestar):
     """Litestar's application, inside the edge, which sees requests that no route takes too."""
 
     edge: Edge
+    writes: DirectWrites
 
     def register_all(self, handlers: Iterable[HTTPRouteHandler]) -> None:
         """Register handlers, all of each path: one by one, each would have all before it checked.
@@ -78,7 +80,12 @@ class Application(Litestar):
             await answered[0].under(answered[1])(scope, receive, send)
         else:
             # A direct read may have made the answer, which is to be compressed.
-            await self.edge(scope, receive, send, scope.pop("made", None) or super().__call__)
+            await self.edge(scope, receive, send, scope.pop("made", None) or self._dispatch)
+
+    async def _dispatch(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request by the function of its route, or by all of Litestar."""
+        answer = self.writes.application(scope) or super().__call__
+        await answer(scope, receive, send)
 
 
 def create_app(
@@ -131,5 +138,6 @@ def create_app(
     )
     app.register_all(handlers)
     reads = DirectReads([*entities, *searches], guard, services.answers, positions)
+    app.writes = DirectWrites(entities, guard)
     app.edge = Edge(metrics, AccessLog(writer, wanted=settings.access_log), reads.answer)
     return app

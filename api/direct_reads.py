@@ -25,8 +25,9 @@ from api.remembered_answers import RememberedAnswers, key_of
 from api.responses import Finished
 from api.routes.signatures import DirectRead
 
-_PLAIN_HOST = re.compile(rb"[0-9A-Za-z.:\[\]-]*").fullmatch
-_TYPE = re.compile(r":[a-z]+\}")
+PLAIN_HOST = re.compile(rb"[0-9A-Za-z.:\[\]-]*").fullmatch
+"""Whether a Host header is one that the framework takes too."""
+TYPE_IN_PATH = re.compile(r":[a-z]+\}")
 """The type of a parameter in a path, which the template of the path does not show."""
 MOST_CACHED, MOST_CACHED_BYTES = 1_024, 256
 """How many query strings are remembered with what they mean, and how long each may be."""
@@ -62,7 +63,7 @@ class DirectReads:
                 self._add(next(iter(handler.paths)), direct)
 
     def _add(self, template: str, direct: DirectRead) -> None:
-        target = _Target(_TYPE.sub("}", template), direct)
+        target = _Target(TYPE_IN_PATH.sub("}", template), direct)
         start, brace, _ = template.partition("{")
         (self._items if brace else self._lists)[start.rstrip("/")] = target
 
@@ -85,7 +86,7 @@ class DirectReads:
                 return None
         condition, encoded, positioned = False, False, False
         for name, value in scope["headers"]:
-            if name == b"host" and not _PLAIN_HOST(value):
+            if name == b"host" and not PLAIN_HOST(value):
                 return None
             if name == b"if-none-match":
                 condition = True

@@ -65,6 +65,11 @@ class DeclaredQuery:
         ]
         return msgspec.defstruct("Query", fields, kw_only=True, frozen=True)
 
+    @cached_property
+    def defaults(self) -> Mapping[str, Any]:
+        """The values by argument of a request that gives none; all parameters have defaults."""
+        return msgspec.structs.asdict(self.struct())
+
     async def check(self, request: Request[Any, Any, Any]) -> None:
         """Refuse query parameters which Litestar would pass over; raises InvalidInput.
 
