@@ -142,7 +142,7 @@ def sent(kind: EntityKind, made: Draft) -> SentDraft | None:
     or on a parent that is not given by name. None, too, when the body cannot be recorded: the
     reason counts only if all references lead somewhere.
     """
-    fqn = made.fqn if made.fqn is not None else _expected_name(kind, made)
+    fqn = made.fqn if made.fqn is not None else expected_name(kind, made)
     if fqn is None or next(made.nested_references(), None) is not None:
         return None
     try:
@@ -182,7 +182,7 @@ def _recorded(completed: bytes) -> Body:
     }
 
 
-def _expected_name(kind: EntityKind, made: Draft) -> str | None:
+def expected_name(kind: EntityKind, made: Draft) -> str | None:
     """The qualified name by the name of the parent; None when the parent is not given by name."""
     if made.own_name is not None:
         return made.own_name

@@ -30,10 +30,9 @@ class Planner(DeletionPlanner):
         brought, planner = self._bringing_parent(kind, values, context)
         if brought:
             return _after(brought, planner.create(kind, values, context))
-        payload = payloads.read(
-            kind, values, StoredClaims(self._store), self._entities.body, lambda _: None
-        )
-        taken = self._store.claim(kind.name, payload.fqn)
+        claims = StoredClaims(self._store)
+        payload = payloads.read(kind, values, claims, self._entities.body, lambda _: None)
+        taken = claims.claim(kind.name, payload.fqn)
         if taken is not None:
             state = "a soft-deleted" if taken.deleted else "a"
             raise AlreadyExists(f"{state} {kind.name} named {payload.fqn!r} exists already")
@@ -48,12 +47,13 @@ class Planner(DeletionPlanner):
         if brought:
             return _after(brought, planner.put(kind, values, context))
 
-        def holder(fqn: str) -> Entity | None:
-            return self._entities.holder(kind, fqn)
+        claims = StoredClaims(self._store)
 
-        payload = payloads.read(
-            kind, values, StoredClaims(self._store), self._entities.body, holder
-        )
+        def holder(fqn: str) -> Entity | None:
+            claim = claims.claim(kind.name, fqn)
+            return self._entities.newest(claim.id) if claim else None
+
+        payload = payloads.read(kind, values, claims, self._entities.body, holder)
         self._check_columns(kind, payload.body, payload.state, payload.parent_id)
         if payload.state is None or payload.state.deleted:
             check_sole(kind, payload.body, payload.parent_id, self._store.having_live)

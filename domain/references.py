@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from domain.bodies.components import Ref, Reference, as_reference, outsider
-from domain.drafts import Draft, SentDraft
+from domain.drafts import Draft, SentDraft, expected_name
 from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.port import Claim, EntityReads
 from domain.ids import parse_id
@@ -37,9 +37,14 @@ class StoredClaims:
         self._known: dict[tuple[str, str] | str, Claim | None] = {}
 
     def look_ahead(self, kind: EntityKind, draft: Draft | SentDraft) -> None:
-        """Look up, in one call of the store, all that a draft refers to, its tags included."""
+        """Look up, in one call of the store, all that a draft refers to, its tags included.
+
+        With it the name that the draft's entity will have, as far as that is known.
+        """
         assert isinstance(draft, Draft)
         names, ids = _referred(kind, draft)
+        if (fqn := expected_name(kind, draft)) is not None:
+            names.add((kind.name, fqn))
         self._look_up(
             {key for key in names if key not in self._known},
             {key for key in ids if key not in self._known},

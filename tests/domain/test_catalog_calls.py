@@ -52,10 +52,10 @@ def test_creation_and_put_look_up_little(world: Any, counted: CountedStore) -> N
     schema = world.schema()
     begin(world, counted)
     world.table("t", owners=[])
-    assert counted.names == ["claims", "streams", "claims", "append_group"]
+    assert counted.names == ["claims", "streams", "append_group"]
     begin(world, counted)
     world.put("table", "t", databaseSchema=schema.fqn, columns=[], description="new")
-    assert counted.names == ["claims", "claims", "streams", "streams", "append_group"]
+    assert counted.names == ["claims", "streams", "streams", "append_group"]
 
 
 @pytest.mark.parametrize("hard", [False, True], ids=["soft", "hard"])
