@@ -105,7 +105,7 @@ class Daemon:
         """`pauses`: projection name -> seconds to gather events before the next commit.
 
         `at_once`: projection name -> what does the next piece of work in the thread of `appended`,
-        and returns how much it was; 0 and all errors leave it to the thread of the projection.
+        and returns how much it was; 0 leaves it to the thread of the projection.
         Every `poll_seconds` the log is looked at for what other processes append; it is asked to
         announce that, so that it need not be looked at all the time.
         """
@@ -116,6 +116,8 @@ class Daemon:
         self._poll_seconds = poll_seconds
         self._turns = {projector.name: threading.Lock() for projector in projectors}
         """Held by the thread that does a piece of the work of a projection."""
+        self._failures: dict[str, Exception] = {}
+        """What was raised by work that was done at once, for the thread of the projection."""
         self._log = log
         self._announcements = Announcements()
         self._listeners: dict[str, list[Callable[[], None]]] = {}
@@ -177,9 +179,10 @@ class Daemon:
         if step is None or not turn.acquire(blocking=False):
             return False
         try:
-            applied = 0 if self._stopping.is_set() else step()
-        except Exception:
-            # The thread of the projection meets it as well, and tells of it.
+            runs = self._states[name].state is State.RUNNING and name not in self._failures
+            applied = step() if runs and not self._stopping.is_set() else 0
+        except Exception as error:
+            self._failures[name] = error
             return False
         finally:
             turn.release()
@@ -198,6 +201,8 @@ class Daemon:
             wake.clear()
             try:
                 with self._turns[projector.name]:
+                    if projector.name in self._failures:
+                        raise self._failures.pop(projector.name)
                     applied = projector.step()
             except StoreUnavailable as error:
                 self._set_state(projector, State.RETRYING, error.message)

@@ -22,6 +22,7 @@ from projections.feeding.port import Damaged, Folded
 from projections.feeding.projector import Projector
 from tests.projections.conftest import Fixture
 from tests.projections.read_models import ME
+from tests.waiting import until
 
 
 class Recording:
@@ -160,9 +161,20 @@ def test_daemon_tells_listeners_of_each_commit(catalog: Fixture) -> None:
     assert told == [2, 3]
 
 
+class Watched(Projector):
+    """A projector that says when it has looked at the log."""
+
+    looked = False
+
+    def step(self) -> int:
+        applied = super().step()
+        self.looked = True
+        return applied
+
+
 def test_daemon_applies_at_once_what_the_calling_thread_has_appended(catalog: Fixture) -> None:
     projection, told = Recording(), []
-    projector = Projector(projection, catalog.log, batch_size=10)
+    projector = Watched(projection, catalog.log, batch_size=10)
     threads: list[int] = []
 
     def feed() -> int:
@@ -173,33 +185,52 @@ def test_daemon_applies_at_once_what_the_calling_thread_has_appended(catalog: Fi
     daemon = Daemon([projector], catalog.directory, at_once={"recording": feed}, poll_seconds=60)
     daemon.listen("recording", lambda: told.append(projection.position))
     daemon.start()
+    until(lambda: projector.looked)
     catalog.schema()
     daemon.appended()
-    projection.wait_for(lambda: projection.position == catalog.log.head())
+    assert (threads, told) == ([threading.get_ident()], [catalog.log.head()])
+    assert projection.position == catalog.log.head()
     daemon.stop()
     daemon.appended()
 
-    assert set(threads) == {threading.get_ident()}
-    assert told == [catalog.log.head()]
+    assert len(threads) == 1
 
 
-def test_daemon_leaves_to_its_thread_what_cannot_be_applied_at_once(catalog: Fixture) -> None:
-    projection = Recording()
-    failures: list[Exception] = [StoreUnavailable("disk full"), ValueError("poison")]
+def at_once(fixture: Fixture, projection: Recording, failures: list[Exception]) -> Daemon:
+    """A daemon that was told of an append, which it could not apply at once."""
 
     def feed() -> int:
         if failures:
             raise failures.pop()
         return 0
 
-    projector = Projector(projection, catalog.log, batch_size=1)
-    daemon = Daemon([projector], catalog.directory, at_once={"recording": feed}, poll_seconds=60)
+    projector = Projector(projection, fixture.log, batch_size=1)
+    daemon = Daemon([projector], fixture.directory, at_once={"recording": feed}, poll_seconds=60)
     daemon.start()
-    catalog.schema()
-    for _ in range(3):
-        daemon.appended()
+    fixture.schema()
+    daemon.appended()
+    return daemon
+
+
+def test_daemon_leaves_to_its_thread_what_cannot_be_applied_at_once(catalog: Fixture) -> None:
+    projection = Recording()
+    failures: list[Exception] = [StoreUnavailable("disk full")]
+    daemon = at_once(catalog, projection, failures)
     projection.wait_for(lambda: projection.position == catalog.log.head())
     daemon.stop()
 
     assert failures == []
     assert read_states(catalog.directory)["recording"] == ProjectorState(State.RUNNING, None)
+
+
+def test_daemon_stops_a_projection_at_what_failed_when_applied_at_once(catalog: Fixture) -> None:
+    projection = Recording()
+    failures: list[Exception] = [ValueError("never tried"), ValueError("poison")]
+    daemon = at_once(catalog, projection, failures)
+    until(lambda: read_states(catalog.directory)["recording"].state is State.STOPPED)
+    daemon.appended()
+    daemon.stop()
+
+    stopped = ProjectorState(State.STOPPED, "ValueError: poison")
+    assert read_states(catalog.directory)["recording"] == stopped
+    assert len(failures) == 1
