@@ -239,15 +239,17 @@ CREATE PROCEDURE append_event_1(
     INOUT o_position bigint
 ) LANGUAGE plpgsql AS $$
 DECLARE
-    v_told text;
+    v_done text;
 BEGIN
-    PERFORM set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(p_order);
+    -- Assignments, for which no executor is started.
+    v_done := set_config('synchronous_commit', 'off', true);
+    v_done := pg_advisory_xact_lock(p_order)::text;
     -- A statement of its own: what it reads is read after the lock was had.
     WITH stored AS (
         INSERT INTO events (position, entity_id, stream_version, type, payload)
-            SELECT greatest((SELECT max(position) FROM events), p.last_value) + 1,
+            SELECT greatest((SELECT max(position) FROM events), pg_sequence_last_value('positions'),
+                    0) + 1,
                 p_entity, p_version, p_type, p_payload
-            FROM positions p
             WHERE p_version = 1 OR EXISTS (SELECT FROM events e
                 WHERE e.entity_id = p_entity AND e.stream_version = p_version - 1)
             ON CONFLICT DO NOTHING RETURNING position
@@ -256,7 +258,7 @@ BEGIN
             SELECT p_key, p_kind, p_fqn, p_entity, p_name, p_parent, false WHERE p_key IS NOT NULL
             ON CONFLICT DO NOTHING RETURNING id
     )
-    SELECT s.position, pg_notify(current_schema(), 'log')::text INTO o_position, v_told
+    SELECT s.position, pg_notify(current_schema(), 'log')::text INTO o_position, v_done
         FROM stored s
         WHERE (p_key IS NULL OR EXISTS (SELECT FROM taken))
             AND (p_live IS NULL OR NOT EXISTS (SELECT FROM unnest(p_live) AS l(id)
@@ -266,5 +268,5 @@ BEGIN
         RETURN;
     END IF;
     COMMIT;
-    PERFORM setval('positions', greatest(last_value, o_position)) FROM positions;
+    v_done := setval('positions', greatest(pg_sequence_last_value('positions'), o_position));
 END $$;
