@@ -95,14 +95,17 @@ class Stores:
         self.log.close()
 
 
-def open_log(directory: Path, database: str | None = None) -> EventStore:
+def open_log(directory: Path, database: str | None = None, *, is_there: bool = False) -> EventStore:
     """Opens the log alone, in the database at a URL or else in the data directory.
 
-    The directory is made when it is missing. Raises Conflict when its log is elsewhere.
+    The directory is made when it is missing, and so is the log, but not in a database where the
+    caller expects that it `is_there`. Raises Conflict when the directory's log is elsewhere.
     """
-    make_directory(directory)
-    log = open_event_log(address_in(directory, database))
+    if not database:
+        make_directory(directory)
+    log = open_event_log(address_in(directory, database), is_there=is_there)
     if database:
+        make_directory(directory)
         note_database(directory)
     return log
 
@@ -113,16 +116,17 @@ def open_stores(
     search: str | None = None,
     *,
     writable: bool = True,
+    is_there: bool = False,
 ) -> Stores:
     """Opens everything in a data directory, which is made when it is missing.
 
     The log is in the database at a URL, where one is given, and search in the cluster at another. A
     process that runs the projectors holds the directory's ProjectorLock before it opens the stores
     writable: that process decides which generations may be served. Any other process passes
-    `writable` false. Raises StoreUnavailable when something cannot be opened, and Conflict as
-    `open_log` does.
+    `writable` false. `is_there` is as for `open_log`. Raises StoreUnavailable when something cannot
+    be opened, and Conflict as `open_log` does.
     """
-    log = open_log(directory, database)
+    log = open_log(directory, database, is_there=is_there)
     if writable:
         _remove_first_layout(directory)
     opened: list[Callable[[], None]] = [log.close]

@@ -53,7 +53,7 @@ def catch_up(data: Path, database: str | None, search: str | None) -> None:
     make_directory(data)
     with ProjectorLock(data):
         note_before_serving(data)
-        stores = open_stores(data, database, search)
+        stores = open_stores(data, database, search, is_there=True)
         try:
             head = stores.log.head()
             for supervisor, live in zip(stores.supervisors, stores.read_models, strict=True):

@@ -56,7 +56,7 @@ def history(
     When none holds it now, show those that held it before they were purged.
     """
     options.check_catalog(data, database)
-    log = open_event_log(address_in(data, database))
+    log = open_event_log(address_in(data, database), is_there=True)
     try:
         revisions = _find(log, ALL_KINDS[kind], fqn)
     finally:

@@ -34,7 +34,7 @@ def show(
     options.check_catalog(data, database)
     if entity is not None and entity[0] not in ALL_KINDS:
         raise InvalidInput(f"{entity[0]!r} is no kind; there are {', '.join(ALL_KINDS)}")
-    stores = open_stores(data, database, search, writable=False)
+    stores = open_stores(data, database, search, writable=False, is_there=True)
     try:
         if entity is not None:
             kind = ALL_KINDS[entity[0]]

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from domain.errors import CatalogError, InvalidInput
 from domain.event_store import database_url
-from domain.event_store.opening import holds_log, open_event_log
+from domain.event_store.opening import holds_log
 from projections.search.opensearch import address as search_address
 from replay_tool.export_target import ReaderLeft
 
@@ -103,8 +103,9 @@ def print_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def check_catalog(directory: Path, database: str | None) -> None:
-    """Raise CatalogError unless there is a log in the database, or else in the directory."""
-    if database:
-        open_event_log(database, writable=False).close()
-    elif not holds_log(directory):
+    """Raise CatalogError unless there is a log in the directory, where none is in a database.
+
+    That a database holds one is for those to expect who open it.
+    """
+    if not database and not holds_log(directory):
         raise CatalogError(f"{directory} holds no catalog: it has no log")

@@ -74,7 +74,7 @@ def rebuild(
     could not.
     """
     options.check_catalog(data, database)
-    log = open_log(data, database)
+    log = open_log(data, database, is_there=True)
     try:
         note_before_serving(data)
         for home in _homes(projection, data, log, database, search):
@@ -110,7 +110,7 @@ def rollback(
 ) -> None:
     """Make the generation before the live one live again, once it has caught up."""
     options.check_catalog(data, database)
-    log = open_log(data, database)
+    log = open_log(data, database, is_there=True)
     try:
         for home in _homes(projection, data, log, database, search):
             definition, shelf = home.definition, home.shelf

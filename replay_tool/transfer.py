@@ -41,7 +41,7 @@ def export_log(file: str, overwrite: bool, data: Path, database: str | None) -> 
     options.check_catalog(data, database)
     _check_target(file, data, overwrite=overwrite)
     began = time.monotonic()
-    log = open_event_log(address_in(data, database))
+    log = open_event_log(address_in(data, database), is_there=True)
     try:
         with log.snapshot() as snapshot, Meter("export") as meter, open_target(file) as out:
             for number, line in enumerate(export(log, snapshot)):

@@ -86,7 +86,7 @@ def verify(
         now=time.time_ns() // 1_000_000,
     )
     began = time.monotonic()
-    stores = open_stores(data, database, search, writable=False)
+    stores = open_stores(data, database, search, writable=False, is_there=True)
     try:
         with Meter("verify") as meter:
             verification = run(stores.log, _subjects(stores, what), request, meter.report)

@@ -81,17 +81,20 @@ def move_log(source: Path, target: Path) -> None:
         raise StoreUnavailable(f"the log cannot be moved to {target}: {error}") from error
 
 
-def open_event_log(address: Path | str, *, writable: bool = True) -> EventStore:
+def open_event_log(
+    address: Path | str, *, writable: bool = True, is_there: bool = False
+) -> EventStore:
     """The log at an address: a SQLite file, a SQLite URI beginning with `file:`, or a database URL.
 
-    A log opened writable is made when it is missing. Raises StoreUnavailable when it cannot be
-    opened, and InvalidInput for a URL that is none.
+    A log opened writable is made when it is missing, but not in a database where the caller expects
+    that it `is_there`; whether there is a file, the caller knows. Raises StoreUnavailable when it
+    cannot be opened, and InvalidInput for a URL that is none.
     """
     if not is_url(str(address)):
         return open_sqlite_log(str(address), writable=writable)
     with needing_the_extra():
         from domain.event_store.postgres.log import open_postgres_log  # noqa: PLC0415 - an extra
-    return open_postgres_log(str(address), writable=writable)
+    return open_postgres_log(str(address), writable=writable, make=writable and not is_there)
 
 
 def migrate_log(url: str) -> tuple[int, int]:

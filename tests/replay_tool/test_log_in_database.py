@@ -81,10 +81,12 @@ def test_import_that_fails_leaves_no_event(built: Path, tmp_path: Path, url: str
 
 def test_database_without_a_log_is_refused_and_left_alone(tmp_path: Path, url: str) -> None:
     place = ("--data", str(tmp_path / "data"), "--database", url)
-    for _ in range(2):
-        result = run("export", str(tmp_path / "file"), *place, code=2)
-        assert result.stderr.endswith("of the database holds no log\n")
+    export, history = ["export", str(tmp_path / "file")], ["history", "table", "a"]
+    for command in (export, history, ["inspect"], ["verify"], ["rebuild"], ["rollback"], export):
+        result = run(*command, *place, code=2)
+        assert result.stderr.endswith("of the database holds no log\n"), command
     assert list(tmp_path.iterdir()) == []
+    assert run("catch-up", *place, code=2).stderr.endswith("of the database holds no log\n")
 
 
 def test_password_is_taken_from_the_environment_alone(tmp_path: Path) -> None:

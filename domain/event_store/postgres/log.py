@@ -210,8 +210,8 @@ class PostgresEventStore(RecordedLog):
             self._synced = max(self._synced, (epoch, position))
 
 
-def open_postgres_log(url: str, *, writable: bool) -> PostgresEventStore:
-    """The log in the database at a URL; its tables are made when there are none and `writable`.
+def open_postgres_log(url: str, *, writable: bool, make: bool) -> PostgresEventStore:
+    """The log in the database at a URL; with `make`, its tables are made when there are none.
 
     Raises InvalidInput for what is no such URL, StoreUnavailable when the log cannot be opened.
     """
@@ -219,7 +219,7 @@ def open_postgres_log(url: str, *, writable: bool) -> PostgresEventStore:
     connections = Connections(address)
     with closing(connections.connect()) as link:
         version = read_version(link)
-        if version == 0 and writable:
+        if version == 0 and make:
             _, version = migrate(link, address.schema)
         check_version(version, address.schema)
     connections.open()
