@@ -56,17 +56,29 @@ async def read_asked(request: AnyRequest, media_types: tuple[str, ...]) -> Asked
         (condition or "").encode(),
         (unless or "").encode(),
     )
-    context = WriteContext(
-        actor=request.user.name,
-        request_id=request.scope["state"]["request_id"],
-        by_bot=request.auth.bot,
-        editable=request.auth.kinds(Action.EDIT),
-        expected_version=_expected_version(condition),
-        must_exist=condition is not None,
+    context = replace(
+        _context(request, condition),
         must_not_exist=_must_not_exist(unless),
         idempotency_key=key,
     )
     return Asked(target, body, context, request.auth)
+
+
+def asked_by_form(request: AnyRequest, body: bytes, condition: str) -> Asked:
+    """What the form of a page asks for: a body as a program would send it, under an If-Match."""
+    return Asked(request.scope["raw_path"], body, _context(request, condition), request.auth)
+
+
+def _context(request: AnyRequest, condition: str | None) -> WriteContext:
+    """Who asks, and at which version the entity must be; raises InvalidInput for a bad If-Match."""
+    return WriteContext(
+        actor=request.user.name,
+        request_id=request.scope["state"]["request_id"],
+        by_bot=request.auth.bot,
+        editable=request.auth.kinds(Action.EDIT),
+        expected_version=expected_version(condition),
+        must_exist=condition is not None,
+    )
 
 
 def with_digest(asked: Asked) -> Asked:
@@ -85,7 +97,7 @@ def may_bring(access: Access, kind: EntityKind) -> bool:
     return all(access.may(Permission(Action.CREATE, parent)) for parent in parents)
 
 
-def _expected_version(condition: str | None) -> int | None:
+def expected_version(condition: str | None) -> int | None:
     """Tenths of the version in an If-Match header; None without the header, or for `*`."""
     if condition is None or condition.strip() == "*":
         return None

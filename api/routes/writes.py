@@ -1,6 +1,6 @@
 """Create, change, delete and restore entities of one kind."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any
 
@@ -9,15 +9,15 @@ from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
-from api.bodies import JSON_TYPES, PATCH_TYPES, has_left
-from api.permissions import Access, Action, Permission
+from api.bodies import PATCH_TYPES
+from api.permissions import Action, Permission
 from api.responses import Finished
-from api.routes.asked import Asked, may_bring, read_asked, with_digest
+from api.routes.asked import Asked, may_bring
 from api.routes.bulk import bulk_route
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.delete_stale import delete_stale_routes
-from api.routes.deletes import check_recursive, may_delete_attached, purge_beforehand
-from api.routes.entity_reads import etag
+from api.routes.deletes import check_recursive, purge_beforehand
+from api.routes.entity_writes import answer_write, plan_delete, plan_patch, plan_restore
 from api.routes.signatures import (
     ENTITY_ID,
     FQN,
@@ -28,24 +28,14 @@ from api.routes.signatures import (
     route,
 )
 from api.services import Services
-from domain import changes
 from domain.bodies.components import Ref
 from domain.bulk_put import MAX_REQUESTS
-from domain.catalog import EntityProposal
 from domain.entity_cache import ByName
 from domain.errors import InvalidInput
-from domain.ids import parse_id
 from domain.json_input import decode
 from domain.kinds import EntityKind
-from domain.lifecycle import format_version
-from domain.openmetadata import document
 from domain.planning import Planner
-from domain.plans import Change, Plan
-
-_IDENTITY_ONLY = "00000000"
-"""In place of the digest of what is withheld: all but what identifies the entity."""
-_IDENTITY = frozenset({"id", "name", "fullyQualifiedName", "version", "deleted"})
-_STATUS = {Change.CREATED: 201}
+from domain.plans import Plan
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -67,11 +57,11 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         return await answer(request, Action.EDIT, do)
 
     async def patch(request: AnyRequest, entity_id: str) -> Finished:
-        do = partial(_patch, planner, kind, id_in_path(entity_id))
+        do = partial(plan_patch, planner, kind, id_in_path(entity_id))
         return await answer(request, Action.EDIT, do, PATCH_TYPES)
 
     async def patch_by_name(request: AnyRequest, fqn: str) -> Finished:
-        do = partial(_patch, planner, kind, _named_in(request, kind))
+        do = partial(plan_patch, planner, kind, _named_in(request, kind))
         return await answer(request, Action.EDIT, do, PATCH_TYPES)
 
     def put_alone(key: str) -> Callable[..., Any]:
@@ -115,11 +105,11 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
                 services, request, kind, [which], asked.context, recursive=recursive
             )
 
-        do = partial(_delete, planner, kind, which, hard, recursive)
+        do = partial(plan_delete, planner, kind, which, hard, recursive)
         return await answer(request, Action.DELETE, do, before=clear if hard else None)
 
     async def restore(request: AnyRequest) -> Finished:
-        return await answer(request, Action.EDIT, partial(_restore, planner, kind))
+        return await answer(request, Action.EDIT, partial(plan_restore, planner, kind))
 
     creating, editing, deleting = (
         Permission(action, kind.name) for action in (Action.CREATE, Action.EDIT, Action.DELETE)
@@ -192,15 +182,6 @@ def _put_below(
     return _put(planner, kind, override_metadata, asked)
 
 
-def _patch(
-    planner: Planner, kind: EntityKind, which: str | ByName, asked: Asked
-) -> Callable[[], Plan]:
-    operations = decode(asked.body, list[dict[str, Any]], "a JSON Patch")
-    if withheld := asked.access.withheld(Action.EDIT, kind.name):
-        withheld.refuse_patching(operations)
-    return partial(planner.patch, kind, which, operations, asked.context)
-
-
 def _put_alone(
     planner: Planner, kind: EntityKind, entity_id: str, key: str, asked: Asked
 ) -> Callable[[], Plan]:
@@ -234,32 +215,6 @@ def _delete_alone(
     return partial(planner.remove_alone, kind, entity_id, key, asked.context)
 
 
-def _delete(
-    planner: Planner,
-    kind: EntityKind,
-    which: str | ByName,
-    hard: bool,
-    recursive: bool,
-    asked: Asked,
-) -> Callable[[], Plan]:
-    if recursive:
-        check_recursive(asked.access, kind)
-    return partial(
-        planner.delete,
-        kind,
-        which,
-        asked.context,
-        hard=hard,
-        recursive=recursive,
-        attached=may_delete_attached(asked.access),
-    )
-
-
-def _restore(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:
-    entity_id = parse_id(decode(asked.body, _Restore, "the body").id, "id")
-    return partial(planner.restore, kind, entity_id, asked.context)
-
-
 _DELETE: Parameters = {
     "hard_delete": (
         Annotated[
@@ -279,76 +234,3 @@ _DELETE: Parameters = {
         False,
     ),
 }
-
-
-class _Restore(msgspec.Struct, forbid_unknown_fields=True):
-    id: str
-
-
-async def answer_write(
-    services: Services,
-    kind: EntityKind,
-    request: AnyRequest,
-    action: Action,
-    plan_of: Callable[[Asked], Callable[[], Plan]],
-    media_types: tuple[str, ...] = JSON_TYPES,
-    before: Callable[[Asked], Awaitable[None]] | None = None,
-) -> Finished:
-    """Do a write, and answer with the entity once lists have it.
-
-    All that takes long runs in threads: decode, plan and encode in the caller's turn, the append
-    together with those of others. `before` does what has to be stored before the write.
-    """
-    asked = await read_asked(request, media_types)
-    if before is not None:
-        await before(asked)
-
-    def propose() -> tuple[EntityProposal, Callable[[int], Finished]]:
-        whole = with_digest(asked)
-        proposal = services.catalog.propose(plan_of(whole), whole.context)
-        return proposal, _shown(kind, action, asked.access, proposal)
-
-    left = partial(has_left, request.receive)
-    position, shown_at = await services.write(request.user.name, len(asked.body), propose, left)
-    return shown_at(position)
-
-
-def _shown(
-    kind: EntityKind, action: Action, access: Access, proposal: EntityProposal
-) -> Callable[[int], Finished]:
-    """Makes the answer, once the position is known: the entity as far as the caller may see it.
-
-    The answer has what both the action and `view` show; a caller without `view` gets no more than
-    what identifies the entity.
-    """
-    entity = proposal.entity
-    headers = {"X-OpenMetadata-Change": proposal.change.value}
-    if proposal.change is Change.CREATED:
-        headers["Location"] = f"/v1/{kind.collection}/{entity.id}"
-    fields = document.fields(entity)
-    hidden = None
-    if not access.may(Permission(Action.VIEW, kind.name)):
-        fields = {key: raw for key, raw in fields.items() if key in _IDENTITY}
-        hidden = _IDENTITY_ONLY
-    everywhere = (
-        access.withheld(action, kind.name),
-        access.withheld(Action.VIEW, kind.name),
-    )
-    if proposal.change is Change.UPDATED and proposal.before and not (hidden or any(everywhere)):
-        # What is withheld in any place is left out: it has old and new values of any field.
-        description = changes.describe(proposal.before, entity)
-        fields["changeDescription"] = msgspec.Raw(msgspec.json.encode(description))
-    shown = document.encode(fields)
-    for withheld in everywhere:
-        if withheld:
-            shown, hidden = withheld.cut(shown), withheld.digest
-    headers["ETag"] = etag(format_version(entity.version), hidden)
-
-    def at(position: int) -> Finished:
-        return Finished(
-            body=shown,
-            status_code=_STATUS.get(proposal.change, 200),
-            headers={**headers, "X-Catalog-Position": str(position)},
-        )
-
-    return at
