@@ -11,6 +11,7 @@ from api.errors import render
 from api.pages.assets import ASSETS, asset_address, read_asset
 from api.pages.browse import browse_pages
 from api.pages.entity import entity_pages
+from api.pages.history import history_pages
 from api.pages.provider import Provider
 from api.pages.rendering import HEADERS, AnyRequest, Renderer
 from api.pages.routing import page, wants_page
@@ -38,6 +39,7 @@ class Site:
             *browse_pages(services, self._renderer),
             *search_pages(services, searcher, self._renderer),
             *entity_pages(services, self._renderer),
+            *history_pages(services, self._renderer),
             *sign_in_routes(services.settings, self.sessions, verifier, provider, self._renderer),
             page("/static/{digest:str}/{name:str}", PUBLIC, _show_asset),
         ]

@@ -17,6 +17,8 @@ ADDRESSES: dict[str, str] = {
     "/browse/{kind}": "/browse/table",
     "/entity/{kind}/{fqn}": f"/entity/table/{TABLE}",
     "/raw/{kind}/{fqn}": f"/raw/table/{TABLE}",
+    "/history/{kind}/{fqn}": f"/history/table/{TABLE}",
+    "/compare/{kind}/{fqn}": f"/compare/table/{TABLE}",
 }
 """An address of each page that shows anything of the catalog."""
 OPEN = ("/sign-in", "/sign-in/provider", "/sign-in/return", "/static/{digest}/{name}")
@@ -109,7 +111,7 @@ def test_page_shows_nothing_of_kinds_that_the_caller_may_not_see(
 ) -> None:
     answer = Browser(guarded, "outsider").get(ADDRESSES[path])
 
-    of_tables = path.startswith(("/entity", "/raw", "/browse"))
+    of_tables = path.startswith(("/entity", "/raw", "/browse", "/history", "/compare"))
     assert answer.status_code == (403 if of_tables else 200)
     assert "Customer" not in answer.text
     assert "/browse/table" not in answer.text

@@ -1,0 +1,134 @@
+"""Two texts beside each other with the words marked that only one of them has.
+
+The words are compared by Myers' algorithm ("An O(ND) Difference Algorithm and Its Variations"),
+whose work grows with the number of differences alone, so that it can be given up in time.
+"""
+
+import re
+from typing import Literal
+
+import msgspec
+
+MOST_DIFFERENCES = 300
+"""Words that differ beyond which two texts are no longer compared word by word."""
+MOST_WORDS = 20_000
+CONTEXT_WORDS = 60
+"""Longer runs that both texts have are shown by their ends."""
+_KEPT_WORDS = 20
+"""Words shown at each end of such a run."""
+
+_word = re.compile(r"\w+|\s+|[^\w\s]")
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """A part of a text, and how it stands to the other text."""
+
+    sort: Literal["same", "changed", "folded"]
+    """Folded is a part that both have and that is not shown."""
+    text: str
+    """Of a folded part, how many words it has."""
+
+
+Marked = tuple[Piece, ...]
+
+
+def mark(old: str, new: str) -> tuple[Marked, Marked]:
+    """The pieces of both texts in their order; where too much differs, all of it is marked."""
+    olds, news = _word.findall(old), _word.findall(new)
+    common = _common(olds, news) if len(olds) + len(news) <= MOST_WORDS else None
+    if common is None:
+        return whole(old), whole(new)
+    return _pieces(olds, [pair[0] for pair in common]), _pieces(news, [pair[1] for pair in common])
+
+
+def whole(text: str) -> Marked:
+    """A text of which all is marked."""
+    return (Piece("changed", text),) if text else ()
+
+
+def _common(old: list[str], new: list[str]) -> list[tuple[int, int]] | None:
+    """The places of a longest sequence of words that both have; None when too much differs."""
+    start, end = 0, min(len(old), len(new))
+    while start < end and old[start] == new[start]:
+        start += 1
+    back = 0
+    while back < end - start and old[-1 - back] == new[-1 - back]:
+        back += 1
+    inner = _inner(old[start : len(old) - back], new[start : len(new) - back])
+    if inner is None:
+        return None
+    return [
+        *((place, place) for place in range(start)),
+        *((start + one, start + other) for one, other in inner),
+        *((len(old) - back + place, len(new) - back + place) for place in range(back)),
+    ]
+
+
+def _inner(old: list[str], new: list[str]) -> list[tuple[int, int]] | None:
+    """The same of words that begin and end differently.
+
+    A diagonal is the place in `old` minus that in `new`; `furthest` has how far in `old` one comes
+    on each diagonal with so many differences.
+    """
+    furthest = {1: 0}
+    trail: list[dict[int, int]] = []
+    for differences in range(min(len(old) + len(new), MOST_DIFFERENCES) + 1):
+        trail.append(dict(furthest))
+        for diagonal in range(-differences, differences + 1, 2):
+            down = diagonal == -differences or (
+                diagonal != differences
+                and furthest.get(diagonal - 1, -1) < furthest.get(diagonal + 1, -1)
+            )
+            one = furthest[diagonal + 1] if down else furthest[diagonal - 1] + 1
+            other = one - diagonal
+            while one < len(old) and other < len(new) and old[one] == new[other]:
+                one, other = one + 1, other + 1
+            furthest[diagonal] = one
+            if one >= len(old) and other >= len(new):
+                return _walked_back(trail, len(old), len(new))
+    return None
+
+
+def _walked_back(trail: list[dict[int, int]], one: int, other: int) -> list[tuple[int, int]]:
+    """The places of the common words on the way that was found."""
+    common: list[tuple[int, int]] = []
+    for differences in range(len(trail) - 1, -1, -1):
+        furthest, diagonal = trail[differences], one - other
+        down = diagonal == -differences or (
+            diagonal != differences
+            and furthest.get(diagonal - 1, -1) < furthest.get(diagonal + 1, -1)
+        )
+        before = diagonal + 1 if down else diagonal - 1
+        from_one = furthest[before] if differences else 0
+        from_other = from_one - before if differences else 0
+        while one > from_one and other > from_other:
+            one, other = one - 1, other - 1
+            common.append((one, other))
+        one, other = from_one, from_other
+    return common[::-1]
+
+
+def _pieces(words: list[str], kept: list[int]) -> Marked:
+    """The words as pieces; those at the places in `kept` are in the other text too."""
+    pieces: list[Piece] = []
+    common = set(kept)
+    start = 0
+    for place in range(1, len(words) + 1):
+        if place == len(words) or (place in common) != (start in common):
+            pieces += _run(words[start:place], same=start in common)
+            start = place
+    return tuple(pieces)
+
+
+def _run(words: list[str], *, same: bool) -> list[Piece]:
+    if not same:
+        return [Piece("changed", "".join(words))]
+    if len(words) <= CONTEXT_WORDS:
+        return [Piece("same", "".join(words))]
+    folded = words[_KEPT_WORDS:-_KEPT_WORDS]
+    count = sum(1 for word in folded if not word.isspace())
+    return [
+        Piece("same", "".join(words[:_KEPT_WORDS])),
+        Piece("folded", f"{count:,}"),
+        Piece("same", "".join(words[-_KEPT_WORDS:])),
+    ]
