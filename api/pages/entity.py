@@ -108,7 +108,7 @@ def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
                 "collection": kind.collection,
                 "entity": entity,
                 "etag": tag,
-                "crumbs": _crumbs(kind, entity),
+                "crumbs": crumbs_of(kind, entity),
                 "parts": [
                     _columns(key, entity, column, from_, all_)
                     for key in columns.column_keys(kind, entity)
@@ -162,7 +162,7 @@ def _columns(
     }
 
 
-def _crumbs(kind: EntityKind, entity: Mapping[str, Any]) -> list[dict[str, str]]:
+def crumbs_of(kind: EntityKind, entity: Mapping[str, Any]) -> list[dict[str, str]]:
     """The entities above one, from the root down, as its references name them."""
     above = []
     for key in reversed((*kind.parents, *kind.inherits)):

@@ -18,6 +18,7 @@ from api.pages.routing import page, wants_page
 from api.pages.search import search_pages
 from api.pages.sessions import Sessions
 from api.pages.sign_in import sign_in_routes
+from api.pages.tree import tree_pages
 from api.permissions import PUBLIC
 from api.responses import Finished
 from api.routes.searcher import Searcher
@@ -40,6 +41,7 @@ class Site:
             *search_pages(services, searcher, self._renderer),
             *entity_pages(services, self._renderer),
             *history_pages(services, self._renderer),
+            *tree_pages(services, self._renderer),
             *sign_in_routes(services.settings, self.sessions, verifier, provider, self._renderer),
             page("/static/{digest:str}/{name:str}", PUBLIC, _show_asset),
         ]

@@ -17,6 +17,8 @@ ADDRESSES: dict[str, str] = {
     "/browse/{kind}": "/browse/table",
     "/entity/{kind}/{fqn}": f"/entity/table/{TABLE}",
     "/raw/{kind}/{fqn}": f"/raw/table/{TABLE}",
+    "/tree": "/tree",
+    "/tree/{kind}/{fqn}": "/tree/databaseSchema/service.database.schema",
     "/history/{kind}/{fqn}": f"/history/table/{TABLE}",
     "/compare/{kind}/{fqn}": f"/compare/table/{TABLE}",
 }
@@ -82,7 +84,7 @@ def test_page_shows_a_reader_what_is_there(guarded: Client, path: str) -> None:
     answer = Browser(guarded, "reader").get(ADDRESSES[path])
 
     assert answer.status_code == 200
-    assert (TABLE in answer.text) is (path != "/")
+    assert (TABLE in answer.text) is (path not in ("/", "/tree"))
 
 
 @pytest.mark.parametrize("path", ADDRESSES)
@@ -111,7 +113,7 @@ def test_page_shows_nothing_of_kinds_that_the_caller_may_not_see(
 ) -> None:
     answer = Browser(guarded, "outsider").get(ADDRESSES[path])
 
-    of_tables = path.startswith(("/entity", "/raw", "/browse", "/history", "/compare"))
+    of_tables = path.startswith(("/entity", "/raw", "/browse", "/history", "/compare", "/tree/"))
     assert answer.status_code == (403 if of_tables else 200)
     assert "Customer" not in answer.text
     assert "/browse/table" not in answer.text
