@@ -14,7 +14,7 @@ from api.errors import Unauthorized
 from api.pages import addresses, markdown
 from api.pages.assets import asset_address
 from api.pages.sessions import Sessions
-from api.permissions import Principal
+from api.permissions import Access, Action, Permission, Principal
 from api.responses import Finished
 
 AnyRequest = Request[Any, Any, Any]
@@ -33,6 +33,10 @@ HEADERS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Headers of each page. What is shown to one caller is kept by no proxy."""
+_FOR_SOME = (
+    ("Audit", "/audit", Action.AUDIT),
+    ("Operation", "/operation", Action.OPERATE),
+)
 CHUNK_CHARACTERS = 64 * 1024
 
 
@@ -94,7 +98,17 @@ class Renderer:
             "has_provider": self._has_provider,
             "origin": self._sessions.origin(request.scope),
             "q": "",
+            "views": _views(request.scope.get("auth")) if known else [],
         }
+
+
+def _views(access: Access | None) -> list[tuple[str, str]]:
+    """Title and address of the pages that are for some callers only and not found by searching."""
+    return [
+        (title, address)
+        for title, address, action in _FOR_SOME
+        if access is not None and access.may(Permission(action))
+    ]
 
 
 def html(body: bytes, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Finished:
@@ -141,7 +155,12 @@ def environment() -> Any:
         provider_address=lambda to: addresses.with_query("/sign-in/provider", {"to": to}),
     )
     made.filters.update(
-        markdown=_markdown, day=_day, moment=_moment, words=words, number="{:,}".format
+        markdown=_markdown,
+        day=_day,
+        moment=_moment,
+        second=_second,
+        words=words,
+        number="{:,}".format,
     )
     return made
 
@@ -163,6 +182,11 @@ def _markdown(text: str) -> Any:
 def _moment(milliseconds: int) -> str:
     """A time as `2026-11-22 19:40 UTC`."""
     return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _second(milliseconds: int) -> str:
+    """A time in UTC as `2026-11-22 19:40:07`."""
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
 def _day(milliseconds: int) -> str:

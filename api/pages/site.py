@@ -9,6 +9,7 @@ from litestar.response.base import ASGIResponse
 
 from api.errors import render
 from api.pages.assets import ASSETS, asset_address, read_asset
+from api.pages.audit import audit_pages
 from api.pages.browse import browse_pages
 from api.pages.entity import entity_pages
 from api.pages.history import history_pages
@@ -42,6 +43,7 @@ class Site:
             *entity_pages(services, self._renderer),
             *history_pages(services, self._renderer),
             *tree_pages(services, self._renderer),
+            *audit_pages(services, self._renderer),
             *sign_in_routes(services.settings, self.sessions, verifier, provider, self._renderer),
             page("/static/{digest:str}/{name:str}", PUBLIC, _show_asset),
         ]

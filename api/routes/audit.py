@@ -76,16 +76,17 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
         until: str | None,
         **texts: str | None,
     ) -> Any:
-        query = AuditQuery(
-            kinds=_kinds(request, kind),
-            end_kinds=_auditable(request.auth, KINDS) & request.auth.kinds(Action.VIEW),
+        caller: str = request.user.name
+        query = audit_query(
+            request.auth,
+            caller,
+            kind=kind,
             entity_id=None if entity is None else str(entity),
             edges_of=None if lineage_of is None else str(lineage_of),
-            since=_time("since", since),
-            until=_time("until", until),
+            since=since,
+            until=until,
             **texts,
         )
-        caller: str = request.user.name
         streamed = NDJSON in request.headers.get("accept", "").lower()
         if not streamed and limit is not None and limit > MAX_LIMIT:
             raise InvalidInput(
@@ -93,19 +94,41 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
                 f" with Accept: {NDJSON} it may be up to {MAX_STREAMED}"
             )
         head = await to_thread.run_sync(log.head)
-        span = _span(after, before, order, head)
+        span = audit_span(after, before, order, head)
         trail = AuditTrail(log)
         if streamed:
             chunks = _lines(trail, query, span, head, limit or MAX_STREAMED)
             return Heavy(chunks, caller, heavy_reads, services.streams, media_type=NDJSON)
-        page = partial(_page, trail, query, span, head, limit or DEFAULT_LIMIT)
+        page = partial(audit_page, trail, query, span, head, limit or DEFAULT_LIMIT)
         left = partial(has_left, request.receive)
         return Large(await heavy_reads.run(caller, page, left), caller, services.streams)
 
     return [route("GET", "/v1/audit/events", AUDITING, events, _PARAMETERS)]
 
 
-def _span(after: int | None, before: int | None, order: Order, head: int) -> LogSpan:
+def audit_query(
+    access: Access,
+    caller: str,
+    *,
+    kind: str | None,
+    since: str | None,
+    until: str | None,
+    **others: str | None,
+) -> AuditQuery:
+    """What a caller asks for, of the kinds that it may audit; `others` are fields of AuditQuery.
+
+    `since` and `until` are times as a search takes them. Raises InvalidInput and Forbidden.
+    """
+    return AuditQuery(
+        kinds=_kinds(access, caller, kind),
+        end_kinds=auditable(access, KINDS) & access.kinds(Action.VIEW),
+        since=_time("since", since),
+        until=_time("until", until),
+        **others,
+    )
+
+
+def audit_span(after: int | None, before: int | None, order: Order, head: int) -> LogSpan:
     """The part of the log to look at; raises InvalidInput for a position in the wrong order."""
     if order == "asc":
         if before is not None:
@@ -172,20 +195,20 @@ _PARAMETERS: Parameters = {
 }
 
 
-def _kinds(request: Request[Any, Any, Any], kind: str | None) -> frozenset[str]:
+def _kinds(access: Access, caller: str, kind: str | None) -> frozenset[str]:
     """The kinds asked for that the caller may audit."""
     if kind is not None and kind not in ALL_KINDS:
         raise InvalidInput(f"kind must be one of {', '.join(ALL_KINDS)}, got {kind[:64]!r}")
-    allowed = _auditable(request.auth, ALL_KINDS if kind is None else (kind,))
+    allowed = auditable(access, ALL_KINDS if kind is None else (kind,))
     if not allowed:
         raise Forbidden(
-            f"{request.user.name!r} has no permission to audit {kind or 'any kind'}"
+            f"{caller!r} has no permission to audit {kind or 'any kind'}"
             " (of which no field may be withheld, as events hold all of them)"
         )
     return allowed
 
 
-def _auditable(access: Access, kinds: Iterable[str]) -> frozenset[str]:
+def auditable(access: Access, kinds: Iterable[str]) -> frozenset[str]:
     """Those of these kinds that a caller may audit and of which it may see all fields.
 
     Events hold any field.
@@ -209,8 +232,8 @@ def _time(name: str, text: str | None) -> int | None:
         ) from None
 
 
-def _page(trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, limit: int) -> bytes:
-    """The JSON of a page, which ends at `PAGE_BYTES`, or with the batch that ends its time."""
+def audit_page(trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, limit: int) -> bytes:
+    """The JSON of an AuditPage: up to `PAGE_BYTES`, or the batch that ends its time."""
     deadline = time.monotonic() + PAGE_SECONDS
     items: list[bytes] = []
     size, reached = 0, _beginning(span)

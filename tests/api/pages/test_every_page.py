@@ -21,8 +21,12 @@ ADDRESSES: dict[str, str] = {
     "/tree/{kind}/{fqn}": "/tree/databaseSchema/service.database.schema",
     "/history/{kind}/{fqn}": f"/history/table/{TABLE}",
     "/compare/{kind}/{fqn}": f"/compare/table/{TABLE}",
+    "/audit": f"/audit?fqn={TABLE}",
+    "/audit/{position}": "/audit/8",
 }
 """An address of each page that shows anything of the catalog."""
+FOR_ADMINS = ("/audit", "/audit/{position}")
+"""Pages of ADDRESSES that a reader may not see at all."""
 OPEN = ("/sign-in", "/sign-in/provider", "/sign-in/return", "/static/{digest}/{name}")
 """Pages for everybody, which show nothing of it."""
 SECRETS = ("per order", "annabel", "PII.Email")
@@ -44,6 +48,19 @@ allow = ["list", "view", "search"]
 role = "clerk"
 kinds = ["table"]
 withhold = ["description", "owners", "tags", "columns.tags"]
+
+[[rule]]
+role = "editor"
+allow = ["list", "view", "search", "create", "edit", "delete"]
+
+[[rule]]
+role = "auditor"
+allow = ["list", "view", "audit"]
+
+[[rule]]
+role = "auditor"
+kinds = ["table"]
+withhold = ["description"]
 
 [[rule]]
 role = "outsider"
@@ -79,12 +96,27 @@ def test_walk_knows_every_page(guarded: Client) -> None:
     assert shown == {*ADDRESSES, *OPEN}
 
 
+@pytest.mark.parametrize("role", ["reader", "editor", "admin"])
 @pytest.mark.parametrize("path", ADDRESSES)
-def test_page_shows_a_reader_what_is_there(guarded: Client, path: str) -> None:
-    answer = Browser(guarded, "reader").get(ADDRESSES[path])
+def test_page_shows_each_role_what_is_there(guarded: Client, path: str, role: str) -> None:
+    answer = Browser(guarded, role).get(ADDRESSES[path])
 
     assert answer.status_code == 200
     assert (TABLE in answer.text) is (path not in ("/", "/tree"))
+    refused = role != "admin" and path in FOR_ADMINS
+    assert answer.status_code == (403 if refused else 200)
+    assert (TABLE in answer.text) is (path != "/" and not refused)
+
+
+def test_audit_shows_no_kind_of_which_a_field_is_withheld(guarded: Client) -> None:
+    browser = Browser(guarded, "auditor")
+
+    shown = browser.get("/audit").text
+
+    assert "What readers may rely on" in shown
+    assert "per order" not in shown
+    assert browser.get(ADDRESSES["/audit/{position}"]).status_code == 404
+    assert browser.get("/audit?kind=table").status_code == 403
 
 
 @pytest.mark.parametrize("path", ADDRESSES)
@@ -101,7 +133,7 @@ def test_page_shows_no_withheld_field(guarded: Client, path: str) -> None:
     whole = Browser(guarded, "reader").get(ADDRESSES[path]).text
     answer = Browser(guarded, "clerk").get(ADDRESSES[path])
 
-    assert answer.status_code == 200
+    assert answer.status_code == (403 if path in FOR_ADMINS else 200)
     assert [secret for secret in SECRETS if secret in answer.text] == []
     if path.startswith(("/entity", "/raw")):
         assert [secret for secret in SECRETS if secret not in whole] == []
@@ -115,6 +147,8 @@ def test_page_shows_nothing_of_kinds_that_the_caller_may_not_see(
 
     of_tables = path.startswith(("/entity", "/raw", "/browse", "/history", "/compare", "/tree/"))
     assert answer.status_code == (403 if of_tables else 200)
+    of_tables = path.startswith(("/entity", "/raw", "/browse"))
+    assert answer.status_code == (403 if of_tables or path in FOR_ADMINS else 200)
     assert "Customer" not in answer.text
     assert "/browse/table" not in answer.text
 
