@@ -12,9 +12,10 @@ from msgspec import Raw
 from domain import changes
 from domain.changes import ChangeDescription
 from domain.entity import Entity, evolve, fold
-from domain.errors import NotFound
+from domain.errors import Conflict, NotFound
 from domain.event_store.port import EventStore, RecordedEvent
 from domain.events import TYPE_NAMES, Body, EntityPurged
+from domain.json_patch import Operation
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
 from domain.openmetadata import document
@@ -38,6 +39,24 @@ class Revision(msgspec.Struct, frozen=True):
     def description(self) -> ChangeDescription | None:
         """What the revision changed; None for a creation."""
         return None if self.before is None else changes.describe(self.before, self.entity)
+
+    def undoing(self) -> list[Operation]:
+        """The JSON Patch that gives the entity the body which it had before.
+
+        Raises Conflict for what no patch undoes: a creation, a deletion and a restoration.
+        """
+        if self.before is None:
+            raise Conflict("this is the first version: there is none before it")
+        if self.before.deleted != self.entity.deleted:
+            raise Conflict("the last step was no change, but a deletion or a restoration")
+        old, new = self.before.body, self.entity.body
+        return [
+            {"op": "add", "path": f"/{key}", "value": msgspec.json.decode(old[key])}
+            if key in old
+            else {"op": "remove", "path": f"/{key}"}
+            for key in dict.fromkeys((*old, *new))
+            if old.get(key) != new.get(key)
+        ]
 
     def document(self) -> Body:
         """The entity as it was shown then, with the change that led to it."""

@@ -80,7 +80,8 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
                 kind=kind,
                 items=page["data"],
                 total=page["paging"]["total"],
-                narrowed=kept,
+                narrowed={name: value for name, value in kept.items() if name != "status"},
+                statuses=_statuses(services, row, request.auth, kept),
                 turned=turned,
             )
 
@@ -107,6 +108,26 @@ async def _given(kind: EntityKind, request: AnyRequest) -> dict[str, Any]:
     except msgspec.ValidationError as error:
         raise InvalidInput(f"the address of this list: {error}") from None
     return {name: value for name, value in values.items() if query.names[name] in given}
+
+
+def _statuses(
+    services: Services, kind: EntityKind, access: Access, given: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """The statuses of a kind, each with its number in a list and the address of that part."""
+    others = {name: value for name, value in given.items() if name != "status"}
+    shown = []
+    for status in (None, *kind.statuses) if kind.statuses else ():
+        narrowed = others | ({"status": status} if status else {})
+        page = read_list(services, kind, access, **narrowed | {"limit": 0})
+        shown.append(
+            {
+                "name": status or "All",
+                "total": page["paging"]["total"],
+                "address": list_address(kind.name, **narrowed),
+                "chosen": given.get("status") == status,
+            }
+        )
+    return shown
 
 
 def _families(services: Services, access: Access) -> list[dict[str, Any]]:

@@ -11,15 +11,19 @@ from litestar.response.base import ASGIResponse
 from api.bodies import has_left
 from api.pages import columns, relations
 from api.pages.addresses import entity_address, kind_named, with_query
+from api.pages.contracts import READ, agreement_with_contract, agreement_with_entity, reading
+from api.pages.editable import editable, may_set_status, sees_all
 from api.pages.rendering import HEADERS, HTML, AnyRequest, Renderer
 from api.pages.routing import page
-from api.permissions import Action, Permission
+from api.permissions import Access, Action, Permission
 from api.responses import JSON, Heavy, Large
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.entity_reads import read_entity
 from api.routes.signatures import FQN, name_in_path
 from api.services import Services
+from domain.entity import STATUS
 from domain.kinds import EntityKind
+from domain.lifecycle import TRANSITIONS
 from domain.registry import KINDS
 from projections.entities.port import Include
 
@@ -87,6 +91,56 @@ def read_shown(
     return body, more["headers"]["ETag"]
 
 
+def entity_values(
+    services: Services,
+    request: AnyRequest,
+    kind: EntityKind,
+    name: str,
+    column: str = "",
+    from_: int = 0,
+    all_: bool = False,
+) -> dict[str, Any]:
+    """What the template of an entity's page shows, as its caller may see it.
+
+    Blocks. Raises NotFound.
+    """
+    access: Access = request.auth
+    body, tag = read_shown(services, request, kind, name)
+    entity = msgspec.json.decode(body)
+    live = not entity.get("deleted")
+    contract = kind.describes is not None
+    return {
+        "kind": kind.name,
+        "collection": kind.collection,
+        "entity": entity,
+        "etag": tag,
+        "crumbs": crumbs_of(kind, entity),
+        "parts": [
+            _columns(key, entity, column, from_, all_) for key in columns.column_keys(kind, entity)
+        ],
+        "related": [
+            {**each, "agreement": agreement_with_contract(services, request, kind, entity, each)}
+            for each in relations.related_lists(services, access, kind, entity)
+        ],
+        "search_of": relations.search_of(kind, entity),
+        "editable": editable(kind, access) if live else {},
+        "steps": steps_of(kind, entity) if live and may_set_status(kind, access) else None,
+        "may_undo": live and sees_all(kind, access),
+        "may_delete": live and access.may(Permission(Action.DELETE, kind.name)),
+        "may_restore": not live and access.may(Permission(Action.EDIT, kind.name)),
+        "agreement": agreement_with_entity(services, request, kind, entity) if contract else None,
+        "contract": reading(services, request, entity) if contract else None,
+        "problem": None,
+        **_facts(kind, entity),
+    }
+
+
+def steps_of(kind: EntityKind, entity: Mapping[str, Any]) -> dict[str, Any]:
+    """The statuses of a kind, the one that an entity has, and those that may follow it."""
+    now = entity.get(STATUS)
+    return {"all": kind.statuses, "now": now, "next": TRANSITIONS.get(now or "", ())}
+
+
 def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
     """The page of each entity, and the JSON that it was made of."""
 
@@ -100,23 +154,7 @@ def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
         kind, name = kind_of(request.scope), name_of(request, "entity")
 
         def chunks() -> Generator[bytes]:
-            body, tag = read_shown(services, request, kind, name)
-            entity = msgspec.json.decode(body)
-            related = list(relations.related_lists(services, request.auth, kind, entity))
-            values = {
-                "kind": kind.name,
-                "collection": kind.collection,
-                "entity": entity,
-                "etag": tag,
-                "crumbs": crumbs_of(kind, entity),
-                "parts": [
-                    _columns(key, entity, column, from_, all_)
-                    for key in columns.column_keys(kind, entity)
-                ],
-                "related": related,
-                "search_of": relations.search_of(kind, entity),
-                **_facts(kind, entity),
-            }
+            values = entity_values(services, request, kind, name, column, from_, all_)
             yield from renderer.chunks(request, "entity.html", **values)
 
         return answer(request, chunks())
@@ -179,7 +217,7 @@ def _facts(kind: EntityKind, entity: Mapping[str, Any]) -> dict[str, Any]:
     facts: list[tuple[str, Any]] = []
     links: list[tuple[str, list[dict[str, str]]]] = []
     nested: list[tuple[str, str]] = []
-    shown = _HEAD.union(columns.column_keys(kind, entity))
+    shown = _HEAD.union(columns.column_keys(kind, entity), READ if kind.describes else ())
     for key, value in entity.items():
         if key in shown or value in (None, [], {}, ""):
             continue

@@ -11,6 +11,7 @@ from api.errors import render
 from api.pages.assets import ASSETS, asset_address, read_asset
 from api.pages.audit import audit_pages
 from api.pages.browse import browse_pages
+from api.pages.edit import edit_pages
 from api.pages.entity import entity_pages
 from api.pages.history import history_pages
 from api.pages.provider import Provider
@@ -19,6 +20,7 @@ from api.pages.routing import page, wants_page
 from api.pages.search import search_pages
 from api.pages.sessions import Sessions
 from api.pages.sign_in import sign_in_routes
+from api.pages.steps import step_pages
 from api.pages.tree import tree_pages
 from api.permissions import PUBLIC
 from api.responses import Finished
@@ -44,6 +46,8 @@ class Site:
             *history_pages(services, self._renderer),
             *tree_pages(services, self._renderer),
             *audit_pages(services, self._renderer),
+            *edit_pages(services, searcher, self.sessions, self._renderer),
+            *step_pages(services, self.sessions, self._renderer),
             *sign_in_routes(services.settings, self.sessions, verifier, provider, self._renderer),
             page("/static/{digest:str}/{name:str}", PUBLIC, _show_asset),
         ]

@@ -1,6 +1,8 @@
 """Browsers that are signed in as a role, without a socket."""
 
+import re
 from collections.abc import Iterator
+from html import unescape
 from typing import Any
 
 import pytest
@@ -57,6 +59,13 @@ class Browser:
         )
         self._http.cookies.clear()
         return answer
+
+
+def hidden(text: str) -> dict[str, str]:
+    """What the form of a page sends without being asked: hidden fields and ticked boxes."""
+    main = text.partition("<main")[2]
+    pairs = re.findall(r'<input type="(?:hidden|checkbox)" name="([^"]*)" value="([^"]*)"', main)
+    return {unescape(name): unescape(value) for name, value in pairs}
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from litestar.routes import HTTPRoute
 
 from tests.api.conftest import Client, running
-from tests.api.pages.conftest import Browser, fill
+from tests.api.pages.conftest import Browser, fill, hidden
 
 TABLE = "service.database.schema.orders"
 ADDRESSES: dict[str, str] = {
@@ -27,6 +27,13 @@ ADDRESSES: dict[str, str] = {
 """An address of each page that shows anything of the catalog."""
 FOR_ADMINS = ("/audit", "/audit/{position}")
 """Pages of ADDRESSES that a reader may not see at all."""
+CHANGING: dict[str, str] = {
+    "/edit/{kind}/{fqn}": f"/edit/table/{TABLE}?field=displayName",
+    "/choices/{kind}/{key}": "/choices/table/domains?add=sal",
+    "/undo/{kind}/{fqn}": f"/undo/table/{TABLE}",
+    "/delete/{kind}/{fqn}": f"/delete/table/{TABLE}",
+}
+"""The same of pages for those who change what is there."""
 OPEN = ("/sign-in", "/sign-in/provider", "/sign-in/return", "/static/{digest}/{name}")
 """Pages for everybody, which show nothing of it."""
 SECRETS = ("per order", "annabel", "PII.Email")
@@ -39,6 +46,15 @@ allow = ["list", "view", "search", "create", "edit", "delete", "operate", "audit
 [[rule]]
 role = "reader"
 allow = ["list", "view", "search"]
+
+[[rule]]
+role = "curator"
+allow = ["list", "view", "search", "edit", "delete"]
+
+[[rule]]
+role = "curator"
+kinds = ["table"]
+withhold = ["description", "owners", "tags", "columns.tags"]
 
 [[rule]]
 role = "clerk"
@@ -93,7 +109,7 @@ def page_routes(client: Client) -> dict[str, set[str]]:
 def test_walk_knows_every_page(guarded: Client) -> None:
     shown = {path for path, methods in page_routes(guarded).items() if "GET" in methods}
 
-    assert shown == {*ADDRESSES, *OPEN}
+    assert shown == {*ADDRESSES, *CHANGING, *OPEN}
 
 
 @pytest.mark.parametrize("role", ["reader", "editor", "admin"])
@@ -162,6 +178,50 @@ def test_page_shows_nothing_to_who_has_no_permission(guarded: Client, path: str)
     assert "Customer" not in answer.text
 
 
+@pytest.mark.parametrize("path", CHANGING)
+def test_page_that_changes_is_for_who_may_edit(guarded: Client, path: str) -> None:
+    statuses = {
+        role: Browser(guarded, role).get(CHANGING[path]).status_code
+        for role in (None, "reader", "clerk", "outsider", "nobody")
+    }
+
+    assert statuses == {None: 401, "reader": 403, "clerk": 403, "outsider": 403, "nobody": 403}
+    # A table has been changed by nobody yet: there is no step to undo.
+    expected = 409 if path.startswith("/undo") else 200
+    assert Browser(guarded, "admin").get(CHANGING[path]).status_code == expected
+
+
+@pytest.mark.parametrize("path", CHANGING)
+def test_page_that_changes_shows_no_withheld_field(guarded: Client, path: str) -> None:
+    answer = Browser(guarded, "curator").get(CHANGING[path])
+
+    # What the last step has changed may be what is withheld.
+    assert answer.status_code == (403 if path.startswith("/undo") else 200)
+    assert [secret for secret in SECRETS if secret in answer.text] == []
+
+
+@pytest.mark.parametrize("key", ["description", "owners", "tags"])
+def test_withheld_fields_are_not_edited(guarded: Client, key: str) -> None:
+    browser = Browser(guarded, "curator")
+    address = f"/edit/table/{TABLE}"
+    form = hidden(browser.get(f"{address}?field=displayName").text)
+
+    assert browser.get(f"{address}?field={key}").status_code == 403
+    assert browser.post(address, {**form, "field": key, "value": "x"}).status_code == 403
+    assert browser.get(f"/choices/table/{key}?add=a").status_code == 403
+    page = browser.get(f"/entity/table/{TABLE}").text
+    assert 'id="edit-displayName"' in page
+    assert f'id="edit-{key}"' not in page
+
+
+def test_who_may_not_edit_is_shown_no_form(guarded: Client) -> None:
+    for kind, fqn in (("table", TABLE), ("dataContract", f"{TABLE}.dataContract_orders")):
+        page = Browser(guarded, "reader").get(f"/entity/{kind}/{fqn}").text
+        assert 'class="edit"' not in page
+        assert 'action="/status' not in page
+        assert 'class="edit"' in Browser(guarded, "admin").get(f"/entity/{kind}/{fqn}").text
+
+
 @pytest.mark.parametrize("facet", ["owner=annabel", "tag=PII.Email"])
 def test_search_by_a_withheld_field_is_refused(guarded: Client, facet: str) -> None:
     assert Browser(guarded, "clerk").get(f"/search?{facet}").status_code == 403
@@ -180,8 +240,12 @@ def test_every_answer_tells_browsers_to_load_nothing_elsewhere(guarded: Client, 
 def test_forms_of_other_sites_are_refused_on_every_route(guarded: Client) -> None:
     changing = {path for path, methods in page_routes(guarded).items() if "POST" in methods}
     browser = Browser(guarded, "admin")
-    assert changing == {"/sign-in", "/sign-out"}
+    of_entities = {
+        f"/{view}/{{kind}}/{{fqn}}" for view in ("delete", "edit", "restore", "status", "undo")
+    }
+    assert changing == {"/sign-in", "/sign-out", *of_entities}
 
-    for path in changing:
+    for route in changing:
+        path = route.replace("{kind}", "table").replace("{fqn}", TABLE)
         for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
             assert browser.post(path, {"token": "x"}, headers=headers).status_code == 403

@@ -1,0 +1,90 @@
+"""Changes that people make from pages: the write of the API, at the version that they saw."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from api.bodies import has_left
+from api.errors import Forbidden, status_of
+from api.pages.entity import kind_of
+from api.pages.rendering import AnyRequest
+from api.permissions import Action, Permission
+from api.routes.asked import asked_by_form, expected_version
+from api.routes.entity_writes import PlanOf, write_entity
+from api.services import Services
+from domain import history
+from domain.errors import CatalogError, InvalidInput, StaleVersion
+from domain.kinds import EntityKind
+from domain.lifecycle import format_version
+from domain.openmetadata import document
+
+REFUSALS = (CatalogError, Forbidden)
+"""What is told beside the form that was sent."""
+
+
+def may_edit(scope: Any) -> Permission:
+    """What a page demands that changes an entity and shows it."""
+    return Permission(Action.EDIT, kind_of(scope).name, also=Action.VIEW)
+
+
+def may_delete(scope: Any) -> Permission:
+    """What a page demands that deletes an entity and shows it."""
+    return Permission(Action.DELETE, kind_of(scope).name, also=Action.VIEW)
+
+
+def needed(fields: Mapping[str, str], name: str) -> str:
+    """A field that a form must have; raises InvalidInput."""
+    if name not in fields:
+        raise InvalidInput(f"the form has no {name}")
+    return fields[name]
+
+
+async def change(
+    services: Services, request: AnyRequest, plan_of: PlanOf, body: bytes, tag: str
+) -> None:
+    """Do a write with the body that a program would send, if the entity still has an ETag.
+
+    Raises what `write_entity` raises. Where the entity has another version by now, that version is
+    what pages show from then on.
+    """
+    asked = asked_by_form(request, body, tag)
+    try:
+        await write_entity(services, request, asked, plan_of, lambda _: None)
+    except StaleVersion:
+        left = partial(has_left, request.receive)
+        head = await services.heavy_reads.run(request.user.name, services.catalog.store.head, left)
+        await services.listed.until(head)
+        raise
+
+
+def refusal(error: Exception) -> tuple[int, str]:
+    """The status and the words of one of REFUSALS."""
+    if isinstance(error, CatalogError):
+        return status_of(error)[0], error.message
+    return 403, str(error)
+
+
+def changed_since(
+    services: Services,
+    request: AnyRequest,
+    kind: EntityKind,
+    entity: Mapping[str, Any],
+    tag: str,
+) -> list[str]:
+    """The keys of an entity, as the caller sees it, that have changed since it had an ETag.
+
+    Blocks. Raises NotFound for a version that the entity never had, and InvalidInput for no ETag.
+    """
+    version = format_version(expected_version(tag) or 0)
+    before = history.version(services.stores.log, kind, entity["id"], version)
+    seen = document.encode(document.fields(before.entity))
+    if withheld := request.auth.withheld(Action.VIEW, kind.name):
+        seen = withheld.cut(seen)
+    old = msgspec.json.decode(seen, type=dict[str, Any])
+    return [
+        key
+        for key in dict.fromkeys((*old, *entity))
+        if key in kind.keys and (old.get(key) or None) != (entity.get(key) or None)
+    ]

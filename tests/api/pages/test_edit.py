@@ -1,0 +1,184 @@
+"""Changing one key of an entity by a form, and what it says when another was first."""
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Client
+from tests.api.pages.conftest import Browser, fill, hidden
+
+TABLE = "service.database.schema.orders"
+PAGE = f"/entity/table/{TABLE}"
+EDIT = f"/edit/table/{TABLE}"
+
+
+def table(client: Client) -> Any:
+    return client.get(f"/v1/tables/name/{TABLE}", fields="owners,tags,domains", include="all")
+
+
+@pytest.fixture
+def editor(client: Client) -> Browser:
+    fill(client)
+    return Browser(client, "editor")
+
+
+def save(browser: Browser, key: str, **given: str) -> Any:
+    """The answer to the form of a key, as its page sends it."""
+    address = f"{EDIT}?field={key}"
+    return browser.post(EDIT, {**hidden(browser.get(address).text), **given})
+
+
+def test_text_is_changed_and_leads_back_to_where_one_was(editor: Browser) -> None:
+    answer = save(editor, "description", value="Each order,\r\nonce.")
+
+    assert answer.status_code == 303
+    assert answer.headers["location"] == f"{PAGE}#edit-description"
+    assert 'id="edit-description"' in editor.get(PAGE).text
+    now = table(editor.client)
+    assert (now["description"], now["updatedBy"]) == ("Each order,\nonce.", "the-editor")
+
+
+@pytest.mark.parametrize("key", ["description", "displayName"])
+def test_empty_text_removes_it(editor: Browser, key: str) -> None:
+    assert save(editor, key, value="  ").status_code == 303
+
+    assert key not in table(editor.client)
+
+
+def test_lists_are_added_to_by_name_and_taken_from(editor: Browser) -> None:
+    editor.client.create("teams", name="a.team", teamType="Group")
+    before = table(editor.client)["tags"]
+
+    assert save(editor, "owners", add="a.team").status_code == 303
+    assert save(editor, "tags", add="PII.Email").status_code == 303
+    assert save(editor, "domains", **{"keep.1": "domain:sales"}).status_code == 303
+
+    now = table(editor.client)
+    assert [(each["type"], each["name"]) for each in now["owners"]] == [
+        ("user", "annabel"),
+        ("team", "a.team"),
+    ]
+    assert now["tags"] == before
+    fields = hidden(editor.get(f"{EDIT}?field=owners").text)
+    assert [fields.pop(name) for name in ("keep.1", "keep.2")] == [
+        "user:annabel",
+        'team:"a.team"',
+    ]
+    assert editor.post(EDIT, fields).status_code == 303
+    assert not table(editor.client).get("owners")
+
+
+def test_names_are_collected_before_they_are_saved(editor: Browser) -> None:
+    fields = hidden(editor.get(f"{EDIT}?field=tags").text)
+    del fields["keep.1"]
+    collected = editor.post(EDIT, {**fields, "add": "PII.Email", "step": "add"})
+
+    assert collected.status_code == 200
+    assert hidden(collected.text)["keep.1"] == "tag:PII.Email"
+    assert table(editor.client)["version"] == 0.1
+    assert editor.post(EDIT, hidden(collected.text)).status_code == 303
+    assert [tag["tagFQN"] for tag in table(editor.client)["tags"]] == ["PII.Email"]
+
+
+def test_unknown_name_is_told_beside_the_form(editor: Browser) -> None:
+    answer = save(editor, "owners", add="nobody<b>")
+
+    assert answer.status_code == 404
+    assert "there is no user or team named &#39;nobody&lt;b&gt;&#39;" in answer.text
+    assert 'value="nobody&lt;b&gt;"' in answer.text
+    assert hidden(answer.text)["keep.1"] == "user:annabel"
+    assert table(editor.client)["version"] == 0.1
+
+
+def test_what_another_changed_meanwhile_stands_beside_ones_own(editor: Browser) -> None:
+    mine = hidden(editor.get(f"{EDIT}?field=description").text)
+    assert (
+        save(Browser(editor.client, "admin"), "description", value="Theirs <i>").status_code == 303
+    )
+
+    asked = editor.post(EDIT, {**mine, "value": "Mine <u>"})
+
+    assert asked.status_code == 200
+    assert "the-admin" in asked.text
+    assert "Theirs &lt;i&gt;" in asked.text
+    assert ">\nMine &lt;u&gt;</textarea>" in asked.text
+    assert f'href="{PAGE}#edit-description">Take theirs' in asked.text
+    assert table(editor.client)["description"] == "Theirs <i>"
+    anyway = editor.post(EDIT, {**hidden(asked.text), "value": "Mine <u>"})
+    assert anyway.status_code == 303
+    assert table(editor.client)["description"] == "Mine <u>"
+
+
+def test_change_of_another_key_is_named_and_kept(editor: Browser) -> None:
+    mine = hidden(editor.get(f"{EDIT}?field=description").text)
+    save(Browser(editor.client, "admin"), "displayName", value="Orders")
+
+    asked = editor.post(EDIT, {**mine, "value": "Mine"})
+    assert "changed this meanwhile: <strong>display name</strong>" in asked.text
+    assert editor.post(EDIT, {**hidden(asked.text), "value": "Mine"}).status_code == 303
+
+    now = table(editor.client)
+    assert (now["displayName"], now["description"]) == ("Orders", "Mine")
+
+
+def test_list_of_another_stands_beside_ones_own(editor: Browser) -> None:
+    mine = hidden(editor.get(f"{EDIT}?field=owners").text)
+    editor.client.create("users", name="bert", email="bert@shop.example")
+    save(Browser(editor.client, "admin"), "owners", add="bert")
+
+    asked = editor.post(EDIT, mine)
+
+    theirs, _, own = asked.text.partition('<form action="/edit/')
+    assert "<bdi>bert</bdi>" in theirs
+    assert "<bdi>bert</bdi>" not in own
+    assert [each["name"] for each in table(editor.client)["owners"]] == ["annabel", "bert"]
+
+
+def test_form_of_an_entity_that_had_the_name_before_is_refused(editor: Browser) -> None:
+    mine = hidden(editor.get(f"{EDIT}?field=description").text)
+    answer = editor.post(EDIT, {**mine, "id": "00000000-0000-0000-0000-000000000000", "value": "x"})
+
+    assert answer.status_code == 404
+    assert table(editor.client)["version"] == 0.1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"keep.1": "domain:sales"},
+        {"keep.1": "user:"},
+        {"etag": "nothing"},
+        {"field": "columns"},
+        {"field": ""},
+    ],
+)
+def test_bad_forms_are_refused(editor: Browser, fields: dict[str, str]) -> None:
+    given = hidden(editor.get(f"{EDIT}?field=owners").text)
+
+    assert editor.post(EDIT, {**given, **fields}).status_code == 400
+    assert editor.post(EDIT, {"form_token": given["form_token"]}).status_code == 400
+    assert table(editor.client)["version"] == 0.1
+
+
+def test_suggestions_are_of_what_the_list_may_name(editor: Browser) -> None:
+    owners = editor.get("/choices/table/owners?add=anna").text
+    tags = editor.get("/choices/table/tags?add=Ema").text
+
+    assert '<option value="annabel">annabel (user)</option>' in owners
+    assert '<option value="PII.Email">' in tags
+    assert "<option" not in editor.get("/choices/table/owners?add=Ema").text
+    assert editor.get("/choices/table/description?add=a").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "text", ["</textarea><script>", "\u202eleft", "x" * 10_000, "\n\nlate", "&lt;"]
+)
+def test_hostile_texts_are_shown_as_text_and_saved_as_they_are(editor: Browser, text: str) -> None:
+    assert save(editor, "description", value=text).status_code == 303
+
+    shown = editor.get(f"{EDIT}?field=description").text
+    (held,) = re.findall(r"<textarea[^>]*>\n(.*?)</textarea>", shown, re.DOTALL)
+    assert unescape(held) == text.strip() == table(editor.client)["description"]
+    assert "<script>" not in shown
