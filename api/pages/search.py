@@ -12,6 +12,7 @@ from api.bodies import has_left
 from api.pages.addresses import with_query
 from api.pages.rendering import AnyRequest, Renderer, html
 from api.pages.routing import page
+from api.pages.understood import understood
 from api.permissions import Access, Action, Permission
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.searcher import Searcher
@@ -63,6 +64,9 @@ FACETS = (
     FacetRow("tier", "Tier", "tier.tagFQN"),
 )
 _BUCKETS = 30
+_STATUSES = {status.lower(): status for kind in KINDS.values() for status in kind.statuses}
+"""Values of the one facet that are known beforehand, as people write them: indexes have them in
+lower case."""
 SORTS: Mapping[str, tuple[str, str, str]] = {
     "relevance": ("Best match", "_score", "desc"),
     "name": ("Name", "name", "asc"),
@@ -93,12 +97,13 @@ def search_pages(
     """The page of results and the suggestions of its box."""
 
     async def show(request: AnyRequest, **given: Any) -> ASGIResponse:
-        answered, problem, status = {}, None, 200
+        answered, problem, status, said = {}, None, 200, None
         facets = _shown_facets(request.auth)
         try:
             sought = _request(given, facets)
             answer = await searcher.ask(request, sought.index, partial(search, sought))
             answered = msgspec.json.decode(answer.body)
+            said = understood(given["q"])
         except InvalidInput as error:
             problem, status = error.message, 400
         except FieldWithheld as error:
@@ -109,6 +114,7 @@ def search_pages(
             "search.html",
             **_shown(given, answered, facets),
             problem=problem,
+            understood=said,
             q=given["q"],
         )
         left = partial(has_left, request.receive)
@@ -216,7 +222,7 @@ def _facet(facet: FacetRow, buckets: list[Any], kept: Mapping[str, str | None]) 
     chosen = kept.get(facet.name)
     values = []
     for bucket in buckets:
-        value = str(bucket["key"])
+        value = _STATUSES.get(str(bucket["key"]), str(bucket["key"]))
         is_chosen = chosen is not None and value.lower() == chosen.lower()
         narrowed = dict(kept) | {facet.name: None if is_chosen else value}
         values.append(

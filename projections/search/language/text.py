@@ -34,6 +34,7 @@ _AND = re.compile(r"AND(?=[\s()]|$)|&&")
 _OR = re.compile(r"OR(?=[\s()]|$)|\|\|")
 _NOT = re.compile(r"NOT(?=[\s()]|$)|!(?=\S)")
 _PRESENCE = "_exists_"
+_EVERYTHING = ("", "*", "*:*")
 
 
 def parse(
@@ -49,13 +50,8 @@ def parse(
     `either` makes OR, not AND, the operator between words (and a plain text no relevance
     search); `slips` is the distance of a bare `~`. Raises InvalidInput with the column.
     """
-    if len(text) > MAX_LENGTH:
-        raise InvalidInput(f"{where} may have {MAX_LENGTH} characters, got {len(text)}")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidInput(f"{where} is not valid Unicode at column {error.start + 1}") from None
-    if text.strip() in ("", "*", "*:*"):
+    _check(text, where)
+    if text.strip() in _EVERYTHING:
         return tree.MatchAll()
     parser = _Parser(text, where, either, fields, slips)
     node = parser.whole()
@@ -66,6 +62,37 @@ def parse(
     if isinstance(node, tree.Phrase) and node.field is None and not node.slop:
         return quoted(node.text)
     return node
+
+
+def parse_as_written(text: str, *, where: str = "q") -> tuple[Node, bool]:
+    """The tree of what stands in a query text, and whether it is plain.
+
+    Of a plain text `parse` makes a relevance search, which asks for more than what is written.
+    Raises InvalidInput as `parse` does.
+    """
+    _check(text, where)
+    if text.strip() in _EVERYTHING:
+        return tree.MatchAll(), False
+    # Dates stay as they are written: nobody reads milliseconds.
+    parser = _Parser(text, where, False, _Untyped(), MAX_SLIPS)
+    return parser.whole(), parser.plain
+
+
+class _Untyped(Fields, frozen=True):
+    """Leaves their values as they are written."""
+
+    def typed(self, node: Node) -> Node:
+        """The leaf itself."""
+        return node
+
+
+def _check(text: str, where: str) -> None:
+    if len(text) > MAX_LENGTH:
+        raise InvalidInput(f"{where} may have {MAX_LENGTH} characters, got {len(text)}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"{where} is not valid Unicode at column {error.start + 1}") from None
 
 
 class _Parser(Scanner):

@@ -76,3 +76,21 @@ def test_suggestions_begin_with_what_is_typed(shop: Client) -> None:
     text = Browser(shop, "reader").get("/search/suggestions?q=cust").text
 
     assert text.strip() == '<option value="Customer orders">service.database.schema.orders</option>'
+
+
+def test_what_was_understood_is_told(shop: Client) -> None:
+    text = Browser(shop, "reader").get(f"/search?q={quote('name:orders <b>')}").text
+
+    assert "name has “orders” and the word “&lt;b&gt;”" in text
+
+
+def test_statuses_are_written_as_people_write_them(shop: Client) -> None:
+    text = Browser(shop, "reader").get("/search?q=orders&status=Draft").text
+
+    assert '<bdi>Draft</bdi><span class="unseen">' in text
+
+
+def test_results_come_before_the_facets(shop: Client) -> None:
+    text = Browser(shop, "reader").get("/search?q=orders").text
+
+    assert text.index('class="hits"') < text.index('class="facets"')
