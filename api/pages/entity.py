@@ -11,7 +11,8 @@ from litestar.response.base import ASGIResponse
 from api.bodies import has_left
 from api.pages import columns, relations
 from api.pages.addresses import entity_address, kind_named, with_query
-from api.pages.contracts import READ, agreement_with_contract, agreement_with_entity, reading
+from api.pages.agreement import agreement_with_contract, agreement_with_entity
+from api.pages.contracts import READ, reading
 from api.pages.editable import editable, may_set_status, sees_all
 from api.pages.rendering import HEADERS, HTML, AnyRequest, Renderer
 from api.pages.routing import page
