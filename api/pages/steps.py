@@ -25,7 +25,7 @@ from domain import history
 from domain.entity import STATUS
 from domain.errors import StaleVersion
 from domain.kinds import EntityKind
-from domain.registry import kinds_below
+from domain.registry import ATTACHED, kinds_below
 
 _MOST_CHANGES = 50
 _STALE = "Somebody changed this meanwhile, and nothing is done yet: look again, and decide anew."
@@ -170,8 +170,9 @@ def _last_step(
 
 
 def _may_delete_below(request: AnyRequest, kind: EntityKind) -> bool:
-    """Whether there may be anything below an entity of a kind that the caller may delete."""
-    if not kinds_below(kind.name):
+    """Whether there may be anything below an entity that stays without being asked to go along,
+    and that the caller may delete."""
+    if kinds_below(kind.name) <= ATTACHED:
         return False
     try:
         check_recursive(request.auth, kind)
