@@ -2,7 +2,8 @@
 
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import closing
 from functools import partial
 
 from api.limits import Turns
@@ -13,6 +14,7 @@ compressing takes, on all but slow networks."""
 _LEVEL = 1
 """Metadata shrinks to a sixth at the fastest level, and little more at others."""
 _GZIP = 16 + zlib.MAX_WBITS
+_READABLE = zlib.Z_SYNC_FLUSH
 _THREADS = 2
 _PREFERENCE = re.compile(
     rb"\s*(gzip|x-gzip|identity|\*)\s*(?:;\s*q=([01](?:\.\d{0,3})?)\s*)?", re.IGNORECASE
@@ -42,6 +44,18 @@ def accepts_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 async def compress(body: bytes, caller: str) -> bytes:
     """The body in gzip's format; made in one of a few threads, when it is the caller's turn."""
     return await _turns.go_on(caller, partial(_compress, body))
+
+
+def compressed(chunks: Generator[bytes]) -> Generator[bytes]:
+    """The chunks in gzip's format; each can be read by a client as soon as it has come.
+
+    An empty chunk, which is not sent, stays one.
+    """
+    compressor = zlib.compressobj(_LEVEL, wbits=_GZIP)
+    with closing(chunks):
+        for chunk in chunks:
+            yield compressor.compress(chunk) + compressor.flush(_READABLE) if chunk else b""
+        yield compressor.flush()
 
 
 def _compress(body: bytes) -> bytes:

@@ -15,6 +15,7 @@ The event loop serves all callers, so what it does for one answer is bounded: no
 """
 
 from collections.abc import AsyncIterator, Generator, Iterable, Mapping
+from contextlib import closing
 from copy import copy
 from functools import partial
 from itertools import islice
@@ -25,7 +26,7 @@ from litestar.response.streaming import ASGIStreamingResponse
 from litestar.types import Receive, Scope, Send
 
 from api.bodies import has_left
-from api.compression import COMPRESSED_FROM, accepts_gzip, compress
+from api.compression import COMPRESSED_FROM, accepts_gzip, compress, compressed
 from api.limits import Stream, Streams, WorkQueue
 from api.permissions import Principal
 
@@ -169,14 +170,21 @@ class Heavy(ASGIResponse):
         streams: Streams,
         headers: Mapping[str, str] | None = None,
         media_type: str = JSON,
+        *,
+        compressible: bool = False,
     ) -> None:
-        """`chunks` makes the answer; nothing of it is made before the response is called."""
+        """`chunks` makes the answer; nothing of it is made before the response is called.
+
+        `compressible` is whether what is sent chunk by chunk is compressed for clients that take
+        gzip, each chunk in the turn that makes it.
+        """
         self._chunks = chunks
         self._caller = caller
         self._queue = queue
         self._streams = streams
         self._headers = dict(headers or {})
         self._media_type = media_type
+        self._compressible = compressible
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Make and send the answer.
@@ -197,10 +205,16 @@ class Heavy(ASGIResponse):
                 await whole(scope, receive, send)
                 return
             size = sum(map(len, made))
+            headers = {"Content-Type": self._media_type, **self._headers}
+            if self._compressible:
+                headers["Vary"] = ", ".join(filter(None, (headers.get("Vary"), "Accept-Encoding")))
+                if accepts_gzip(scope["headers"]):
+                    headers["Content-Encoding"] = "gzip"
+                    self._chunks, made = compressed(_before(made, self._chunks)), []
             with self._streams.opened(self._caller, size) as stream:
                 response = ASGIStreamingResponse(
                     iterator=self._all(made, stream),
-                    headers={"Content-Type": self._media_type, **self._headers},
+                    headers=headers,
                     is_head_response=scope.get("method") == "HEAD",
                 )
                 await response(scope, receive, send)
@@ -239,6 +253,13 @@ class Heavy(ASGIResponse):
             if chunk != b"":
                 stream.hold(len(chunk or b""))
                 return chunk
+
+
+def _before(made: list[bytes], chunks: Generator[bytes]) -> Generator[bytes]:
+    """The chunks that are made, and then the others."""
+    with closing(chunks):
+        yield from made
+        yield from chunks
 
 
 def _take(chunks: Generator[bytes], most: int) -> list[bytes]:

@@ -107,7 +107,7 @@ def entity_values(
     """
     access: Access = request.auth
     body, tag = read_shown(services, request, kind, name)
-    entity = msgspec.json.decode(body)
+    entity = columns.decode(kind, body)
     live = not entity.get("deleted")
     contract = kind.describes is not None
     return {
@@ -147,7 +147,15 @@ def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
 
     def answer(request: AnyRequest, chunks: Generator[bytes]) -> Heavy:
         caller: str = request.user.name
-        return Heavy(chunks, caller, services.heavy_reads, services.streams, dict(HEADERS), HTML)
+        return Heavy(
+            chunks,
+            caller,
+            services.heavy_reads,
+            services.streams,
+            dict(HEADERS),
+            HTML,
+            compressible=True,
+        )
 
     async def show(
         request: AnyRequest, fqn: str, column: str, from_: int, all_: bool
@@ -195,9 +203,9 @@ def _columns(
         "text": text,
         "rows": found[0 if everything else start : end],
         "more": more,
-        "described": any(row.description for row in rows),
-        "constrained": any(row.constraint for row in rows),
-        "tagged": any(row.tags for row in rows),
+        "described": columns.have(rows, "description"),
+        "constrained": columns.have(rows, "constraint"),
+        "tagged": columns.have(rows, "tags"),
     }
 
 

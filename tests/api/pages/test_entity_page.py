@@ -43,6 +43,24 @@ def test_columns_are_filtered_and_paged(client: Client) -> None:
     assert numbers(f"{wide}?column=C44") == [45, *range(441, 451)]
 
 
+def test_wide_table_on_one_page_is_compressed_as_it_is_made(client: Client) -> None:
+    client.schema()
+    client.table("wide", columns=[{"name": f"c{n}", "dataType": "INT"} for n in range(2_000)])
+    browser, address = Browser(client, "reader"), "/entity/table/service.database.schema.wide"
+
+    plain = browser.get(f"{address}?all=true", headers={"Accept-Encoding": "identity"})
+    small = browser.get(f"{address}?all=true", headers={"Accept-Encoding": "gzip"})
+
+    assert "content-encoding" not in plain.headers
+    assert small.headers["content-encoding"] == "gzip"
+    assert small.headers["vary"] == plain.headers["vary"] == "Cookie, Accept-Encoding"
+    assert small.text == plain.text
+    assert (
+        int(plain.headers.get("content-length", len(plain.content)))
+        > 5 * small.num_bytes_downloaded
+    )
+
+
 def test_raw_page_is_what_the_api_answers(shop: Client) -> None:
     browser = Browser(shop, "reader")
     shown = browser.get(TABLE.replace("entity", "raw", 1))
