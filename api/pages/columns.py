@@ -17,6 +17,7 @@ class Column(msgspec.Struct, frozen=True, gc=False):
     name: Any = None
     dataType: Any = None
     dataTypeDisplay: Any = None
+    arrayDataType: Any = None
     constraint: Any = None
     description: Any = None
     tags: Any = None
@@ -26,6 +27,10 @@ class Column(msgspec.Struct, frozen=True, gc=False):
         """The value of a key, as a dict has it."""
         value = getattr(self, key, None)
         return default if value is None else value
+
+    def __getitem__(self, key: str) -> Any:
+        """The value of a key, None for one that the column does not have."""
+        return self.get(key)
 
 
 _by_key = msgspec.json.Decoder(dict[str, msgspec.Raw])

@@ -118,3 +118,17 @@ def test_every_kind_has_a_list_and_pages(shop: Client, kind: str) -> None:
 def test_unknown_kind_is_not_found(shop: Client) -> None:
     assert Browser(shop, "reader").get("/entity/nothing/x").status_code == 404
     assert Browser(shop, "reader").get("/browse/nothing").status_code == 404
+
+
+def test_table_stands_beside_what_its_contract_promises(client: Client) -> None:
+    client.schema()
+    given = [{"name": "id", "dataType": "INT"}, {"name": "a", "dataType": "DATE"}]
+    table = client.table("t", columns=given)
+    promised = [{"name": "id", "dataType": "INT"}, {"name": "a", "dataType": "STRING"}]
+    client.create(
+        "dataContracts", name="c", entity={"type": "table", "id": table["id"]}, schema=promised
+    )
+
+    text = Browser(client, "reader").get("/entity/table/service.database.schema.t").text
+
+    assert 'class="differs"' in text
