@@ -41,6 +41,8 @@ from domain.registry import KINDS
 from projections.search.suggestions import SuggestRequest, suggest
 
 _CHOICES = 8
+_MOST_ITEMS = 150
+"""Items of a list that a form holds, which has a field for each."""
 _KEYS = tuple(field.key for field in FIELDS)
 _EDIT: Parameters = {
     **FQN,
@@ -193,6 +195,10 @@ def _page(
     """The form: `mine` is what it holds, unless that is what is there."""
     is_list = field.sort in ("references", "tags")
     theirs: Given = items_of(field, entity) if is_list else entity.get(field.key) or ""
+    if is_list and len(theirs) > _MOST_ITEMS:
+        raise InvalidInput(
+            f"there are {len(theirs)} {field.key}, more than a form holds: change them by the API"
+        )
     values = {"mine": theirs, "problem": None, "typed": "", "changed": None, **more}
     return renderer.page(
         request,

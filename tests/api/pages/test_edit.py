@@ -182,3 +182,49 @@ def test_hostile_texts_are_shown_as_text_and_saved_as_they_are(editor: Browser, 
     (held,) = re.findall(r"<textarea[^>]*>\n(.*?)</textarea>", shown, re.DOTALL)
     assert unescape(held) == text.strip() == table(editor.client)["description"]
     assert "<script>" not in shown
+
+
+@pytest.mark.parametrize(
+    "name", ['<b>"x"</b>', "a/b?c#d%2F", "..", "\u202eright", "naïve 表", "x" * 256]
+)
+def test_hostile_names_are_changed_by_the_links_of_their_pages(client: Client, name: str) -> None:
+    client.create("glossaries", name=name, description="of terms")
+    browser = Browser(client, "editor")
+    (page,) = re.findall(r'<th scope="row"><a href="([^"]*)"', browser.get("/browse/glossary").text)
+    page = unescape(page)
+    text = browser.get(page).text
+    links = [unescape(each) for each in re.findall(r'class="edit"[^>]* href="([^"]*)"', text)]
+    assert len(links) == 6
+
+    for link in links:
+        answer = browser.get(link)
+        assert (answer.status_code, "<b>" in answer.text) == (200, False), link
+    (edit,) = [link for link in links if link.endswith("field=description")]
+    form = {**hidden(browser.get(edit).text), "value": "changed"}
+    answer = browser.post(edit.partition("?field")[0], form)
+
+    assert (answer.status_code, answer.headers["location"]) == (303, f"{page}#edit-description")
+    assert "changed" in browser.get(page).text
+
+
+def test_list_that_no_form_holds_is_left_to_the_api(editor: Browser) -> None:
+    names = [f"tag{number}" for number in range(151)]
+    body = [{"name": name, "classification": "PII", "description": name} for name in names]
+    editor.client.request("PUT", "/v1/tags/bulk", json=body)
+    labels = [
+        {
+            "tagFQN": f"PII.{name}",
+            "source": "Classification",
+            "labelType": "Manual",
+            "state": "Confirmed",
+        }
+        for name in names
+    ]
+    patch = [{"op": "add", "path": "/tags", "value": labels}]
+    answer = editor.client.request("PATCH", f"/v1/tables/name/{TABLE}", json=patch)
+    assert answer.status_code == 200, answer.text
+
+    refused = editor.get(f"{EDIT}?field=tags")
+
+    assert refused.status_code == 400
+    assert "151 tags" in refused.text
