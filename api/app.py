@@ -94,7 +94,8 @@ def create_app(
     """The application over opened stores; it opens and closes nothing itself."""
     settings = services.settings
     rate_limit = RateLimit(settings.rate_limit, settings.rate_burst)
-    guard = Guard(verifier, open_policies(settings.policies), rate_limit)
+    policies = open_policies(settings.policies)
+    guard = Guard(verifier, policies, rate_limit)
     entities = [
         handler
         for kind in KINDS.values()
@@ -107,7 +108,7 @@ def create_app(
         *suggestion_routes(searcher),
         *document_routes(services, searcher),
     ]
-    site = Site(services, searcher, verifier)
+    site = Site(services, searcher, verifier, policies, metrics)
     handlers = [
         *entities,
         *searches,

@@ -35,6 +35,10 @@ class Metrics:
         """Remember how many connections this process has open."""
         self._counts.own.connections = number
 
+    def requests(self) -> dict[Labels, tuple[list[int], float]]:
+        """The requests of all workers by their labels: how many by bucket, and seconds of all."""
+        return _sums(self._counts.workers)
+
     def render(self, inspection: Inspection) -> bytes:
         """The metrics of all processes in Prometheus' text format."""
         return generate_latest(_Snapshot(self._counts, inspection))

@@ -156,7 +156,7 @@ def environment() -> Any:
     )
     made.filters.update(
         markdown=_markdown,
-        day=_day,
+        day=day,
         moment=_moment,
         second=_second,
         words=words,
@@ -189,5 +189,6 @@ def _second(milliseconds: int) -> str:
     return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S}"
 
 
-def _day(milliseconds: int) -> str:
+def day(milliseconds: int) -> str:
+    """A day in UTC as `2026-11-22`."""
     return _moment(milliseconds)[:10]

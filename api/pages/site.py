@@ -8,12 +8,15 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from api.errors import render
+from api.metrics import Metrics
+from api.pages.activity import activity_pages
 from api.pages.assets import ASSETS, asset_address, read_asset
 from api.pages.audit import audit_pages
 from api.pages.browse import browse_pages
 from api.pages.edit import edit_pages
 from api.pages.entity import entity_pages
 from api.pages.history import history_pages
+from api.pages.operation import operation_pages
 from api.pages.provider import Provider
 from api.pages.rendering import HEADERS, AnyRequest, Renderer
 from api.pages.routing import page, wants_page
@@ -23,6 +26,7 @@ from api.pages.sign_in import sign_in_routes
 from api.pages.steps import step_pages
 from api.pages.tree import tree_pages
 from api.permissions import PUBLIC
+from api.policies import Policies
 from api.responses import Finished
 from api.routes.searcher import Searcher
 from api.services import Services
@@ -34,7 +38,14 @@ _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 class Site:
     """The pages of one application."""
 
-    def __init__(self, services: Services, searcher: Searcher, verifier: TokenVerifier) -> None:
+    def __init__(
+        self,
+        services: Services,
+        searcher: Searcher,
+        verifier: TokenVerifier,
+        policies: Policies,
+        metrics: Metrics,
+    ) -> None:
         """Raises InvalidInput for settings of the pages that do not go together."""
         self.sessions = Sessions(services.settings)
         provider = Provider(services.settings, self.sessions, verifier)
@@ -46,6 +57,8 @@ class Site:
             *history_pages(services, self._renderer),
             *tree_pages(services, self._renderer),
             *audit_pages(services, self._renderer),
+            *activity_pages(services, self._renderer),
+            *operation_pages(services, policies, metrics, self.sessions, self._renderer),
             *edit_pages(services, searcher, self.sessions, self._renderer),
             *step_pages(services, self.sessions, self._renderer),
             *sign_in_routes(services.settings, self.sessions, verifier, provider, self._renderer),

@@ -23,10 +23,14 @@ ADDRESSES: dict[str, str] = {
     "/compare/{kind}/{fqn}": f"/compare/table/{TABLE}",
     "/audit": f"/audit?fqn={TABLE}",
     "/audit/{position}": "/audit/8",
+    "/activity": "/activity",
+    "/operation": "/operation",
 }
 """An address of each page that shows anything of the catalog."""
-FOR_ADMINS = ("/audit", "/audit/{position}")
+FOR_ADMINS = ("/audit", "/audit/{position}", "/activity", "/operation")
 """Pages of ADDRESSES that a reader may not see at all."""
+NAMELESS = ("/", "/tree", "/activity", "/operation")
+"""Pages that name no table."""
 CHANGING: dict[str, str] = {
     "/edit/{kind}/{fqn}": f"/edit/table/{TABLE}?field=displayName",
     "/choices/{kind}/{key}": "/choices/table/domains?add=sal",
@@ -119,7 +123,7 @@ def test_page_shows_each_role_what_is_there(guarded: Client, path: str, role: st
 
     refused = role != "admin" and path in FOR_ADMINS
     assert answer.status_code == (403 if refused else 200)
-    assert (TABLE in answer.text) is (path not in ("/", "/tree") and not refused)
+    assert (TABLE in answer.text) is (path not in NAMELESS and not refused)
 
 
 def test_audit_shows_no_kind_of_which_a_field_is_withheld(guarded: Client) -> None:
@@ -239,7 +243,7 @@ def test_forms_of_other_sites_are_refused_on_every_route(guarded: Client) -> Non
     of_entities = {
         f"/{view}/{{kind}}/{{fqn}}" for view in ("delete", "edit", "restore", "status", "undo")
     }
-    assert changing == {"/sign-in", "/sign-out", *of_entities}
+    assert changing == {"/sign-in", "/sign-out", "/operation", *of_entities}
 
     for route in changing:
         path = route.replace("{kind}", "table").replace("{fqn}", TABLE)

@@ -1,0 +1,68 @@
+"""Plots as SVG: shapes stretched to the width of the page, with all text beside them in HTML."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+WIDTH, HEIGHT = 1000, 100
+"""The units that shapes are placed in."""
+COLOURS = 6
+"""How many series have a colour of their own in the style sheet; the last one is for the rest."""
+REST = "others"
+
+
+def stacked_bars(places: Sequence[str], counts: Sequence[Mapping[str, int]]) -> dict[str, Any]:
+    """A bar for each place, made of a part for each of the most frequent series.
+
+    `counts` are series -> number at each place. Each part is (series, x, y, width, height).
+    """
+    series = _most_frequent(counts)
+    rows = [_by_series(each, series) for each in counts]
+    most = max((sum(row) for row in rows), default=0)
+    width = WIDTH / max(len(places), 1)
+    parts = []
+    for at, row in enumerate(rows):
+        below = 0.0
+        for number, value in enumerate(row):
+            if value:
+                height = HEIGHT * value / most
+                parts.append(
+                    (number, at * width, HEIGHT - below - height, max(width * 0.85, 0.6), height)
+                )
+                below += height
+    return {
+        "series": series,
+        "totals": [sum(row[number] for row in rows) for number in range(len(series))],
+        "parts": [tuple(round(each, 2) for each in part) for part in parts],
+        "rows": [(place, row) for place, row in zip(places, rows, strict=True) if any(row)],
+        "most": most,
+        "first": places[0] if places else "",
+        "last": places[-1] if places else "",
+    }
+
+
+def line(values: Sequence[float]) -> dict[str, Any]:
+    """A line through values at equal distances: its points, and the least and most of them."""
+    most = max(values, default=0)
+    step = WIDTH / max(len(values) - 1, 1)
+    points = [
+        f"{at * step:.1f},{HEIGHT - (HEIGHT * 0.96 * value / most if most else 0):.1f}"
+        for at, value in enumerate(values)
+    ]
+    return {"points": " ".join(points), "most": most, "last": values[-1] if values else 0}
+
+
+def _most_frequent(counts: Sequence[Mapping[str, int]]) -> list[str]:
+    """The series that have a colour, the most frequent first, and one for all others."""
+    totals: dict[str, int] = {}
+    for each in counts:
+        for name, value in each.items():
+            totals[name] = totals.get(name, 0) + value
+    names = sorted((name for name in totals if totals[name]), key=lambda name: -totals[name])
+    return names if len(names) <= COLOURS else [*names[: COLOURS - 1], REST]
+
+
+def _by_series(counts: Mapping[str, int], series: Sequence[str]) -> list[int]:
+    row = [counts.get(name, 0) for name in series]
+    if series and series[-1] == REST:
+        row[-1] = sum(counts.values()) - sum(row[:-1])
+    return row

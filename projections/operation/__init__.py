@@ -1,0 +1,1 @@
+"""Proofs and rebuilds that a running server starts, in a process of their own."""

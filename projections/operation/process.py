@@ -1,0 +1,186 @@
+"""Works on one order: `python -m projections.operation.process`, which reads it from its input.
+
+It gives way to requests (`nice`), and ends when who started it is gone: then its input ends.
+"""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from domain.errors import CatalogError, Conflict
+from projections.generations.building import build
+from projections.generations.current_generation import CurrentGeneration
+from projections.generations.switching import switch
+from projections.homes import Home
+from projections.operation.records import (
+    Operation,
+    Order,
+    Proof,
+    Record,
+    operating,
+    read_record,
+    write_record,
+)
+from projections.operation.starting import BUSY, STARTED
+from projections.stores import Stores, open_stores
+from projections.verification.report import Verification
+from projections.verification.run import Request, Source, verify
+
+_NICE = 10
+_SECONDS_BETWEEN = 0.5
+"""How often the file says how far the operation is, at most."""
+
+
+class _Told:
+    """The record of the data directory, kept up to date while an operation is worked on."""
+
+    def __init__(self, directory: Path, order: Order) -> None:
+        self._directory = directory
+        operation = Operation(order.work, order.what, order.by, _now())
+        self.record = Record(operation, read_record(directory).proofs)
+        self._operation = operation
+        self._written = 0.0
+        self.write()
+
+    def begin(self, stage: str) -> Callable[[int, int], None]:
+        """Say what is done now; returns what is to be called with how much of it is done."""
+        self._operation.stage, self._operation.done, self._operation.total = stage, 0, 0
+        self.write()
+        return self._progress
+
+    def end(self, failure: str | None) -> None:
+        self._operation.ended, self._operation.failure = _now(), failure
+        self.write()
+
+    def write(self) -> None:
+        self._written = time.monotonic()
+        write_record(self._directory, self.record)
+
+    def _progress(self, done: int, total: int) -> None:
+        self._operation.done, self._operation.total = done, total
+        if time.monotonic() - self._written >= _SECONDS_BETWEEN:
+            self.write()
+
+
+def work(order: Order, started: Callable[[], None]) -> None:
+    """Does what an order asks for, and records how far it is and what it came to.
+
+    `started` is called once no other operation can be. Raises Conflict while one is under way.
+    """
+    directory = Path(order.data)
+    with operating(directory):
+        told = _Told(directory, order)
+        started()
+        try:
+            stores = open_stores(directory, order.database, order.search, writable=False)
+            try:
+                if order.work == "rebuild":
+                    for home in _chosen(stores, order.what):
+                        _rebuild(stores, home, told)
+                _verify(stores, order, told)
+            finally:
+                stores.close()
+        except CatalogError as error:
+            told.end(error.message)
+        except BaseException as error:
+            told.end(f"it failed: {error!r}"[:500])
+            raise
+        else:
+            told.end(None)
+
+
+def _chosen(stores: Stores, what: str) -> list[Home[Any]]:
+    return [home for home in stores.homes if what in ("all", home.definition.name)]
+
+
+def _rebuild(stores: Stores, home: Home[Any], told: _Told) -> None:
+    """Build a generation beside the live one, and wait until the server reads it."""
+    definition, shelf = home.definition, home.shelf
+    progress = told.begin(f"building {definition.name} beside the live one")
+    generation = build(definition, shelf, stores.log, progress)
+    told.begin(f"switching {definition.name} to generation {generation.number}")
+    switch(definition, shelf, stores.log, generation, stores.directory, home.leadership)
+
+
+def _verify(stores: Stores, order: Order, told: _Told) -> None:
+    """Compare the log with itself, unless one read model alone is meant, and with read models."""
+    began = time.monotonic()
+    subjects = {
+        live.definition.name: _snapshot_of(live, stores)
+        for live in stores.read_models
+        if order.what in ("all", live.definition.name)
+    }
+    progress = told.begin("comparing with a replay of the log")
+    request = Request(log=order.what == "all", shown=0, now=_now())
+    result = verify(stores.log, subjects, request, progress)
+    seconds = round(time.monotonic() - began, 3)
+    told.record.proofs.update(_proofs(result, order, seconds))
+
+
+def _snapshot_of(
+    live: CurrentGeneration[Any], stores: Stores
+) -> Callable[[], AbstractContextManager[Source]]:
+    @contextmanager
+    def take() -> Iterator[Source]:
+        with live.use() as model, live.definition.source(model, stores.log) as source:
+            yield source
+
+    return take
+
+
+def _proofs(result: Verification, order: Order, seconds: float) -> dict[str, Proof]:
+    at, by = _now(), order.by
+    proofs = {
+        each.name: Proof(
+            verdict=each.verdict,
+            position=each.position,
+            compared=each.entities,
+            found=sum(each.found.values()),
+            reason=each.reason,
+            at=at,
+            seconds=seconds,
+            by=by,
+        )
+        for each in result.projections
+    }
+    if order.what == "all":
+        log = result.log
+        proofs["log"] = Proof(log.verdict, log.head, log.events, log.found, None, at, seconds, by)
+    return proofs
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def main() -> None:
+    """Work on the order of standard input, until it is done or standard input ends."""
+    os.umask(0o077)
+    os.nice(_NICE)
+    order = msgspec.json.decode(sys.stdin.buffer.readline(), type=Order)
+
+    def end_with_starter() -> None:
+        # Not through the file object, which the end of the program would have to wait for.
+        os.read(sys.stdin.fileno(), 1)
+        os._exit(1)
+
+    def say(line: bytes) -> None:
+        sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+
+    threading.Thread(target=end_with_starter, daemon=True).start()
+    try:
+        work(order, lambda: say(STARTED))
+    except Conflict:
+        say(BUSY)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""What was asked of the read models of a data directory, how far it is, and what was proven last.
+
+One file has all of it, written by whoever holds the lock beside it: so each process of a server
+can tell how an operation is that another one of them started.
+"""
+
+import fcntl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from domain.errors import Conflict, StoreUnavailable
+from projections.verification.report import Verdict
+
+Work = Literal["verify", "rebuild"]
+What = Literal["all", "entities", "search"]
+_FILE, _LOCK = "operation.json", "operation.lock"
+_LOCK_ATTEMPTS, _LOCK_PAUSE = 10, 0.01
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What is to be done, where, and who asks for it."""
+
+    work: Work
+    what: What
+    by: str
+    data: str
+    database: str | None
+    search: str | None
+
+
+class Proof(msgspec.Struct, frozen=True):
+    """What the last verification found of the log, or of a read model."""
+
+    verdict: Verdict
+    position: int
+    compared: int
+    """Events of the log, entities of a read model."""
+    found: int
+    """Problems or differences."""
+    reason: str | None
+    """Why nothing could be compared."""
+    at: int
+    """Milliseconds since the Unix epoch."""
+    seconds: float
+    by: str
+
+
+class Operation(msgspec.Struct):
+    """The operation under way, or the last one."""
+
+    work: Work
+    what: What
+    by: str
+    began: int
+    """Milliseconds since the Unix epoch, as `ended` is."""
+    stage: str = "starting"
+    done: int = 0
+    total: int = 0
+    ended: int | None = None
+    failure: str | None = None
+    """Why it did not come to its end."""
+
+
+class Record(msgspec.Struct):
+    """What is known of the operations of a data directory."""
+
+    operation: Operation | None = None
+    proofs: dict[str, Proof] = {}
+    """`log` or name of a read model -> its last proof."""
+
+
+def read_record(directory: Path) -> Record:
+    """What the file of a data directory says; nothing where there is none that can be read."""
+    try:
+        return msgspec.json.decode((directory / _FILE).read_bytes(), type=Record)
+    except (OSError, msgspec.DecodeError):
+        return Record()
+
+
+def write_record(directory: Path, record: Record) -> None:
+    """Replace the file; only whoever holds the lock may. Raises OSError."""
+    fresh = directory / f"{_FILE}.new"
+    fresh.write_bytes(msgspec.json.encode(record))
+    fresh.replace(directory / _FILE)
+
+
+def is_under_way(directory: Path) -> bool:
+    """Whether a process works on an operation now."""
+    try:
+        with (directory / _LOCK).open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False
+
+
+@contextmanager
+def operating(directory: Path) -> Iterator[None]:
+    """Be the one process that works on an operation; one that dies is so no longer.
+
+    Raises Conflict when another one is, and StoreUnavailable when the lock cannot be made.
+    """
+    try:
+        file = (directory / _LOCK).open("w")
+    except OSError as error:
+        raise StoreUnavailable(f"the lock of operations cannot be made: {error}") from None
+    with file:
+        # More than one try: `is_under_way` holds the lock for an instant to look at it.
+        for _ in range(_LOCK_ATTEMPTS):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                time.sleep(_LOCK_PAUSE)
+            else:
+                break
+        else:
+            raise Conflict("an operation is under way: one at a time")
+        yield
