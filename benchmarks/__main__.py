@@ -15,6 +15,7 @@ from benchmarks import (
     hosts,
     list_pages,
     opensearch,
+    pages,
     postgres,
     process,
     rebuild,
@@ -34,6 +35,7 @@ from benchmarks.workspace import Workspace
 BENCHMARKS: Mapping[str, Callable[[Workspace, bool], list[Figure]]] = {
     "list": list_pages.measure,
     "reads": single_reads.measure,
+    "pages": pages.measure,
     "workers": workers.measure,
     "hostile": hostile.measure,
     "access": access.measure,
