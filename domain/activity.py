@@ -25,7 +25,7 @@ DAY = 86_400_000
 MOST_CONTRACTS = 200_000
 """Contracts whose status is followed, in some 30 MB; a log with more tells no statuses."""
 CONTRACT = "dataContract"
-_BATCH = 1_000
+BATCH = 1_000
 _status = msgspec.json.Decoder(str)
 
 
@@ -65,7 +65,7 @@ class Activity:
             deadline = time.monotonic() + seconds
             head = self._log.head()
             while self._position < head:
-                batch = self._log.read(self._position, _BATCH, head)
+                batch = self._log.read(self._position, BATCH, head)
                 for recorded in batch:
                     self._add(recorded.entity_id, recorded.event)
                 self._position = batch[-1].position if batch else head

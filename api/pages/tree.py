@@ -24,9 +24,8 @@ from projections.visibility.withholding import FieldWithheld
 
 SHOWN = 100
 """Entities of one kind below another that are shown at once."""
-_READ = 200
-_MOST_READ = 2_000
-"""Entities looked at for them: a list also has what lies deeper."""
+READ, MOST_READ = 200, 2_000
+"""Entities looked at for them, at once and in all: a list also has what lies deeper."""
 _PLACE: Parameters = {
     "below": (
         Annotated[str, QueryParameter(description="Only entities of this kind.")],
@@ -151,8 +150,8 @@ def _right_below(
     key = next((kind.filters[parameter] for parameter in narrowed), None)
     found: list[dict[str, Any]] = []
     alone = len(kind.parents) == (0 if key is None else 1)
-    limit = SHOWN if alone else _READ
-    for _ in range(_MOST_READ // _READ):
+    limit = SHOWN if alone else READ
+    for _ in range(MOST_READ // READ):
         given = {**narrowed, "limit": limit, **({"after": after} if after else {})}
         listed = read_list(services, kind, access, **given)
         found += [

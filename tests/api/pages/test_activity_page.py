@@ -49,7 +49,7 @@ def test_changes_and_contracts_are_counted_by_day(client: Client) -> None:
 
 
 def test_counting_goes_on_where_it_ended(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(activity, "_BATCH", 2)
+    monkeypatch.setattr(activity, "BATCH", 2)
     monkeypatch.setattr("api.pages.activity.COUNT_SECONDS", 0.0)
     client.schema()
     browser = Browser(client, "admin")

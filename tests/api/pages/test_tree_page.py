@@ -43,8 +43,8 @@ def test_terms_below_terms_stand_there_alone(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.pages.tree.SHOWN", 2)
-    monkeypatch.setattr("api.pages.tree._READ", 2)
-    monkeypatch.setattr("api.pages.tree._MOST_READ", 2)
+    monkeypatch.setattr("api.pages.tree.READ", 2)
+    monkeypatch.setattr("api.pages.tree.MOST_READ", 2)
     client.create("glossaries", name="g", description="Words")
     for name in ("a", "b", "c"):
         client.create("glossaryTerms", name=name, glossary="g", description="A word")
