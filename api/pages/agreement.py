@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from api.pages import columns
 from api.pages.rendering import AnyRequest
 from api.permissions import Action, Permission
 from api.routes.entity_reads import read_entity
@@ -51,8 +52,8 @@ def compare(promised: Iterable[Any], there: Iterable[Any]) -> Agreement:
     return Agreement(len(wanted), tuple(differences), len(found.keys() - wanted.keys()))
 
 
-def _types(columns: Iterable[Any], above: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    for column in columns:
+def _types(given: Iterable[Any], above: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    for column in given:
         path = f"{above}.{column['name']}" if above else str(column["name"])
         inner = column.get("arrayDataType")
         yield path, f"{column['dataType']}<{inner}>" if inner else column["dataType"]
@@ -109,5 +110,4 @@ def _shown(
         body, _ = read_entity(services, kind, request.auth, given, None, entity_id=entity_id)
     except NotFound:
         return None
-    shown: dict[str, Any] = msgspec.json.decode(body)
-    return shown
+    return columns.decode(kind, body)
