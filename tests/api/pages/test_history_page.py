@@ -115,12 +115,12 @@ def test_versions_stand_side_by_side(changed: Client) -> None:
     assert "One row per <ins>line</ins>" in text
     assert lines(text)[1:] == [
         "Description",
-        "One row per order One row per line",
+        "changed One row per order One row per line",
         "Columns",
         f"3 alike {', '.join(f'c{n}' for n in range(3))}",
         "new <b> added DATE",
         f"4 alike {', '.join(f'c{n}' for n in range(3, 7))}",
-        "c7 · dataType INT BIGINT",
+        "c7 · dataType changed INT BIGINT",
         "c7 · description added Secret of c7",
         f"42 alike {', '.join(f'c{n}' for n in range(8, 48))} …",
         "c50 removed INT",
@@ -140,7 +140,7 @@ def test_comparison_of_a_wide_change_is_paged(
         address = unescape(following[1]) if following else ""
 
     assert len(whole) == 9
-    assert whole[0] == "One row per order One row per line"
+    assert whole[0] == "changed One row per order One row per line"
 
 
 def test_version_with_itself_is_alike(changed: Client) -> None:
@@ -165,7 +165,7 @@ def test_history_shows_no_withheld_field_of_any_version(changed: Client) -> None
     compared = page(changed, f"{COMPARE}?from=0.1&to=1.3", "clerk")
     for secret in ("One row", "Secret of", "escription"):
         assert secret not in compared
-    assert "c7 · dataType INT BIGINT" in lines(compared)
+    assert "c7 · dataType changed INT BIGINT" in lines(compared)
 
 
 def page(client: Client, address: str, role: str = "reader") -> str:
