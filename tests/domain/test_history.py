@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from domain import history
-from domain.errors import NotFound
+from domain.errors import Conflict, NotFound
 from domain.event_store.port import RecordedEvent
 from domain.events import EntityChanged
 from domain.history import revisions, version, versions
@@ -62,6 +62,32 @@ def test_entity_of_another_kind_is_not_found(world: Any) -> None:
     service = world.create("databaseService", "s", serviceType="Mysql")
     with pytest.raises(NotFound):
         next(versions(world.log, KINDS["team"], service.id))
+
+
+def test_undoing_a_version_gives_the_body_before_it(world: Any) -> None:
+    service = world.create("databaseService", "s", serviceType="Mysql", description="one")
+    before = service.body
+    world.patch(
+        service,
+        {"op": "remove", "path": "/description"},
+        {"op": "add", "path": "/displayName", "value": "S"},
+    )
+    last = next(versions(world.log, KINDS["databaseService"], service.id))
+    assert last.undoing() == [
+        {"op": "add", "path": "/description", "value": "one"},
+        {"op": "remove", "path": "/displayName"},
+    ]
+    world.patch(service, *last.undoing())
+    assert next(versions(world.log, KINDS["databaseService"], service.id)).entity.body == before
+
+
+def test_what_no_patch_undoes_is_refused(world: Any) -> None:
+    service = world.create("databaseService", "s", serviceType="Mysql")
+    world.delete(service)
+    world.restore(service)
+    for step in versions(world.log, KINDS["databaseService"], service.id):
+        with pytest.raises(Conflict):
+            step.undoing()
 
 
 @pytest.fixture
