@@ -33,10 +33,10 @@ Marked = tuple[Piece, ...]
 
 
 def mark(old: str, new: str) -> tuple[Marked, Marked]:
-    """The pieces of both texts in their order; where too much differs, all of it is marked."""
+    """The pieces of both texts in their order; where too much differs, all of them is marked."""
     olds, news = _word.findall(old), _word.findall(new)
     common = _common(olds, news) if len(olds) + len(news) <= MOST_WORDS else None
-    if common is None:
+    if common is None or not _are_kindred(olds, news, common):
         return whole(old), whole(new)
     return _pieces(olds, [pair[0] for pair in common]), _pieces(news, [pair[1] for pair in common])
 
@@ -44,6 +44,13 @@ def mark(old: str, new: str) -> tuple[Marked, Marked]:
 def whole(text: str) -> Marked:
     """A text of which all is marked."""
     return (Piece("changed", text),) if text else ()
+
+
+def _are_kindred(old: list[str], new: list[str], common: list[tuple[int, int]]) -> bool:
+    """Whether texts have so much in common that marks help: a third of the shorter one's words."""
+    kept = sum(not old[place].isspace() for place, _ in common)
+    shorter = min(sum(not word.isspace() for word in words) for words in (old, new))
+    return 3 * kept >= shorter
 
 
 def _common(old: list[str], new: list[str]) -> list[tuple[int, int]] | None:

@@ -39,6 +39,12 @@ def test_long_runs_are_folded() -> None:
     assert int(before[1].text) + kept == 100
 
 
+def test_texts_with_little_in_common_are_marked_whole() -> None:
+    old, new = "what the shop knows of people is here", "the average price in dollars of sales"
+
+    assert mark(old, new) == ((Piece("changed", old),), (Piece("changed", new),))
+
+
 @pytest.mark.parametrize("words", [MOST_DIFFERENCES, 50_000])
 def test_texts_that_differ_too_much_are_marked_whole(words: int) -> None:
     old, new = "a " * words, "b " * words
