@@ -1,0 +1,51 @@
+"""What auditors and operators do at their pages, in a real browser."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Open, violations
+from tests.e2e.conftest import Server
+
+ADDRESSES = ("/audit?follow=true&kind=tag", "/audit/1", "/activity?days=365", "/operation")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width", "rules"), [("light", 320, None), ("dark", 1600, ["color-contrast"])]
+)
+def test_pages_of_operators_keep_nobody_out(
+    opened: Open, scheme: Any, width: int, rules: Any
+) -> None:
+    page = opened("admin", "/", size=(width, 800), color_scheme=scheme)
+    found = {}
+    for address in ADDRESSES:
+        page.goto(address)
+        found[address] = violations(page, rules)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+
+    assert {address: each for address, each in found.items() if each} == {}
+
+
+def test_new_events_come_in_above_what_is_open(opened: Open, served: Server) -> None:
+    served.post("/v1/classifications", name="before", description="There before")
+    page = opened("admin", "/audit?follow=true&kind=classification")
+    events = page.locator(".event")
+    count = events.count()
+    events.first.locator("summary").click()
+    expect(page.get_by_text("There before")).to_be_visible()
+
+    served.post("/v1/classifications", name="after", description="There after")
+
+    expect(events).to_have_count(count + 1, timeout=15_000)
+    expect(events.first).to_contain_text("after")
+    expect(page.get_by_text("There before")).to_be_visible()
+
+
+def test_progress_of_a_verification_comes_in_by_itself(opened: Open) -> None:
+    page = opened("admin", "/operation")
+
+    page.get_by_role("button", name="Verify all").click()
+
+    expect(page.get_by_text("Verified all")).to_be_visible(timeout=60_000)
+    expect(page.locator("#models .status.active")).to_have_count(3)
