@@ -30,8 +30,8 @@ def test_table_is_found_by_typing_and_read(opened: Open, served: Server) -> None
     box.press("Enter")
     page.get_by_role("link", name=re.compile(f"^{fqn.rpartition('.')[2]}$")).first.click()
 
-    assert page.get_by_role("heading", level=1).count() == 1
-    assert page.get_by_role("columnheader", name="Type").is_visible()
+    expect(page.get_by_role("columnheader", name="Type")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_count(1)
 
 
 def test_facets_narrow_without_a_reload_and_their_address_is_shared(opened: Open) -> None:
