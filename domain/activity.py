@@ -23,7 +23,7 @@ from domain.events import (
 DAY = 86_400_000
 """Milliseconds of a day."""
 MOST_CONTRACTS = 200_000
-"""Contracts whose status is followed, in some 30 MB; a log with more tells no statuses."""
+"""Contracts whose status is followed in memory; a log with more tells no statuses."""
 CONTRACT = "dataContract"
 BATCH = 1_000
 _status = msgspec.json.Decoder(str)
