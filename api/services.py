@@ -3,10 +3,12 @@
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
+from litestar import Request
 
+from api.bodies import has_left
 from api.limits import Places, Streams, WorkQueue
 from api.remembered_answers import RememberedAnswers
 from api.settings import Settings
@@ -131,6 +133,14 @@ class Services(msgspec.Struct, frozen=True):
         """
         with self.write_bytes.held(caller, size), self.write_places.held(caller):
             return await self.writes.go_on(caller, work, has_left)
+
+    async def heavy_read(self, request: Request[Any, Any, Any], work: Callable[[], T]) -> T:
+        """Do what a request reads in its caller's turn, in a thread of heavy reads.
+
+        Raises TooManyRequests and ClientLeft as `WorkQueue.run` does, and what `work` raises.
+        """
+        left = partial(has_left, request.receive)
+        return await self.heavy_reads.run(request.user.name, work, left)
 
     def _submit(self, propose: Callable[[], tuple[Proposal, T]], waiter: Waiter) -> T:
         """Propose a write and hand its append to the committer; `waiter` hears of the position."""

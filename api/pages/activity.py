@@ -2,13 +2,11 @@
 
 import time
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Any, Literal
 
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from api.bodies import has_left
 from api.pages import plots
 from api.pages.rendering import AnyRequest, Renderer, day, html, words
 from api.pages.routing import page
@@ -50,8 +48,7 @@ def activity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHand
                 too_many=counts.statuses is None,
             )
 
-        left = partial(has_left, request.receive)
-        return html(await services.heavy_reads.run(request.user.name, work, left))
+        return html(await services.heavy_read(request, work))
 
     return [page("/activity", AUDITING, show, _PARAMETERS)]
 

@@ -11,7 +11,6 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 
-from api.bodies import has_left
 from api.pages.addresses import with_query
 from api.pages.rendering import HEADERS, HTML, AnyRequest, Renderer, html, words
 from api.pages.routing import page
@@ -120,8 +119,7 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
             else None,
             first=address(kept) if before is not None or after is not None else None,
         )
-        left = partial(has_left, request.receive)
-        body = await services.heavy_reads.run(request.user.name, render, left)
+        body = await services.heavy_read(request, render)
         return html(body, status=status)
 
     async def read(
@@ -133,8 +131,7 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
         head = await to_thread.run_sync(log.head)
         span = audit_span(after, before, "desc" if after is None else "asc", head)
         work = partial(audit_page, AuditTrail(log), query, span, head, PAGE_SIZE)
-        left = partial(has_left, request.receive)
-        found = msgspec.json.decode(await services.heavy_reads.run(caller, work, left))
+        found = msgspec.json.decode(await services.heavy_read(request, work))
         events = [_event(each) for each in found["data"]]
         if after is not None:
             events.reverse()

@@ -1,6 +1,5 @@
 """The first page, and the lists of entities by kind: what there is, without a search."""
 
-from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -8,7 +7,6 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 
-from api.bodies import has_left
 from api.pages.addresses import kind_named, list_address
 from api.pages.entity import kind_of
 from api.pages.relations import read_list
@@ -60,7 +58,7 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
             families = _families(services, request.auth)
             return renderer.page(request, "home.html", families=families)
 
-        return html(await in_thread(request, work))
+        return html(await services.heavy_read(request, work))
 
     async def show(request: AnyRequest, kind: str) -> ASGIResponse:
         row = kind_named(kind)
@@ -85,12 +83,7 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
                 turned=turned,
             )
 
-        return html(await in_thread(request, work))
-
-    async def in_thread(request: AnyRequest, work: Any) -> bytes:
-        left = partial(has_left, request.receive)
-        body: bytes = await services.heavy_reads.run(request.user.name, work, left)
-        return body
+        return html(await services.heavy_read(request, work))
 
     kind_in_path: Parameters = {
         "kind": (Annotated[str, PathParameter(description="Kind of entity.")], ...)

@@ -1,12 +1,10 @@
 """Changes that people make from pages: the write of the API, at the version that they saw."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import msgspec
 
-from api.bodies import has_left
 from api.errors import Forbidden, status_of
 from api.pages.entity import kind_of
 from api.pages.rendering import AnyRequest
@@ -53,8 +51,7 @@ async def change(
     try:
         await write_entity(services, request, asked, plan_of, lambda _: None)
     except StaleVersion:
-        left = partial(has_left, request.receive)
-        head = await services.heavy_reads.run(request.user.name, services.catalog.store.head, left)
+        head = await services.heavy_read(request, services.catalog.store.head)
         await services.listed.until(head)
         raise
 

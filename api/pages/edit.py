@@ -9,7 +9,6 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 
-from api.bodies import has_left
 from api.errors import Forbidden
 from api.pages.addresses import entity_address
 from api.pages.changing import REFUSALS, change, changed_since, may_edit, needed, refusal
@@ -70,7 +69,7 @@ def edit_pages(
             entity, tag = _read(services, request, kind, name)
             return _page(renderer, request, kind, entity, tag, edited)
 
-        return html(await _in_thread(services, request, work))
+        return html(await services.heavy_read(request, work))
 
     async def take(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
         kind, name = kind_of(request.scope), name_of(request, "edit")
@@ -113,21 +112,21 @@ def edit_pages(
 
         wanted = given
         try:
-            wanted, patch = await _in_thread(services, request, decide)
+            wanted, patch = await services.heavy_read(request, decide)
             if fields.get("step") == "add":
-                return html(await _in_thread(services, request, partial(again, wanted)))
+                return html(await services.heavy_read(request, partial(again, wanted)))
             plan = partial(plan_patch, services.catalog.planner, kind, entity_id)
             await change(services, request, plan, patch, tag)
         except StaleVersion:
             # A question, and no failure: a browser would log one.
             shown_again = partial(again, wanted, stale=True)
-            return html(await _in_thread(services, request, shown_again))
+            return html(await services.heavy_read(request, shown_again))
         except REFUSALS as error:
             status, problem = refusal(error)
             # A name that was just refused is there to be mended.
             typed = added if wanted is given else ""
             shown_again = partial(again, wanted, problem, typed)
-            return html(await _in_thread(services, request, shown_again), status=status)
+            return html(await services.heavy_read(request, shown_again), status=status)
         return redirect(f"{entity_address(kind.name, name)}#edit-{edited.key}")
 
     async def choices(request: AnyRequest, kind: str, key: str, add: str) -> Finished:
@@ -211,8 +210,3 @@ def _page(
         theirs=theirs,
         **values,
     )
-
-
-async def _in_thread(services: Services, request: AnyRequest, work: Any) -> Any:
-    left = partial(has_left, request.receive)
-    return await services.heavy_reads.run(request.user.name, work, left)

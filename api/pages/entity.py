@@ -1,14 +1,12 @@
 """The page of an entity of any kind, its columns, and its JSON."""
 
 from collections.abc import Generator, Mapping
-from functools import partial
 from typing import Annotated, Any
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from api.bodies import has_left
 from api.pages import columns, relations
 from api.pages.addresses import entity_address, kind_named, with_query
 from api.pages.agreement import agreement_with_contract, agreement_with_entity
@@ -180,7 +178,7 @@ def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
             shown = msgspec.json.format(body, indent=2)
             return Large(shown, caller, services.streams, media_type=JSON, headers=headers)
 
-        return await services.heavy_reads.run(caller, work, partial(has_left, request.receive))
+        return await services.heavy_read(request, work)
 
     return [
         page("/entity/{kind:str}/{fqn:path}", may_view, show, _PARAMETERS),

@@ -10,7 +10,6 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from api.bodies import has_left
 from api.pages import comparison
 from api.pages.addresses import entity_address, with_query
 from api.pages.entity import kind_of, may_view, name_of
@@ -106,7 +105,7 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
                 else None,
             )
 
-        return html(await in_thread(request, work))
+        return html(await services.heavy_read(request, work))
 
     async def compared(
         request: AnyRequest, fqn: str, from_: str, to: str, start: int
@@ -140,12 +139,7 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
                 turned_around=with_query(address, {"from": wanted[1], "to": wanted[0]}),
             )
 
-        return html(await in_thread(request, work))
-
-    async def in_thread(request: AnyRequest, work: Any) -> bytes:
-        left = partial(has_left, request.receive)
-        body: bytes = await services.heavy_reads.run(request.user.name, work, left)
-        return body
+        return html(await services.heavy_read(request, work))
 
     return [
         page("/history/{kind:str}/{fqn:path}", may_view, history, _HISTORY),

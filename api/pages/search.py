@@ -8,7 +8,6 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from api.bodies import has_left
 from api.pages.addresses import with_query
 from api.pages.rendering import AnyRequest, Renderer, html
 from api.pages.routing import page
@@ -117,8 +116,7 @@ def search_pages(
             understood=said,
             q=given["q"],
         )
-        left = partial(has_left, request.receive)
-        body = await services.heavy_reads.run(request.user.name, render, left)
+        body = await services.heavy_read(request, render)
         return html(body, status=status)
 
     async def suggestions(request: AnyRequest, q: str) -> ASGIResponse:

@@ -8,7 +8,6 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from api.bodies import has_left
 from api.errors import Forbidden
 from api.pages.addresses import entity_address
 from api.pages.changing import REFUSALS, change, may_delete, may_edit, needed, refusal
@@ -38,10 +37,6 @@ def step_pages(
 ) -> list[HTTPRouteHandler]:
     """The pages that ask before something is done, and where all forms of the kind are sent."""
     planner = services.catalog.planner
-
-    async def run(request: AnyRequest, work: Callable[[], Any]) -> Any:
-        left = partial(has_left, request.receive)
-        return await services.heavy_reads.run(request.user.name, work, left)
 
     def deletion(request: AnyRequest, problem: str | None = None) -> bytes:
         kind, name = kind_of(request.scope), name_of(request, "delete")
@@ -91,20 +86,22 @@ def step_pages(
         """Do what a form asks for, and go to the entity; or show `back` with why it is not done."""
         kind, name = kind_of(request.scope), name_of(request, view)
         try:
-            given = await run(request, body)
+            given = await services.heavy_read(request, body)
             await change(services, request, plan_of, given, needed(fields, "etag"))
         except StaleVersion:
-            return html(await run(request, partial(back, request, _STALE)))
+            return html(await services.heavy_read(request, partial(back, request, _STALE)))
         except REFUSALS as error:
             status, problem = refusal(error)
-            return html(await run(request, partial(back, request, problem)), status=status)
+            return html(
+                await services.heavy_read(request, partial(back, request, problem)), status=status
+            )
         return redirect(entity_address(kind.name, name))
 
     async def show_deletion(request: AnyRequest, fqn: str) -> ASGIResponse:
-        return html(await run(request, partial(deletion, request)))
+        return html(await services.heavy_read(request, partial(deletion, request)))
 
     async def show_undoing(request: AnyRequest, fqn: str) -> ASGIResponse:
-        return html(await run(request, partial(undoing, request)))
+        return html(await services.heavy_read(request, partial(undoing, request)))
 
     async def delete(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
         kind, recursive = kind_of(request.scope), "below" in fields

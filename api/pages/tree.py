@@ -1,14 +1,12 @@
 """The catalog as a tree: what is right below each entity, unfolded in place or page by page."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Annotated, Any
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from api.bodies import has_left
 from api.pages.addresses import entity_address, with_query
 from api.pages.entity import crumbs_of, kind_of, may_view, name_of, read_shown
 from api.pages.relations import read_list
@@ -64,7 +62,7 @@ def tree_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]
                 request, "tree.html", branches=list(branches), crumbs=[], entity=None
             )
 
-        return html(await in_thread(request, work))
+        return html(await services.heavy_read(request, work))
 
     async def show(request: AnyRequest, fqn: str, below: str, after: str | None) -> ASGIResponse:
         kind, name = kind_of(request.scope), name_of(request, "tree")
@@ -87,12 +85,7 @@ def tree_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]
                 kind=kind.name,
             )
 
-        return html(await in_thread(request, work))
-
-    async def in_thread(request: AnyRequest, work: Any) -> bytes:
-        left = partial(has_left, request.receive)
-        body: bytes = await services.heavy_reads.run(request.user.name, work, left)
-        return body
+        return html(await services.heavy_read(request, work))
 
     return [
         page("/tree", SIGNED_IN, top, _PLACE),

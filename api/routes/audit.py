@@ -11,7 +11,6 @@ from anyio import to_thread
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 
-from api.bodies import has_left
 from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
 from api.responses import LOOP_BYTES, NDJSON, Heavy, Large
@@ -100,8 +99,7 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
             chunks = _lines(trail, query, span, head, limit or MAX_STREAMED)
             return Heavy(chunks, caller, heavy_reads, services.streams, media_type=NDJSON)
         page = partial(audit_page, trail, query, span, head, limit or DEFAULT_LIMIT)
-        left = partial(has_left, request.receive)
-        return Large(await heavy_reads.run(caller, page, left), caller, services.streams)
+        return Large(await services.heavy_read(request, page), caller, services.streams)
 
     return [route("GET", "/v1/audit/events", AUDITING, events, _PARAMETERS)]
 

@@ -1,14 +1,12 @@
 """Reads of the lineage: walks from an entity, and single edges."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Annotated, Any
 
 import msgspec
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 
-from api.bodies import has_left
 from api.permissions import Action, Permission
 from api.responses import Large
 from api.routes import lineage_paths as paths
@@ -93,8 +91,7 @@ def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:
             made, headers = body()
             return Large(made, caller, services.streams, headers=headers)
 
-        left = partial(has_left, request.receive)
-        return await services.heavy_reads.run(caller, answer, left)
+        return await services.heavy_read(request, answer)
 
     viewing = Permission(Action.VIEW, EDGE)
     walked = {**REQUEST, **TYPE, **_DEPTHS}

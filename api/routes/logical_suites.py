@@ -63,7 +63,7 @@ def logical_suite_routes(services: Services) -> list[HTTPRouteHandler]:
         def shown() -> bytes:
             return visible(asked.access, Action.EDIT, suite, find(services, suite, suite_id))
 
-        body = await services.heavy_reads.run(request.user.name, shown, left)
+        body = await services.heavy_read(request, shown)
         return Finished(body, headers={"X-Catalog-Position": str(position)})
 
     async def remove(request: AnyRequest, suite_id: str, entity_id: str) -> Finished:

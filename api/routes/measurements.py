@@ -247,8 +247,7 @@ async def change(
 async def read(services: Services, request: AnyRequest, work: Callable[[], bytes]) -> Finished:
     """The answer that a read makes in the threads of heavy reads."""
     caller: str = request.user.name
-    left = partial(has_left, request.receive)
-    answer = await services.heavy_reads.run(caller, work, left)
+    answer = await services.heavy_read(request, work)
     return Large(answer, caller, services.streams)
 
 

@@ -111,7 +111,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
                 body, more = small()
             return Finished(body, **more)
         except EntityTooLarge:
-            return await services.heavy_reads.run(caller, large, left)
+            return await services.heavy_read(request, large)
 
     def read(
         access: Access, given: Mapping[str, Any], most_bytes: int | None, **which: str
@@ -148,8 +148,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             # Another one may be attached at another time, at the same version.
             return Large(body, caller, services.streams, headers=more["headers"])
 
-        left = partial(has_left, request.receive)
-        return await services.heavy_reads.run(caller, work, left)
+        return await services.heavy_read(request, work)
 
     def versions(request: AnyRequest, entity_id: str) -> Heavy:
         revisions = history.versions(stores.log, kind, id_in_path(entity_id))
