@@ -25,16 +25,20 @@ def fields(entity: Entity) -> Body:
     `deleted` is there only when it is true: OpenMetadata's client has no such key on kinds
     that it never soft-deletes.
     """
+    body = entity.body
     shown = {
         "id": Raw(_raw(entity.id)),
         "name": Raw(_raw(entity.name)),
         "fullyQualifiedName": Raw(_raw(entity.fqn)),
-        **{key: Raw(_raw(value)) for key, value in _stand_ins(entity).items()},
-        **entity.body,
-        "version": Raw(format_version(entity.version).encode()),
-        "updatedAt": Raw(_raw(entity.updated_at)),
-        "updatedBy": Raw(_raw(entity.updated_by)),
     }
+    # One dict is filled, as this is done for each entity of the log.
+    for key, value in stand_ins(entity.kind, entity.name).items():
+        if key not in body:
+            shown[key] = Raw(_raw(value))
+    shown |= body
+    shown["version"] = Raw(format_version(entity.version).encode())
+    shown["updatedAt"] = Raw(_raw(entity.updated_at))
+    shown["updatedBy"] = Raw(_raw(entity.updated_by))
     if entity.deleted:
         shown["deleted"] = Raw(b"true")
     return shown

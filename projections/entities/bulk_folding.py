@@ -28,7 +28,7 @@ T = TypeVar("T")
 PART = 1_000
 """Entities in a part: a request with their ids must fit in a pipe, or both sides could wait."""
 PROCESSES_FROM = 50_000
-"""Entities from which processes are worth their start."""
+"""Position of the log's end from which processes are worth their start."""
 _MOST_PROCESSES = 4
 _ASKED = 2
 """Parts that a process has been asked for and not given yet."""
@@ -36,22 +36,23 @@ _ASKED = 2
 
 @contextmanager
 def folded_parts(
-    log: EventStore,
-    live: LiveStreams,
-    make: Callable[[list[StoredEntity]], T],
-    form: type[T],
-) -> Iterator[Iterator[T]]:
-    """What is made of the entities of the log, in the order of `live`.
+    log: EventStore, make: Callable[[list[StoredEntity]], T], form: type[T]
+) -> Iterator[tuple[LiveStreams, Iterator[T]]]:
+    """The entities of the log in order of their names, and what is made of them, in that order.
 
     `make` is a function of a module, for processes to call, and takes at most PART entities of
     about PIECE_BYTES; `form` is the type of what it makes, which msgspec encodes.
     """
     cores = len(os.sched_getaffinity(0))
-    if len(live) < PROCESSES_FROM or cores == 1:
+    if cores == 1 or log.head() < PROCESSES_FROM:
+        live = log.live(by_name=True)
         yield (
-            make(piece)
-            for start in range(0, len(live), PART)
-            for piece in fold_streams(log, live.part(start, PART), live.head)
+            live,
+            (
+                make(piece)
+                for start in range(0, len(live), PART)
+                for piece in fold_streams(log, live.part(start, PART), live.head)
+            ),
         )
         return
     with ExitStack() as stack:
@@ -59,7 +60,9 @@ def folded_parts(
             stack.enter_context(_process(log.address, make))
             for _ in range(min(cores, _MOST_PROCESSES))
         ]
-        yield _made(pipes, live, msgspec.msgpack.Decoder(form))
+        # They start while the names are read.
+        live = log.live(by_name=True)
+        yield live, _made(pipes, live, msgspec.msgpack.Decoder(form))
 
 
 def _made(

@@ -100,13 +100,16 @@ def split_fields(entity: Entity) -> tuple[Body, Body]:
 
 def scopes_of(entity: Entity) -> list[str]:
     """Ids of the entities to which a list of this kind can be narrowed and still show `entity`."""
-    scopes: set[str] = set()
-    kind = ALL_KINDS[entity.kind]
+    scopes: list[str] = []
+    kind, body = ALL_KINDS[entity.kind], entity.body
     for key in (*kind.filters.values(), *kind.also_in):
-        if (raw := entity.body.get(key)) is not None:
+        if (raw := body.get(key)) is not None:
             value = _references.decode(raw)
-            scopes.update(one.id for one in (value if isinstance(value, list) else (value,)))
-    return sorted(scopes)
+            if isinstance(value, _Referred):
+                scopes.append(value.id)
+            else:
+                scopes += [one.id for one in value]
+    return sorted({*scopes})
 
 
 def decode_scopes(scopes: str) -> list[str]:

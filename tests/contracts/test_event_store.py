@@ -87,6 +87,21 @@ def test_streams_give_spans_in_the_order_given(store: EventStore) -> None:
     assert list(store.streams([])) == []
 
 
+def test_streams_give_whole_streams_in_the_order_given_however_many(store: EventStore) -> None:
+    ids = [f"{number * 7 % 1_100:04}" for number in range(1_100)]
+    store.append([created(entity_id) for entity_id in sorted(ids)])
+    head = store.append([changed(entity_id, 2) for entity_id in ids[::9]])
+    store.append([changed(entity_id, 3) for entity_id in ids[::9]])
+    asked = ["\0", "none", *ids[:5], f"{ids[0]}\0", *reversed(ids), ids[3], ids[3]]
+    upto = dict.fromkeys(ids, 1) | dict.fromkeys(ids[::9], 2)
+    found = list(store.streams([StreamSpan(entity_id) for entity_id in asked], upto=head))
+    assert [(each.entity_id, each.stream_version) for each in found] == [
+        (entity_id, version)
+        for entity_id in asked
+        for version in range(1, upto.get(entity_id, 0) + 1)
+    ]
+
+
 def test_read_gives_the_log_in_order(store: EventStore) -> None:
     batch = [created("b"), created("a"), changed("b", 2), changed("a", 2)]
     store.append(batch)

@@ -229,8 +229,9 @@ BEGIN
 END $$;
 
 -- One event, with the claim that it takes, if any, in the way of `append_alone_1`: what most writes
--- are, for a third of the work. Where anything is in the way, nothing is stored and the position is
--- null; `append_alone_1` says then what it is.
+-- are, for a third of the work. Where anything is in the way, nothing is stored, and either the
+-- position is null or a key refuses it: `append_alone_1` says then what it is. To have the inserts
+-- pass over conflicts would take them a fifth longer.
 CREATE PROCEDURE append_event_1(
     p_order bigint,
     p_entity text, p_version bigint, p_type text, p_payload bytea,
@@ -244,29 +245,32 @@ BEGIN
     -- Assignments, for which no executor is started.
     v_done := set_config('synchronous_commit', 'off', true);
     v_done := pg_advisory_xact_lock(p_order)::text;
-    -- A statement of its own: what it reads is read after the lock was had.
-    WITH stored AS (
-        INSERT INTO events (position, entity_id, stream_version, type, payload)
-            SELECT greatest((SELECT max(position) FROM events), pg_sequence_last_value('positions'),
-                    0) + 1,
-                p_entity, p_version, p_type, p_payload
-            WHERE p_version = 1 OR EXISTS (SELECT FROM events e
-                WHERE e.entity_id = p_entity AND e.stream_version = p_version - 1)
-            ON CONFLICT DO NOTHING RETURNING position
-    ), taken AS (
-        INSERT INTO claims (name_key, kind, fqn, id, name, parent_id, deleted)
-            SELECT p_key, p_kind, p_fqn, p_entity, p_name, p_parent, false WHERE p_key IS NOT NULL
-            ON CONFLICT DO NOTHING RETURNING id
-    )
-    SELECT s.position, pg_notify(current_schema(), 'log')::text INTO o_position, v_done
-        FROM stored s
-        WHERE (p_key IS NULL OR EXISTS (SELECT FROM taken))
-            AND (p_live IS NULL OR NOT EXISTS (SELECT FROM unnest(p_live) AS l(id)
-                WHERE NOT EXISTS (SELECT FROM claims c WHERE c.id = l.id AND NOT c.deleted)));
-    IF o_position IS NULL THEN
-        ROLLBACK;
-        RETURN;
+    -- Statements of their own: what they read is read after the lock was had.
+    IF p_version > 1 THEN
+        PERFORM FROM events e WHERE e.entity_id = p_entity AND e.stream_version = p_version - 1;
+        IF NOT FOUND THEN
+            ROLLBACK;
+            RETURN;
+        END IF;
     END IF;
+    IF p_live IS NOT NULL THEN
+        PERFORM FROM unnest(p_live) AS l(id)
+            WHERE NOT EXISTS (SELECT FROM claims c WHERE c.id = l.id AND NOT c.deleted);
+        IF FOUND THEN
+            ROLLBACK;
+            RETURN;
+        END IF;
+    END IF;
+    INSERT INTO events (position, entity_id, stream_version, type, payload)
+        VALUES (
+            greatest((SELECT max(position) FROM events), pg_sequence_last_value('positions'), 0) + 1,
+            p_entity, p_version, p_type, p_payload)
+        RETURNING position INTO o_position;
+    IF p_key IS NOT NULL THEN
+        INSERT INTO claims (name_key, kind, fqn, id, name, parent_id, deleted)
+            VALUES (p_key, p_kind, p_fqn, p_entity, p_name, p_parent, false);
+    END IF;
+    v_done := pg_notify(current_schema(), 'log')::text;
     COMMIT;
     v_done := setval('positions', greatest(pg_sequence_last_value('positions'), o_position));
 END $$;

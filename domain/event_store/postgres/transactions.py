@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Any
 
 import psycopg
-from psycopg.errors import QueryCanceled
+from psycopg.errors import QueryCanceled, UniqueViolation
 
 from domain.errors import OutcomeUnknown, StoreUnavailable
 from domain.event_store.postgres.appending import (
@@ -135,8 +135,7 @@ class Transactions:
         """Store a group of one by one statement, which commits; by another where it is refused."""
         try:
             if (event := event_parameters(append)) is not None:
-                position: int | None
-                (position,) = link.one(APPEND_EVENT, self._key, *event)
+                position = self._append_event(link, event)
                 if position is not None:
                     return position
             return _result(link.one(APPEND_ALONE, self._key, *append_parameters(append)))
@@ -145,6 +144,15 @@ class Transactions:
             if link.closed or isinstance(error, QueryCanceled):
                 raise _Broken from error
             raise unavailable(error) from error
+
+    def _append_event(self, link: Link, event: Sequence[Any]) -> int | None:
+        """Store one event with its claim; None when anything is in the way; see `_append_alone`."""
+        position: int | None
+        try:
+            ((position,),) = link.rows(APPEND_EVENT, self._key, *event)
+        except UniqueViolation:
+            return None
+        return position
 
     def _append_all(self, link: Link, calls: Sequence[Sequence[Any]]) -> list[int | Refusal]:
         """Store a group by a statement for each append, in one round trip."""

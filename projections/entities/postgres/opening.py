@@ -29,6 +29,9 @@ _SETTINGS = (
     "SET LOCAL enable_hashjoin = on",
     "SET LOCAL maintenance_work_mem = '256MB'",
     "SET LOCAL work_mem = '64MB'",
+    # As lists are read by plans that hold for any values, a sample of a fifth of the usual is
+    # enough, and takes a fifth of the time.
+    "SET LOCAL default_statistics_target = 20",
 )
 _TOTALS = """
 INSERT INTO {}.counters SELECT kind, '', deleted, coalesce(status, ''), count(*)
@@ -50,17 +53,16 @@ def load(database: EntityDatabase, schema: str, log: EventStore, progress: Progr
 
     Raises StoreUnavailable, also when there is a schema of that name.
     """
-    live = log.live(by_name=True)
-    fingerprint = fingerprint_at(log, live.head)
-    if fingerprint is None:
-        raise Damaged(f"the log has no event at its head, position {live.head}")
     tables = EntityTables(database, schema, "true")
     with (
         postgres_errors(),
         closing(database.connections.connect()) as link,
-        folded_parts(log, live, copy_part, CopyPart) as parts,
+        folded_parts(log, copy_part, CopyPart) as (live, parts),
         link.transaction(),
     ):
+        fingerprint = fingerprint_at(log, live.head)
+        if fingerprint is None:
+            raise Damaged(f"the log has no event at its head, position {live.head}")
         _run(link, *_SETTINGS)
         _make_tables(link, schema)
         done, sums = 0, dict[str, tuple[int, int]]()

@@ -41,11 +41,14 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
 
     Nothing is journaled: a file that was not finished is useless and to be removed.
     """
-    live = log.live(by_name=True)
-    fingerprint = fingerprint_at(log, live.head)
-    if fingerprint is None:
-        raise Damaged(f"the log has no event at its head, position {live.head}")
-    with sqlite_errors(), closing(sqlite3.connect(path, isolation_level=None)) as connection:
+    with (
+        sqlite_errors(),
+        closing(sqlite3.connect(path, isolation_level=None)) as connection,
+        folded_parts(log, list, list[StoredEntity]) as (live, parts),
+    ):
+        fingerprint = fingerprint_at(log, live.head)
+        if fingerprint is None:
+            raise Damaged(f"the log has no event at its head, position {live.head}")
         for pragma in (
             f"page_size={PAGE_BYTES}",
             "journal_mode=OFF",
@@ -58,11 +61,10 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
         connection.executescript(TABLES)
         connection.execute("BEGIN")
         done = 0
-        with folded_parts(log, live, list, list[StoredEntity]) as parts:
-            for entities in parts:
-                _insert(connection, entities)
-                done += len(entities)
-                progress(done, len(live))
+        for entities in parts:
+            _insert(connection, entities)
+            done += len(entities)
+            progress(done, len(live))
         connection.execute("COMMIT")
         connection.executescript(INDEXES + _DERIVED)
         if live.head:
