@@ -1,11 +1,14 @@
 """The composition root: settings in, a Litestar application out."""
 
-from collections.abc import Iterable
+from asyncio import sleep
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from litestar import Litestar
 from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
+from litestar.utils import normalize_path
 
 from api.access import AccessMiddleware, Guard
 from api.direct_reads import DirectReads
@@ -42,14 +45,43 @@ from api.routes.usage import usage_routes
 from api.routes.writes import write_routes
 from api.services import Services
 from api.tokens.verifier import TokenVerifier
+from domain.kinds import EntityKind
 from domain.registry import KINDS
+
+Handlers = list[HTTPRouteHandler]
 
 
 class Application(Litestar):
     """Litestar's application, inside the edge, which sees requests that no route takes too."""
 
     edge: Edge
+    reads: DirectReads
     writes: DirectWrites
+    late: dict[str, Callable[[], Handlers]]
+    """Path of a collection -> makes its handlers, as long as nobody has asked for it.
+
+    The handlers of all kinds would take most of a start, and most servers are asked for few kinds.
+    """
+
+    async def register_rest(self) -> None:
+        """Register what nobody has asked for so far, giving way to requests."""
+        while self.late:
+            self._register_late(next(iter(self.late)))
+            await sleep(0)
+
+    def _register_asked(self, path: str) -> None:
+        """Register what a path may be of; one that only begins like a collection does no harm."""
+        if self.late:
+            # As the router reads it.
+            asked = normalize_path(path)
+            for collection in [each for each in self.late if each in asked]:
+                self._register_late(collection)
+
+    def _register_late(self, collection: str) -> None:
+        handlers = self.late.pop(collection)()
+        self.register_all(handlers)
+        self.reads.add(handlers)
+        self.writes.add(handlers)
 
     def register_all(self, handlers: Iterable[HTTPRouteHandler]) -> None:
         """Register handlers, all of each path: one by one, each would have all before it checked.
@@ -84,7 +116,10 @@ class Application(Litestar):
 
     async def _dispatch(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request by the function of its route, or by all of Litestar."""
-        answer = self.writes.application(scope) or super().__call__
+        answer = self.writes.application(scope)
+        if answer is None:
+            self._register_asked(scope["path"])
+            answer = super().__call__
         await answer(scope, receive, send)
 
 
@@ -96,11 +131,6 @@ def create_app(
     rate_limit = RateLimit(settings.rate_limit, settings.rate_burst)
     policies = open_policies(settings.policies)
     guard = Guard(verifier, policies, rate_limit)
-    entities = [
-        handler
-        for kind in KINDS.values()
-        for handler in (*read_routes(kind, services), *write_routes(kind, services))
-    ]
     searcher = Searcher(services)
     searches = [
         *search_routes(searcher),
@@ -110,7 +140,6 @@ def create_app(
     ]
     site = Site(services, searcher, verifier, policies, metrics)
     handlers = [
-        *entities,
         *searches,
         *lineage_read_routes(services),
         *lineage_write_routes(services),
@@ -138,7 +167,14 @@ def create_app(
         logging_config=None,
     )
     app.register_all(handlers)
-    reads = DirectReads([*entities, *searches], guard, services.answers, positions)
-    app.writes = DirectWrites(entities, guard)
-    app.edge = Edge(metrics, AccessLog(writer, wanted=settings.access_log), reads.answer)
+    app.late = {
+        f"/v1/{kind.collection}": partial(_entity_routes, kind, services) for kind in KINDS.values()
+    }
+    app.reads = DirectReads(searches, guard, services.answers, positions)
+    app.writes = DirectWrites(guard)
+    app.edge = Edge(metrics, AccessLog(writer, wanted=settings.access_log), app.reads.answer)
     return app
+
+
+def _entity_routes(kind: EntityKind, services: Services) -> Handlers:
+    return [*read_routes(kind, services), *write_routes(kind, services)]

@@ -58,14 +58,16 @@ class DirectReads:
         self._items: dict[str, _Target] = {}
         """Path up to its last slash -> the entity that the rest of the path names."""
         self._parsed: dict[tuple[str, bytes], Mapping[str, Any]] = {}
+        self.add(handlers)
+
+    def add(self, handlers: Iterable[HTTPRouteHandler]) -> None:
+        """Answer for more routes from now on: those of these handlers that declare it."""
         for handler in handlers:
             if (direct := handler.opt.get("direct")) is not None:
-                self._add(next(iter(handler.paths)), direct)
-
-    def _add(self, template: str, direct: DirectRead) -> None:
-        target = _Target(TYPE_IN_PATH.sub("}", template), direct)
-        start, brace, _ = template.partition("{")
-        (self._items if brace else self._lists)[start.rstrip("/")] = target
+                (template,) = handler.paths
+                target = _Target(TYPE_IN_PATH.sub("}", template), direct)
+                start, brace, _ = template.partition("{")
+                (self._items if brace else self._lists)[start.rstrip("/")] = target
 
     def answer(self, scope: Any) -> Finished | None:
         """The answer to a request, whose scope then has the caller in it; None where the route must

@@ -38,12 +38,15 @@ class _Target(msgspec.Struct, frozen=True):
 class DirectWrites:
     """Finds what answers plain writes: those of a collection, and those of an entity by id."""
 
-    def __init__(self, handlers: Iterable[HTTPRouteHandler], guard: Guard) -> None:
+    def __init__(self, guard: Guard) -> None:
         self._guard = guard
         self._whole: dict[tuple[str, str], _Target] = {}
         """Method and path -> the route there."""
         self._items: dict[tuple[str, str], _Target] = {}
         """Method and path up to its last slash -> the route of the entity that the rest names."""
+
+    def add(self, handlers: Iterable[HTTPRouteHandler]) -> None:
+        """Find these from now on, as far as they are plain writes."""
         for handler in handlers:
             (path,) = handler.paths
             permission = handler.opt.get("permission")

@@ -80,7 +80,9 @@ def docs_routes() -> list[HTTPRouteHandler]:
 
     @get("/docs/openapi.json", **_OPTIONS)
     async def show_document(request: Request[Any, Any, Any]) -> ASGIResponse:
-        body = await to_thread.run_sync(openapi.encoded, request.app)
+        app: Any = request.app
+        await app.register_rest()
+        body = await to_thread.run_sync(openapi.encoded, app)
         return ASGIResponse(body=body, media_type="application/json", headers={**HEADERS, **_FRESH})
 
     @get("/docs/{asset:str}", sync_to_thread=True, **_OPTIONS)

@@ -1,5 +1,6 @@
 """Who may ask what: tokens, roles, and a declared permission on every route."""
 
+import asyncio
 import time
 from typing import Any
 
@@ -15,7 +16,8 @@ PUBLIC_PATHS = {"/healthz", "/readyz", "/v1/system/version"}
 
 
 def handlers(client: Client) -> list[tuple[str, HTTPRouteHandler]]:
-    app = client.http.app
+    app: Any = client.http.app
+    asyncio.run(app.register_rest())
     return [
         (route.path, handler)
         for route in app.routes

@@ -1,5 +1,6 @@
 """The OpenAPI document against the routes, and the page that shows it."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +40,9 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Litestar]:
     stores = open_stores(directory)
     settings = Settings(data=str(directory))
     services, metrics = make_services(settings, stores), Metrics(SharedCounts.made(1))
-    yield create_app(services, open_verifier(settings), LogWriter(2, lambda: None), metrics)
+    made = create_app(services, open_verifier(settings), LogWriter(2, lambda: None), metrics)
+    asyncio.run(made.register_rest())
+    yield made
     stores.close()
 
 

@@ -1,5 +1,6 @@
 """Version, health, readiness, metrics, projections."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,7 @@ def test_metrics_count_log_lines_that_were_dropped(tmp_path: Path) -> None:
 
 def test_every_route_is_counted_under_its_own_template(client: Client) -> None:
     app: Any = client.http.app
+    asyncio.run(app.register_rest())
     longest = max((route.path for route in app.routes), key=len)
 
     assert len(f"OPTIONS {longest} 200") <= MOST_LABEL_BYTES

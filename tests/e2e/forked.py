@@ -21,11 +21,14 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO
+
+from projections.stores import open_stores
 
 PROGRAM = (
     "api.commands",
@@ -149,6 +152,7 @@ def main(descriptor: int) -> None:
     gc.disable()
     for name in PROGRAM:
         importlib.import_module(name)
+    _learn()
     gc.freeze()
     gc.enable()
     requests = socket.socket(fileno=descriptor)
@@ -183,6 +187,13 @@ def main(descriptor: int) -> None:
                 opened = os.pidfd_open(pid)
                 running[opened] = pid, tell
                 selector.register(opened, selectors.EVENT_READ)
+
+
+def _learn() -> None:
+    """Have the program learn what each of its processes would, such as the types of fields."""
+    with tempfile.TemporaryDirectory() as directory:
+        open_stores(Path(directory)).close()
+    assert threading.active_count() == 1, "only the thread that forks goes on in a child"
 
 
 def _tell(descriptor: int, number: int) -> None:
