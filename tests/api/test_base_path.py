@@ -4,9 +4,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.api.conftest import Client, body_of, running
@@ -42,7 +43,7 @@ class World:
         if "/search/" in path and answer.status_code == 200 and method == "GET":
             text = {key: value for key, value in answer.json().items() if key != "took"}
             found.pop("content-length", None)
-        elif _LIST_OF_TABLES.match(path) and answer.status_code == 200:
+        elif _LIST_OF_TABLES.match(unquote(path)) and answer.status_code == 200:
             # Below `/api/v1` its items show their columns as well.
             found.pop("content-length", None)
             if text:
@@ -203,6 +204,7 @@ segments = st.sampled_from(
 paths = st.lists(segments, max_size=5).map(lambda parts: "/".join(["/v1", *parts]))
 
 
+@example("GET", "/v1/tables/%2F", "")
 @settings(max_examples=200, deadline=None)
 @given(
     method=st.sampled_from(["GET", "OPTIONS", "PATCH", "PROPFIND"]),
