@@ -60,6 +60,10 @@ class Stores:
         """Whether a database or a cluster must say if anything has changed since a search."""
         return any(home.is_shared for home in self.homes)
 
+    def named(self, what: str) -> list[CurrentGeneration[Any]]:
+        """The read models that are called so; all of them for `all`."""
+        return [live for live in self.read_models if what in (live.definition.name, "all")]
+
     @property
     def fed_at_once(self) -> Mapping[str, Callable[[], int]]:
         """Projection -> what applies the next batch, where whoever has appended may wait for it.

@@ -14,13 +14,17 @@ from domain.event_store.port import EventStore
 from projections.generations.building import Differs, build
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition
-from projections.generations.shelf import Shelf
-from projections.generations.switching import is_current, pending, propose_previous, switch
+from projections.generations.shelf import Generation, Shelf
+from projections.generations.switching import pending, propose_previous, switch
 from projections.homes import Home, open_homes
+from projections.operation.proofs import proof_of, verify_live
 from projections.served_notes import note_before_serving
 from projections.stores import open_log
+from projections.verification.report import Verdict
+from projections.verification.run import Request
 from replay_tool import options
 from replay_tool.progress import Meter
+from replay_tool.proofs import BY, keep
 
 _which = click.argument(
     "projection", type=click.Choice(["entities", "search", "all"]), default="all"
@@ -80,14 +84,13 @@ def rebuild(
         for home in _homes(projection, data, log, database, search):
             definition, shelf = home.definition, home.shelf
             began = time.monotonic()
-            if not force and _is_current(definition, shelf, log, as_json):
+            if not force and _is_current(home, log, data, as_json):
                 outcome = _outcome(definition, shelf, log, "unchanged, nothing to do", 0.0)
                 _print(outcome, as_json)
                 continue
             generation = None if force else pending(definition, shelf)
             if generation is None:
-                with Meter(definition.name, "entities", as_json=as_json) as meter:
-                    generation = build(definition, shelf, log, meter.report)
+                generation = _build(home, log, data, as_json)
             seconds = time.monotonic() - began
             by_server = switch(definition, shelf, log, generation, data, home.leadership)
             _print(_outcome(definition, shelf, log, "rebuilt", seconds, by_server), as_json)
@@ -121,10 +124,27 @@ def rollback(
         log.close()
 
 
-def _is_current(definition: Definition[Any], shelf: Shelf, log: EventStore, as_json: bool) -> bool:
+def _build(home: Home[Any], log: EventStore, data: Path, as_json: bool) -> Generation:
+    """Build a generation beside the live one, and keep the proof of it; raises Differs."""
+    began, name = time.monotonic(), home.definition.name
+    with Meter(name, "entities", as_json=as_json) as meter:
+        built = build(home.definition, home.shelf, log, meter.report)
+    seconds = time.monotonic() - began
+    keep(data, {name: proof_of(built.proof, built.generation.number, seconds, BY)})
+    return built.generation
+
+
+def _is_current(home: Home[Any], log: EventStore, data: Path, as_json: bool) -> bool:
     """Whether the live generation is what the log gives, so that a rebuild would change nothing."""
-    with Meter(f"verify {definition.name}", as_json=as_json) as meter:
-        return is_current(definition, shelf, log, meter.report)
+    live = CurrentGeneration(home.definition, home.shelf, log)
+    request = Request(log=False, shown=0, now=time.time_ns() // 1_000_000)
+    try:
+        with Meter(f"verify {home.definition.name}", as_json=as_json) as meter:
+            _, proofs = verify_live(log, [live], request, meter.report, BY)
+    finally:
+        live.close()
+    keep(data, proofs)
+    return proofs[home.definition.name].verdict is Verdict.EQUAL
 
 
 def _homes(

@@ -3,8 +3,6 @@
 import secrets
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +14,13 @@ from rich.text import Text
 
 from domain.event_store.port import Problem
 from domain.event_store.transfer import compare
-from projections.entities.verification_source import StoredEntities, stored_entities
-from projections.search.verification_source import SortedEntries, sorted_entries
+from projections.operation.proofs import verify_live
 from projections.stores import Stores, open_stores
 from projections.verification.report import Difference, ProjectionProof, Verdict, Verification
-from projections.verification.run import Request, Subjects
-from projections.verification.run import verify as run
+from projections.verification.run import Request
 from replay_tool import options
 from replay_tool.progress import Meter
+from replay_tool.proofs import BY, keep
 from replay_tool.transfer import exported
 
 _EXIT = {
@@ -85,38 +82,21 @@ def verify(
         seed=secrets.randbelow(2**31) if seed is None else seed,
         now=time.time_ns() // 1_000_000,
     )
-    began = time.monotonic()
     stores = open_stores(data, database, search, writable=False, is_there=True)
     try:
         with Meter("verify") as meter:
-            verification = run(stores.log, _subjects(stores, what), request, meter.report)
+            live = stores.named(what)
+            verification, proofs = verify_live(stores.log, live, request, meter.report, BY)
+        keep(data, proofs)
         if against is not None:
             _compare(stores, against, verification)
     finally:
         stores.close()
-    verification.seconds = round(time.monotonic() - began, 3)
     if as_json:
         click.echo(msgspec.json.encode(verification))
     else:
         _print(verification)
     sys.exit(_EXIT[verification.verdict])
-
-
-def _subjects(stores: Stores, what: str) -> Subjects:
-    """The read models that the argument `what` of the command names."""
-
-    @contextmanager
-    def entities() -> Iterator[StoredEntities]:
-        with stores.entities.use() as model, stored_entities(model, stores.log) as stored:
-            yield stored
-
-    @contextmanager
-    def search() -> Iterator[SortedEntries]:
-        with stores.engine.use() as engine, sorted_entries(engine, stores.log) as entries:
-            yield entries
-
-    subjects: Subjects = {"entities": entities, "search": search}
-    return {name: take for name, take in subjects.items() if what in (name, "all")}
 
 
 def _compare(stores: Stores, file: str, verification: Verification) -> None:

@@ -22,11 +22,14 @@ from api.permissions import Access, Action
 from api.policies import Policies
 from api.routes.system import OPERATING
 from api.services import Services
+from api.settings import Settings
 from api.shared_counts import BUCKETS
 from domain.errors import InvalidInput
-from projections.inspection import inspect
-from projections.operation.records import Order, is_under_way, read_record
+from projections.inspection import Inspection, inspect
+from projections.operation.proofs import read_proofs
+from projections.operation.records import Order, is_under_way, read_operation
 from projections.operation.starting import start
+from projections.stores import Stores
 
 SAMPLES, SAMPLE_SECONDS = 120, 2.0
 """How many looks are remembered for the plots of load, and how far they are apart at least."""
@@ -49,9 +52,10 @@ class _Load:
         self._samples: deque[_Sample] = deque(maxlen=SAMPLES)
         self._lock = threading.Lock()
 
-    def look(self, requests: int, lags: dict[str, int]) -> dict[str, Any] | None:
+    def look(self, requests: int, inspection: Inspection) -> dict[str, Any] | None:
         """Add what is seen now; returns the plots of all looks, None before there are three."""
         now = time.monotonic()
+        lags = {each.name: each.lag for each in inspection.projections if each.lag is not None}
         with self._lock:
             if not self._samples or now - self._samples[-1].at >= SAMPLE_SECONDS:
                 self._samples.append(_Sample(now, requests, lags))
@@ -82,26 +86,20 @@ def operation_pages(
     renderer: Renderer,
 ) -> list[HTTPRouteHandler]:
     """The page of the read models, and where its forms are sent."""
-    stores, load, inspecting = services.stores, _Load(), CapacityLimiter(1)
+    stores, load = services.stores, _Load()
+    # One at a time: a start is an interpreter's work for a second.
+    inspecting, starting = CapacityLimiter(1), CapacityLimiter(1)
 
     async def show(request: AnyRequest) -> ASGIResponse:
         def work() -> bytes:
-            inspection = inspect(stores)
-            # In this order: what has ended by now has told all of its result.
-            under_way = is_under_way(stores.directory)
-            record = read_record(stores.directory)
             requests = metrics.requests()
             total = sum(sum(buckets) for buckets, _ in requests.values())
-            lags = {each.name: each.lag for each in inspection.projections if each.lag is not None}
+            values = _read_models(stores)
             return renderer.page(
                 request,
                 "operation.html",
-                inspection=inspection,
-                workers=services.settings.workers,
-                operation=record.operation,
-                under_way=under_way,
-                proofs=record.proofs,
-                load=load.look(total, lags),
+                **values,
+                load=load.look(total, values["inspection"]),
                 requests=total,
                 routes=_routes(requests),
                 withheld=_withheld(policies),
@@ -112,25 +110,40 @@ def operation_pages(
         return html(await to_thread.run_sync(work, limiter=inspecting))
 
     async def take(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
-        settings = services.settings
-        given = {name: fields.get(name) for name in ("work", "what")}
-        try:
-            order = msgspec.convert(
-                {
-                    **given,
-                    "by": request.user.name,
-                    "data": os.fspath(settings.directory),
-                    "database": settings.database_url,
-                    "search": settings.search_url,
-                },
-                type=Order,
-            )
-        except msgspec.ValidationError as error:
-            raise InvalidInput(f"this is nothing that can be started: {error}") from None
-        await to_thread.run_sync(start, order)
+        order = _order(services.settings, request.user.name, fields)
+        await to_thread.run_sync(start, order, limiter=starting)
         return redirect(ADDRESS)
 
     return [page(ADDRESS, OPERATING, show), form(ADDRESS, OPERATING, take, sessions)]
+
+
+def _read_models(stores: Stores) -> dict[str, Any]:
+    """How the read models stand to the log, what is done to them, and what was proven last."""
+    inspection = inspect(stores)
+    # In this order: what has ended by now has told all of its result.
+    under_way = is_under_way(stores.directory)
+    return {
+        "inspection": inspection,
+        "under_way": under_way,
+        "operation": read_operation(stores.directory),
+        "proofs": read_proofs(stores.directory),
+    }
+
+
+def _order(settings: Settings, by: str, fields: Mapping[str, str]) -> Order:
+    """The order that a form gives; raises InvalidInput for what is none."""
+    given = {
+        "work": fields.get("work"),
+        "what": fields.get("what"),
+        "by": by,
+        "data": os.fspath(settings.directory),
+        "database": settings.database_url,
+        "search": settings.search_url,
+    }
+    try:
+        return msgspec.convert(given, type=Order)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"this is nothing that can be started: {error}") from None
 
 
 def _routes(requests: Mapping[Any, tuple[list[int], float]]) -> list[dict[str, Any]]:

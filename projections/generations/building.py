@@ -2,13 +2,15 @@
 
 import time
 
+import msgspec
+
 from domain.errors import CatalogError
 from domain.event_store.port import EventStore
 from projections.feeding.port import Progress
 from projections.feeding.projector import Projector
 from projections.generations.definition import Definition, M
 from projections.generations.shelf import Generation, Proposal, Shelf
-from projections.verification.report import Verdict
+from projections.verification.report import ProjectionProof, Verdict
 from projections.verification.run import Request, verify
 
 
@@ -16,9 +18,14 @@ class Differs(CatalogError):
     """A generation that was built is not what a replay of the log gives."""
 
 
-def build(
-    definition: Definition[M], shelf: Shelf, log: EventStore, progress: Progress
-) -> Generation:
+class Built(msgspec.Struct, frozen=True):
+    """A generation that was built, and the proof that it is what a replay of the log gives."""
+
+    generation: Generation
+    proof: ProjectionProof
+
+
+def build(definition: Definition[M], shelf: Shelf, log: EventStore, progress: Progress) -> Built:
     """Builds a generation, verifies it against the log, proposes it and returns it.
 
     What an earlier, interrupted building left is gone on with where that is cheaper, and removed
@@ -31,13 +38,13 @@ def build(
         model = definition.open(address, True)
         try:
             _catch_up(definition, model, log)
-            _prove(definition, model, log)
+            proof = _prove(definition, model, log)
         except BaseException:
             model.close()
             raise
         definition.shut(model)
         shelf.propose(Proposal(generation, ready=True))
-        return generation
+        return Built(generation, proof)
 
 
 def _begin(definition: Definition[M], shelf: Shelf) -> Generation:
@@ -75,26 +82,12 @@ def _catch_up(definition: Definition[M], model: M, log: EventStore) -> None:
         pass
 
 
-def _prove(definition: Definition[M], model: M, log: EventStore) -> None:
+def _prove(definition: Definition[M], model: M, log: EventStore) -> ProjectionProof:
     """Compares the generation with a replay of the log; raises Differs."""
-    difference = find_difference(definition, model, log)
-    if difference is not None:
-        raise Differs(f"the new generation of {definition.name} differs from the log: {difference}")
-
-
-def find_difference(
-    definition: Definition[M],
-    model: M,
-    log: EventStore,
-    progress: Progress = lambda done, total: None,
-) -> str | None:
-    """The first difference of a read model from a replay of the log; None when they are equal.
-
-    `progress` is called with the number of events that were read and of all events.
-    """
     request = Request(log=False, shown=1, now=time.time_ns() // 1_000_000)
     subjects = {definition.name: lambda: definition.source(model, log)}
-    (proof,) = verify(log, subjects, request, progress).projections
-    if proof.verdict is Verdict.EQUAL:
-        return None
-    return str(proof.differences[0]) if proof.differences else proof.reason
+    (proof,) = verify(log, subjects, request).projections
+    if proof.verdict is not Verdict.EQUAL:
+        why = proof.differences[0] if proof.differences else proof.reason
+        raise Differs(f"the new generation of {definition.name} differs from the log: {why}")
+    return proof

@@ -12,6 +12,7 @@ from projections.feeding.port import Damaged, Superseded
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, M
 from projections.generations.shelf import Generation, Shelf
+from projections.verification.run import Source
 
 T = TypeVar("T")
 
@@ -81,6 +82,19 @@ class CurrentGeneration(Generic[M]):
             finally:
                 self._give_back(opened)
         raise StoreUnavailable(f"the read model {self.definition.name} is being replaced")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[tuple[Source, int]]:
+        """The read model in one state, as verification reads it, and its generation's number.
+
+        Raises StoreUnavailable as `use` does.
+        """
+        opened = self._take()
+        try:
+            with self.definition.source(opened.model, self._log) as source:
+                yield source, opened.generation.number
+        finally:
+            self._give_back(opened)
 
     def generation(self) -> Generation:
         """The generation that `use` would lend now; raises StoreUnavailable as `use` does."""

@@ -229,15 +229,13 @@ class GenerationSupervisor(Generic[M]):
 
     def _build(self) -> None:
         began, head = time.monotonic(), self._log.head()
-        generation = build(
-            self.definition, self.shelf, self._log, lambda done, total: self._go_on()
-        )
+        built = build(self.definition, self.shelf, self._log, lambda done, total: self._go_on())
         if head:
             log_line.info(
                 "the read model is built",
                 extra={
                     "projection": self.name,
-                    "generation": generation.number,
+                    "generation": built.generation.number,
                     "seconds": round(time.monotonic() - began, 1),
                 },
             )

@@ -7,9 +7,6 @@ from typing import Generic
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from projections.feeding.daemon import State, read_states
-from projections.feeding.port import Progress
-from projections.generations.building import find_difference
-from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition, M
 from projections.generations.leadership import Leadership
 from projections.generations.shelf import Generation, Proposal, Shelf
@@ -18,26 +15,6 @@ from projections.generations.supervision import GenerationSupervisor
 PATIENCE_SECONDS = 30.0
 """How long a command waits for a server that comes no nearer to a switch."""
 _PAUSE = 0.02
-
-
-def is_current(
-    definition: Definition[M],
-    shelf: Shelf,
-    log: EventStore,
-    progress: Progress = lambda done, total: None,
-) -> bool:
-    """Whether the live generation was built by this code and is what a replay of the log gives.
-
-    Reads the whole log; `progress` is called with events that were read, of how many.
-    """
-    live = CurrentGeneration(definition, shelf, log)
-    try:
-        with live.use() as model:
-            return find_difference(definition, model, log, progress) is None
-    except StoreUnavailable:
-        return False
-    finally:
-        live.close()
 
 
 def pending(definition: Definition[M], shelf: Shelf) -> Generation | None:

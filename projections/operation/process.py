@@ -7,8 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,36 +15,25 @@ import msgspec
 
 from domain.errors import CatalogError, Conflict
 from projections.generations.building import build
-from projections.generations.current_generation import CurrentGeneration
 from projections.generations.switching import switch
 from projections.homes import Home
-from projections.operation.records import (
-    Operation,
-    Order,
-    Proof,
-    Record,
-    operating,
-    read_record,
-    write_record,
-)
+from projections.operation.proofs import keep_proof, verify_live
+from projections.operation.records import Operation, Order, operating, write_operation
 from projections.operation.starting import BUSY, STARTED
 from projections.stores import Stores, open_stores
-from projections.verification.report import Verification
-from projections.verification.run import Request, Source, verify
+from projections.verification.run import Request
 
 _NICE = 10
 _SECONDS_BETWEEN = 0.5
 """How often the file says how far the operation is, at most."""
 
 
-class _Told:
-    """The record of the data directory, kept up to date while an operation is worked on."""
+class _StatusFile:
+    """The file that says how far an operation is, kept up to date while it is worked on."""
 
     def __init__(self, directory: Path, order: Order) -> None:
         self._directory = directory
-        operation = Operation(order.work, order.what, order.by, _now())
-        self.record = Record(operation, read_record(directory).proofs)
-        self._operation = operation
+        self._operation = Operation(order.work, order.what, order.by, _now())
         self._written = 0.0
         self.write()
 
@@ -61,7 +49,7 @@ class _Told:
 
     def write(self) -> None:
         self._written = time.monotonic()
-        write_record(self._directory, self.record)
+        write_operation(self._directory, self._operation)
 
     def _progress(self, done: int, total: int) -> None:
         self._operation.done, self._operation.total = done, total
@@ -76,84 +64,47 @@ def work(order: Order, started: Callable[[], None]) -> None:
     """
     directory = Path(order.data)
     with operating(directory):
-        told = _Told(directory, order)
+        status = _StatusFile(directory, order)
         started()
         try:
             stores = open_stores(directory, order.database, order.search, writable=False)
             try:
                 if order.work == "rebuild":
                     for home in _chosen(stores, order.what):
-                        _rebuild(stores, home, told)
-                _verify(stores, order, told)
+                        _rebuild(stores, home, status)
+                _verify(stores, order, status)
             finally:
                 stores.close()
         except CatalogError as error:
-            told.end(error.message)
+            status.end(error.message)
         except BaseException as error:
-            told.end(f"it failed: {error!r}"[:500])
+            status.end(f"it failed: {error!r}"[:500])
             raise
         else:
-            told.end(None)
+            status.end(None)
 
 
 def _chosen(stores: Stores, what: str) -> list[Home[Any]]:
     return [home for home in stores.homes if what in ("all", home.definition.name)]
 
 
-def _rebuild(stores: Stores, home: Home[Any], told: _Told) -> None:
+def _rebuild(stores: Stores, home: Home[Any], status: _StatusFile) -> None:
     """Build a generation beside the live one, and wait until the server reads it."""
     definition, shelf = home.definition, home.shelf
-    progress = told.begin(f"building {definition.name} beside the live one")
-    generation = build(definition, shelf, stores.log, progress)
-    told.begin(f"switching {definition.name} to generation {generation.number}")
+    progress = status.begin(f"building {definition.name} beside the live one")
+    generation = build(definition, shelf, stores.log, progress).generation
+    status.begin(f"switching {definition.name} to generation {generation.number}")
     switch(definition, shelf, stores.log, generation, stores.directory, home.leadership)
 
 
-def _verify(stores: Stores, order: Order, told: _Told) -> None:
+def _verify(stores: Stores, order: Order, status: _StatusFile) -> None:
     """Compare the log with itself, unless one read model alone is meant, and with read models."""
-    began = time.monotonic()
-    subjects = {
-        live.definition.name: _snapshot_of(live, stores)
-        for live in stores.read_models
-        if order.what in ("all", live.definition.name)
-    }
-    progress = told.begin("comparing with a replay of the log")
+    progress = status.begin("comparing with a replay of the log")
     request = Request(log=order.what == "all", shown=0, now=_now())
-    result = verify(stores.log, subjects, request, progress)
-    seconds = round(time.monotonic() - began, 3)
-    told.record.proofs.update(_proofs(result, order, seconds))
-
-
-def _snapshot_of(
-    live: CurrentGeneration[Any], stores: Stores
-) -> Callable[[], AbstractContextManager[Source]]:
-    @contextmanager
-    def take() -> Iterator[Source]:
-        with live.use() as model, live.definition.source(model, stores.log) as source:
-            yield source
-
-    return take
-
-
-def _proofs(result: Verification, order: Order, seconds: float) -> dict[str, Proof]:
-    at, by = _now(), order.by
-    proofs = {
-        each.name: Proof(
-            verdict=each.verdict,
-            position=each.position,
-            compared=each.entities,
-            found=sum(each.found.values()),
-            reason=each.reason,
-            at=at,
-            seconds=seconds,
-            by=by,
-        )
-        for each in result.projections
-    }
-    if order.what == "all":
-        log = result.log
-        proofs["log"] = Proof(log.verdict, log.head, log.events, log.found, None, at, seconds, by)
-    return proofs
+    live = stores.named(order.what)
+    _, proofs = verify_live(stores.log, live, request, progress, order.by)
+    for name, proof in proofs.items():
+        keep_proof(stores.directory, name, proof)
 
 
 def _now() -> int:

@@ -1,7 +1,7 @@
-"""What was asked of the read models of a data directory, how far it is, and what was proven last.
+"""What a server was asked to do to the read models of a data directory, and how far it is.
 
-One file has all of it, written by whoever holds the lock beside it: so each process of a server
-can tell how an operation is that another one of them started.
+A file says it, written by whoever holds the lock beside it: so each process of a server can tell
+how an operation is that another one of them started.
 """
 
 import fcntl
@@ -14,11 +14,11 @@ from typing import Literal
 import msgspec
 
 from domain.errors import Conflict, StoreUnavailable
-from projections.verification.report import Verdict
 
 Work = Literal["verify", "rebuild"]
 What = Literal["all", "entities", "search"]
 _FILE, _LOCK = "operation.json", "operation.lock"
+ONE_AT_A_TIME = "an operation is under way: one at a time"
 _LOCK_ATTEMPTS, _LOCK_PAUSE = 10, 0.01
 
 
@@ -31,23 +31,6 @@ class Order(msgspec.Struct, frozen=True):
     data: str
     database: str | None
     search: str | None
-
-
-class Proof(msgspec.Struct, frozen=True):
-    """What the last verification found of the log, or of a read model."""
-
-    verdict: Verdict
-    position: int
-    compared: int
-    """Events of the log, entities of a read model."""
-    found: int
-    """Problems or differences."""
-    reason: str | None
-    """Why nothing could be compared."""
-    at: int
-    """Milliseconds since the Unix epoch."""
-    seconds: float
-    by: str
 
 
 class Operation(msgspec.Struct):
@@ -66,26 +49,18 @@ class Operation(msgspec.Struct):
     """Why it did not come to its end."""
 
 
-class Record(msgspec.Struct):
-    """What is known of the operations of a data directory."""
-
-    operation: Operation | None = None
-    proofs: dict[str, Proof] = {}
-    """`log` or name of a read model -> its last proof."""
-
-
-def read_record(directory: Path) -> Record:
-    """What the file of a data directory says; nothing where there is none that can be read."""
+def read_operation(directory: Path) -> Operation | None:
+    """What the file of a data directory says; None where there is none that can be read."""
     try:
-        return msgspec.json.decode((directory / _FILE).read_bytes(), type=Record)
+        return msgspec.json.decode((directory / _FILE).read_bytes(), type=Operation)
     except (OSError, msgspec.DecodeError):
-        return Record()
+        return None
 
 
-def write_record(directory: Path, record: Record) -> None:
+def write_operation(directory: Path, operation: Operation) -> None:
     """Replace the file; only whoever holds the lock may. Raises OSError."""
     fresh = directory / f"{_FILE}.new"
-    fresh.write_bytes(msgspec.json.encode(record))
+    fresh.write_bytes(msgspec.json.encode(operation))
     fresh.replace(directory / _FILE)
 
 
@@ -121,5 +96,5 @@ def operating(directory: Path) -> Iterator[None]:
             else:
                 break
         else:
-            raise Conflict("an operation is under way: one at a time")
+            raise Conflict(ONE_AT_A_TIME)
         yield

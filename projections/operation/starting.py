@@ -3,11 +3,12 @@
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import msgspec
 
 from domain.errors import Conflict, StoreUnavailable
-from projections.operation.records import Order
+from projections.operation.records import ONE_AT_A_TIME, Order, is_under_way
 
 STARTED, BUSY = b"started\n", b"busy\n"
 """The line by which the process says whether it works on the order."""
@@ -19,9 +20,14 @@ def start(order: Order) -> None:
     The process ends with the one that started it. Raises Conflict while another operation is under
     way, and StoreUnavailable when the process does not come up.
     """
+    if is_under_way(Path(order.data)):  # rather than have a process find that out
+        raise Conflict(ONE_AT_A_TIME)
     command = [sys.executable, "-m", "projections.operation.process"]
     # Standard input stays open for as long as this process lives: its end is a sign to end as well.
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    # In a group of its own: Ctrl-C is for the server, whose end is that of the process.
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
+    )
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -34,7 +40,7 @@ def start(order: Order) -> None:
         process.kill()
         _reap(process)
         if said == BUSY:
-            raise Conflict("an operation is under way: one at a time")
+            raise Conflict(ONE_AT_A_TIME)
         raise StoreUnavailable("the operation could not be started: the log of the server says why")
     threading.Thread(target=_reap, args=(process,), name="operation", daemon=True).start()
 

@@ -12,7 +12,6 @@ import pytest
 
 from benchmarks.opensearch_server import NoServer
 from projections.generations import supervision
-from projections.generations.building import find_difference
 from projections.inspection import inspect
 from projections.search.engine import EngineQuery
 from projections.search.opensearch import mapping
@@ -22,7 +21,15 @@ from projections.search.opensearch.engine import OpenSearchEngine
 from projections.search.tree import MatchAll
 from tests import secured_opensearch
 from tests.api.conftest import Client, running
-from tests.projections.read_models import create, found, generations, opened, rebuild, step
+from tests.projections.read_models import (
+    create,
+    difference_of,
+    found,
+    generations,
+    opened,
+    rebuild,
+    step,
+)
 from tests.secured_opensearch import PASSWORD, Right, SecuredServer
 from tests.waiting import until
 
@@ -68,8 +75,8 @@ def test_user_of_the_deployment_builds_searches_switches_and_tidies_up(
             rebuild(stores)
         assert (len(found(stores)), generations(stores)) == (3, [4, 4])
         assert stores.engine.shelf.numbers() == [3, 4]
+        assert difference_of(stores.engine, stores.log) is None
         with stores.engine.use() as model:
-            assert find_difference(stores.engine.definition, model, stores.log) is None
             monkeypatch.setattr(mapping, "MAX_WINDOW", 1)
             far = model.search(EngineQuery(tree=MatchAll(), offset=2, size=9))
             assert (far.total, len(far.hits)) == (3, 1)

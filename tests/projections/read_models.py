@@ -1,19 +1,26 @@
 """A data directory with read models, filled, brought up to date and rebuilt by hand."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from domain.catalog import Catalog
 from domain.errors import StoreUnavailable
+from domain.event_store.port import EventStore
 from domain.registry import KINDS
 from domain.write_context import WriteContext
 from projections.entities.list_pages import list_page
 from projections.entities.port import ListRequest
 from projections.generations.building import build
+from projections.generations.current_generation import CurrentGeneration
+from projections.operation.proofs import verify_live
 from projections.search.engine import EngineQuery
 from projections.search.tree import MatchAll
 from projections.stores import Stores, open_stores
+from projections.verification.report import Verdict
+from projections.verification.run import Request
 from tests.waiting import until
 
 ME = WriteContext(actor="me", request_id="request")
@@ -59,6 +66,15 @@ def found(stores: Stores) -> list[str]:
 
 def generations(stores: Stores) -> list[int]:
     return [live.generation().number for live in stores.read_models]
+
+
+def difference_of(live: CurrentGeneration[Any], log: EventStore) -> str | None:
+    """The first difference of a live generation from a replay of the log, if there is any."""
+    request = Request(log=False, shown=1, now=time.time_ns() // 1_000_000)
+    (proof,) = verify_live(log, [live], request, lambda done, total: None, "")[0].projections
+    if proof.verdict is Verdict.EQUAL:
+        return None
+    return str(proof.differences[0]) if proof.differences else proof.reason
 
 
 def rebuild(stores: Stores) -> None:

@@ -17,7 +17,6 @@ from benchmarks.opensearch_server import OpenSearchServer
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import StoreUnavailable
 from projections.generations import shared_supervision, supervision
-from projections.generations.building import find_difference
 from projections.search.opensearch import engine
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster
@@ -25,6 +24,7 @@ from projections.stores import Stores
 from tests.opensearch_relay import Relay
 from tests.projections.read_models import (
     create,
+    difference_of,
     found,
     generations,
     listed,
@@ -77,8 +77,7 @@ def relay(opensearch: OpenSearchServer) -> Iterator[Relay]:
 
 def difference(stores: Stores) -> str | None:
     """The first difference of the search index from the log."""
-    with stores.engine.use() as model:
-        return find_difference(stores.engine.definition, model, stores.log)
+    return difference_of(stores.engine, stores.log)
 
 
 def block(cluster: Cluster, index: str, **settings: Any) -> None:

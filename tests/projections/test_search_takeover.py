@@ -17,13 +17,12 @@ from domain.catalog import Catalog
 from domain.entity_cache import ByName
 from domain.registry import KINDS
 from projections.generations import shared_supervision
-from projections.generations.building import find_difference
 from projections.generations.shared_supervision import SharedSupervisor
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster
 from projections.stores import Stores
 from tests.opensearch_relay import Relay
-from tests.projections.read_models import ME, create, found, opened, step
+from tests.projections.read_models import ME, create, difference_of, found, opened, step
 from tests.waiting import until
 
 pytestmark = pytest.mark.xdist_group("opensearch")
@@ -65,7 +64,7 @@ def feed(stores: Stores) -> bool:
 def difference(stores: Stores) -> str | None:
     with stores.engine.use() as model:
         assert model.checkpoint() == stores.log.head()
-        return find_difference(stores.engine.definition, model, stores.log)
+    return difference_of(stores.engine, stores.log)
 
 
 def refused(cluster: Cluster, index: str) -> int:

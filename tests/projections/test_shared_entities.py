@@ -17,11 +17,11 @@ from domain.registry import KINDS
 from projections.entities import stored_entity
 from projections.entities.list_pages import small_page
 from projections.entities.port import ListRequest
-from projections.generations.building import build, find_difference
+from projections.generations.building import build
 from projections.generations.shared_supervision import SharedSupervisor
 from projections.generations.supervision import GenerationSupervisor
 from projections.stores import Stores
-from tests.projections.read_models import create, listed, opened, rebuild, step
+from tests.projections.read_models import create, difference_of, listed, opened, rebuild, step
 from tests.waiting import until
 
 SERVICES = ListRequest(kind=KINDS["databaseService"], limit=100)
@@ -75,8 +75,7 @@ def number(stores: Stores) -> int:
 
 def difference(stores: Stores) -> str | None:
     """What distinguishes the lists from the log."""
-    with stores.entities.use() as model:
-        return find_difference(stores.entities.definition, model, stores.log)
+    return difference_of(stores.entities, stores.log)
 
 
 def test_one_host_feeds_the_lists_of_all(host: Hosts) -> None:

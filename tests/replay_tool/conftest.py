@@ -54,8 +54,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data(built: Path, tmp_path: Path) -> Path:
-    """A copy of it that a test may spoil."""
-    return Path(shutil.copytree(built, tmp_path / "data"))
+    """A copy of it that a test may spoil, without what other tests have proven of it."""
+    unproven = shutil.ignore_patterns("proof-*")
+    return Path(shutil.copytree(built, tmp_path / "data", ignore=unproven))
 
 
 def edit(file: Path, statement: str) -> None:

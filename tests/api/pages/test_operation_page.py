@@ -4,10 +4,13 @@ import re
 from html import unescape
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from api.pages import operation as operation_page
-from projections.operation.records import Operation, Record, operating, read_record, write_record
+from projections.operation.proofs import Proof, keep_proof, read_proofs
+from projections.operation.records import Operation, operating, read_operation, write_operation
+from projections.verification.report import Verdict
 from tests.api.conftest import Client, running
 from tests.api.pages.conftest import Browser
 from tests.waiting import until
@@ -48,24 +51,37 @@ def test_verify_is_started_from_the_page_and_its_result_is_kept(client: Client) 
     assert shown.count("by the-admin") == 4
 
 
-def test_rebuild_started_from_the_page_becomes_the_live_generation(client: Client) -> None:
-    client.schema()
-    browser = Browser(client, "admin")
-    before = client.get("/v1/system/projections")["projections"][0]["generation"]
+def test_rebuild_started_from_the_page_becomes_the_live_generation(anywhere: Client) -> None:
+    anywhere.schema()
+    browser = Browser(anywhere, "admin")
+    before = anywhere.get("/v1/system/projections")["projections"][0]["generation"]
 
     browser.submit("/operation", {"work": "rebuild", "what": "entities"}, on="/operation")
 
     done = "Rebuilt and verified entities"
     until(lambda: done in models(browser.get("/operation").text), seconds=30)
-    assert client.get("/v1/system/projections")["projections"][0]["generation"] == before + 1
-    assert set(read_record(client.directory).proofs) == {"entities"}
+    assert anywhere.get("/v1/system/projections")["projections"][0]["generation"] == before + 1
+    assert set(read_proofs(anywhere.directory)) == {"entities"}
+
+
+def test_proof_of_another_generation_says_so(client: Client) -> None:
+    proof = Proof(Verdict.DIFFERS, 3, 2, 1, None, 7, 0, 0.5, "ann")
+    keep_proof(client.directory, "search", proof)
+    browser = Browser(client, "admin")
+    assert "differs 1 found of generation 7 at 3, 2 entities" in models(
+        browser.get("/operation").text
+    )
+
+    keep_proof(client.directory, "search", msgspec.structs.replace(proof, generation=1))
+
+    assert "differs 1 found at 3, 2 entities" in models(browser.get("/operation").text)
 
 
 def test_one_operation_at_a_time(client: Client) -> None:
     browser = Browser(client, "admin")
-    record = Record(Operation("verify", "all", "ann", 1, "comparing", 3, 40))
+    operation = Operation("verify", "all", "ann", 1, "comparing", 3, 40)
     with operating(client.directory):
-        write_record(client.directory, record)
+        write_operation(client.directory, operation)
         text = browser.get("/operation").text
         refused = browser.submit("/operation", {"work": "verify", "what": "all"}, on="/operation")
 
@@ -74,11 +90,11 @@ def test_one_operation_at_a_time(client: Client) -> None:
     assert 'hx-trigger="every 2s"' in text
     assert refused.status_code == 409
     assert "one at a time" in refused.text
-    assert read_record(client.directory) == record
+    assert read_operation(client.directory) == operation
 
 
 def test_what_was_cut_off_says_so(client: Client) -> None:
-    write_record(client.directory, Record(Operation("rebuild", "search", "ann", 1, "building")))
+    write_operation(client.directory, Operation("rebuild", "search", "ann", 1, "building"))
 
     text = Browser(client, "admin").get("/operation").text
 
@@ -98,7 +114,7 @@ def test_who_may_not_operate_starts_nothing(shop: Client, role: str) -> None:
     answer = Browser(shop, role).submit("/operation", {"work": "verify", "what": "all"})
 
     assert answer.status_code == 403
-    assert read_record(shop.directory).operation is None
+    assert read_operation(shop.directory) is None
 
 
 def test_load_is_plotted_with_its_numbers(shop: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +143,8 @@ def test_what_is_withheld_is_told_by_role(tmp_path: Path) -> None:
     assert cells[4:] == ["clerk", "description", "table, topic", "list, view"]
 
 
-def test_record_that_cannot_be_read_is_none(tmp_path: Path) -> None:
-    (tmp_path / "operation.json").write_bytes(b'{"operation":')
+def test_what_cannot_be_read_is_as_if_it_were_not_there(tmp_path: Path) -> None:
+    for name in ("operation.json", "proof-log.json"):
+        (tmp_path / name).write_bytes(b'{"work":')
 
-    assert read_record(tmp_path) == Record()
+    assert (read_operation(tmp_path), read_proofs(tmp_path)) == (None, {})

@@ -10,7 +10,7 @@ from projections.feeding.daemon import Daemon, ProjectorLock
 from projections.generations.building import build
 from projections.generations.leadership import FolderLeadership
 from projections.generations.shelf import Proposal
-from projections.generations.switching import is_current, pending, propose_previous, switch
+from projections.generations.switching import pending, propose_previous, switch
 from tests.projections.read_models import (
     create,
     files,
@@ -65,8 +65,7 @@ def test_rebuild_without_a_projecting_process_switches_by_itself(directory: Path
     with opened(directory, writable=False) as stores:
         for live in stores.read_models:
             arguments = live.definition, live.shelf, stores.log
-            assert is_current(*arguments)
-            generation = build(*arguments, lambda done, total: None)
+            generation = build(*arguments, lambda done, total: None).generation
             assert pending(live.definition, live.shelf) == generation
             assert switch(*arguments, generation, directory, FolderLeadership(directory)) is False
             assert pending(live.definition, live.shelf) is None
@@ -114,7 +113,6 @@ def test_other_code_refuses_and_builds_anew(
     with opened(directory, writable=False) as reader:
         with pytest.raises(StoreUnavailable, match="entities was built by other code"):
             listed(reader)
-        assert not is_current(reader.entities.definition, reader.entities.shelf, reader.log)
         with opened(directory) as stores:
             with pytest.raises(
                 StoreUnavailable, match=r"not built yet.*: it was built by other code"
@@ -132,7 +130,7 @@ def test_proposal_of_other_code_is_turned_down(
         live = stores.entities
         with monkeypatch.context() as patched:
             patched.setattr(stored_entity, "VERSION", stored_entity.VERSION + 1)
-            proposed = build(live.definition, live.shelf, stores.log, lambda done, total: None)
+            built = build(live.definition, live.shelf, stores.log, lambda done, total: None)
         step(stores)
         assert live.generation().number == 1
         with pytest.raises(StoreUnavailable, match="was refused: it was built by other code"):
@@ -140,7 +138,7 @@ def test_proposal_of_other_code_is_turned_down(
                 live.definition,
                 live.shelf,
                 stores.log,
-                proposed,
+                built.generation,
                 directory,
                 FolderLeadership(directory),
             )
@@ -170,13 +168,12 @@ def test_proposal_that_was_not_taken_up_is_taken_up_at_the_next_start(directory:
 
 def test_proposal_that_is_missing_is_turned_down(directory: Path) -> None:
     with opened(directory) as stores:
-        generation = build(
-            stores.entities.definition, stores.entities.shelf, stores.log, lambda done, total: None
-        )
+        entities = stores.entities
+        built = build(entities.definition, entities.shelf, stores.log, lambda done, total: None)
         (directory / "entities-2.db").unlink()
         step(stores)
         proposal = stores.entities.shelf.proposal()
-        assert proposal == Proposal(generation, ready=True, refused="generation 2 is missing")
+        assert proposal == Proposal(built.generation, ready=True, refused="generation 2 is missing")
         assert generations(stores) == [1, 1]
 
 
@@ -234,7 +231,7 @@ def test_server_that_does_not_switch_is_waited_for_within_bounds(
     daemon = Daemon([Server(outcome)], directory)
     with opened(directory, writable=False) as stores, ProjectorLock(directory):
         arguments = stores.entities.definition, stores.entities.shelf, stores.log
-        generation = build(*arguments, lambda done, total: None)
+        generation = build(*arguments, lambda done, total: None).generation
         daemon.start()
         try:
             with pytest.raises(StoreUnavailable, match=said):

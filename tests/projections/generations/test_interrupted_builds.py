@@ -48,7 +48,7 @@ def test_interrupted_load_of_the_search_index_goes_on_where_it_ended(
         create(stores, "d")
         assert seen == [1, 2]
         seen.clear()
-        assert build(*arguments, lambda done, total: seen.append(done)).number == 2
+        assert build(*arguments, lambda done, total: seen.append(done)).generation.number == 2
         assert seen == [3, 4]  # "c", and "d", which came after the load began and is left out
         step(stores)
         assert generations(stores) == [1, 2]
@@ -71,7 +71,7 @@ def test_interrupted_load_that_left_a_damaged_index_begins_anew(
             build(*arguments, stop)
         damaged = next((directory / "search-2").glob("*.arrays"))
         damaged.write_bytes(damaged.read_bytes().replace(b"mysql", b"mYsql"))
-        assert build(*arguments, lambda done, total: None).number == 2
+        assert build(*arguments, lambda done, total: None).generation.number == 2
         step(stores)
         assert generations(stores) == [1, 2]
         assert len(found(stores)) == 3
@@ -113,7 +113,7 @@ def test_half_built_generation_is_removed_by_the_next_building(directory: Path) 
         with pytest.raises(StoreUnavailable, match="stopped"):
             build(*arguments, stop)
         assert "entities-2.db" in files(directory)
-        assert build(*arguments, lambda done, total: None).number == 3
+        assert build(*arguments, lambda done, total: None).generation.number == 3
         step(stores)
         assert generations(stores) == [3, 1]
         assert "entities-2.db" not in files(directory)

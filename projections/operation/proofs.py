@@ -1,0 +1,132 @@
+"""What was proven last of the log and of each read model of a data directory, whoever asked for it.
+
+Each part has a file of its own, so that commands and operations of the server can end at once.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from domain.event_store.port import EventStore
+from projections.generations.current_generation import CurrentGeneration
+from projections.verification.report import ProjectionProof, Verdict, Verification
+from projections.verification.run import Progress, Request, Source, verify
+
+LOG = "log"
+"""What the log is called beside the names of the read models."""
+
+
+class Proof(msgspec.Struct, frozen=True):
+    """What the last verification found of the log, or of a read model."""
+
+    verdict: Verdict
+    position: int
+    compared: int
+    """Events of the log, entities of a read model."""
+    found: int
+    """Problems or differences."""
+    reason: str | None
+    """Why nothing could be compared."""
+    generation: int | None
+    """Number of the generation that was compared; None for the log, and for what was not read."""
+    at: int
+    """Milliseconds since the Unix epoch."""
+    seconds: float
+    """How long it took; where a new generation was built, with the building."""
+    by: str
+
+
+def read_proofs(directory: Path) -> dict[str, Proof]:
+    """`log` or name of a read model -> its last proof; what cannot be read is left out."""
+    found = {}
+    for path in directory.glob("proof-*.json"):
+        try:
+            proof = msgspec.json.decode(path.read_bytes(), type=Proof)
+        except (OSError, msgspec.DecodeError):
+            continue
+        found[path.stem.removeprefix("proof-")] = proof
+    return found
+
+
+def keep_proof(directory: Path, name: str, proof: Proof) -> None:
+    """Put a proof in the place of the last one. Raises OSError."""
+    fresh = directory / f"proof-{name}.{os.getpid()}.new"
+    fresh.write_bytes(msgspec.json.encode(proof))
+    fresh.replace(directory / f"proof-{name}.json")
+
+
+def proof_of(found: ProjectionProof, generation: int | None, seconds: float, by: str) -> Proof:
+    """What is kept of the comparison of a read model that ends now and took some seconds."""
+    return Proof(
+        verdict=found.verdict,
+        position=found.position,
+        compared=found.entities,
+        found=sum(found.found.values()),
+        reason=found.reason,
+        generation=generation,
+        at=time.time_ns() // 1_000_000,
+        seconds=round(seconds, 3),
+        by=by,
+    )
+
+
+def verify_live(
+    log: EventStore,
+    read_models: Iterable[CurrentGeneration[Any]],
+    request: Request,
+    progress: Progress,
+    by: str,
+) -> tuple[Verification, Mapping[str, Proof]]:
+    """Compares live generations with a replay of the log; the result, and the proofs in it.
+
+    `by` is who asks for it. A sample proves nothing. Raises StoreUnavailable without a readable
+    log.
+    """
+    began = time.monotonic()
+    generations: dict[str, int] = {}
+    subjects = {live.definition.name: _noting(live, generations) for live in read_models}
+    result = verify(log, subjects, request, progress)
+    result.seconds = round(time.monotonic() - began, 3)
+    if request.sample is not None:
+        return result, {}
+    proofs = {
+        each.name: proof_of(each, generations.get(each.name), result.seconds, by)
+        for each in result.projections
+    }
+    if request.log:
+        proofs[LOG] = _proof_of_log(result, by)
+    return result, proofs
+
+
+def _noting(
+    live: CurrentGeneration[Any], generations: dict[str, int]
+) -> Callable[[], AbstractContextManager[Source]]:
+    """What takes a snapshot of a read model, and notes of which generation."""
+
+    @contextmanager
+    def take() -> Iterator[Source]:
+        with live.snapshot() as (source, generation):
+            generations[live.definition.name] = generation
+            yield source
+
+    return take
+
+
+def _proof_of_log(result: Verification, by: str) -> Proof:
+    log = result.log
+    return Proof(
+        verdict=log.verdict,
+        position=log.head,
+        compared=log.events,
+        found=log.found,
+        reason=None,
+        generation=None,
+        at=time.time_ns() // 1_000_000,
+        seconds=result.seconds,
+        by=by,
+    )
