@@ -33,7 +33,7 @@ wait for all of them.
 """
 _LOOKUPS = 4
 """Threads for pages and single entities of a read model in a database, most of whose time passes
-there; none of them is started where the read model is a file."""
+there, and for what is short whatever is stored, such as the first page for people."""
 _WRITERS, _WRITERS_EACH = 4, 1
 """Threads that propose writes, and how many of them one caller may have.
 
@@ -77,7 +77,7 @@ class Services(msgspec.Struct, frozen=True):
     """Places for the bodies of writes, in bytes."""
     searches: WorkQueue
     lookups: WorkQueue
-    """Reads of a page or an entity from a database, which the event loop cannot wait for."""
+    """Short reads that the event loop cannot wait for, such as those of a page of a database."""
     heavy_reads: WorkQueue
     """Reads that take more than some milliseconds: histories, large pages, counting."""
     streams: Streams
@@ -141,6 +141,14 @@ class Services(msgspec.Struct, frozen=True):
         """
         left = partial(has_left, request.receive)
         return await self.heavy_reads.run(request.user.name, work, left)
+
+    async def light_read(self, request: Request[Any, Any, Any], work: Callable[[], T]) -> T:
+        """Do what takes few milliseconds whatever is stored, in a thread.
+
+        It waits for no heavy read. Raises what `heavy_read` raises.
+        """
+        left = partial(has_left, request.receive)
+        return await self.lookups.run(request.user.name, work, left)
 
     def _submit(self, propose: Callable[[], tuple[Proposal, T]], waiter: Waiter) -> T:
         """Propose a write and hand its append to the committer; `waiter` hears of the position."""

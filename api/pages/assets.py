@@ -11,6 +11,7 @@ _STATIC = Path(__file__).parent / "static"
 ASSETS: Mapping[str, str] = MappingProxyType(
     {
         "catalog.css": "text/css; charset=utf-8",
+        "catalog.js": "text/javascript; charset=utf-8",
         "htmx.min.js": "text/javascript; charset=utf-8",
         "htmx.LICENSE.txt": "text/plain; charset=utf-8",
         "icon.svg": "image/svg+xml",

@@ -12,6 +12,7 @@ from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 
 from api.pages.addresses import with_query
+from api.pages.audit_events import VERBS, event_line, formatted
 from api.pages.rendering import HEADERS, HTML, AnyRequest, Renderer, html, words
 from api.pages.routing import page
 from api.responses import Heavy
@@ -25,14 +26,13 @@ from api.routes.audit import (
 )
 from api.routes.declared_query import Parameters, QueryParameter
 from api.services import Services
-from domain.audit import AuditTrail
+from domain.audit import AuditQuery, AuditTrail
 from domain.errors import InvalidInput, NotFound
+from domain.event_store.port import EventStore
 from domain.events import EVENT_TYPES
-from domain.registry import ALL_KINDS, KINDS
+from domain.registry import ALL_KINDS
 
 PAGE_SIZE = 50
-_CHANGES, _CHARACTERS = 12, 600
-"""How many changes of an event the stream shows, and how many characters of each value."""
 _FILTERS: Mapping[str, tuple[str, str, str]] = {
     "kind": ("kind", "Kind", ""),
     "eventType": ("event_type", "What", ""),
@@ -46,14 +46,8 @@ _FILTERS: Mapping[str, tuple[str, str, str]] = {
 }
 """Parameter of `/v1/audit/events` -> what AuditQuery calls it, its label, and an example."""
 _IDS = ("entity", "lineageOf")
-_VERBS: Mapping[str, str] = {
-    "entity.created": "created",
-    "entity.changed": "changed",
-    "entity.status-changed": "set the status of",
-    "entity.soft-deleted": "deleted",
-    "entity.restored": "restored",
-    "entity.purged": "purged",
-}
+_RARE = (*_IDS, "requestId")
+"""Filters that the form shows when it is opened further."""
 _OPENED: Parameters = {
     "position": (
         Annotated[int, PathParameter(ge=1, le=MAX_POSITION, description="Its place.")],
@@ -81,7 +75,6 @@ _PARAMETERS: Parameters = {
 
 def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
     """The stream of the log, and the page of each event in it."""
-    log = services.stores.log
 
     async def show(
         request: AnyRequest,
@@ -91,76 +84,32 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
         **given: str,
     ) -> ASGIResponse:
         kept = {name: text.strip() for name, text in given.items() if text.strip()}
-        values: dict[str, Any] = {"events": [], "paging": None}
-        problem, status = None, 200
-        try:
-            values = await read(request, kept, before, after)
-        except InvalidInput as error:
-            problem, status = error.message, 400
-        address = partial(with_query, "/audit")
-        following = {"follow": "true"} if follow else {}
-        newest = values.get("newest")
+        values = await _stream(services, request, kept, before, after)
         render = partial(
             renderer.page,
             request,
             "audit.html",
             **values,
-            problem=problem,
+            **_links(kept, follow, values.get("newest"), values.get("oldest")),
+            first=with_query("/audit", kept) if before is not None or after is not None else None,
             filters=_fields(request, kept),
             narrowed=bool(kept),
-            more_filters=any(name in kept for name in ("entity", "lineageOf", "requestId")),
+            more_filters=any(name in kept for name in _RARE),
             follow=follow,
-            toggle=address(kept if follow else {**kept, "follow": "true"}),
-            newer=address({**kept, **following, "after": str(newest)})
-            if newest is not None
-            else None,
-            older=address({**kept, "before": str(values["oldest"])})
-            if values.get("oldest")
-            else None,
-            first=address(kept) if before is not None or after is not None else None,
+            unfollowed=with_query("/audit", kept),
         )
         body = await services.heavy_read(request, render)
-        return html(body, status=status)
-
-    async def read(
-        request: AnyRequest, kept: Mapping[str, str], before: int | None, after: int | None
-    ) -> dict[str, Any]:
-        """The events of a page, newest first, and the places from which others go on."""
-        caller: str = request.user.name
-        query = audit_query(request.auth, caller, **_asked(kept))
-        head = await to_thread.run_sync(log.head)
-        span = audit_span(after, before, "desc" if after is None else "asc", head)
-        work = partial(audit_page, AuditTrail(log), query, span, head, PAGE_SIZE)
-        found = msgspec.json.decode(await services.heavy_read(request, work))
-        events = [_event(each) for each in found["data"]]
-        if after is not None:
-            events.reverse()
-            reached = found["paging"]["after"]
-            return {"events": events, "head": head, "newest": reached, "oldest": after + 1}
-        reached = found["paging"]["before"]
-        return {
-            "events": events,
-            "head": head,
-            "newest": head if before is None else None,
-            "oldest": reached if reached > 1 else None,
-        }
+        return html(body, status=400 if values["problem"] else 200)
 
     async def show_event(request: AnyRequest, position: int) -> ASGIResponse:
         caller: str = request.user.name
         query = audit_query(request.auth, caller, **_asked({}))
-        head = await to_thread.run_sync(log.head)
 
         def chunks() -> Generator[bytes]:
-            if position > head:
-                raise NotFound(f"the log ends at position {head}")
-            span = audit_span(position - 1, None, "asc", min(position, head))
-            found = msgspec.json.decode(audit_page(AuditTrail(log), query, span, head, 1))
-            if not found["data"] or found["data"][0]["position"] != position:
-                raise NotFound(f"no event at position {position} that you may see")
-            event = found["data"][0]
+            event = _event_at(services.stores.log, query, position)
             shown = event.get("body", event.get("patch"))
-            text = None if shown is None else _formatted(shown)
-            yield from renderer.chunks(request, "event.html", event=_event(event), text=text)
+            text = None if shown is None else formatted(shown)
+            yield from renderer.chunks(request, "event.html", event=event_line(event), text=text)
 
         return Heavy(chunks(), caller, services.heavy_reads, services.streams, dict(HEADERS), HTML)
 
@@ -168,6 +117,67 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
         page("/audit", AUDITING, show, _PARAMETERS),
         page("/audit/{position:int}", AUDITING, show_event, _OPENED),
     ]
+
+
+async def _stream(
+    services: Services,
+    request: AnyRequest,
+    kept: Mapping[str, str],
+    before: int | None,
+    after: int | None,
+) -> dict[str, Any]:
+    """The events of a page, newest first, and the places from which others go on.
+
+    Filters that mean nothing are the `problem`.
+    """
+    log = services.stores.log
+    try:
+        query = audit_query(request.auth, request.user.name, **_asked(kept))
+        head = await to_thread.run_sync(log.head)
+        span = audit_span(after, before, "desc" if after is None else "asc", head)
+    except InvalidInput as error:
+        return {"events": [], "problem": error.message}
+    work = partial(audit_page, AuditTrail(log), query, span, head, PAGE_SIZE)
+    answered = msgspec.json.decode(await services.heavy_read(request, work))
+    lines = [event_line(each) for each in answered["data"]]
+    events = lines if after is None else lines[::-1]
+    values = {"events": events, "head": head, "problem": None}
+    if after is not None:
+        return values | {"newest": answered["paging"]["after"], "oldest": after + 1}
+    reached = answered["paging"]["before"]
+    return values | {
+        "newest": head if before is None else None,
+        "oldest": reached if reached > 1 else None,
+    }
+
+
+def _links(
+    kept: Mapping[str, str], follow: bool, newest: int | None, oldest: int | None
+) -> dict[str, str | None]:
+    """Where newer and older events are, and the same page that follows, or does not any more."""
+    following = {"follow": "true"}
+    newer = {**kept, **(following if follow else {}), "after": str(newest)}
+    return {
+        "toggle": with_query("/audit", kept if follow else {**kept, **following}),
+        "newer": None if newest is None else with_query("/audit", newer),
+        "older": with_query("/audit", {**kept, "before": str(oldest)}) if oldest else None,
+    }
+
+
+def _event_at(log: EventStore, query: AuditQuery, position: int) -> dict[str, Any]:
+    """The event at a position as the API tells it.
+
+    Blocks. Raises NotFound where there is none that the caller may see.
+    """
+    head = log.head()
+    if position > head:
+        raise NotFound(f"the log ends at position {head}")
+    span = audit_span(position - 1, None, "asc", min(position, head))
+    found = msgspec.json.decode(audit_page(AuditTrail(log), query, span, head, 1))
+    if not found["data"] or found["data"][0]["position"] != position:
+        raise NotFound(f"no event at position {position} that you may see")
+    event: dict[str, Any] = found["data"][0]
+    return event
 
 
 def _asked(kept: Mapping[str, str]) -> dict[str, Any]:
@@ -187,7 +197,7 @@ def _fields(request: AnyRequest, kept: Mapping[str, str]) -> list[dict[str, Any]
     """The fields of the form that narrows, with what is chosen in them."""
     choices = {
         "kind": [(kind, words(kind)) for kind in sorted(auditable(request.auth, ALL_KINDS))],
-        "eventType": [(name, _VERBS[name]) for name in EVENT_TYPES],
+        "eventType": [(name, VERBS[name]) for name in EVENT_TYPES],
     }
     return [
         {
@@ -196,48 +206,7 @@ def _fields(request: AnyRequest, kept: Mapping[str, str]) -> list[dict[str, Any]
             "example": example,
             "value": kept.get(name, ""),
             "choices": choices.get(name),
-            "rare": name in (*_IDS, "requestId"),
+            "rare": name in _RARE,
         }
         for name, (_, label, example) in _FILTERS.items()
     ]
-
-
-def _event(event: Mapping[str, Any]) -> dict[str, Any]:
-    """An event as the stream shows it: what was done, and the first of what it changed."""
-    if "body" in event:
-        changes = [("", f"/{key}", value) for key, value in event["body"].items()]
-    else:
-        changes = [(each["op"], each["path"], each.get("value")) for each in event.get("patch", ())]
-    touched = dict.fromkeys(words(path.split("/")[1]) for _, path, _ in changes if "/" in path)
-    status = event.get("status")
-    return {
-        "position": event["position"],
-        "entity": event["entityId"],
-        "kind": event["kind"],
-        "is_shown": event["kind"] in KINDS,
-        "fqn": event["fullyQualifiedName"],
-        "type": event["eventType"],
-        "verb": _VERBS[event["eventType"]],
-        "version": event["version"],
-        "actor": event["actor"],
-        "time": event["time"],
-        "request": event["requestId"],
-        "about": f"to {status}" if status else "" if "body" in event else ", ".join(touched),
-        "changes": [
-            (sort, path, _cut(_formatted(value)) if value is not None else None)
-            for sort, path, value in changes[:_CHANGES]
-        ],
-        "more": max(len(changes) - _CHANGES, 0),
-    }
-
-
-def _formatted(value: Any) -> str:
-    return (
-        value
-        if isinstance(value, str)
-        else msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-    )
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}…"

@@ -8,6 +8,7 @@ from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 
 from api.pages.addresses import kind_named, list_address
+from api.pages.documents import complete
 from api.pages.entity import kind_of
 from api.pages.relations import read_list
 from api.pages.rendering import AnyRequest, Renderer, html
@@ -58,7 +59,7 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
             families = _families(services, request.auth)
             return renderer.page(request, "home.html", families=families)
 
-        return html(await services.heavy_read(request, work))
+        return html(await services.light_read(request, work))
 
     async def show(request: AnyRequest, kind: str) -> ASGIResponse:
         row = kind_named(kind)
@@ -68,15 +69,16 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
             page = read_list(services, row, request.auth, **({"limit": PAGE_SIZE} | given))
             kept = {name: value for name, value in given.items() if name not in ("after", "before")}
             turned = {
-                way: list_address(kind, **{way: page["paging"].get(way)}, **kept)
-                for way in ("before", "after")
+                way: list_address(kind, **{way: page["paging"][way]}, **kept)
                 if page["paging"].get(way)
+                else None
+                for way in ("before", "after")
             }
             return renderer.page(
                 request,
                 "list.html",
                 kind=kind,
-                items=page["data"],
+                items=[complete(each) for each in page["data"]],
                 total=page["paging"]["total"],
                 narrowed={name: value for name, value in kept.items() if name != "status"},
                 statuses=_statuses(services, row, request.auth, kept),

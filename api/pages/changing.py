@@ -63,25 +63,25 @@ def refusal(error: Exception) -> tuple[int, str]:
     return 403, str(error)
 
 
-def changed_since(
-    services: Services,
-    request: AnyRequest,
-    kind: EntityKind,
-    entity: Mapping[str, Any],
-    tag: str,
-) -> list[str]:
-    """The keys of an entity, as the caller sees it, that have changed since it had an ETag.
+def read_seen(
+    services: Services, request: AnyRequest, kind: EntityKind, entity_id: str, tag: str
+) -> dict[str, Any]:
+    """The version of an entity that had an ETag, as the caller may see it.
 
     Blocks. Raises NotFound for a version that the entity never had, and InvalidInput for no ETag.
     """
     version = format_version(expected_version(tag) or 0)
-    before = history.version(services.stores.log, kind, entity["id"], version)
+    before = history.version(services.stores.log, kind, entity_id, version)
     seen = document.encode(document.fields(before.entity))
     if withheld := request.auth.withheld(Action.VIEW, kind.name):
         seen = withheld.cut(seen)
-    old = msgspec.json.decode(seen, type=dict[str, Any])
+    return msgspec.json.decode(seen, type=dict[str, Any])
+
+
+def changed_keys(kind: EntityKind, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """The keys of a kind that differ between two versions of an entity."""
     return [
         key
-        for key in dict.fromkeys((*old, *entity))
-        if key in kind.keys and (old.get(key) or None) != (entity.get(key) or None)
+        for key in dict.fromkeys((*old, *new))
+        if key in kind.keys and (old.get(key) or None) != (new.get(key) or None)
     ]

@@ -1,10 +1,12 @@
 """Columns and other named parts of an entity, unfolded to rows of one table."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from api.pages.documents import complete
+from domain import names
 from domain.kinds import EntityKind
 
 MOST_DEPTH = 40
@@ -38,11 +40,13 @@ _columns = msgspec.json.Decoder(list[Column] | None)
 
 
 def decode(kind: EntityKind, body: bytes) -> dict[str, Any]:
-    """The JSON of an entity decoded; of the columns of its kind what is shown of them."""
-    return {
-        key: _columns.decode(raw) if key == kind.columns else msgspec.json.decode(raw)
-        for key, raw in _by_key.decode(body).items()
-    }
+    """The JSON of an entity decoded and complete; of the columns of its kind what is shown."""
+    return complete(
+        {
+            key: _columns.decode(raw) if key == kind.columns else msgspec.json.decode(raw)
+            for key, raw in _by_key.decode(body).items()
+        }
+    )
 
 
 class ColumnRow(msgspec.Struct, frozen=True, gc=False):
@@ -55,7 +59,7 @@ class ColumnRow(msgspec.Struct, frozen=True, gc=False):
     """Counted from 1 over all columns, nested ones included."""
     depth: int
     above: str
-    """The path of the column that it lies in; empty at the top."""
+    """The qualified name of the column that it lies in; empty at the top."""
     given: Any
     """The column as the entity has it: a dict or a Column."""
 
@@ -66,8 +70,8 @@ class ColumnRow(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def path(self) -> str:
-        """Its name after those of the columns that it lies in."""
-        return f"{self.above}.{self.name}" if self.above else self.name
+        """Its qualified name in the entity, as `address."zip.code"`."""
+        return names.child(self.above or None, self.name)
 
     @property
     def type(self) -> str:
@@ -86,9 +90,9 @@ class ColumnRow(msgspec.Struct, frozen=True, gc=False):
         return str(self.given.get("description") or "")
 
     @property
-    def tags(self) -> tuple[str, ...]:
-        """The names of its tags."""
-        return tuple(tag["tagFQN"] for tag in self.given.get("tags") or ())
+    def tags(self) -> Sequence[Mapping[str, Any]]:
+        """Its tags."""
+        return self.given.get("tags") or ()
 
 
 def column_keys(kind: EntityKind, entity: Mapping[str, Any]) -> Iterator[str]:
@@ -135,7 +139,8 @@ def matching(rows: list[ColumnRow], text: str) -> list[ColumnRow]:
         row
         for row in rows
         if sought in row.path.lower()
+        or sought in row.name.lower()
         or sought in row.type.lower()
         or sought in row.description.lower()
-        or any(sought in tag.lower() for tag in row.tags)
+        or any(sought in tag["tagFQN"].lower() for tag in row.tags)
     ]

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from api.pages.documents import json_lines
 from api.pages.word_marks import Marked, mark, whole
 from domain import changes, json_diff
 
@@ -163,7 +164,7 @@ def _text(value: Any) -> str:
         return _bounded(value)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    return _bounded(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    return _bounded(json_lines(value))
 
 
 def _bounded(text: str) -> str:

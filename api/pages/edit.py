@@ -10,12 +10,14 @@ from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 
 from api.errors import Forbidden
-from api.pages.addresses import entity_address
-from api.pages.changing import REFUSALS, change, changed_since, may_edit, needed, refusal
+from api.pages.addresses import entity_address, with_query
+from api.pages.changing import REFUSALS, change, changed_keys, may_edit, needed, read_seen, refusal
+from api.pages.documents import complete
 from api.pages.editable import (
     FIELDS,
     Field,
     Item,
+    column_editable,
     editable,
     given_items,
     items_of,
@@ -23,6 +25,7 @@ from api.pages.editable import (
     named_item,
 )
 from api.pages.entity import kind_of, name_of, read_shown
+from api.pages.places import Place, place_in
 from api.pages.rendering import AnyRequest, Renderer, html, redirect
 from api.pages.routing import form, page
 from api.pages.sessions import Sessions
@@ -43,14 +46,20 @@ _CHOICES = 8
 _MOST_ITEMS = 150
 """Items of a list that a form holds, which has a field for each."""
 _KEYS = tuple(field.key for field in FIELDS)
+_COLUMN: Any = (
+    Annotated[str, QueryParameter(description="Qualified name of a column in the entity.")],
+    "",
+)
 _EDIT: Parameters = {
     **FQN,
     "field": (Annotated[str, QueryParameter(description=f"One of {', '.join(_KEYS)}.")], ...),
+    "column": _COLUMN,
 }
 _CHOOSING: Parameters = {
     "kind": (Annotated[str, PathParameter(description="Kind of entity.")], ...),
     "key": (Annotated[str, PathParameter(description="List that is added to.")], ...),
     "add": (Annotated[str, QueryParameter(description="What was typed.")], ""),
+    "column": _COLUMN,
 }
 Given = str | list[Item]
 """What a form holds: a text, or what a list names."""
@@ -61,41 +70,49 @@ def edit_pages(
 ) -> list[HTTPRouteHandler]:
     """The forms of single keys, where they are sent, and suggestions for their lists."""
 
-    async def show(request: AnyRequest, fqn: str, field: str) -> ASGIResponse:
+    async def show(request: AnyRequest, fqn: str, field: str, column: str) -> ASGIResponse:
         kind, name = kind_of(request.scope), name_of(request, "edit")
-        edited = field_named(kind, request.auth, field)
+        edited = field_named(kind, request.auth, field, column)
 
         def work() -> bytes:
             entity, tag = _read(services, request, kind, name)
-            return _page(renderer, request, kind, entity, tag, edited)
+            place = place_in(kind, entity, column)
+            return _page(renderer, request, kind, entity, tag, edited, place)
 
         return html(await services.heavy_read(request, work))
 
     async def take(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
         kind, name = kind_of(request.scope), name_of(request, "edit")
-        edited = field_named(kind, request.auth, needed(fields, "field"))
+        column = fields.get("column", "")
+        edited = field_named(kind, request.auth, needed(fields, "field"), column)
         tag, entity_id = needed(fields, "etag"), needed(fields, "id")
-        given: Given = fields.get("value", "").replace("\r\n", "\n").strip()
+        given: Given = _plain(edited, fields.get("value", ""))
         added = fields.get("add", "").strip()
         if edited.sort in ("references", "tags"):
             given = given_items(edited, kind, fields)
 
-        def decide() -> tuple[Given, bytes]:
-            """What is to be there, and the patch that makes it so."""
+        def decide() -> tuple[Given, Place, bytes]:
+            """What is to be there, where, and the patch that makes it so."""
             entity, _ = _read(services, request, kind, name)
             if entity["id"] != entity_id:
                 raise NotFound("another entity has this name by now: load the page again")
-            wanted = given
+            place, wanted = place_in(kind, entity, column), given
             if isinstance(wanted, list) and added:
                 item = named_item(edited, kind, StoredClaims(services.catalog.store), added)
                 wanted = [*dict.fromkeys((*wanted, item))]
-            return wanted, _patch(edited, entity, wanted)
+            elif isinstance(wanted, str):
+                there = place.holder.get(edited.key) or ""
+                # What a form cannot hold as it is, such as spaces at its ends, is no change.
+                wanted = there if _plain(edited, there) == wanted else wanted
+            return wanted, place, place.patch(edited.key, _value(edited, place, wanted))
 
         def again(
             mine: Given, problem: str | None = None, typed: str = "", *, stale: bool = False
         ) -> bytes:
             entity, now = _read(services, request, kind, name)
-            changed = changed_since(services, request, kind, entity, tag) if stale else None
+            place = place_in(kind, entity, column)
+            before = read_seen(services, request, kind, entity["id"], tag) if stale else entity
+            was = place_in(kind, before, column).holder.get(edited.key)
             # Without a conflict the form stays one of the version that was seen.
             return _page(
                 renderer,
@@ -104,15 +121,17 @@ def edit_pages(
                 entity,
                 now if stale else tag,
                 edited,
+                place,
                 mine=mine,
                 problem=problem,
                 typed=typed,
-                changed=changed,
+                changed=changed_keys(kind, before, entity) if stale else None,
+                replaced=(was or None) != (place.holder.get(edited.key) or None),
             )
 
         wanted = given
         try:
-            wanted, patch = await services.heavy_read(request, decide)
+            wanted, place, patch = await services.heavy_read(request, decide)
             if fields.get("step") == "add":
                 return html(await services.heavy_read(request, partial(again, wanted)))
             plan = partial(plan_patch, services.catalog.planner, kind, entity_id)
@@ -127,11 +146,11 @@ def edit_pages(
             typed = added if wanted is given else ""
             shown_again = partial(again, wanted, problem, typed)
             return html(await services.heavy_read(request, shown_again), status=status)
-        return redirect(f"{entity_address(kind.name, name)}#edit-{edited.key}")
+        return redirect(place.link_to(kind.name, name, edited.key))
 
-    async def choices(request: AnyRequest, kind: str, key: str, add: str) -> Finished:
+    async def choices(request: AnyRequest, kind: str, key: str, add: str, column: str) -> Finished:
         row = kind_of(request.scope)
-        edited = field_named(row, request.auth, key)
+        edited = field_named(row, request.auth, key, column)
         if edited.sort not in ("references", "tags"):
             raise NotFound(f"{key} is no list")
         visible = request.auth.kinds(Action.SEARCH)
@@ -156,14 +175,17 @@ def edit_pages(
     ]
 
 
-def field_named(kind: EntityKind, access: Access, key: str) -> Field:
-    """The field of a form; raises InvalidInput, and Forbidden for what the caller may not edit."""
+def field_named(kind: EntityKind, access: Access, key: str, column: str) -> Field:
+    """The field of a form, of an entity or a column of it.
+
+    Raises InvalidInput, and Forbidden for what the caller may not edit.
+    """
     if key not in _KEYS:
         raise InvalidInput(f"field must be one of {', '.join(_KEYS)}, got {shown(key)}")
-    field = editable(kind, access).get(key)
-    if field is None:
-        raise Forbidden(f"you cannot edit {key} of {kind.name}")
-    return field
+    fields = column_editable(kind, access) if column else editable(kind, access)
+    if key not in fields:
+        raise Forbidden(f"you cannot edit {key} of {'columns of ' if column else ''}{kind.name}")
+    return fields[key]
 
 
 def _read(
@@ -171,15 +193,24 @@ def _read(
 ) -> tuple[dict[str, Any], str]:
     """A live entity as the caller sees it, and its ETag; raises NotFound."""
     body, tag = read_shown(services, request, kind, name)
-    entity = msgspec.json.decode(body, type=dict[str, Any])
-    if entity.get("deleted"):
+    entity = complete(msgspec.json.decode(body))
+    if entity["deleted"]:
         raise NotFound(f"{kind.name} {name} is deleted: restore it before you change it")
     return entity, tag
 
 
-def _patch(field: Field, entity: Mapping[str, Any], wanted: Given) -> bytes:
-    value = list_value(field, entity, wanted) if isinstance(wanted, list) else wanted or None
-    return msgspec.json.encode([{"op": "add", "path": f"/{field.key}", "value": value}])
+def _plain(field: Field, text: str) -> str:
+    """A text as forms give it: lines that end in one way, and nothing around them.
+
+    The spaces before a text of many lines stay, which make code of its first one in Markdown.
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").rstrip()
+    return lines.strip("\n") if field.sort == "text" else lines.strip()
+
+
+def _value(field: Field, place: Place, wanted: Given) -> Any:
+    """What a patch puts where a form holds something."""
+    return list_value(field, place.holder, wanted) if isinstance(wanted, list) else wanted or None
 
 
 def _page(
@@ -189,24 +220,45 @@ def _page(
     entity: Mapping[str, Any],
     tag: str,
     field: Field,
+    place: Place,
     **more: Any,
 ) -> bytes:
     """The form: `mine` is what it holds, unless that is what is there."""
     is_list = field.sort in ("references", "tags")
-    theirs: Given = items_of(field, entity) if is_list else entity.get(field.key) or ""
+    theirs: Given = items_of(field, place.holder) if is_list else place.holder.get(field.key) or ""
     if is_list and len(theirs) > _MOST_ITEMS:
         raise InvalidInput(
             f"there are {len(theirs)} {field.key}, more than a form holds: change them by the API"
         )
-    values = {"mine": theirs, "problem": None, "typed": "", "changed": None, **more}
+    values = {"mine": theirs, "problem": None, "typed": "", "changed": None, "replaced": False}
+    name = entity["fullyQualifiedName"]
     return renderer.page(
         request,
         "edit.html",
+        # With the key, so that who must sign in again is led back to this form.
+        action=with_query(
+            entity_address(kind.name, name, "edit"),
+            {"field": field.key, "column": place.column or None},
+        ),
         kind=kind.name,
         entity=entity,
         etag=tag,
         field=field,
         kinds=field.kinds(kind) if is_list else (),
         theirs=theirs,
-        **values,
+        column=place.column,
+        others=_others(kind, request.auth, name, place),
+        back=place.link_to(kind.name, name, field.key),
+        **values | more,
     )
+
+
+def _others(kind: EntityKind, access: Access, fqn: str, place: Place) -> list[tuple[str, str]]:
+    """Of a column, each key that has a form, and the address of the form."""
+    if not place.column:
+        return []
+    address = entity_address(kind.name, fqn, "edit")
+    return [
+        (key, with_query(address, {"field": key, "column": place.column}))
+        for key in column_editable(kind, access)
+    ]

@@ -37,6 +37,9 @@ FIELDS = (
     Field("tags", "tags"),
 )
 
+COLUMN_FIELDS = ("description", "tags")
+"""The keys of FIELDS that a form changes of a single column."""
+
 
 class Item(msgspec.Struct, frozen=True):
     """What a list names, as a form holds it: `user:annabel`."""
@@ -59,6 +62,17 @@ def editable(kind: EntityKind, access: Access) -> dict[str, Field]:
     }
 
 
+def column_editable(kind: EntityKind, access: Access) -> dict[str, Field]:
+    """The same for each column of an entity of the kind; none for a kind without columns."""
+    return {
+        field.key: field
+        for field in FIELDS
+        if kind.columns
+        and field.key in COLUMN_FIELDS
+        and _may(kind, access, f"{kind.columns}/-/{field.key}")
+    }
+
+
 def may_set_status(kind: EntityKind, access: Access) -> bool:
     """Whether a caller may change the status of the entities of a kind, if they have one."""
     return bool(kind.statuses) and _may(kind, access, STATUS)
@@ -71,6 +85,8 @@ def sees_all(kind: EntityKind, access: Access) -> bool:
 
 def _may(kind: EntityKind, access: Access, key: str) -> bool:
     """Whether a caller may edit the kind, and nothing of a key is withheld (no key: of any).
+
+    `key` is a JSON pointer without the slash that it begins with.
 
     What somebody does not see whole would be overwritten unseen.
     """

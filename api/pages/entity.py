@@ -8,9 +8,11 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from api.pages import columns, relations
-from api.pages.addresses import entity_address, kind_named, with_query
+from api.pages.addresses import entity_address, kind_named
 from api.pages.agreement import agreement_with_contract, agreement_with_entity
+from api.pages.column_tables import column_table, edit_address
 from api.pages.contracts import READ, reading
+from api.pages.documents import json_lines
 from api.pages.editable import editable, may_set_status, sees_all
 from api.pages.rendering import HEADERS, HTML, AnyRequest, Renderer
 from api.pages.routing import page
@@ -26,8 +28,6 @@ from domain.lifecycle import TRANSITIONS
 from domain.registry import KINDS
 from projections.entities.port import Include
 
-COLUMNS_SHOWN = 200
-"""Columns of a page; the rest is loaded as it is scrolled to, or by a link."""
 _HEAD = frozenset(
     [
         "id",
@@ -115,7 +115,11 @@ def entity_values(
         "etag": tag,
         "crumbs": crumbs_of(kind, entity),
         "parts": [
-            _columns(key, entity, column, from_, all_) for key in columns.column_keys(kind, entity)
+            {
+                **column_table(key, entity, column, from_, all_),
+                "edit": edit_address(kind, access, entity, key) if live else None,
+            }
+            for key in columns.column_keys(kind, entity)
         ],
         "related": [
             {**each, "agreement": agreement_with_contract(services, request, kind, entity, each)}
@@ -186,27 +190,6 @@ def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
     ]
 
 
-def _columns(
-    key: str, entity: Mapping[str, Any], text: str, start: int, everything: bool
-) -> dict[str, Any]:
-    """A table of columns: the rows of this page of it, and where the others are."""
-    rows = columns.unfold(entity[key])
-    found = columns.matching(rows, text)
-    end = len(found) if everything else start + COLUMNS_SHOWN
-    more = with_query("", {"column": text, "from": str(end)}) if end < len(found) else None
-    return {
-        "key": key,
-        "total": len(rows),
-        "found": len(found),
-        "text": text,
-        "rows": found[0 if everything else start : end],
-        "more": more,
-        "described": columns.have(rows, "description"),
-        "constrained": columns.have(rows, "constraint"),
-        "tagged": columns.have(rows, "tags"),
-    }
-
-
 def crumbs_of(kind: EntityKind, entity: Mapping[str, Any]) -> list[dict[str, str]]:
     """The entities above one, from the root down, as its references name them."""
     above = []
@@ -235,7 +218,7 @@ def _facts(kind: EntityKind, entity: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
             facts.append((key, ", ".join(map(str, value))))
         else:
-            nested.append((key, msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
+            nested.append((key, json_lines(value)))
     return {"facts": facts, "links": links, "nested": nested}
 
 

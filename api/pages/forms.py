@@ -44,10 +44,15 @@ async def read_form(request: AnyRequest, sessions: Sessions, *, signed_in: bool)
 
 
 def refuse_other_sites(request: AnyRequest, sessions: Sessions) -> None:
-    """Raise Forbidden for a request that a page of another site has made a browser send."""
-    site = request.headers.get("sec-fetch-site")
-    origin = request.headers.get("origin")
-    if site not in (None, "same-origin") or (
-        origin is not None and not sessions.is_own_host(origin, request.scope)
+    """Raise Forbidden for a request that no page of ours has made a browser send.
+
+    Browsers say in one header or both where a form comes from, in each once.
+    """
+    sites = request.headers.getall("sec-fetch-site", [])
+    origins = request.headers.getall("origin", [])
+    if (
+        not (sites or origins)
+        or any(site != "same-origin" for site in sites)
+        or not all(sessions.is_own_host(origin, request.scope) for origin in origins)
     ):
         raise Forbidden("only pages of this catalog may send this")

@@ -5,6 +5,12 @@ from typing import Any
 
 MOST_CHARACTERS = 20_000
 """Longer texts are shown as they are: rendering takes time that others wait for."""
+_MOST_CELLS = 10_000
+_MOST_DEPTH = 30
+_MOST_BRACKETS = 2_000
+"""For each that opens, the parser looks for the one that closes it."""
+_MOST_ADDRESSES = 200_000
+"""Characters of the addresses of all links."""
 _TAGS = frozenset(
     [
         "a",
@@ -34,22 +40,29 @@ _TAGS = frozenset(
 )
 
 
-def is_rendered(text: str) -> bool:
-    """Whether a text is short enough to be rendered."""
-    return len(text) <= MOST_CHARACTERS
-
-
-def to_html(text: str) -> str:
+def to_html(text: str) -> str | None:
     """The HTML of a Markdown text: markup in it is text, and links lead out without a referrer.
 
     Headings are moved below those of the page. Images are shown as their links' texts: nothing of
-    another host is loaded.
+    another host is loaded. None for what is to be shown as it is: what is too long, too deep, or
+    would become a page out of proportion. A table that is too large is left as text.
     """
+    if len(text) > MOST_CHARACTERS or text.count("[") > _MOST_BRACKETS:
+        return None
+    parser = _parser(tables=_most_cells(text) <= _MOST_CELLS)
+    tokens = parser.parse(text)
+    # The parser leaves out what is deeper than it goes.
+    if any(token.level >= _MOST_DEPTH for token in tokens):
+        return None
+    # A link that is defined once may be used thousands of times.
+    links = (child for token in tokens for child in token.children or () if child.attrs)
+    if sum(len(str(link.attrs.get("href", ""))) for link in links) > _MOST_ADDRESSES:
+        return None
     # Start-up: only pages need it.
     import nh3  # noqa: PLC0415
 
     return nh3.clean(
-        _parser().render(text),
+        parser.renderer.render(tokens, parser.options, {}),
         tags=set(_TAGS),
         attributes={"a": {"href"}, "ol": {"start"}},
         url_schemes={"http", "https", "mailto"},
@@ -57,11 +70,20 @@ def to_html(text: str) -> str:
     )
 
 
+def _most_cells(text: str) -> int:
+    """How many cells the tables of a text have at most: each row is filled up to the longest."""
+    lines = text.split("\n")
+    return len(lines) * max(line.count("|") for line in lines)
+
+
 @cache
-def _parser() -> Any:
+def _parser(*, tables: bool) -> Any:
     from markdown_it import MarkdownIt  # noqa: PLC0415 - start-up: only pages need it
 
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    options = {"html": False, "maxNesting": _MOST_DEPTH + 4}
+    parser = MarkdownIt("commonmark", options).enable("strikethrough")
+    if tables:
+        parser.enable("table")
     parser.disable(["image", "html_block", "html_inline"])
     parser.add_render_rule("heading_open", _lower_heading)
     parser.add_render_rule("heading_close", _lower_heading)

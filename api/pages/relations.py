@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from api.pages.addresses import list_address, search_address
+from api.pages.documents import complete
 from api.permissions import Access, Action, Permission
 from api.routes.list_parameters import list_parameters, list_request
 from api.services import Services
@@ -61,7 +62,7 @@ def related_lists(
                     "kind": other.name,
                     "attached": other.name in ATTACHED,
                     "key": other.filters[parameter],
-                    "items": page["data"],
+                    "items": [complete(each) for each in page["data"]],
                     "total": page["paging"]["total"],
                     "address": list_address(other.name, **{parameter: value}),
                 }

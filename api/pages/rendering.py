@@ -11,7 +11,7 @@ import msgspec
 from litestar import Request, Response
 
 from api.errors import Unauthorized
-from api.pages import addresses, markdown
+from api.pages import addresses, documents, markdown
 from api.pages.assets import asset_address
 from api.pages.sessions import Sessions
 from api.permissions import Access, Action, Permission, Principal
@@ -80,7 +80,8 @@ class Renderer:
         return Response(
             body,
             status_code=status,
-            media_type=HTML,
+            # Litestar adds the character set.
+            media_type="text/html",
             headers={**refused.headers, **HEADERS},
         )
 
@@ -144,6 +145,7 @@ def environment() -> Any:
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
@@ -155,6 +157,7 @@ def environment() -> Any:
         provider_address=lambda to: addresses.with_query("/sign-in/provider", {"to": to}),
     )
     made.filters.update(
+        called=documents.called,
         markdown=_markdown,
         day=day,
         moment=_moment,
@@ -174,8 +177,8 @@ def words(key: str) -> str:
 def _markdown(text: str) -> Any:
     from markupsafe import Markup, escape  # noqa: PLC0415 - start-up: comes with the templates
 
-    if markdown.is_rendered(text):
-        return Markup(markdown.to_html(text))
+    if (rendered := markdown.to_html(text)) is not None:
+        return Markup(rendered)
     return Markup('<pre class="plain">') + escape(text) + Markup("</pre>")
 
 

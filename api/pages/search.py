@@ -9,18 +9,18 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from api.pages.addresses import with_query
+from api.pages.facet_names import STATUSES, Written, written
+from api.pages.facets import FACETS, Counts, FacetRow, buckets_of, facet_values, shown_facets
 from api.pages.rendering import AnyRequest, Renderer, html
 from api.pages.routing import page
 from api.pages.understood import understood
-from api.permissions import Access, Action, Permission
+from api.permissions import Action, Permission
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.searcher import Searcher
 from api.services import Services
 from domain.errors import InvalidInput
 from domain.registry import KINDS
-from projections.search.index_names import kinds_of
 from projections.search.queries import SearchRequest, search
-from projections.search.restriction import Visibility
 from projections.search.suggestions import SuggestRequest, suggest
 from projections.visibility.withholding import FieldWithheld
 
@@ -43,29 +43,7 @@ _LARGE = tuple(sorted({key for kind in KINDS.values() for key in kind.large}))
 """What a search need not read of it: naming what to read would name what may be withheld."""
 
 
-class FacetRow(msgspec.Struct, frozen=True):
-    """A facet of the page: the parameter that narrows by it, its title, and the field it counts."""
-
-    name: str
-    title: str
-    field: str
-
-
-FACETS = (
-    FacetRow("kind", "Kind", "entityType"),
-    FacetRow("service", "Service", "service.name.keyword"),
-    FacetRow("database", "Database", "database.name.keyword"),
-    FacetRow("schema", "Schema", "databaseSchema.name.keyword"),
-    FacetRow("owner", "Owner", "owners.name.keyword"),
-    FacetRow("tag", "Tag", "tags.tagFQN"),
-    FacetRow("domain", "Domain", "domains.fullyQualifiedName"),
-    FacetRow("status", "Status", "entityStatus"),
-    FacetRow("tier", "Tier", "tier.tagFQN"),
-)
 _BUCKETS = 30
-_STATUSES = {status.lower(): status for kind in KINDS.values() for status in kind.statuses}
-"""Values of the one facet that are known beforehand, as people write them: indexes have them in
-lower case."""
 SORTS: Mapping[str, tuple[str, str, str]] = {
     "relevance": ("Best match", "_score", "desc"),
     "name": ("Name", "name", "asc"),
@@ -97,12 +75,17 @@ def search_pages(
 
     async def show(request: AnyRequest, **given: Any) -> ASGIResponse:
         answered, problem, status, said = {}, None, 200, None
-        facets = _shown_facets(request.auth)
+        counts: Counts = {}
+        spelled: Written = {}
+        facets = shown_facets(request.auth)
         try:
             sought = _request(given, facets)
             answer = await searcher.ask(request, sought.index, partial(search, sought))
             answered = msgspec.json.decode(answer.body)
             said = understood(given["q"])
+            counts = buckets_of(answered)
+            names = {facet: [str(each["key"]) for each in counts[facet]] for facet in counts}
+            spelled = {**STATUSES, **await written(searcher, request, names)}
         except InvalidInput as error:
             problem, status = error.message, 400
         except FieldWithheld as error:
@@ -111,12 +94,12 @@ def search_pages(
             renderer.page,
             request,
             "search.html",
-            **_shown(given, answered, facets),
+            **_shown(given, answered, facets, counts, spelled),
             problem=problem,
             understood=said,
             q=given["q"],
         )
-        body = await services.heavy_read(request, render)
+        body = await services.light_read(request, render)
         return html(body, status=status)
 
     async def suggestions(request: AnyRequest, q: str) -> ASGIResponse:
@@ -133,13 +116,6 @@ def search_pages(
         page("/search", searching, show, _PARAMETERS),
         page("/search/suggestions", searching, suggestions, typed),
     ]
-
-
-def _shown_facets(access: Access) -> tuple[FacetRow, ...]:
-    """The facets of which nothing is withheld from the caller."""
-    visibility = Visibility.of(access.kinds(Action.SEARCH), access.hidden.get(Action.SEARCH, {}))
-    hidden = visibility.hidden_in(visibility.within(kinds_of("all")))
-    return tuple(facet for facet in FACETS if not hidden.hides(facet.field))
 
 
 def _request(given: Mapping[str, Any], facets: tuple[FacetRow, ...]) -> SearchRequest:
@@ -174,15 +150,15 @@ def _place(after: str | None) -> tuple[Any, ...] | None:
 
 
 def _shown(
-    given: Mapping[str, Any], answered: Mapping[str, Any], facets: tuple[FacetRow, ...]
+    given: Mapping[str, Any],
+    answered: Mapping[str, Any],
+    facets: tuple[FacetRow, ...],
+    counts: Counts,
+    spelled: Written,
 ) -> dict[str, Any]:
     """What the template shows."""
     kept = {name: _text(value) for name, value in given.items() if name != "after"}
     hits = answered["hits"]["hits"] if answered else []
-    counts = {
-        name.partition("#")[2]: each["buckets"]
-        for name, each in answered.get("aggregations", {}).items()
-    }
     whole = len(hits) == PAGE_SIZE
     return {
         "given": given,
@@ -192,7 +168,9 @@ def _shown(
         "incomplete": bool(answered) and answered["timed_out"],
         "took": answered.get("took", 0),
         "facets": [
-            _facet(facet, counts[facet.name], kept) for facet in facets if counts.get(facet.name)
+            facet_values(facet, counts[facet.name], kept, spelled.get(facet.name, {}))
+            for facet in facets
+            if counts.get(facet.name)
         ],
         "sorts": [
             (name, title, with_query("/search", kept | {"sort": name}))
@@ -213,26 +191,6 @@ def _text(value: Any) -> str | None:
 
 def _encoded(sort: Any) -> str:
     return msgspec.json.encode(sort).decode()
-
-
-def _facet(facet: FacetRow, buckets: list[Any], kept: Mapping[str, str | None]) -> dict[str, Any]:
-    """A facet with the address that choosing, or giving up, each of its values leads to."""
-    chosen = kept.get(facet.name)
-    values = []
-    for bucket in buckets:
-        value = _STATUSES.get(str(bucket["key"]), str(bucket["key"]))
-        is_chosen = chosen is not None and value.lower() == chosen.lower()
-        narrowed = dict(kept) | {facet.name: None if is_chosen else value}
-        values.append(
-            {
-                "value": value,
-                "count": bucket["doc_count"],
-                "chosen": is_chosen,
-                "address": with_query("/search", narrowed),
-            }
-        )
-    values.sort(key=lambda each: not each["chosen"])
-    return {"title": facet.title, "values": values, "chosen": chosen}
 
 
 def _hit(hit: Mapping[str, Any]) -> dict[str, Any]:

@@ -53,7 +53,8 @@ def sign_in_routes(
     """The pages to sign in at, and where their forms are sent."""
 
     async def show(request: AnyRequest, once: str | None, to: str | None) -> ASGIResponse:
-        if once is None:
+        # Who asks for the head alone, as scanners of links do, has not used the link.
+        if once is None or request.method == "HEAD":
             return asked(request, to, None, 200)
         # The file of a link is written by the command that prints it.
         token = await to_thread.run_sync(use_link, settings, once)

@@ -11,6 +11,7 @@ from litestar.response.base import ASGIResponse
 from api.errors import Forbidden
 from api.pages.addresses import entity_address
 from api.pages.changing import REFUSALS, change, may_delete, may_edit, needed, refusal
+from api.pages.documents import complete
 from api.pages.editable import may_set_status, sees_all
 from api.pages.entity import entity_values, kind_of, name_of, read_shown
 from api.pages.rendering import AnyRequest, Renderer, html, redirect
@@ -45,7 +46,7 @@ def step_pages(
             request,
             "delete.html",
             kind=kind.name,
-            entity=msgspec.json.decode(body),
+            entity=complete(msgspec.json.decode(body)),
             etag=tag,
             below=_may_delete_below(request, kind),
             problem=problem,
@@ -159,7 +160,7 @@ def _last_step(
     if not sees_all(kind, request.auth):
         raise Forbidden(f"fields of {kind.name} are withheld from you, so you cannot undo a step")
     body, tag = read_shown(services, request, kind, name)
-    entity = msgspec.json.decode(body, type=dict[str, Any])
+    entity = complete(msgspec.json.decode(body))
     version = f"{entity['version']:.1f}"
     return entity, tag, history.version(services.stores.log, kind, entity["id"], version)
 

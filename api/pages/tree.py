@@ -8,6 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from api.pages.addresses import entity_address, with_query
+from api.pages.documents import complete
 from api.pages.entity import crumbs_of, kind_of, may_view, name_of, read_shown
 from api.pages.relations import read_list
 from api.pages.rendering import AnyRequest, Renderer, html
@@ -62,13 +63,13 @@ def tree_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]
                 request, "tree.html", branches=list(branches), crumbs=[], entity=None
             )
 
-        return html(await services.heavy_read(request, work))
+        return html(await services.light_read(request, work))
 
     async def show(request: AnyRequest, fqn: str, below: str, after: str | None) -> ASGIResponse:
         kind, name = kind_of(request.scope), name_of(request, "tree")
 
         def work() -> bytes:
-            entity = msgspec.json.decode(read_shown(services, request, kind, name)[0])
+            entity = complete(msgspec.json.decode(read_shown(services, request, kind, name)[0]))
             address = entity_address(kind.name, entity["fullyQualifiedName"], "tree")
             lists = (
                 (other, {parameter: entity["id" if by_id else "fullyQualifiedName"]})
@@ -148,7 +149,7 @@ def _right_below(
         given = {**narrowed, "limit": limit, **({"after": after} if after else {})}
         listed = read_list(services, kind, access, **given)
         found += [
-            each
+            complete(each)
             for each in listed["data"]
             if next((parent for parent in kind.parents if each.get(parent)), None) == key
         ]

@@ -1,7 +1,6 @@
 """Lists and single entities of one kind, from the sorted read model."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping
-from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -11,7 +10,6 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
 
 from api import base_path
-from api.bodies import has_left
 from api.permissions import Access, Action, Permission
 from api.responses import LOOP_BYTES, Finished, Heavy, Large
 from api.routes.declared_query import Parameters, QueryParameter
@@ -95,7 +93,6 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     ) -> Finished:
         caller: str = request.user.name
         given = {"fields": fields, "include": include}
-        left = partial(has_left, request.receive)
 
         def small() -> tuple[bytes, dict[str, Any]]:
             return read(request.auth, given, LOOP_BYTES, **which)
@@ -106,7 +103,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
         try:
             if stores.is_shared:
-                body, more = await services.lookups.run(caller, small, left)
+                body, more = await services.light_read(request, small)
             else:
                 body, more = small()
             return Finished(body, **more)

@@ -21,7 +21,7 @@ from tests.e2e.conftest import Server, catalog, serving
 ROOM = Path(__file__).parent
 AXE = ROOM / "node_modules" / "axe-core" / "axe.min.js"
 ENTITIES = 300
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 BINARY = next((path for name in _NAMES if (path := shutil.which(name))), None)
 POLICIES = """
 [[rule]]

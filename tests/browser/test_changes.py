@@ -1,6 +1,7 @@
 """How people change what pages show, by keyboard, without scripts, and at the same time."""
 
 import re
+from urllib.parse import quote
 
 from playwright.sync_api import expect
 
@@ -11,8 +12,8 @@ from tests.e2e.conftest import Server
 def table_of(served: Server, name: str, **more: object) -> str:
     """The address of the page of a new table, after `/entity`."""
     schema = served.get("/v1/databaseSchemas", limit=1)["data"][0]["fullyQualifiedName"]
-    columns = [{"name": "id", "dataType": "INT"}]
-    made = served.post("/v1/tables", name=name, databaseSchema=schema, columns=columns, **more)
+    given = {"columns": [{"name": "id", "dataType": "INT"}], **more}
+    made = served.post("/v1/tables", name=name, databaseSchema=schema, **given)
     return f"/table/{made['fullyQualifiedName']}"
 
 
@@ -46,6 +47,36 @@ def test_description_is_changed_by_keyboard_beside_that_of_another(
     expect(mine.locator(".description")).to_contain_text("Mine <b>")
 
     expect(link).to_be_focused()
+
+
+def test_column_is_described_and_tagged_by_keyboard(opened: Open, served: Server) -> None:
+    inner = [{"name": "zip.code", "dataType": "INT"}]
+    columns = [{"name": 'a "b"/c', "dataType": "STRUCT", "children": inner}]
+    page = opened("editor", f"/entity{table_of(served, 'unfolded', columns=columns)}")
+    tag = served.get("/v1/tags", limit=1)["data"][0]["fullyQualifiedName"]
+
+    link = page.get_by_role("link", name="Edit zip.code")
+    link.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Description")).to_be_focused()
+    assert violations(page) == []
+    page.keyboard.type("Where <b>letters</b> go")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(link).to_be_focused()
+    row = page.get_by_role("row").filter(has=link)
+    expect(row).to_contain_text("Where <b>letters</b> go")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Tags", exact=True).click()
+    box = page.get_by_label("Add tag or glossary term, by name")
+    # A page that is left while it asks would tell of it.
+    with page.expect_response(lambda answer: answer.url.endswith(quote(tag))):
+        box.fill(tag)
+    page.get_by_role("button", name="Save").click()
+
+    expect(row.get_by_role("link", name=tag)).to_be_visible()
+    expect(link).to_be_focused()
+    assert violations(page) == []
 
 
 def test_owner_is_suggested_then_undone_and_a_table_deleted_and_restored(

@@ -104,6 +104,18 @@ def test_no_page_is_wider_than_its_window(opened: Open, served: Server, width: i
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
 
 
+def test_no_name_is_wider_than_its_window(opened: Open, served: Server) -> None:
+    long = "W" * 256
+    given = {"name": f"wide{long[4:]}", "displayName": long, "description": "It is wide."}
+    name = served.post("/v1/glossaries", **given)["fullyQualifiedName"]
+    page = opened("editor", "/", size=(320, 800))
+    views = ("entity", "history", "compare", "edit", "delete")
+
+    for view in views:
+        page.goto(f"/{view}/glossary/{name}" + ("?field=description" if view == "edit" else ""))
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320, view
+
+
 def test_columns_come_as_they_are_scrolled_to_and_are_filtered(
     opened: Open, served: Server
 ) -> None:

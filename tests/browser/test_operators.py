@@ -1,5 +1,6 @@
 """What auditors and operators do at their pages, in a real browser."""
 
+import re
 from typing import Any
 
 import pytest
@@ -40,6 +41,52 @@ def test_new_events_come_in_above_what_is_open(opened: Open, served: Server) -> 
     expect(events).to_have_count(count + 1, timeout=15_000)
     expect(events.first).to_contain_text("after")
     expect(page.get_by_text("There before")).to_be_visible()
+
+
+def test_list_that_is_followed_keeps_its_newest_events(opened: Open, served: Server) -> None:
+    for name in ("one", "two", "three"):
+        served.post("/v1/classifications", name=f"kept-{name}", description="There before")
+    page = opened("admin", "/audit?follow=true&kind=classification")
+    page.locator("#events").evaluate("list => list.dataset.most = 2")
+    page.locator(".event summary").first.focus()
+    newest = page.locator(".event").first.get_attribute("data-position")
+
+    served.post("/v1/classifications", name="kept-four", description="There after")
+
+    expect(page.locator(".event")).to_have_count(2, timeout=15_000)
+    expect(page.locator(".event").last).to_contain_text("kept-three")
+    expect(page.locator(".event summary").last).to_be_focused()
+    link = page.get_by_role("link", name="show them")
+    expect(link).to_have_attribute("href", re.compile(rf"kind=classification&before={newest}$"))
+    link.click()
+    expect(page.locator(".event").first).to_contain_text("kept-two")
+
+
+def test_page_that_nobody_sees_asks_for_nothing(opened: Open, served: Server) -> None:
+    page = opened("admin", "/audit?follow=true&kind=classification")
+    page.clock.install()
+    page.reload()
+    asked: list[str] = []
+    page.on("request", lambda each: asked.append(each.url) if "after=" in each.url else None)
+    with page.expect_response(re.compile("after=")):
+        page.clock.run_for(5_000)
+    expect(page.locator(".live")).to_be_visible()
+    assert len(asked) == 1
+    served.post("/v1/classifications", name="unseen", description="While nobody looked")
+
+    show(page, hidden=True)
+    page.clock.run_for(60_000)
+    assert len(asked) == 1
+    show(page, hidden=False)
+
+    page.clock.run_for(5_000)
+    expect(page.locator(".event").first).to_contain_text("unseen")
+
+
+def show(page: Any, *, hidden: bool) -> None:
+    """Have a page believe that its tab is hidden, or is seen again."""
+    given = "{value: hidden, configurable: true}"
+    page.evaluate(f"hidden => Object.defineProperty(document, 'hidden', {given})", hidden)
 
 
 def test_progress_of_a_verification_comes_in_by_itself(opened: Open) -> None:

@@ -3,15 +3,20 @@
 import re
 from collections.abc import Iterator
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
 from litestar import Litestar
 from litestar.testing import TestClient
 
+from benchmarks.postgres_server import PostgresServer, new_schema
 from tests.api.conftest import Client, running, token
 
+BACKENDS = ("files", "postgresql")
 HTML = {"Accept": "text/html"}
+OWN = {"Sec-Fetch-Site": "same-origin"}
+"""What a browser says of a form of our own pages."""
 
 
 class Browser:
@@ -40,9 +45,14 @@ class Browser:
         """The answer with a page; redirects are not followed."""
         return self._ask("GET", path, **options)
 
+    def head(self, path: str) -> Any:
+        """The answer without the page itself."""
+        return self._ask("HEAD", path)
+
     def post(self, path: str, fields: dict[str, str], **options: Any) -> Any:
         """The answer to a form, sent as it is."""
-        return self._ask("POST", path, data=fields, **options)
+        headers = options.pop("headers", OWN)
+        return self._ask("POST", path, data=fields, headers=headers, **options)
 
     def submit(self, path: str, fields: dict[str, str] | None = None, *, on: str = "/") -> Any:
         """The answer to a form of a page, which is loaded first for the token in it."""
@@ -51,9 +61,10 @@ class Browser:
         return self.post(path, {**(fields or {}), "form_token": held})
 
     def _ask(self, method: str, path: str, **options: Any) -> Any:
-        headers = {**HTML, **options.pop("headers", {})}
+        given = options.pop("headers", {})
+        headers = [*HTML.items(), *(given.items() if isinstance(given, dict) else given)]
         if self.cookie is not None:
-            headers["Cookie"] = f"catalog_session={self.cookie}"
+            headers.append(("Cookie", f"catalog_session={self.cookie}"))
         answer = self._http.request(
             method, path, headers=headers, follow_redirects=False, **options
         )
@@ -72,6 +83,39 @@ def hidden(text: str) -> dict[str, str]:
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A catalog with a table, its contract, owner and tags, for tests that write nothing."""
     with running(tmp_path_factory.mktemp("shop")) as client:
+        fill(client)
+        yield client
+
+
+@pytest.fixture
+def editor(client: Client) -> Browser:
+    """An editor at the same catalog, for tests that write."""
+    fill(client)
+    return Browser(client, "editor")
+
+
+def _on(backend: str, request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Settings of an application whose log and lists are there."""
+    if backend == "files":
+        return {}
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return {"database_url": server.url(new_schema())}
+
+
+@pytest.fixture(params=BACKENDS)
+def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Client]:
+    """An empty catalog in files, and one in a database."""
+    with running(tmp_path, **_on(request.param, request)) as client:
+        yield client
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def shop_anywhere(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Client]:
+    """What `shop` is, in files and in a database."""
+    directory = tmp_path_factory.mktemp("shop")
+    with running(directory, **_on(request.param, request)) as client:
         fill(client)
         yield client
 

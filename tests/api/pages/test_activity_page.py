@@ -18,15 +18,15 @@ def tables(text: str) -> list[list[str]]:
     ]
 
 
-def test_changes_and_contracts_are_counted_by_day(client: Client) -> None:
-    fill(client)
-    contract = client.get("/v1/dataContracts")["data"][0]
-    table = client.get("/v1/tables")["data"][0]
+def test_changes_and_contracts_are_counted_by_day(anywhere: Client) -> None:
+    fill(anywhere)
+    contract = anywhere.get("/v1/dataContracts")["data"][0]
+    table = anywhere.get("/v1/tables")["data"][0]
     for path, patch in (
         (f"dataContracts/{contract['id']}", {"path": "/entityStatus", "value": "Active"}),
         (f"tables/{table['id']}", {"path": "/displayName", "value": "Orders"}),
     ):
-        answer = client.request(
+        answer = anywhere.request(
             "PATCH",
             f"/v1/{path}",
             json=[{"op": "replace", **patch}],
@@ -34,7 +34,7 @@ def test_changes_and_contracts_are_counted_by_day(client: Client) -> None:
         )
         assert answer.status_code == 200
 
-    text = Browser(client, "admin").get("/activity?days=30").text
+    text = Browser(anywhere, "admin").get("/activity?days=30").text
 
     changes, contracts = tables(text)
     kinds = dict(zip(changes[1:7], changes[8:], strict=True))
@@ -43,16 +43,16 @@ def test_changes_and_contracts_are_counted_by_day(client: Client) -> None:
     assert contracts[1::2] == ["Active", "1"]
     assert text.count("<rect") == 7
 
-    client.request("DELETE", f"/v1/dataContracts/{contract['id']}")
-    assert "<h2>Contracts" in Browser(client, "admin").get("/activity").text
-    assert len(tables(Browser(client, "admin").get("/activity").text)) == 1
+    anywhere.request("DELETE", f"/v1/dataContracts/{contract['id']}")
+    assert "<h2>Contracts" in Browser(anywhere, "admin").get("/activity").text
+    assert len(tables(Browser(anywhere, "admin").get("/activity").text)) == 1
 
 
-def test_counting_goes_on_where_it_ended(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_goes_on_where_it_ended(anywhere: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(activity, "BATCH", 2)
     monkeypatch.setattr("api.pages.activity.COUNT_SECONDS", 0.0)
-    client.schema()
-    browser = Browser(client, "admin")
+    anywhere.schema()
+    browser = Browser(anywhere, "admin")
 
     first, second, third = (browser.get("/activity").text for _ in range(3))
 

@@ -22,10 +22,10 @@ def address(text: str, start: str) -> str | None:
     return unescape(found[1]) if found else None
 
 
-def test_events_are_the_ones_that_the_api_gives(shop: Client) -> None:
-    browser = Browser(shop, "admin")
+def test_events_are_the_ones_that_the_api_gives(shop_anywhere: Client) -> None:
+    browser = Browser(shop_anywhere, "admin")
     for query in ("", "kind=table", f"fqn={TABLE}", "actor=nobody", "since=2100-01-01"):
-        asked = shop.request("GET", f"/v1/audit/events?order=desc&{query}").json()["data"]
+        asked = shop_anywhere.request("GET", f"/v1/audit/events?order=desc&{query}").json()["data"]
 
         shown = positions(browser.get(f"/audit?{query}").text)
         assert shown == [each["position"] for each in asked]
@@ -39,28 +39,32 @@ def test_empty_fields_of_the_form_narrow_nothing(shop: Client) -> None:
     assert positions(everything) == positions(browser.get("/audit").text)
 
 
-def test_pages_are_walked_to_the_first_event(shop: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_are_walked_to_the_first_event(
+    shop_anywhere: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("api.pages.audit.PAGE_SIZE", 2)
-    browser, seen = Browser(shop, "admin"), []
+    browser, seen = Browser(shop_anywhere, "admin"), []
     at: str | None = "/audit"
     while at:
         text = browser.get(at).text
         seen += positions(text)
         at = address(text, "/audit?before=")
 
-    every = [each["position"] for each in shop.get("/v1/audit/events", order="desc")["data"]]
+    every = [
+        each["position"] for each in shop_anywhere.get("/v1/audit/events", order="desc")["data"]
+    ]
     assert seen == every
 
 
 def test_newer_events_are_followed_without_a_gap(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    anywhere: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.pages.audit.PAGE_SIZE", 2)
-    client.schema()
-    browser = Browser(client, "admin")
+    anywhere.schema()
+    browser = Browser(anywhere, "admin")
     before = browser.get("/audit?follow=true").text
     for number in range(3):
-        client.table(f"t{number}")
+        anywhere.table(f"t{number}")
 
     polled = re.search(r'hx-get="([^"]*)" hx-trigger="every 4s"', before)
     assert polled is not None
@@ -69,7 +73,7 @@ def test_newer_events_are_followed_without_a_gap(
     assert again is not None
     then = browser.get(unescape(again[1])).text
 
-    newest = [each["position"] for each in client.get("/v1/audit/events", order="desc")["data"]]
+    newest = [each["position"] for each in anywhere.get("/v1/audit/events", order="desc")["data"]]
     assert positions(then) + positions(first) == newest[:3]
 
 
@@ -112,6 +116,6 @@ def test_wrong_filters_are_explained_in_place(shop: Client, query: str, said: st
     assert said in unescape(answer.text.partition('role="alert">')[2].partition("</p>")[0])
 
 
-def test_event_that_is_not_there_is_told(shop: Client) -> None:
-    assert Browser(shop, "admin").get("/audit/999999").status_code == 404
-    assert Browser(shop, "admin").get("/audit/0").status_code == 400
+def test_event_that_is_not_there_is_told(shop_anywhere: Client) -> None:
+    assert Browser(shop_anywhere, "admin").get("/audit/999999").status_code == 404
+    assert Browser(shop_anywhere, "admin").get("/audit/0").status_code == 400

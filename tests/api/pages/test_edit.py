@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Client
-from tests.api.pages.conftest import Browser, fill, hidden
+from tests.api.pages.conftest import Browser, hidden
 
 TABLE = "service.database.schema.orders"
 PAGE = f"/entity/table/{TABLE}"
@@ -16,12 +16,6 @@ EDIT = f"/edit/table/{TABLE}"
 
 def table(client: Client) -> Any:
     return client.get(f"/v1/tables/name/{TABLE}", fields="owners,tags,domains", include="all")
-
-
-@pytest.fixture
-def editor(client: Client) -> Browser:
-    fill(client)
-    return Browser(client, "editor")
 
 
 def save(browser: Browser, key: str, **given: str) -> Any:
@@ -45,6 +39,44 @@ def test_empty_text_removes_it(editor: Browser, key: str) -> None:
     assert save(editor, key, value="  ").status_code == 303
 
     assert key not in table(editor.client)
+
+
+@pytest.mark.parametrize(
+    "text", ["    code\n    more", "x\n", "tab\t", "\xa0nb\xa0", "a\rb", "a\r\nb", "\n\na"]
+)
+def test_form_that_was_left_as_it_was_changes_nothing(editor: Browser, text: str) -> None:
+    entity = table(editor.client)
+    columns = [{"name": "id", "dataType": "INT"}]
+    given = {"name": "orders", "databaseSchema": "service.database.schema", "columns": columns}
+    editor.client.request("PUT", "/v1/tables", json={**given, "description": text})
+    before = table(editor.client)
+    assert before["id"] == entity["id"]
+    assert before["description"] == text
+    shown = editor.get(f"{EDIT}?field=description").text
+    (held,) = re.findall(r"<textarea[^>]*>\n(.*?)</textarea>", shown, re.DOTALL)
+    # What browsers make of it.
+    lines = "\r\n".join(re.split("\r\n|\r|\n", unescape(held)))
+
+    assert save(editor, "description", value=lines).status_code == 303
+    assert table(editor.client) == before
+
+
+def test_code_at_the_start_stays_code(editor: Browser) -> None:
+    save(editor, "description", value="    code\r\n\r\nmore\r\n")
+
+    assert table(editor.client)["description"] == "    code\n\nmore"
+
+
+def test_who_must_sign_in_again_is_led_back_to_the_form(editor: Browser) -> None:
+    address = f"{EDIT}?field=description"
+    (action,) = re.findall(r'<form action="(/edit/[^"]*)"', editor.get(address).text)
+    editor.cookie = None
+
+    refused = editor.post(unescape(action), {"field": "description", "value": "x"})
+
+    assert refused.status_code == 401
+    assert f'name="to" value="{action}"' in refused.text
+    assert unescape(action) == address
 
 
 def test_lists_are_added_to_by_name_and_taken_from(editor: Browser) -> None:

@@ -1,11 +1,15 @@
 """Each page, asked for by each role: what the API withholds is on none, and none is forgotten."""
 
+import re
 from collections.abc import Iterator
 from html import unescape
+from typing import Any
 
 import pytest
 from litestar.routes import HTTPRoute
 
+from domain.registry import KINDS
+from projections.visibility.field_paths import field_paths
 from tests.api.conftest import Client, running
 from tests.api.pages.conftest import Browser, fill, hidden
 
@@ -89,11 +93,29 @@ kinds = ["user"]
 """
 
 
+def withholding(role: str, *, deep: bool) -> str:
+    """Rules for a role that sees of each kind only what nobody can be denied.
+
+    With `deep` it sees each key, but inside of it only that.
+    """
+    rules = [f'[[rule]]\nrole = "{role}"\nallow = ["list", "view", "search", "edit", "delete"]\n']
+    for kind in KINDS:
+        paths = [
+            path
+            for path, about in field_paths(kind).items()
+            if not about.needed and ("." in path or not deep)
+        ]
+        if paths:
+            rules.append(f'[[rule]]\nrole = "{role}"\nkinds = ["{kind}"]\nwithhold = {paths}\n')
+    return "\n".join(rules)
+
+
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     directory = tmp_path_factory.mktemp("guarded")
     policies = directory / "policies.toml"
-    policies.write_text(POLICIES)
+    hiding = [withholding("blind", deep=False), withholding("shortsighted", deep=True)]
+    policies.write_text("\n".join([POLICIES, *hiding]))
     with running(directory, policies=str(policies)) as client:
         fill(client)
         yield client
@@ -200,6 +222,30 @@ def test_page_that_changes_shows_no_withheld_field(guarded: Client, path: str) -
     assert [secret for secret in SECRETS if secret in answer.text] == []
 
 
+@pytest.mark.parametrize("role", ["blind", "shortsighted"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_pages_stand_without_all_that_can_be_withheld(
+    guarded: Client, kind: str, role: str
+) -> None:
+    browser = Browser(guarded, role)
+    listed = browser.get(f"/browse/{kind}")
+
+    assert listed.status_code == 200
+    for address in map(unescape, re.findall(r'<th scope="row"><a href="([^"]*)"', listed.text)):
+        for view in ("entity", "history", "compare", "tree", "delete"):
+            answer = browser.get(address.replace("entity", view, 1))
+            assert (answer.status_code, view) == (200, view)
+        assert browser.get(address.replace("entity", "undo", 1)).status_code == 403
+
+
+@pytest.mark.parametrize("role", ["blind", "shortsighted"])
+def test_results_stand_without_all_that_can_be_withheld(guarded: Client, role: str) -> None:
+    browser = Browser(guarded, role)
+
+    assert "orders" in browser.get("/search?q=orders").text
+    assert "orders" in browser.get("/search/suggestions?q=ord").text
+
+
 @pytest.mark.parametrize("key", ["description", "owners", "tags"])
 def test_withheld_fields_are_not_edited(guarded: Client, key: str) -> None:
     browser = Browser(guarded, "curator")
@@ -212,6 +258,21 @@ def test_withheld_fields_are_not_edited(guarded: Client, key: str) -> None:
     page = browser.get(f"/entity/table/{TABLE}").text
     assert 'id="edit-displayName"' in page
     assert f'id="edit-{key}"' not in page
+
+
+def test_withheld_fields_of_columns_are_not_edited(guarded: Client) -> None:
+    browser, address = Browser(guarded, "curator"), f"/edit/table/{TABLE}"
+    page = browser.get(f"{address}?field=description&column=customer.email").text
+    form = {**hidden(page), "field": "tags", "add": "PII.Email"}
+
+    assert "field=tags" not in page
+    assert browser.get(f"{address}?field=tags&column=customer.email").status_code == 403
+    assert browser.post(address, form).status_code == 403
+    assert browser.get("/choices/table/tags?column=id&add=a").status_code == 403
+    assert 'id="column-3" href=' in browser.get(f"/entity/table/{TABLE}").text
+    blind = Browser(guarded, "blind")
+    assert blind.get(f"{address}?field=description&column=id").status_code == 403
+    assert blind.post(address, {"form_token": "x"}).status_code == 403
 
 
 def test_who_may_not_edit_is_shown_no_form(guarded: Client) -> None:
@@ -237,6 +298,17 @@ def test_every_answer_tells_browsers_to_load_nothing_elsewhere(guarded: Client, 
     assert headers["x-content-type-options"] == "nosniff"
 
 
+FROM_ELSEWHERE: list[Any] = [
+    {},
+    {"Origin": "https://evil.example"},
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-origin", "Origin": "https://evil.example"},
+    # As lists, since a header is there twice.
+    [("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Site", "cross-site")],
+    [("Origin", "http://testserver.local"), ("Origin", "https://evil.example")],
+]
+
+
 def test_forms_of_other_sites_are_refused_on_every_route(guarded: Client) -> None:
     changing = {path for path, methods in page_routes(guarded).items() if "POST" in methods}
     browser = Browser(guarded, "admin")
@@ -247,5 +319,5 @@ def test_forms_of_other_sites_are_refused_on_every_route(guarded: Client) -> Non
 
     for route in changing:
         path = route.replace("{kind}", "table").replace("{fqn}", TABLE)
-        for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        for headers in FROM_ELSEWHERE:
             assert browser.post(path, {"token": "x"}, headers=headers).status_code == 403

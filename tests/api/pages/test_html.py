@@ -25,6 +25,7 @@ OTHERS = (
     f"/edit/table/{TABLE}?field=description",
     f"/edit/table/{TABLE}?field=owners",
     f"/edit/table/{TABLE}?field=tags",
+    f"/edit/table/{TABLE}?field=tags&column=customer.email",
     "/delete/databaseSchema/service.database.schema",
     "/entity/user/annabel",
     "/entity/tag/PII.Email",

@@ -111,6 +111,9 @@ def test_link_signs_in_once(shop: Client) -> None:
     address = link(shop, subject="ada")
     first, second = Browser(shop), Browser(shop)
 
+    # As scanners of links ask, whom nothing is given.
+    asked = second.head(address)
+    assert (asked.status_code, asked.headers.get("set-cookie")) == (200, None)
     first.take(first.get(address))
 
     assert "ada" in first.get("/").text
@@ -157,6 +160,12 @@ def test_program_at_the_root_gets_a_pointer(shop: Client) -> None:
     answer = shop.http.get("/", headers={"Accept": "*/*"})
 
     assert (answer.status_code, answer.json()["documentation"]) == (200, "/docs")
+
+
+def test_page_of_an_error_says_once_how_it_is_encoded(shop: Client) -> None:
+    answer = Browser(shop, "reader").get("/no/such/page")
+
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
 
 
 def test_unknown_address_is_a_page_for_people_and_json_for_programs(shop: Client) -> None:

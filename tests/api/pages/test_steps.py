@@ -5,17 +5,11 @@ from typing import Any
 import pytest
 
 from tests.api.conftest import Client
-from tests.api.pages.conftest import Browser, fill, hidden
+from tests.api.pages.conftest import Browser, hidden
 
 NAME = "service.database.schema.orders"
 CONTRACT = f"{NAME}.dataContract_orders"
 PAGE = f"/entity/table/{NAME}"
-
-
-@pytest.fixture
-def editor(client: Client) -> Browser:
-    fill(client)
-    return Browser(client, "editor")
 
 
 def shown(client: Client, collection: str = "tables", name: str = NAME) -> Any:

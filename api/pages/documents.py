@@ -1,0 +1,39 @@
+"""Entities as templates read them: a template may name nothing that is not there."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+OPTIONAL: Mapping[str, None] = MappingProxyType(
+    dict.fromkeys(
+        (
+            "displayName",
+            "description",
+            "entityStatus",
+            "owners",
+            "domains",
+            "tags",
+            "deleted",
+        )
+    )
+)
+"""Keys that templates name of any entity, and that it has, or shows to a caller, or not."""
+
+
+def complete(entity: Mapping[str, Any]) -> dict[str, Any]:
+    """The decoded JSON of an entity with each of OPTIONAL, None where it has none."""
+    return {**OPTIONAL, **entity}
+
+
+def json_lines(value: Any) -> str:
+    """A value as JSON of several lines, as people read it."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+
+
+def called(entity: Mapping[str, Any]) -> str:
+    """What people call an entity, or the one that a reference names."""
+    return str(
+        entity.get("displayName") or entity.get("name") or entity.get("fullyQualifiedName") or ""
+    )

@@ -1,0 +1,102 @@
+"""The values of facets, which the index has in lower case, as they are written in the catalog."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+
+import pytest
+
+from tests.api.conftest import Client, running
+from tests.api.pages.conftest import Browser
+
+POLICIES = """
+[[rule]]
+role = "admin"
+allow = ["list", "view", "search", "create", "edit", "delete"]
+
+[[rule]]
+role = "reader"
+allow = ["list", "view", "search"]
+
+[[rule]]
+role = "clerk"
+allow = ["list", "view", "search"]
+kinds = ["table", "team"]
+"""
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A catalog in which most names have capitals, and some are written in two ways."""
+    directory = tmp_path_factory.mktemp("written")
+    policies = directory / "policies.toml"
+    policies.write_text(POLICIES)
+    long = "Long" * 50
+    with running(directory, policies=str(policies)) as client:
+        client.schema()
+        for name in ("AnnaBel", "Bert", "bert"):
+            client.create("users", name=name, email=f"{name}@shop.example")
+        client.create("teams", name="Sales.Team", teamType="Group")
+        client.create("domains", name="Ünited Sales", domainType="Aggregate", description="What")
+        client.create("classifications", name="Tier_X", description="How")
+        for name in ("Email", long):
+            client.create("tags", name=name, classification="Tier_X", description="An address")
+        client.create("glossaries", name="Words", description="of ours")
+        client.create("glossaryTerms", name="Big <b>", glossary="Words", description="It")
+        labels = (("Tier_X.Email", "Classification"), (f"Tier_X.{long}", "Classification"))
+        client.table(
+            "orders",
+            owners=[
+                {"type": kind, "fullyQualifiedName": name}
+                for kind, name in (
+                    ("user", "AnnaBel"),
+                    ("user", "Bert"),
+                    ("team", '"Sales.Team"'),
+                )
+            ],
+            domains=["Ünited Sales"],
+            tags=[
+                {"tagFQN": fqn, "source": source, "labelType": "Manual", "state": "Confirmed"}
+                for fqn, source in (*labels, ("Words.Big <b>", "Glossary"))
+            ],
+        )
+        # The table is the last that was written.
+        client.search_until(lambda found: found["hits"]["total"]["value"] > 0, q="orders")
+        yield client
+
+
+def facets(client: Client, role: str, query: str = "q=orders") -> dict[str, set[str]]:
+    """Title of each facet of a page -> its values."""
+    text = Browser(client, role).get(f"/search?{query}").text.partition('class="facets"')[2]
+    return {
+        unescape(part.partition("</h2>")[0]): set(
+            map(unescape, re.findall(r"<bdi>(.*?)</bdi>", part))
+        )
+        for part in text.split("<h2>")[1:]
+    }
+
+
+def test_names_are_shown_as_they_are_written(written: Client) -> None:
+    shown = facets(written, "reader")
+
+    assert shown["Tag"] == {"Tier_X.Email", "Words.Big <b>", f"tier_x.{'long' * 50}"}
+    assert shown["Domain"] == {"Ünited Sales"}
+    assert shown["Service"] == {"service"}
+    # Of two users, one owns the table: an index that folds case does not tell which.
+    assert shown["Owner"] == {"AnnaBel", "bert", "Sales.Team"}
+
+
+@pytest.mark.parametrize("facet", ["tag=Tier_X.Email", "owner=annabel", "domain=%C3%9Cnited+Sales"])
+def test_facet_is_chosen_as_it_is_written(written: Client, facet: str) -> None:
+    text = Browser(written, "reader").get(f"/search?q=orders&{facet}").text
+
+    assert text.count('class="chosen"') == 1
+    assert "<strong>1</strong> result " in text
+
+
+def test_writing_of_what_the_caller_may_not_search_is_not_told(written: Client) -> None:
+    shown = facets(written, "clerk")
+
+    assert shown["Tag"] == {"tier_x.email", "words.big <b>", f"tier_x.{'long' * 50}"}
+    assert shown["Owner"] == {"annabel", "bert", "Sales.Team"}
+    assert shown["Domain"] == {"ünited sales"}

@@ -1,0 +1,42 @@
+"""Pages that are short whatever is stored wait for none that are long."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from api.pages import history
+from tests.api.conftest import Client
+from tests.api.pages.conftest import Browser
+
+TABLE = "service.database.schema.orders"
+
+
+@pytest.mark.parametrize("path", ["/", "/search?q=orders", "/tree"])
+def test_short_page_waits_for_no_long_one(
+    shop: Client, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    done, begun = threading.Event(), threading.Semaphore(0)
+    usual = history.read_entity
+
+    def slow(*given: Any, **named: Any) -> Any:
+        begun.release()
+        assert done.wait(30)
+        return usual(*given, **named)
+
+    monkeypatch.setattr(history, "read_entity", slow)
+    roles = ("admin", "editor", "reader")
+    with ThreadPoolExecutor(len(roles)) as asking:
+        waiting = [
+            asking.submit(Browser(shop, role).get, f"/history/table/{TABLE}") for role in roles
+        ]
+        try:
+            # Two are read at once, and the third waits for its turn.
+            for _ in range(2):
+                assert begun.acquire(timeout=30)
+            answer = Browser(shop, "admin").get(path)
+        finally:
+            done.set()
+        assert answer.status_code == 200
+        assert [each.result().status_code for each in waiting] == [200] * 3
