@@ -112,7 +112,10 @@ def _sign_in(server: Server) -> str:
     """The cookie of a session."""
     connection = http.client.HTTPConnection(server.host, server.port)
     try:
-        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        form = {
+            "Content-Type": "application/x-www-form-urlencoded",
+            "Sec-Fetch-Site": "same-origin",
+        }
         connection.request("POST", "/sign-in", urlencode({"token": server.token}), form)
         given = connection.getresponse().getheader("Set-Cookie")
         assert given is not None, "the token is not taken"

@@ -17,6 +17,7 @@ from playwright.sync_api import Browser, sync_playwright
 from benchmarks.generate import lines
 from benchmarks.list_pages import get
 from benchmarks.running import Server, running
+from benchmarks.small_png import smaller
 from benchmarks.workspace import catch_up, load
 from projections.stores import open_stores
 
@@ -61,7 +62,8 @@ def _take(browser: Browser, server: Server, directory: Path) -> None:
                 page.goto(address)
                 if name == "audit":
                     page.locator(".event summary").first.click()
-                page.screenshot(path=directory / f"{name}-{size}-{scheme}.png")
+                picture = smaller(page.screenshot())
+                (directory / f"{name}-{size}-{scheme}.png").write_bytes(picture)
             context.close()
 
 

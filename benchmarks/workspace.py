@@ -51,7 +51,7 @@ class Workspace:
             load(log, plain_contracts(count) if plain else contracts(count))
             definition = entities_definition()
             shelf = open_shelf(directory, definition)
-            generation = build(definition, shelf, log, lambda done, total: None)
+            generation = build(definition, shelf, log, lambda done, total: None).generation
             switch(definition, shelf, log, generation, directory, FolderLeadership(directory))
             log.close()
             self._contracts[count, plain] = directory
