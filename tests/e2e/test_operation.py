@@ -38,25 +38,38 @@ def all_say(asking: Sequence[httpx.Client], said: str) -> bool:
     return all(said in client.get("/operation").text for client in asking)
 
 
+def read_of(pid: int, name: str) -> bytes:
+    """What the kernel tells of a process; nothing of one that is gone."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):  # gone before it was opened, or read
+        return b""
+
+
 def exists(pid: int) -> bool:
     """Whether a process runs."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
+    stat = read_of(pid, "stat")
+    return stat != b"" and stat.rpartition(b")")[2].split()[0] != b"Z"
 
 
 def operation_of(running: Family) -> int:
-    """The id of the process of the operation that a worker has started."""
-    (found,) = (
-        int(child)
-        for role, pid in running.children().items()
-        if role != "project"
-        for task in Path(f"/proc/{pid}/task").iterdir()
-        for child in (task / "children").read_text().split()
-        if b"projections.operation.process" in Path(f"/proc/{child}/cmdline").read_bytes()
-    )
-    return found
+    """The id of the process of the operation that a worker has started.
+
+    The process of an operation that has ended goes on for the moment that its own end takes.
+    """
+    workers = [pid for role, pid in running.children().items() if role != "project"]
+
+    def found() -> list[int]:
+        return [
+            child
+            for pid in workers
+            for task in Path(f"/proc/{pid}/task").iterdir()
+            for child in map(int, read_of(pid, f"task/{task.name}/children").split())
+            if b"projections.operation.process" in read_of(child, "cmdline")
+        ]
+
+    until(lambda: len(found()) == 1)
+    return found()[0]
 
 
 @contextmanager
