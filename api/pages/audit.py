@@ -33,6 +33,8 @@ from domain.events import EVENT_TYPES
 from domain.registry import ALL_KINDS
 
 PAGE_SIZE = 50
+EVENT_CHARACTERS = 500_000
+"""Of what an event changed, as its page shows it."""
 _FILTERS: Mapping[str, tuple[str, str, str]] = {
     "kind": ("kind", "Kind", ""),
     "eventType": ("event_type", "What", ""),
@@ -109,7 +111,13 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
             event = _event_at(services.stores.log, query, position)
             shown = event.get("body", event.get("patch"))
             text = None if shown is None else formatted(shown)
-            yield from renderer.chunks(request, "event.html", event=event_line(event), text=text)
+            yield from renderer.chunks(
+                request,
+                "event.html",
+                event=event_line(event),
+                text=None if text is None else text[:EVENT_CHARACTERS],
+                left=0 if text is None else max(len(text) - EVENT_CHARACTERS, 0),
+            )
 
         return Heavy(chunks(), caller, services.heavy_reads, services.streams, dict(HEADERS), HTML)
 

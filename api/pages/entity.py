@@ -108,6 +108,7 @@ def entity_values(
     entity = columns.decode(kind, body)
     live = not entity.get("deleted")
     contract = kind.describes is not None
+    withheld = access.withheld(Action.VIEW, kind.name)
     return {
         "kind": kind.name,
         "collection": kind.collection,
@@ -133,6 +134,7 @@ def entity_values(
         "may_restore": not live and access.may(Permission(Action.EDIT, kind.name)),
         "agreement": agreement_with_entity(services, request, kind, entity) if contract else None,
         "contract": reading(services, request, entity) if contract else None,
+        "hides_description": withheld is not None and withheld.covers("description"),
         "problem": None,
         **_facts(kind, entity),
     }

@@ -96,20 +96,20 @@ class Provider:
         """The token of the answer that the catalog takes; raises Unauthorized where it takes none.
 
         The access token is for the catalog where the provider makes such tokens; the ID token is
-        good as well, if the catalog's audience is the client, and it is of this very sign-in.
+        good as well, if the catalog's audience is the client. One that is there must be of this
+        very sign-in (OpenID Connect Core, 3.1.3.7).
         """
+        token, id_token = tokens.access_token, tokens.id_token
         try:
-            await self._verifier.verify(b"Bearer " + tokens.access_token.encode())
+            await self._verifier.verify(b"Bearer " + token.encode())
         except Unauthorized:
-            if tokens.id_token is None:
+            if id_token is None:
                 raise
-        else:
-            return tokens.access_token
-        await self._verifier.verify(b"Bearer " + tokens.id_token.encode())
-        nonce = read_token(tokens.id_token.encode())[2].get("nonce")
-        if nonce != started.nonce:
+            await self._verifier.verify(b"Bearer " + id_token.encode())
+            token = id_token
+        if id_token is not None and read_token(id_token.encode())[2].get("nonce") != started.nonce:
             raise Unauthorized(Refusal.MALFORMED)
-        return tokens.id_token
+        return token
 
     def started(self, scope: Any, state: str, issuer: str | None) -> _Started:
         """What this browser started at the provider; raises InvalidInput if it was something else.

@@ -29,7 +29,8 @@ HEADERS: Mapping[str, str] = MappingProxyType(
         "Referrer-Policy": "same-origin",
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "private, no-cache",
-        "Vary": "Cookie",
+        # A program is told of errors, and of the first page, in JSON.
+        "Vary": "Accept, Cookie",
     }
 )
 """Headers of each page. What is shown to one caller is kept by no proxy."""

@@ -44,6 +44,11 @@ _LARGE = tuple(sorted({key for kind in KINDS.values() for key in kind.large}))
 
 
 _BUCKETS = 30
+_CLOSED: Mapping[str, Mapping[str, str]] = {
+    "kind": {name.lower(): name for name in KINDS},
+    **STATUSES,
+}
+"""Facet -> all names that it can have, by how the index has them."""
 SORTS: Mapping[str, tuple[str, str, str]] = {
     "relevance": ("Best match", "_score", "desc"),
     "name": ("Name", "name", "asc"),
@@ -121,6 +126,9 @@ def search_pages(
 def _request(given: Mapping[str, Any], facets: tuple[FacetRow, ...]) -> SearchRequest:
     """The search that the parameters of the page ask for; raises InvalidInput."""
     _, field, order = SORTS[given["sort"]]
+    for name, known in _CLOSED.items():
+        if given[name] and given[name].lower() not in known:
+            raise InvalidInput(f"{name} must be one of {', '.join(known.values())}")
     # One that is withheld narrows too: the search refuses it.
     chosen = [{"term": {each.field: given[each.name]}} for each in FACETS if given[each.name]]
     counted = {facet.name: {"terms": {"field": facet.field, "size": _BUCKETS}} for facet in facets}

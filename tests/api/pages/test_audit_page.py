@@ -5,6 +5,7 @@ from html import unescape
 
 import pytest
 
+from api.pages import audit
 from tests.api.conftest import Client
 from tests.api.pages.conftest import Browser
 
@@ -97,6 +98,24 @@ def test_event_is_shown_with_what_it_changed(client: Client) -> None:
         assert "&lt;b&gt;new&lt;/b&gt;" in text
         assert '<span class="dim">description</span>' in text or "<dd>description</dd>" in text
     assert '<span class="op replace">replace</span>' in stream
+
+
+def test_long_event_is_cut_and_says_where_all_of_it_is(
+    shop: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser, number = Browser(shop, "admin"), shop.get("/v1/audit/events")["paging"]["head"]
+    whole = browser.get(f"/audit/{number}").text
+    assert "more characters" not in whole
+    monkeypatch.setattr(audit, "EVENT_CHARACTERS", 40)
+
+    cut = browser.get(f"/audit/{number}").text
+
+    shown = cut.partition("<pre class")[2].partition("<bdi>")[2].partition("</bdi>")[0]
+    assert len(unescape(shown)) == 40
+    (asked,) = re.findall(r"/v1/audit/events\?[^']*", unescape(cut))
+    (event,) = shop.request("GET", asked).json()["data"]
+    assert event["position"] == number
+    assert unescape(shown).splitlines()[0] == "{"
 
 
 @pytest.mark.parametrize(

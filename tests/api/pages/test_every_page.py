@@ -260,6 +260,13 @@ def test_withheld_fields_are_not_edited(guarded: Client, key: str) -> None:
     assert f'id="edit-{key}"' not in page
 
 
+def test_description_that_is_withheld_is_not_said_to_be_missing(guarded: Client) -> None:
+    said = Browser(guarded, "clerk").get(f"/entity/table/{TABLE}").text
+
+    assert "The description is withheld from your roles." in said
+    assert "No description" not in said
+
+
 def test_withheld_fields_of_columns_are_not_edited(guarded: Client) -> None:
     browser, address = Browser(guarded, "curator"), f"/edit/table/{TABLE}"
     page = browser.get(f"{address}?field=description&column=customer.email").text

@@ -67,6 +67,10 @@ def id_token(**claims: str) -> str:
     ("access", "identity", "status"),
     [
         ("good", None, 303),
+        ("good", "of this sign-in", 303),
+        ("good", "of another sign-in", 401),
+        ("good", "without a nonce", 401),
+        ("good", "no token", 401),
         ("opaque", "of this sign-in", 303),
         ("opaque", "of another sign-in", 401),
         ("opaque", "without a nonce", 401),
@@ -87,6 +91,7 @@ def test_id_token_will_do_if_it_is_of_this_very_sign_in(
             "of this sign-in": id_token(nonce=nonce),
             "of another sign-in": id_token(nonce="another"),
             "without a nonce": id_token(),
+            "no token": "x",
             "forged": id_token(nonce=nonce)[:-4] + "AAAA",
         }
         Answers.tokens = {"access_token": id_token() if access == "good" else access}

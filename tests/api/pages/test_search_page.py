@@ -55,7 +55,13 @@ def test_places_are_walked_to_the_end(shop: Client, monkeypatch: pytest.MonkeyPa
     assert total > 4
 
 
-@pytest.mark.parametrize("query", ["q=name:(", "after=x", "sort=nothing", "q=" + "a" * 5_000])
+WRONG = (
+    *("q=name:(", "after=x", "sort=nothing", "q=" + "a" * 5_000),
+    *("kind=bogus", "status=Drafty"),
+)
+
+
+@pytest.mark.parametrize("query", WRONG)
 def test_wrong_searches_are_explained_in_place(shop: Client, query: str) -> None:
     answer = Browser(shop, "reader").get(f"/search?{query}")
 
