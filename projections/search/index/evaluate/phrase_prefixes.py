@@ -14,7 +14,7 @@ from projections.search.index.evaluate.phrases import (
 )
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 from projections.search.index.evaluate.term_results import Postings
-from projections.search.index.format.arrays import Inverted, ranges
+from projections.search.index.format.arrays import Inverted, ranges, starts
 
 MAX_POSITIONS = 1 << 20
 """Positions of begun words that are held at once, or those of one document where it has more."""
@@ -42,6 +42,7 @@ def begun_together(
     terms = dict(zip(*words, strict=True))
     ids = with_all(list(terms.values()), check)
     counts = _counts(inverted, begun, _mask(view, ids), check)
+    unread = _Unread(inverted, begun)
     ids = ids.compress(counts.take(ids) > 0)
     upto = np.cumsum(counts.take(ids))
     step = max(1, STEP_DOCUMENTS // (len(terms) + 1))
@@ -57,7 +58,7 @@ def begun_together(
         for number in terms:
             check()
             lists[number] = positions_of(inverted, number, chunk, wanted)
-        last = _merged(inverted, begun, chunk, wanted, check)
+        last = _merged(inverted, unread.take(int(chunk[-1]), check), chunk, wanted, check)
         holds = follow([*(lists[number] for number in words[0]), last], slop, check)
         matching.append(chunk.compress(holds))
         begin = end
@@ -75,24 +76,77 @@ def _counts(
 ) -> NDArray[np.int64]:
     """(documents,): how many positions of the terms each of the wanted documents has."""
     counts = np.zeros(len(wanted), np.int64)
-    for places, sizes in _postings(inverted, terms, wanted, check):
-        np.add.at(counts, inverted.ids.take(places).astype(np.intp), sizes)
+    first, after = (int(inverted.starts[number]) for number in terms)
+    for low in range(first, after, PIECE):
+        check()
+        postings = inverted.ids[low : min(low + PIECE, after)]
+        places = np.flatnonzero(wanted.take(postings)) + low
+        np.add.at(counts, inverted.ids.take(places).astype(np.intp), _sizes(inverted, places))
     return counts
+
+
+class _Unread:
+    """The postings of begun terms that no document before has taken.
+
+    They are cut by documents in each term, rather than to go through all of them for each of the
+    groups of documents, of which there are as many as there are postings.
+    """
+
+    def __init__(self, inverted: Inverted, terms: tuple[int, int]) -> None:
+        first, after = terms
+        self._ids = inverted.ids
+        self._begins: NDArray[np.int64] = inverted.starts[first:after]
+        self._ends: NDArray[np.int64] = inverted.starts[first + 1 : after + 1]
+
+    def take(
+        self, document: int, check: Callable[[], None]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(terms,), (terms,): where those up to a document begin in each term, and their number."""
+        begins, ends = self._begins, self._ends
+        upto = _after(self._ids, begins, ends, document, check)
+        left = np.flatnonzero(upto < ends)
+        self._begins, self._ends = upto.take(left), ends.take(left)
+        return begins, upto - begins
+
+
+def _after(
+    ids: DocIds,
+    begins: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    document: int,
+    check: Callable[[], None],
+) -> NDArray[np.int64]:
+    """(ranges,): where, in each of these ranges of ascending ids, those up to a document end."""
+    low, high = begins.copy(), ends.copy()
+    searched = np.flatnonzero(low < high)
+    while len(searched):
+        check()
+        middle = (low.take(searched) + high.take(searched)) >> 1
+        after = ids.take(middle) > document
+        high[searched[after]] = middle[after]
+        low[searched[~after]] = middle[~after] + 1
+        searched = searched[low.take(searched) < high.take(searched)]
+    return low
 
 
 def _merged(
     inverted: Inverted,
-    terms: tuple[int, int],
+    spans: tuple[NDArray[np.int64], NDArray[np.int64]],
     ids: DocIds,
     wanted: Mask,
     check: Callable[[], None],
 ) -> Positions:
-    """The positions of any of the terms in the documents, which `wanted` marks."""
+    """The positions that any of these postings have in the documents, which `wanted` marks.
+
+    `spans` are (terms,), (terms,): where the postings of each term begin, and how many there are.
+    """
     assert inverted.position_starts is not None
     assert inverted.positions is not None
     pieces = [np.empty(0, np.int64)]
-    for places, sizes in _postings(inverted, terms, wanted, check):
-        documents = ids.searchsorted(inverted.ids.take(places))
+    for postings in _pieces(*spans):
+        check()
+        places = postings.compress(wanted.take(inverted.ids.take(postings)))
+        documents, sizes = ids.searchsorted(inverted.ids.take(places)), _sizes(inverted, places)
         where = ranges(inverted.position_starts.take(places), sizes)
         pieces.append((np.repeat(documents, sizes) << _DOCUMENT) + inverted.positions.take(where))
     keys = np.unique(np.concatenate(pieces))
@@ -101,15 +155,19 @@ def _merged(
     return Positions(positions, borders[:-1], borders[1:])
 
 
-def _postings(
-    inverted: Inverted, terms: tuple[int, int], wanted: Mask, check: Callable[[], None]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Where the terms' postings of wanted documents are, with how many positions each has."""
+def _pieces(begins: NDArray[np.int64], sizes: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """The numbers of all spans, one span after another, so many at a time."""
+    upto = starts(sizes)
+    whole = int(upto[-1])
+    for low in range(0, whole, PIECE):
+        high = min(low + PIECE, whole)
+        first, last = (upto.searchsorted((low, high - 1), "right") - 1).tolist()
+        borders = upto[first : last + 2].clip(low, high)
+        skipped = borders[:-1] - upto[first : last + 1]
+        yield ranges(begins[first : last + 1] + skipped, np.diff(borders))
+
+
+def _sizes(inverted: Inverted, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(postings,): how many positions each of these has."""
     assert inverted.position_starts is not None
-    first, after = (int(inverted.starts[number]) for number in terms)
-    for low in range(first, after, PIECE):
-        check()
-        postings = inverted.ids[low : min(low + PIECE, after)]
-        places = np.flatnonzero(wanted.take(postings)) + low
-        begins = inverted.position_starts.take(places)
-        yield places, inverted.position_starts.take(places + 1) - begins
+    return inverted.position_starts.take(places + 1) - inverted.position_starts.take(places)

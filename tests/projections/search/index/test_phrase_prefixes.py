@@ -104,3 +104,12 @@ def test_one_letter_looks_at_the_clock_by_its_postings(monkeypatch, large, text)
     found, looks = searched(large, node)
     assert (found.timed_out, found.total) == (False, 4_000)
     assert looks > 100
+
+
+def test_groups_of_documents_go_through_their_own_postings_alone(monkeypatch, large):
+    monkeypatch.setattr(phrase_prefixes, "PIECE", 1 << 12)
+    monkeypatch.setattr(phrase_prefixes, "MAX_POSITIONS", 1 << 14)
+    pieces = 4_000 * len(MANY) >> 12
+    found, looks = searched(large, tree.PhrasePrefix("description", "of q"))
+    assert (found.timed_out, found.total) == (False, 4_000)
+    assert looks < 10 * pieces
