@@ -62,6 +62,10 @@ class IndexSchema(fields.Schema):  # type: ignore[misc]
         known = name in self._fields or field_type(name) is None
         return super().__getitem__(name) if known else path_field(name, sortable=False)
 
+    def __contains__(self, name: str) -> bool:
+        # Whoosh asks it of each term of a lexicon.
+        return name in self._fields or field_type(name) is not None
+
     def __reduce__(self) -> tuple[Any, ...]:
         return IndexSchema, ()
 

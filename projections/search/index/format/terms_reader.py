@@ -128,8 +128,10 @@ class TermsReader(base.TermsReader):  # type: ignore[misc]
 
     def terms_from(self, fieldname: str, prefix: bytes) -> Iterator[tuple[str, bytes]]:
         """The field's terms that are not before `prefix`."""
-        listed = merge(*(part.terms_from(prefix) for part in self._parts(fieldname)))
-        return ((fieldname, term) for term, _ in groupby(listed))
+        parts = [part.terms_from(prefix) for part in self._parts(fieldname)]
+        if len(parts) == 1:
+            return ((fieldname, term) for term in parts[0])
+        return ((fieldname, term) for term, _ in groupby(merge(*parts)))
 
     def items(self) -> Iterator[tuple[tuple[str, bytes], TermInfo]]:
         """All pairs of field and term with their figures, in order."""
