@@ -121,6 +121,8 @@ class GenerationSupervisor(Generic[M]):
         self._take_up()
         if self._live is None:
             self._build()
+            # Served at once, not after the pause in which further events are gathered.
+            self._take_up()
             return 1
         if self._next is not None:
             self._approach(self._next)

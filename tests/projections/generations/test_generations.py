@@ -1,5 +1,6 @@
 """Generations: built beside the live one, switched to as a whole."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,19 @@ def test_first_generation_is_made_with_the_directory(tmp_path: Path) -> None:
         "search-1",
         "search.json",
     ]
+
+
+def test_generation_that_is_missing_is_served_by_the_step_that_builds_it(tmp_path: Path) -> None:
+    with opened(tmp_path) as stores:
+        create(stores, "a")
+    for path in tmp_path.iterdir():
+        if not path.name.startswith("events.db"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    with opened(tmp_path) as stores:
+        for supervisor in stores.supervisors:
+            # The daemon pauses after each step that has done anything.
+            assert supervisor.step() == 1
+        assert (generations(stores), len(found(stores))) == ([1, 1], 1)
 
 
 def test_rebuild_switches_readers_and_keeps_one_previous_generation(directory: Path) -> None:
