@@ -169,6 +169,15 @@ def running(
             stores.close()
 
 
+@contextmanager
+def running_under(directory: Path, policies: str, **options: Any) -> Iterator[Client]:
+    """The same under policies, which are given as the text of their file."""
+    file = directory / "policies.toml"
+    file.write_text(policies)
+    with running(directory, policies=str(file), **options) as client:
+        yield client
+
+
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
     with running(tmp_path) as started:

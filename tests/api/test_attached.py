@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 
 PATH = "/v1/dataContracts/entity"
 NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -29,11 +29,7 @@ allow = ["list"]
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     directory: Path = tmp_path_factory.mktemp("attached")
-    policies = directory / "policies.toml"
-    policies.write_text(POLICIES)
-    data = directory / "data"
-    data.mkdir()
-    with running(data, policies=str(policies)) as client:
+    with running_under(directory, POLICIES) as client:
         client.schema()
         yield client
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.api.conftest import Client, body_of, running
+from tests.api.conftest import Client, body_of, running, running_under
 
 NAME = "service.database.schema.orders"
 _LIST_OF_TABLES = re.compile(r"(/+api)?/+v1/+tables/*(\?|$)")
@@ -263,12 +263,11 @@ def test_lists_of_other_kinds_show_the_same_below_both_paths(world: World) -> No
 
 
 def test_columns_that_are_withheld_stay_withheld(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
+    with running_under(
+        tmp_path,
         '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create"]\n'
-        '[[rule]]\nrole = "blind"\nallow = ["list"]\nwithhold = ["columns"]\n'
-    )
-    with running(tmp_path, policies=str(policies)) as client:
+        '[[rule]]\nrole = "blind"\nallow = ["list"]\nwithhold = ["columns"]\n',
+    ) as client:
         client.schema()
         client.table()
         for limit in (1, 101):

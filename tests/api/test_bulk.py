@@ -7,7 +7,7 @@ import pytest
 
 from api.bodies import MAX_BODY
 from domain.bulk_put import MAX_REQUESTS
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 
 COLUMNS = [{"name": "id", "dataType": "INT"}]
 
@@ -199,9 +199,7 @@ withhold = ["owners"]
 
 
 def test_withheld_fields_are_refused_one_by_one(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(POLICIES)
-    with running(tmp_path, policies=str(policies)) as client:
+    with running_under(tmp_path, POLICIES) as client:
         requests = [
             {"name": "a", "serviceType": "Mysql"},
             {"name": "b", "serviceType": "Mysql", "owners": []},

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 
 
 def patch(client: Client, table: Any, *operations: Any, **options: Any) -> Any:
@@ -63,8 +63,8 @@ def test_repeated_write_is_answered_as_the_first_was(client: Client) -> None:
 
 
 def test_change_is_left_out_where_anything_is_withheld(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
+    with running_under(
+        tmp_path,
         """
 [[rule]]
 role = "admin"
@@ -76,9 +76,8 @@ withhold = ["extension"]
 [[rule]]
 role = "blind"
 allow = ["edit"]
-"""
-    )
-    with running(tmp_path, policies=str(policies)) as client:
+""",
+    ) as client:
         client.schema()
         table = client.table()
         for number, role in enumerate(("admin", "half", "blind")):
@@ -108,8 +107,8 @@ def test_single_read_shows_the_last_change_where_it_is_asked_for(client: Client)
 
 
 def test_single_read_leaves_the_change_out_where_anything_is_withheld(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
+    with running_under(
+        tmp_path,
         """
 [[rule]]
 role = "admin"
@@ -118,9 +117,8 @@ allow = ["list", "view", "create", "edit"]
 role = "half"
 allow = ["view"]
 withhold = ["extension"]
-"""
-    )
-    with running(tmp_path, policies=str(policies)) as client:
+""",
+    ) as client:
         client.schema()
         table = client.table()
         patch(client, table, {"op": "add", "path": "/description", "value": "x"})

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 
 COLUMNS: list[dict[str, Any]] = [
     {"name": "id", "dataType": "INT", "tags": [{"tagFQN": "PII.Sensitive"}]},
@@ -88,13 +88,12 @@ def test_deleted_tables_show_columns_when_asked(client: Client) -> None:
 
 
 def test_withheld_columns_are_not_shown(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
+    with running_under(
+        tmp_path,
         '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "edit"]\n'
         '[[rule]]\nrole = "reader"\nallow = ["view"]\nwithhold = ["columns"]\n'
-        '[[rule]]\nrole = "bot"\nallow = ["view"]\nwithhold = ["columns.tags"]\n'
-    )
-    with running(tmp_path, policies=str(policies)) as client:
+        '[[rule]]\nrole = "bot"\nallow = ["view"]\nwithhold = ["columns.tags"]\n',
+    ) as client:
         path = f"/v1/tables/{table(client)}/columns"
         assert client.ask("GET", path, role="reader")[0] == 403
         assert client.ask("GET", path, role="bot")[0] == 200

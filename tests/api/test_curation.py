@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 
 CURATED = [
     {"op": "add", "path": "/description", "value": "ours"},
@@ -230,9 +230,7 @@ bot = true
 
 
 def test_role_of_the_policies_may_be_that_of_a_bot(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(POLICIES)
-    with running(tmp_path, policies=str(policies)) as client:
+    with running_under(tmp_path, POLICIES) as client:
         path = curated(client)
         ann = client.create("users", name="ann", email="ann@example.com")
         owners = [{"op": "add", "path": "/owners", "value": [{"id": ann["id"], "type": "user"}]}]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 
 MODEL = {
     "modelType": "DBT",
@@ -96,13 +96,12 @@ def test_data_model_is_only_put_on_a_table_that_is_there(client: Client) -> None
 
 
 def test_data_model_that_is_withheld_may_not_be_put(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
+    with running_under(
+        tmp_path,
         '[[rule]]\nrole = "admin"\nallow = ["view", "create", "edit"]\n'
         '[[rule]]\nrole = "half"\nallow = ["edit"]\nwithhold = ["dataModel.sql"]\n'
-        '[[rule]]\nrole = "reader"\nallow = ["view"]\n'
-    )
-    with running(tmp_path, policies=str(policies)) as client:
+        '[[rule]]\nrole = "reader"\nallow = ["view"]\n',
+    ) as client:
         client.schema()
         table = client.table()
         path = f"/v1/tables/{table['id']}/dataModel"

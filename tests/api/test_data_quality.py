@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from api.commands import main
 from domain.bodies.quality import suite_to_bring
-from tests.api.conftest import Client, environment_of, running
+from tests.api.conftest import Client, environment_of, running, running_under
 
 NOW = int(time.time() * 1_000)
 QUALITY = "/v1/dataQuality"
@@ -116,14 +116,12 @@ def test_a_table_has_one_suite_which_it_shows_when_asked(client: Client) -> None
 
 @pytest.mark.parametrize("in_bulk", [False, True])
 def test_case_brings_a_suite_for_those_who_may_create_suites(tmp_path: Path, in_bulk: bool) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
+    with running_under(
+        tmp_path,
         '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "edit", "operate"]\n'
         '[[rule]]\nrole = "tester"\nkinds = ["testCase"]\nallow = ["create", "edit", "view"]\n'
-        '[[rule]]\nrole = "bot"\nallow = ["create", "edit", "view"]\n'
-    )
-    (tmp_path / "data").mkdir()
-    with running(tmp_path / "data", policies=str(policies)) as client:
+        '[[rule]]\nrole = "bot"\nallow = ["create", "edit", "view"]\n',
+    ) as client:
         define(client)
         link = f"<#E::table::{TABLE}>"
         case = {"name": "x", "testDefinition": "columnValuesToBeNotNull", "entityLink": link}
@@ -145,13 +143,12 @@ def test_case_brings_a_suite_for_those_who_may_create_suites(tmp_path: Path, in_
 
 
 def test_the_suite_of_a_table_is_not_shown_to_those_who_may_not_see_suites(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
+    with running_under(
+        tmp_path,
         '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "edit"]\n'
         '[[rule]]\nrole = "bot"\nallow = ["list", "view", "create", "edit"]\n'
-        '[[rule]]\nrole = "reader"\nallow = ["view"]\nkinds = ["table"]\n'
-    )
-    with running(tmp_path, policies=str(policies)) as client:
+        '[[rule]]\nrole = "reader"\nallow = ["view"]\nkinds = ["table"]\n',
+    ) as client:
         path = f"/v1/tables/{define(client)}?fields=testSuite"
         put_suite(client)
         assert "testSuite" in client.ask("GET", path)[1]

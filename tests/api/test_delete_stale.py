@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from domain.bulk_put import MAX_REQUESTS
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 
 SCHEMA = "service.database.schema"
 
@@ -254,10 +254,8 @@ allow = ["delete"]
 
 
 def test_permission_is_that_of_a_recursive_delete_and_of_a_list(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(POLICIES)
     path = "/v1/tables/deleteStale"
-    with running(tmp_path, policies=str(policies)) as client:
+    with running_under(tmp_path, POLICIES) as client:
         assert client.ask("DELETE", path, role="blind", json=asked("x"))[0] == 403
         status, body = client.ask("DELETE", path, role="crawler", json=asked("x"))
         assert (status, body["message"]) == (
@@ -269,11 +267,10 @@ def test_permission_is_that_of_a_recursive_delete_and_of_a_list(tmp_path: Path) 
 
 
 def test_contract_stays_with_its_table_where_the_caller_may_not_delete_it(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
-        POLICIES + '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "delete"]\n'
-    )
-    with running(tmp_path, policies=str(policies)) as client:
+    with running_under(
+        tmp_path,
+        POLICIES + '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "delete"]\n',
+    ) as client:
         client.schema()
         table = client.table("gone")
         reference = {"type": "table", "id": table["id"]}

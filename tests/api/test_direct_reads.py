@@ -14,7 +14,7 @@ from api.app import Application
 from api.tokens.issuers import Issuer
 from api.tokens.minting import mint
 from projections.entities.single_entities import read_one
-from tests.api.conftest import SECRET, Client, over_files, running, token
+from tests.api.conftest import SECRET, Client, over_files, running, running_under, token
 
 pytestmark = over_files
 POLICIES = """
@@ -34,8 +34,7 @@ NAME = "service.database.schema"
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator["World"]:
     directory = tmp_path_factory.mktemp("direct")
-    (directory / "policies.toml").write_text(POLICIES)
-    with running(directory, policies=str(directory / "policies.toml")) as client:
+    with running_under(directory, POLICIES) as client:
         yield World(client)
 
 

@@ -14,7 +14,7 @@ from api.policies import Rule
 from api.tokens.issuers import Issuer
 from api.tokens.minting import mint
 from domain.registry import KINDS
-from tests.api.conftest import SECRET, Client, running
+from tests.api.conftest import SECRET, Client, running, running_under
 from tests.api.test_access import handlers
 
 READS = (Action.LIST, Action.VIEW, Action.SEARCH)
@@ -78,9 +78,8 @@ RANDOM = range(200)
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     directory = tmp_path_factory.mktemp("shop")
-    file = directory / "policies.toml"
-    file.write_text(toml([*NAMED, *(rule for n in RANDOM for rule in random_rules(n))]))
-    with running(directory, policies=str(file)) as client:
+    rules = [*NAMED, *(rule for n in RANDOM for rule in random_rules(n))]
+    with running_under(directory, toml(rules)) as client:
         client.schema()
         ann = client.create("users", name="ann", email="ann@example.org")
         client.create("classifications", name="PII", description="x")

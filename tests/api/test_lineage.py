@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 
 POLICIES = """
 [[rule]]
@@ -102,11 +102,7 @@ class Shop:
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Shop]:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(POLICIES)
-    data = tmp_path / "data"
-    data.mkdir()
-    with running(data, policies=str(policies)) as client:
+    with running_under(tmp_path, POLICIES) as client:
         yield Shop(client)
 
 

@@ -11,7 +11,7 @@ import pytest
 from api.responses import LOOP_BYTES
 from domain.ids import new_id
 from domain.registry import KINDS
-from tests.api.conftest import Client, over_files, running
+from tests.api.conftest import Client, over_files, running, running_under
 
 BAD_PARAMETERS = [
     ("limit=-1", "limit must be a whole number >= 0, got '-1'"),
@@ -195,14 +195,11 @@ def test_page_of_many_bytes_is_streamed(client: Client) -> None:
 
 
 def test_large_entity_is_cut_for_whom_a_field_is_withheld(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
+    with running_under(
+        tmp_path,
         '[[rule]]\nrole="admin"\nallow=["view", "create"]\n'
-        '[[rule]]\nrole="some"\nallow=["view"]\nwithhold=["columns.description"]\n'
-    )
-    data = tmp_path / "data"
-    data.mkdir()
-    with running(data, policies=str(policies)) as client:
+        '[[rule]]\nrole="some"\nallow=["view"]\nwithhold=["columns.description"]\n',
+    ) as client:
         client.schema()
         columns = [
             {"name": f"c{number}", "dataType": "INT", "description": "x" * 10_000}

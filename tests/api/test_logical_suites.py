@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 from tests.api.test_data_quality import QUALITY, define, put_case
 
 LOGICAL = f"{QUALITY}/testCases/logicalTestCases"
@@ -106,14 +106,12 @@ def test_no_write_puts_a_case_into_the_suite_of_a_table(client: Client) -> None:
 
 
 def test_who_may_not_edit_suites_changes_them_by_no_write(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
+    with running_under(
+        tmp_path,
         '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "edit", "operate"]\n'
         '[[rule]]\nrole = "bot"\nallow = ["create", "edit", "view"]\n'
-        '[[rule]]\nrole = "half"\nallow = ["view", "create", "edit"]\nkinds = ["testCase"]\n'
-    )
-    (tmp_path / "data").mkdir()
-    with running(tmp_path / "data", policies=str(policies)) as client:
+        '[[rule]]\nrole = "half"\nallow = ["view", "create", "edit"]\nkinds = ["testCase"]\n',
+    ) as client:
         suite, (first, _) = suite_and_cases(client)
         reference = {"id": suite, "type": "testSuite"}
         assert written(client, first, [reference], "half") == [403] * 5
@@ -131,14 +129,12 @@ def test_who_may_not_edit_suites_changes_them_by_no_write(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("kinds", ["testCase", "testSuite"])
 def test_who_may_edit_cases_and_suites_may_group_them(tmp_path: Path, kinds: str) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
+    with running_under(
+        tmp_path,
         '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "edit", "operate"]\n'
         '[[rule]]\nrole = "bot"\nallow = ["create", "edit", "view"]\n'
-        f'[[rule]]\nrole = "half"\nallow = ["view", "edit"]\nkinds = ["{kinds}"]\n'
-    )
-    (tmp_path / "data").mkdir()
-    with running(tmp_path / "data", policies=str(policies)) as client:
+        f'[[rule]]\nrole = "half"\nallow = ["view", "edit"]\nkinds = ["{kinds}"]\n',
+    ) as client:
         suite, (first, _) = suite_and_cases(client)
         assert add(client, suite, first["id"], role="half").status_code == 403
         path = f"{LOGICAL}/{suite}/{first['id']}"

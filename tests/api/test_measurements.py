@@ -12,7 +12,7 @@ from api.settings import Settings
 from domain.event_store.opening import address_in, open_event_log
 from domain.measurements.reports import moment_of
 from domain.measurements.sweeping import sweep
-from tests.api.conftest import Client, database_of, running
+from tests.api.conftest import Client, database_of, running, running_under
 
 NOW = int(time.time() * 1_000)
 COLUMNS = [
@@ -228,13 +228,12 @@ def test_use_is_counted_by_day_and_summed_by_week_and_month(client: Client, tabl
 
 
 def test_policies_decide_who_writes_and_who_sees_columns(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
+    with running_under(
+        tmp_path,
         '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "edit", "sample"]\n'
         '[[rule]]\nrole = "reader"\nallow = ["view", "sample"]\nwithhold = ["columns"]\n'
-        '[[rule]]\nrole = "writer"\nallow = ["edit"]\n'
-    )
-    with running(tmp_path, policies=str(policies)) as client:
+        '[[rule]]\nrole = "writer"\nallow = ["edit"]\n',
+    ) as client:
         client.schema()
         table = client.table(columns=COLUMNS)["id"]
         path = f"/v1/tables/{table}"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from projections.entities import list_pages
-from tests.api.conftest import Client, over_files, running
+from tests.api.conftest import Client, over_files, running, running_under
 
 
 def fill(client: Client) -> None:
@@ -139,10 +139,8 @@ def test_pattern_too_large_for_the_list_is_400(
 
 
 def test_caller_who_may_not_list_tables_asks_for_no_names(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text('[[rule]]\nrole="some"\nallow=["list"]\nkinds=["database"]\n')
-    data = tmp_path / "data"
-    data.mkdir()
-    with running(data, policies=str(policies)) as client:
+    with running_under(
+        tmp_path, '[[rule]]\nrole="some"\nallow=["list"]\nkinds=["database"]\n'
+    ) as client:
         assert client.ask("GET", "/v1/databases?databaseRegex=a", role="some")[0] == 200
         assert client.ask("GET", "/v1/tables?databaseRegex=a", role="some")[0] == 403

@@ -15,7 +15,7 @@ from api.remembered_answers import (
 )
 from api.responses import Finished
 from projections.search.queries import SearchAnswer
-from tests.api.conftest import Client, over_files, running, token
+from tests.api.conftest import Client, over_files, running, running_under, token
 
 POLICIES = """
 [[rule]]
@@ -138,10 +138,8 @@ def test_changed_policies_count_for_remembered_answers(tmp_path: Path) -> None:
 
 
 def test_callers_with_other_rights_do_not_share_answers(tmp_path: Path) -> None:
-    file = tmp_path / "policies.toml"
     reader = '[[rule]]\nrole = "reader"\nallow = ["list"]\nwithhold = ["description"]\n'
-    file.write_text(POLICIES.format(more=reader))
-    with running(tmp_path, policies=str(file)) as client:
+    with running_under(tmp_path, POLICIES.format(more=reader)) as client:
         client.schema()
         client.table(description="secret")
         texts = [get(client, "/v1/tables", role).text for role in ("admin", "reader") * 3]

@@ -7,7 +7,7 @@ import pytest
 from domain.kinds import EntityKind
 from domain.openmetadata.entity_properties import known_properties
 from domain.registry import KINDS
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
@@ -67,13 +67,10 @@ def test_long_wrong_field_is_cut_short_in_the_answer(empty: Client) -> None:
 
 
 def test_withheld_field_may_not_be_named_though_every_answer_has_it(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
-        '[[rule]]\nrole="some"\nallow=["view", "list"]\nwithhold=["description", "sourceUrl"]\n'
-    )
-    data = tmp_path / "data"
-    data.mkdir()
-    with running(data, policies=str(policies)) as client:
+    with running_under(
+        tmp_path,
+        '[[rule]]\nrole="some"\nallow=["view", "list"]\nwithhold=["description", "sourceUrl"]\n',
+    ) as client:
         for field in ("description", "sourceUrl"):
             assert client.ask("GET", f"/v1/tables?fields={field}", role="some")[0] == 403
         assert client.ask("GET", "/v1/tables?fields=sourceHash,joins", role="some")[0] == 200

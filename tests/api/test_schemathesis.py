@@ -26,7 +26,7 @@ from api.openapi.lineage_operations import LINEAGE_OPERATIONS
 from api.openapi.operations import OTHER_OPERATIONS
 from api.policies import DEFAULT_RULES
 from domain.registry import KINDS, kinds_above
-from tests.api.conftest import Client, running, token
+from tests.api.conftest import Client, running_under, token
 from tests.api.schemathesis_world import World
 
 SEED = int(os.environ.get("CATALOG_TEST_SEED") or random.SystemRandom().getrandbits(32))
@@ -86,13 +86,11 @@ PARTS = {
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     directory = tmp_path_factory.mktemp("api")
-    policies = directory / "policies.toml"
     defaults = "".join(
         f"[[rule]]\nrole = {json.dumps(rule.role)}\nallow = {json.dumps(rule.allow)}\n"
         for rule in DEFAULT_RULES
     )
-    policies.write_text(defaults + POLICIES)
-    with running(directory, policies=str(policies)) as started:
+    with running_under(directory, defaults + POLICIES) as started:
         yield started
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 
 POLICIES = """
 [[rule]]
@@ -32,9 +32,7 @@ FIELD = "columns.name.keyword"
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """Three tables, one of them deleted, with what they stand under."""
     directory = tmp_path_factory.mktemp("facets")
-    policies = directory / "policies.toml"
-    policies.write_text(POLICIES)
-    with running(directory, policies=str(policies)) as client:
+    with running_under(directory, POLICIES) as client:
         client.schema()
         client.table("orders", sourceUrl=SOURCE, description="=1+1")
         client.table("bills", columns=[{"name": "bill_id", "dataType": "INT"}])

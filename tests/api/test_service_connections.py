@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.api.conftest import Client, over_files, running
+from tests.api.conftest import Client, over_files, running_under
 
 PATH = "/v1/services/databaseServices"
 MASK = "*********"
@@ -92,12 +92,11 @@ def test_a_connection_cannot_be_searched_and_is_in_no_hit(client: Client) -> Non
 
 
 def test_a_connection_can_be_withheld_from_readers(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
+    with running_under(
+        tmp_path,
         '[[rule]]\nrole = "bot"\nallow = ["list", "view", "search", "create", "edit"]\n'
-        '[[rule]]\nrole = "reader"\nallow = ["list", "view"]\nwithhold = ["connection"]\n'
-    )
-    with running(tmp_path, policies=str(policies)) as client:
+        '[[rule]]\nrole = "reader"\nallow = ["list", "view"]\nwithhold = ["connection"]\n',
+    ) as client:
         created = put(client)
         for path in (f"{PATH}/name/shop", PATH):
             assert "hostPort" not in client.request("GET", path, role="reader").text

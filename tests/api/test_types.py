@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 
 
 def test_types_have_no_custom_properties(empty: Client) -> None:
@@ -18,9 +18,9 @@ def test_types_have_no_custom_properties(empty: Client) -> None:
 
 
 def test_hidden_kinds_have_no_type(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text('[[rule]]\nrole = "reader"\nallow = ["view"]\nkinds = ["table"]\n')
-    with running(tmp_path, policies=str(policies)) as client:
+    with running_under(
+        tmp_path, '[[rule]]\nrole = "reader"\nallow = ["view"]\nkinds = ["table"]\n'
+    ) as client:
         path = "/v1/metadata/types/name"
         assert client.ask("GET", f"{path}/table", role="reader")[0] == 200
         assert client.ask("GET", f"{path}/topic", role="reader")[0] == 404

@@ -9,7 +9,7 @@ import pytest
 
 from domain.measurements.reports import COST, Point
 from domain.measurements.store import MeasurementStore
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 
 NOW = int(time.time() * 1_000)
 TODAY = datetime.now(UTC).date()
@@ -381,12 +381,11 @@ def test_what_bots_find_out_about_accesses_is_told_once_a_day(
 
 
 def test_who_may_only_report_use_sees_no_sums(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
+    with running_under(
+        tmp_path,
         '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "edit"]\n'
-        '[[rule]]\nrole = "writer"\nallow = ["edit"]\n'
-    )
-    with running(tmp_path, policies=str(policies)) as client:
+        '[[rule]]\nrole = "writer"\nallow = ["edit"]\n',
+    ) as client:
         client.schema()
         table = client.table()["id"]
         earlier = {"date": str(TODAY - timedelta(days=1)), "count": 41}
@@ -402,13 +401,12 @@ def test_who_may_only_report_use_sees_no_sums(tmp_path: Path) -> None:
 
 
 def test_who_sees_no_columns_sees_no_joins(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(
+    with running_under(
+        tmp_path,
         '[[rule]]\nrole = "admin"\nallow = ["list", "view", "create", "edit"]\n'
         '[[rule]]\nrole = "reader"\nallow = ["view", "edit"]\nwithhold = ["columns", "users"]\n'
-        '[[rule]]\nrole = "writer"\nallow = ["edit"]\n'
-    )
-    with running(tmp_path, policies=str(policies)) as client:
+        '[[rule]]\nrole = "writer"\nallow = ["edit"]\n',
+    ) as client:
         client.schema()
         table, _ = (client.table(each, columns=COLUMNS)["id"] for each in ("orders", "customers"))
         path = f"/v1/tables/{table}"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from api.pages.agreement import Agreement, Difference, compare
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 from tests.api.pages.conftest import Browser
 
 TABLE = "service.database.schema.orders"
@@ -41,9 +41,7 @@ def columns(*given: tuple[str, str]) -> list[Any]:
 def promised(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A table with a full contract, and a second one with a bare contract."""
     directory = tmp_path_factory.mktemp("promised")
-    policies = directory / "policies.toml"
-    policies.write_text(POLICIES)
-    with running(directory, policies=str(policies)) as client:
+    with running_under(directory, POLICIES) as client:
         client.schema()
         table = client.table("orders", columns=columns(("id", "INT"), ("at", "DATE"), ("x", "INT")))
         other = client.table("others")

@@ -10,7 +10,7 @@ from litestar.routes import HTTPRoute
 
 from domain.registry import KINDS
 from projections.visibility.field_paths import field_paths
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 from tests.api.pages.conftest import Browser, fill, hidden
 
 TABLE = "service.database.schema.orders"
@@ -113,10 +113,8 @@ def withholding(role: str, *, deep: bool) -> str:
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     directory = tmp_path_factory.mktemp("guarded")
-    policies = directory / "policies.toml"
     hiding = [withholding("blind", deep=False), withholding("shortsighted", deep=True)]
-    policies.write_text("\n".join([POLICIES, *hiding]))
-    with running(directory, policies=str(policies)) as client:
+    with running_under(directory, "\n".join([POLICIES, *hiding])) as client:
         fill(client)
         yield client
 

@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 from tests.api.pages.conftest import Browser
 
 POLICIES = """
@@ -29,10 +29,8 @@ kinds = ["table", "team"]
 def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A catalog in which most names have capitals, and some are written in two ways."""
     directory = tmp_path_factory.mktemp("written")
-    policies = directory / "policies.toml"
-    policies.write_text(POLICIES)
     long = "Long" * 50
-    with running(directory, policies=str(policies)) as client:
+    with running_under(directory, POLICIES) as client:
         client.schema()
         for name in ("AnnaBel", "Bert", "bert"):
             client.create("users", name=name, email=f"{name}@shop.example")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 from tests.api.pages.conftest import Browser
 
 FQN = "service.database.schema.orders"
@@ -42,9 +42,7 @@ def patch(client: Client, table: Any, *operations: dict[str, Any]) -> None:
 def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """A table with a history: texts, types, a column added and one removed."""
     directory = tmp_path_factory.mktemp("changed")
-    policies = directory / "policies.toml"
-    policies.write_text(POLICIES)
-    with running(directory, policies=str(policies)) as client:
+    with running_under(directory, POLICIES) as client:
         client.schema()
         columns = [{"name": f"c{n}", "dataType": "INT"} for n in range(60)]
         table = client.table("orders", columns=columns, description="One row per order")

@@ -11,7 +11,7 @@ from api.pages import operation as operation_page
 from projections.operation.proofs import Proof, keep_proof, read_proofs
 from projections.operation.records import Operation, operating, read_operation, write_operation
 from projections.verification.report import Verdict
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 from tests.api.pages.conftest import Browser
 from tests.waiting import until
 
@@ -131,9 +131,7 @@ def test_load_is_plotted_with_its_numbers(shop: Client, monkeypatch: pytest.Monk
 
 
 def test_what_is_withheld_is_told_by_role(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(POLICIES)
-    with running(tmp_path, policies=str(policies)) as client:
+    with running_under(tmp_path, POLICIES) as client:
         text = Browser(client, "admin").get("/operation").text
 
     part = text.partition('aria-label="Withheld fields"')[2].partition("</table>")[0]

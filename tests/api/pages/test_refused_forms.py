@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.api.conftest import Client, running
+from tests.api.conftest import Client, running_under
 from tests.api.pages.conftest import Browser, fill
 from tests.api.pages.test_every_page import POLICIES, TABLE, page_routes
 
@@ -40,9 +40,7 @@ OF_SESSIONS = {"/sign-in", "/sign-out"}
 
 
 def test_forms_are_refused_to_who_may_not_and_taken_from_who_may(tmp_path: Path) -> None:
-    policies = tmp_path / "policies.toml"
-    policies.write_text(POLICIES)
-    with running(tmp_path, policies=str(policies)) as client:
+    with running_under(tmp_path, POLICIES) as client:
         fill(client)
         taken = {path for path, methods in page_routes(client).items() if "POST" in methods}
         assert taken - OF_SESSIONS == set(map(route_of, FORMS))
