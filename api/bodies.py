@@ -27,11 +27,14 @@ def check_media_type(given: str | None, allowed: tuple[str, ...]) -> None:
         )
 
 
-async def read_body(request: Request[Any, Any, Any]) -> bytes:
-    """The whole body of a request; raises TooLarge, or ClientLeft when a part of it never comes."""
+async def read_body(request: Request[Any, Any, Any], most: int = MAX_BODY) -> bytes:
+    """The whole body of a request, of at most so many bytes.
+
+    Raises TooLarge, or ClientLeft when a part of it never comes.
+    """
     announced = request.headers.get("content-length", "0")
-    if announced.isdigit() and int(announced) > MAX_BODY:
-        raise TooLarge(f"a request body may have {MAX_BODY} bytes")
+    if announced.isdigit() and int(announced) > most:
+        raise TooLarge(f"a request body may have {most} bytes")
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -40,8 +43,8 @@ async def read_body(request: Request[Any, Any, Any]) -> bytes:
             raise ClientLeft("the request did not come whole")
         chunk = message.get("body", b"")
         size += len(chunk)
-        if size > MAX_BODY:
-            raise TooLarge(f"a request body may have {MAX_BODY} bytes")
+        if size > most:
+            raise TooLarge(f"a request body may have {most} bytes")
         chunks.append(chunk)
         if not message.get("more_body", False):
             return b"".join(chunks)

@@ -96,6 +96,10 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
             first=with_query("/audit", kept) if before is not None or after is not None else None,
             filters=_fields(request, kept),
             narrowed=bool(kept),
+            # What comes after an event is few as a rule.
+            early=after is None
+            and len(values["events"]) < PAGE_SIZE
+            and bool(values.get("oldest")),
             more_filters=any(name in kept for name in _RARE),
             follow=follow,
             unfollowed=with_query("/audit", kept),

@@ -21,6 +21,9 @@ OPTIONAL: Mapping[str, None] = MappingProxyType(
 )
 """Keys that templates name of any entity, and that it has, or shows to a caller, or not."""
 
+MOST_NAME = 500
+"""Characters of what an entity is called, which lists show many of."""
+
 
 def complete(entity: Mapping[str, Any]) -> dict[str, Any]:
     """The decoded JSON of an entity with each of OPTIONAL, None where it has none."""
@@ -33,7 +36,8 @@ def json_lines(value: Any) -> str:
 
 
 def called(entity: Mapping[str, Any]) -> str:
-    """What people call an entity, or the one that a reference names."""
-    return str(
+    """What people call an entity, or the one that a reference names; the rest of it is left out."""
+    name = str(
         entity.get("displayName") or entity.get("name") or entity.get("fullyQualifiedName") or ""
     )
+    return name if len(name) <= MOST_NAME else f"{name[:MOST_NAME]}…"

@@ -45,6 +45,8 @@ from projections.search.suggestions import SuggestRequest, suggest
 _CHOICES = 8
 _MOST_ITEMS = 150
 """Items of a list that a form holds, which has a field for each."""
+_MOST_CHARACTERS = 50_000
+"""Of a text that a form holds; a browser sends each as up to nine bytes, see forms.MOST_BYTES."""
 _KEYS = tuple(field.key for field in FIELDS)
 _COLUMN: Any = (
     Annotated[str, QueryParameter(description="Qualified name of a column in the entity.")],
@@ -166,7 +168,8 @@ def edit_pages(
             answer = await searcher.ask(request, asked.index, partial(suggest, asked))
             (entry,) = msgspec.json.decode(answer.body)["suggest"]["metadata-suggest"]
             options = entry["options"]
-        return html(renderer.page(request, "choices.html", options=options))
+        several = len(edited.kinds(row)) > 1
+        return html(renderer.page(request, "choices.html", options=options, several=several))
 
     return [
         page("/edit/{kind:str}/{fqn:path}", may_edit, show, _EDIT),
@@ -230,6 +233,11 @@ def _page(
         raise InvalidInput(
             f"there are {len(theirs)} {field.key}, more than a form holds: change them by the API"
         )
+    if len(theirs) > _MOST_CHARACTERS:
+        raise InvalidInput(
+            f"the {field.key} has {len(theirs):,} characters, more than a form holds:"
+            " change it by the API"
+        )
     values = {"mine": theirs, "problem": None, "typed": "", "changed": None, "replaced": False}
     name = entity["fullyQualifiedName"]
     return renderer.page(
@@ -246,6 +254,7 @@ def _page(
         field=field,
         kinds=field.kinds(kind) if is_list else (),
         theirs=theirs,
+        most=_MOST_CHARACTERS,
         column=place.column,
         others=_others(kind, request.auth, name, place),
         back=place.link_to(kind.name, name, field.key),

@@ -114,14 +114,30 @@ def given_items(field: Field, kind: EntityKind, form: Mapping[str, str]) -> list
 
 
 def named_item(field: Field, kind: EntityKind, claims: ClaimLookup, name: str) -> Item:
-    """What a typed name means in a list; raises NotFound."""
+    """What a typed name, or `Item.value`, means in a list.
+
+    Raises NotFound, and InvalidInput for a name that several kinds have.
+    """
     kinds = field.kinds(kind)
-    for each in kinds:
-        for fqn in dict.fromkeys((name, KINDS[each].spelled(name))):
-            claim = claims.claim(each, fqn)
-            if claim is not None and not claim.deleted:
-                return Item(each, fqn)
-    raise NotFound(f"there is no {' or '.join(kinds)} named {shown(name)}")
+    found = [item for each in kinds if (item := _live(each, claims, name)) is not None]
+    before, _, after = name.partition(":")
+    if not found and before in kinds:
+        found = [item for item in (_live(before, claims, after),) if item is not None]
+    if not found:
+        raise NotFound(f"there is no {' or '.join(kinds)} named {shown(name)}")
+    if len(found) > 1:
+        values = " or ".join(shown(item.value) for item in found)
+        raise InvalidInput(f"several have this name: write {values}")
+    return found[0]
+
+
+def _live(kind: str, claims: ClaimLookup, name: str) -> Item | None:
+    """The live entity of a kind that a typed name means."""
+    for fqn in dict.fromkeys((name, KINDS[kind].spelled(name))):
+        claim = claims.claim(kind, fqn)
+        if claim is not None and not claim.deleted:
+            return Item(kind, fqn)
+    return None
 
 
 def items_of(field: Field, entity: Mapping[str, Any]) -> list[Item]:

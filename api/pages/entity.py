@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Mapping
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
@@ -177,7 +178,10 @@ def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
         caller: str = request.user.name
         headers = dict(HEADERS)
         if download:
-            headers["Content-Disposition"] = f'attachment; filename="{kind.name}.json"'
+            # By RFC 6266, with a name for those who know no other characters.
+            headers["Content-Disposition"] = (
+                f"attachment; filename=\"{kind.name}.json\"; filename*=UTF-8''{_file_name(name)}"
+            )
 
         def work() -> Large:
             body, _ = read_shown(services, request, kind, name)
@@ -190,6 +194,11 @@ def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
         page("/entity/{kind:str}/{fqn:path}", may_view, show, _PARAMETERS),
         page("/raw/{kind:str}/{fqn:path}", may_view, raw, _RAW),
     ]
+
+
+def _file_name(fqn: str) -> str:
+    """The name of a file for an entity, as a header has it; RFC 8187."""
+    return quote(f"{fqn[:100]}.json", safe="")
 
 
 def crumbs_of(kind: EntityKind, entity: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -1,11 +1,13 @@
 """Templates filled in, and what every page says to browsers: load and send nothing elsewhere."""
 
 from collections.abc import Generator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from litestar import Request, Response
@@ -39,6 +41,8 @@ _FOR_SOME = (
     ("Operation", "/operation", Action.OPERATE),
 )
 CHUNK_CHARACTERS = 64 * 1024
+TYPED = "typed"
+"""What the state of a request has of the text of its form, for a page that refuses the form."""
 
 
 class Renderer:
@@ -75,9 +79,10 @@ class Renderer:
         said = msgspec.json.decode(refused.content)
         status = refused.status_code
         if status == 401:
-            body = self.page(request, "sign_in.html", to=here(request), problem=None)
+            body = self.page(request, "sign_in.html", to=_back_to(request), problem=None)
         else:
-            body = self.page(request, "error.html", status=status, said=said)
+            typed = request.scope.get("state", {}).get(TYPED)
+            body = self.page(request, "error.html", status=status, said=said, typed=typed)
         return Response(
             body,
             status_code=status,
@@ -135,6 +140,19 @@ def here(request: AnyRequest) -> str:
     path = request.scope["raw_path"].partition(b"?")[0].decode("latin-1")
     query = request.scope["query_string"].decode("latin-1")
     return f"{path}?{query}" if query else path
+
+
+def _back_to(request: AnyRequest) -> str:
+    """The page that a person goes on with who has to sign in first.
+
+    A form may be sent to where there is no page: its own page is what the browser came from.
+    """
+    address = ""
+    if request.method == "POST":
+        with suppress(ValueError):
+            path, query = urlsplit(request.headers.get("referer", ""))[2:4]
+            address = f"{path}?{query}" if query else path
+    return address if addresses.is_local(address) else here(request)
 
 
 @cache

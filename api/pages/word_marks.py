@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-MOST_DIFFERENCES = 300
+MOST_DIFFERENCES = 150
 """Words that differ beyond which two texts are no longer compared word by word."""
 MOST_WORDS = 20_000
 CONTEXT_WORDS = 60

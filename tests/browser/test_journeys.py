@@ -48,6 +48,32 @@ def test_facets_narrow_without_a_reload_and_their_address_is_shared(opened: Open
     assert set(texts) == {"data contract"}
 
 
+def test_results_follow_what_is_typed(opened: Open) -> None:
+    page = opened("reader", "/search?q=nothingatall")
+    expect(page.get_by_role("status")).to_contain_text("0 results")
+    page.evaluate("window.kept = true")
+
+    page.get_by_role("combobox", name="Search the catalog").fill("contract")
+    page.wait_for_url(re.compile("q=contract"))
+
+    expect(page.get_by_role("status")).to_contain_text("results for contract")
+    expect(page.locator(".hits li").first).to_be_visible()
+    assert page.evaluate("window.kept") is True
+    expect(page.locator("#q")).to_be_focused()
+
+
+def test_who_is_not_signed_in_any_more_is_told_and_led_back(opened: Open) -> None:
+    # A page whose console may tell of the answer 401.
+    page = opened("reader", "/").context.new_page()
+    page.goto("/search?q=")
+    page.context.clear_cookies()
+
+    page.get_by_label("Narrow the results").get_by_role("link", name="data contract").click()
+
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    assert page.locator("input[name=to]").input_value() == "/search?q="
+
+
 def test_pages_work_without_scripts(opened: Open, served: Server) -> None:
     page = opened("reader", "/search?q=", java_script_enabled=False)
 

@@ -1,10 +1,17 @@
-// What htmx does not: parts that look again by themselves rest while nobody sees the page, and a
-// list that is followed keeps its newest events. Without this file both go on as they would.
+// What htmx does not: parts that look again by themselves rest while nobody sees the page, say
+// when the session has ended, and a list that is followed keeps its newest events.
 "use strict";
 
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (document.hidden && !event.detail.requestConfig.triggeringEvent) {
     event.preventDefault();
+  }
+});
+
+// Who is not signed in any more is led to where one signs in, and back from there.
+document.addEventListener("htmx:responseError", (event) => {
+  if (event.detail.xhr.status === 401) {
+    location.reload();
   }
 });
 

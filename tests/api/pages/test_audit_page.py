@@ -6,6 +6,7 @@ from html import unescape
 import pytest
 
 from api.pages import audit
+from api.routes import audit as audit_routes
 from tests.api.conftest import Client
 from tests.api.pages.conftest import Browser
 
@@ -98,6 +99,16 @@ def test_event_is_shown_with_what_it_changed(client: Client) -> None:
         assert "&lt;b&gt;new&lt;/b&gt;" in text
         assert '<span class="dim">description</span>' in text or "<dd>description</dd>" in text
     assert '<span class="op replace">replace</span>' in stream
+
+
+def test_page_that_ends_early_says_so(shop: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    browser = Browser(shop, "admin")
+    said = "The page ends early"
+    assert said not in browser.get("/audit").text
+    monkeypatch.setattr(audit_routes, "PAGE_BYTES", 2_000)
+
+    assert said in browser.get("/audit").text
+    assert said not in browser.get("/audit?after=5").text
 
 
 def test_long_event_is_cut_and_says_where_all_of_it_is(

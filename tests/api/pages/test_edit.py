@@ -24,6 +24,12 @@ def save(browser: Browser, key: str, **given: str) -> Any:
     return browser.post(EDIT, {**hidden(browser.get(address).text), **given})
 
 
+def typed(answer: Any) -> str:
+    """The text that a page gives back which refuses a form."""
+    (held,) = re.findall(r'<textarea id="typed"[^>]*>\n(.*?)</textarea>', answer.text, re.DOTALL)
+    return unescape(held)
+
+
 def test_text_is_changed_and_leads_back_to_where_one_was(editor: Browser) -> None:
     answer = save(editor, "description", value="Each order,\r\nonce.")
 
@@ -77,6 +83,53 @@ def test_who_must_sign_in_again_is_led_back_to_the_form(editor: Browser) -> None
     assert refused.status_code == 401
     assert f'name="to" value="{action}"' in refused.text
     assert unescape(action) == address
+
+
+@pytest.mark.parametrize(
+    ("referer", "to"),
+    [
+        (f"http://testserver.local{PAGE}?from=50", f"{PAGE}?from=50"),
+        ("http://[", f"/restore/table/{TABLE}"),
+        ("http://a//b", f"/restore/table/{TABLE}"),
+    ],
+)
+def test_who_sent_a_button_is_led_back_to_its_page(editor: Browser, referer: str, to: str) -> None:
+    editor.cookie = None
+    headers = {"Sec-Fetch-Site": "same-origin", "Referer": referer}
+
+    refused = editor.post(f"/restore/table/{TABLE}", {"id": "x"}, headers=headers)
+
+    assert refused.status_code == 401
+    assert f'name="to" value="{to}"' in unescape(refused.text)
+
+
+def test_text_is_given_back_when_the_entity_is_gone(editor: Browser) -> None:
+    mine = hidden(editor.get(f"{EDIT}?field=description").text)
+    editor.client.request("DELETE", f"/v1/tables/{table(editor.client)['id']}")
+
+    refused = editor.post(EDIT, {**mine, "value": "<b>long\r\nwork"})
+
+    assert (refused.status_code, typed(refused)) == (404, "<b>long\r\nwork")
+
+
+def test_text_is_given_back_when_the_session_is_another(editor: Browser) -> None:
+    mine = hidden(editor.get(f"{EDIT}?field=description").text)
+
+    refused = Browser(editor.client, "admin").post(EDIT, {**mine, "value": "long work"})
+
+    assert (refused.status_code, typed(refused)) == (403, "long work")
+    assert "typed" not in editor.get("/entity/table/nothing").text
+
+
+def test_forms_are_bounded_in_bytes(editor: Browser) -> None:
+    mine = hidden(editor.get(f"{EDIT}?field=description").text)
+
+    assert editor.post(EDIT, {**mine, "value": "%" * 160_000}).status_code == 303
+    assert editor.get(f"{EDIT}?field=description").status_code == 400
+    assert "change it by the API" in editor.get(f"{EDIT}?field=description").text
+    assert editor.post(EDIT, {**mine, "value": "%" * 170_000}).status_code == 413
+    for size, status in ((10_000, 401), (17_000, 413)):
+        assert Browser(editor.client).post("/sign-in", {"token": "a" * size}).status_code == status
 
 
 def test_lists_are_added_to_by_name_and_taken_from(editor: Browser) -> None:
@@ -155,6 +208,20 @@ def test_change_of_another_key_is_named_and_kept(editor: Browser) -> None:
     assert (now["displayName"], now["description"]) == ("Orders", "Mine")
 
 
+def test_name_of_a_user_and_a_team_is_asked_about(editor: Browser) -> None:
+    editor.client.create("users", name="crew", email="crew@shop.example")
+    editor.client.create("teams", name="crew", teamType="Group")
+
+    asked = save(editor, "owners", add="crew")
+
+    assert asked.status_code == 400
+    assert "several have this name: write 'user:crew' or 'team:crew'" in unescape(asked.text)
+    for value in ("team:crew", "user:crew"):
+        assert save(editor, "owners", add=value).status_code == 303
+    named = [(each["type"], each["name"]) for each in table(editor.client)["owners"]]
+    assert sorted(named) == [("team", "crew"), ("user", "annabel"), ("user", "crew")]
+
+
 def test_list_of_another_stands_beside_ones_own(editor: Browser) -> None:
     mine = hidden(editor.get(f"{EDIT}?field=owners").text)
     editor.client.create("users", name="bert", email="bert@shop.example")
@@ -198,8 +265,8 @@ def test_suggestions_are_of_what_the_list_may_name(editor: Browser) -> None:
     owners = editor.get("/choices/table/owners?add=anna").text
     tags = editor.get("/choices/table/tags?add=Ema").text
 
-    assert '<option value="annabel">annabel (user)</option>' in owners
-    assert '<option value="PII.Email">' in tags
+    assert '<option value="user:annabel">annabel (user)</option>' in owners
+    assert '<option value="tag:PII.Email">' in tags
     assert "<option" not in editor.get("/choices/table/owners?add=Ema").text
     assert editor.get("/choices/table/description?add=a").status_code == 404
 

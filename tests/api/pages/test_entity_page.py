@@ -69,12 +69,22 @@ def test_raw_page_is_what_the_api_answers(shop: Client) -> None:
     asked = shop.request("GET", f"/v1/tables/name/{fqn}", params={"fields": "*", "include": "all"})
 
     assert shown.json() == asked.json()
-    assert (
-        "attachment"
-        in browser.get(TABLE.replace("entity", "raw", 1) + "?download=true").headers[
-            "content-disposition"
-        ]
+    saved = browser.get(TABLE.replace("entity", "raw", 1) + "?download=true")
+    assert saved.headers["content-disposition"] == (
+        f"attachment; filename=\"table.json\"; filename*=UTF-8''{fqn}.json"
     )
+
+
+def test_long_name_is_cut_where_an_entity_is_called_by_it(client: Client) -> None:
+    client.schema()
+    client.table("orders", displayName="x" * 600)
+    browser = Browser(client, "editor")
+
+    for path in (TABLE, "/browse/table", "/tree/databaseSchema/service.database.schema"):
+        text = browser.get(path).text
+        assert "x" * 500 + "…" in text
+        assert "x" * 501 not in text
+    assert "x" * 600 in browser.get(f"{TABLE.replace('entity', 'edit', 1)}?field=displayName").text
 
 
 @pytest.mark.parametrize(
