@@ -13,7 +13,7 @@ from api.routes.asked import asked_by_form, expected_version
 from api.routes.entity_writes import PlanOf, write_entity
 from api.services import Services
 from domain import history
-from domain.errors import CatalogError, InvalidInput, StaleVersion
+from domain.errors import CatalogError, InvalidInput, NotEmpty, StaleVersion
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
 from domain.openmetadata import document
@@ -58,6 +58,9 @@ async def change(
 
 def refusal(error: Exception) -> tuple[int, str]:
     """The status and the words of one of REFUSALS."""
+    if isinstance(error, NotEmpty):
+        # The error tells programs how to ask for it.
+        return status_of(error)[0], "It is not empty: it goes only with everything below it."
     if isinstance(error, CatalogError):
         return status_of(error)[0], error.message
     return 403, str(error)

@@ -23,7 +23,7 @@ from api.routes.signatures import FQN
 from api.services import Services
 from domain import history
 from domain.entity import STATUS
-from domain.errors import StaleVersion
+from domain.errors import NotFound, StaleVersion
 from domain.kinds import EntityKind
 from domain.registry import ATTACHED, kinds_below
 
@@ -42,11 +42,14 @@ def step_pages(
     def deletion(request: AnyRequest, problem: str | None = None) -> bytes:
         kind, name = kind_of(request.scope), name_of(request, "delete")
         body, tag = read_shown(services, request, kind, name)
+        entity = complete(msgspec.json.decode(body))
+        if entity["deleted"]:
+            raise NotFound(f"{kind.name} {name} is deleted already")
         return renderer.page(
             request,
             "delete.html",
             kind=kind.name,
-            entity=complete(msgspec.json.decode(body)),
+            entity=entity,
             etag=tag,
             below=_may_delete_below(request, kind),
             problem=problem,

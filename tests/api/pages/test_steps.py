@@ -70,7 +70,8 @@ def test_deleted_entity_is_restored_from_its_page(editor: Browser) -> None:
     assert shown(editor.client)["deleted"] is True
     assert shown(editor.client, "dataContracts", CONTRACT)["deleted"] is True
     assert 'class="edit"' not in page
-    assert editor.get(f"/edit/table/{NAME}?field=description").status_code == 404
+    for gone in (f"/edit/table/{NAME}?field=description", address):
+        assert editor.get(gone).status_code == 404
     answer = editor.post(f"/restore/table/{NAME}", hidden(page))
 
     assert (answer.status_code, answer.headers["location"]) == (303, PAGE)
@@ -85,7 +86,7 @@ def test_what_has_something_below_it_goes_with_it_or_not_at_all(editor: Browser)
 
     refused = editor.post(address, form)
     assert refused.status_code == 400
-    assert 'role="alert"' in refused.text
+    assert "It is not empty: it goes only with everything below it." in refused.text
     assert "deleted" not in shown(editor.client)
     assert editor.post(address, {**hidden(refused.text), "below": "yes"}).status_code == 303
     assert shown(editor.client)["deleted"] is True
