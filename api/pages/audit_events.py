@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from api.pages.documents import json_lines
+from api.pages.documents import cut, json_lines
 from api.pages.rendering import words
 from domain.registry import KINDS
 
@@ -42,7 +42,7 @@ def event_line(event: Mapping[str, Any]) -> dict[str, Any]:
         "request": event["requestId"],
         "about": f"to {status}" if status else "" if "body" in event else ", ".join(touched),
         "changes": [
-            (sort, path, _cut(formatted(value)) if value is not None else None)
+            (sort, path, cut(formatted(value), _CHARACTERS) if value is not None else None)
             for sort, path, value in changes[:_CHANGES]
         ],
         "more": max(len(changes) - _CHANGES, 0),
@@ -52,7 +52,3 @@ def event_line(event: Mapping[str, Any]) -> dict[str, Any]:
 def formatted(value: Any) -> str:
     """A value as people read it: a text as it is, anything else as JSON."""
     return value if isinstance(value, str) else json_lines(value)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}…"

@@ -35,9 +35,14 @@ def json_lines(value: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
+def cut(text: str, most: int) -> str:
+    """At most so many characters of a text, with a mark where it goes on."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 def called(entity: Mapping[str, Any]) -> str:
     """What people call an entity, or the one that a reference names; the rest of it is left out."""
     name = str(
         entity.get("displayName") or entity.get("name") or entity.get("fullyQualifiedName") or ""
     )
-    return name if len(name) <= MOST_NAME else f"{name[:MOST_NAME]}…"
+    return cut(name, MOST_NAME)

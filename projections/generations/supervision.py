@@ -104,7 +104,6 @@ class GenerationSupervisor(Generic[M]):
             self._refuse(damaged)
         if self._log.head() == 0:
             self._build()
-            self._take_up()
 
     def interrupt(self) -> None:
         """Ends a building or a check under way; `step` raises StoreUnavailable from then on."""
@@ -121,8 +120,6 @@ class GenerationSupervisor(Generic[M]):
         self._take_up()
         if self._live is None:
             self._build()
-            # Served at once, not after the pause in which further events are gathered.
-            self._take_up()
             return 1
         if self._next is not None:
             self._approach(self._next)
@@ -230,6 +227,7 @@ class GenerationSupervisor(Generic[M]):
             self._abandon(live)
 
     def _build(self) -> None:
+        """Builds a generation and serves it: not after the pause in which events are gathered."""
         began, head = time.monotonic(), self._log.head()
         built = build(self.definition, self.shelf, self._log, lambda done, total: self._go_on())
         if head:
@@ -241,6 +239,7 @@ class GenerationSupervisor(Generic[M]):
                     "seconds": round(time.monotonic() - began, 1),
                 },
             )
+        self._take_up()
 
     def _take_up(self) -> None:
         """Begins to feed the proposed generation, if there is a new proposal."""
