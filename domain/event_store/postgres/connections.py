@@ -43,13 +43,20 @@ _GREETING = """
 SELECT CASE WHEN NOT pg_is_in_recovery()
         THEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END,
     pg_postmaster_start_time()::text,
+    (SELECT stats_reset::text FROM pg_stat_bgwriter),
     CASE current_setting('synchronous_commit')
         WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END
 """
-"""Timeline and start of the server, whose timeline is null while it is a standby.
+"""Timeline of the server, null while it is a standby, and what differs after each of its starts.
 
-What is acknowledged survives power loss, whatever is set.
+When one of its processes crashes, a server recovers from its log without a new start, but its
+statistics begin anew, as they do after every end that was not clean. What is acknowledged survives
+power loss, whatever is set.
 """
+_SYNC = "SELECT pg_logical_emit_message(true, 'catalog', '')"
+"""Writes next to nothing, and is committed once all that was visible before is on disk."""
+_CUT_WAIT = "SyncRepWaitForLSN"
+"""The function of the server that warns when its wait for a synchronous standby was cut short."""
 
 log = logging.getLogger("catalog.log")
 # The pool warns of each attempt that fails; that the database is away is told here, and once.
@@ -61,7 +68,17 @@ class Standby(psycopg.OperationalError):
 
 
 class Link(psycopg.Connection[tuple[Any, ...]]):
-    """A connection in autocommit mode that knows when it was used."""
+    """A connection in autocommit mode that knows its server, and when it was used."""
+
+    epoch = 0
+    """The epoch of the connections in which this one was made; its server has no other."""
+
+    session = 0
+    """Number of the server's process that answers this connection."""
+
+    sync_was_cut = False
+    """Whether the server has stopped waiting for a standby that it should have waited for: what it
+    has committed meanwhile may not survive. Told anew for each use of the connection."""
 
     used_at = 0.0
     """When it was last returned to the pool, as `time.monotonic` tells it."""
@@ -99,6 +116,17 @@ class Link(psycopg.Connection[tuple[Any, ...]]):
         """The first row that a statement gives, None when there is none; raises psycopg.Error."""
         return self.cursor(binary=True).execute(statement.encode(), values).fetchone()
 
+    def sync(self) -> None:
+        """Wait until all that was visible before survives power loss; raises psycopg.Error."""
+        self.one(_SYNC)
+        if self.sync_was_cut:
+            raise psycopg.OperationalError("the server has not waited for its standby")
+
+    def note_cut_sync(self, notice: psycopg.errors.Diagnostic) -> None:
+        """Take notice of a warning of the server, if it is that a wait for a standby was cut."""
+        if notice.source_function == _CUT_WAIT:
+            self.sync_was_cut = True
+
 
 class Connections:
     """A pool of connections, each with the settings of the address and to the newest timeline."""
@@ -112,8 +140,8 @@ class Connections:
         self._size = size or POOL_SIZE
         self._parameters: dict[str, Any] = {**address.parameters, "autocommit": True}
         self._lock = threading.Lock()
-        self._server = ("", "")
-        """Timeline and start of the server that was connected to last."""
+        self._server = ("", "", "")
+        """What `_GREETING` tells of the server that was connected to last."""
         self._epoch = 0
         self._is_lost = False
         """Whether the database was out of reach at the last look, which is logged once."""
@@ -133,7 +161,10 @@ class Connections:
 
     @property
     def epoch(self) -> int:
-        """A number that differs once the server was started anew, or another took its place."""
+        """A number that differs once the server was started anew, or another took its place.
+
+        That is after each loss of what it had not on disk, too.
+        """
         return self._epoch
 
     def open(self) -> None:
@@ -157,7 +188,7 @@ class Connections:
             self.give_back(connection)
 
     def take(self) -> Link:
-        """A connection that the caller gives back; raises StoreUnavailable."""
+        """A connection of this epoch, which the caller gives back; raises StoreUnavailable."""
         ends = time.monotonic() + WAIT_SECONDS
         while True:
             try:
@@ -167,9 +198,15 @@ class Connections:
                     raise self._unavailable() from None
                 continue
             if is_alive(connection):
-                connection.answers_within = APPEND_SECONDS
-                return connection
+                if connection.epoch == self._epoch:
+                    connection.answers_within = APPEND_SECONDS
+                    connection.sync_was_cut = False
+                    return connection
+                # Its server was overtaken by another, and may not know it.
+                connection.close()
             self.give_back(connection)
+            if time.monotonic() >= ends:
+                raise self._unavailable()
 
     def give_back(self, connection: Link) -> None:
         """Return a connection of `take`, in whatever state it is."""
@@ -213,18 +250,21 @@ class Connections:
     def _greet(self, connection: Link) -> None:
         """Get to know the server of a new connection, and refuse one that was overtaken."""
         connection.adapters.register_dumper(int, Int8BinaryDumper)
-        timeline, started, _ = connection.one(_GREETING)
+        connection.add_notice_handler(connection.note_cut_sync)
+        connection.session = connection.info.backend_pid
+        timeline, started, recovered, _ = connection.one(_GREETING)
         if timeline is None:
             raise Standby("the server is a standby, which takes no writes")
         with self._lock:
-            newest, _ = self._server
+            newest, *_ = self._server
             if timeline < newest:
                 raise psycopg.OperationalError(
                     f"the server is on timeline {timeline}, and another was on {newest} already"
                 )
-            if self._server != (timeline, started):
-                self._server = timeline, started
+            if self._server != (timeline, started, recovered):
+                self._server = timeline, started, recovered
                 self._epoch += 1
+            connection.epoch = self._epoch
             if self._is_lost:
                 self._is_lost = False
                 log.warning("the database of the log answers again")

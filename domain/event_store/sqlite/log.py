@@ -10,7 +10,7 @@ from urllib.parse import quote
 from eventsourcing.persistence import IntegrityError, PersistenceError
 
 from domain.errors import ConcurrentChange, StoreUnavailable
-from domain.event_store.appends import position_of, prepared
+from domain.event_store.appends import joined, outdated, position_of, prepared, without
 from domain.event_store.port import (
     Claim,
     Problem,
@@ -54,10 +54,14 @@ class SqliteEventStore(RecordedLog):
         return results
 
     def append_unsynced(
-        self, recorded: Sequence[RecordedEvent], *, expecting: Expectations
+        self,
+        recorded: Sequence[RecordedEvent],
+        *,
+        expecting: Expectations,
+        epoch: int | None = None,
     ) -> Callable[[], int]:
         """Leave the commit to the function; see `EventStore.append_unsynced`."""
-        (result,), commit = self._begin([prepared(recorded, expecting=expecting)])
+        (result,), commit = self._begin([prepared(recorded, expecting=expecting, epoch=epoch)])
 
         def finish() -> int:
             with _translated_errors():
@@ -69,8 +73,10 @@ class SqliteEventStore(RecordedLog):
         return finish
 
     def _begin(self, appends: Sequence[Append]) -> tuple[list[int | Refusal], Callable[[], None]]:
+        refused = outdated(appends, self.epoch())
         with _translated_errors():
-            return self._recorder.begin_group(appends)
+            results, commit = self._recorder.begin_group(without(appends, refused))
+        return joined(refused, results), commit
 
     def read(
         self, after: int, limit: int, upto: int | None = None, *, newest_first: bool = False
