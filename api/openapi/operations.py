@@ -35,16 +35,16 @@ _DELETE_ABOUT = (
 )
 
 
-def _one(id: str, summary: str, *, conditional: bool = False) -> Operation:
+def _one(id: str, summary: str) -> Operation:
     """An operation that reads one entity."""
     return Operation(
         id=id,
         summary=summary,
         about=_LARGE_ABOUT,
         answers={200: "{Kind}"},
-        conditional=conditional,
+        conditional=True,
         errors=_ONE_ERRORS,
-        takes=(KNOWN_VERSION,) if conditional else (),
+        takes=(KNOWN_VERSION,),
         headers=_ENTITY_HEADERS,
     )
 
@@ -153,7 +153,7 @@ ENTITY_OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(
             body="RestoreEntity",
         ),
         ("get", "/entity"): _one("get{Kind}ByEntityId", "Get the {kind} of an entity"),
-        ("get", "/{entity_id}"): _one("get{Kind}", "Get a {kind} by id", conditional=True),
+        ("get", "/{entity_id}"): _one("get{Kind}", "Get a {kind} by id"),
         ("get", "/name/{fqn}"): _one("get{Kind}ByName", "Get a {kind} by qualified name"),
         ("patch", "/{entity_id}"): _write(
             "patch{Kind}", "Patch a {kind}", _PATCH_ABOUT, "JsonPatch"

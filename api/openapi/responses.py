@@ -13,9 +13,10 @@ from api.responses import JSON, NDJSON
 RESPONSE_HEADERS: Mapping[str, Schema] = MappingProxyType(
     {
         "ETag": {
-            "description": "The version, for If-Match.",
+            "description": "The state of the entity, for If-Match and If-None-Match: its version, a"
+            " digest of its id and last event, and one of what is withheld from the caller.",
             "required": True,
-            "schema": {"type": "string", "pattern": r'^W/"[0-9]+\.[0-9](-[0-9a-f]{8})?"$'},
+            "schema": {"type": "string", "pattern": r'^W/"[0-9]+\.[0-9](-[0-9a-f]{8}){1,2}"$'},
         },
         "X-Catalog-Position": {
             "description": "Position in the log that the answer includes.",

@@ -152,7 +152,7 @@ def _shown(
     for withheld in everywhere:
         if withheld:
             shown, hidden = withheld.cut(shown), withheld.digest
-    headers["ETag"] = etag(format_version(entity.version), hidden)
+    headers["ETag"] = etag(format_version(entity.version), entity.last_event, hidden)
 
     def at(position: int) -> Finished:
         return Finished(

@@ -214,7 +214,7 @@ async def _answer(
         request.user.name, len(asked.body), propose, left
     )
     headers = {
-        "ETag": etag(format_version(proposal.entity.version)),
+        "ETag": etag(format_version(proposal.entity.version), proposal.entity.last_event),
         "X-Catalog-Position": str(position),
         "X-OpenMetadata-Change": proposal.change.value,
     }
