@@ -139,6 +139,8 @@ class StoredDocument(msgspec.Struct, frozen=True):
     """JSON object of the optional fields that the entity has."""
     position: int
     """Position in the log of the entity's last event."""
+    last_event: str
+    """Digest of which entity this is and of its last event, as `Entity.last_event`."""
     deleted: bool
     """Whether the entity is soft-deleted."""
 

@@ -219,7 +219,9 @@ class PlainReadModel:
             if one.kind == kind and (one.id == entity_id if entity_id else one.fqn == fqn):
                 if most_bytes is not None and len(one.core) + len(one.optional) > most_bytes:
                     raise EntityTooLarge
-                return StoredDocument(one.core, one.optional, one.position, bool(one.deleted))
+                return StoredDocument(
+                    one.core, one.optional, one.position, one.last_event, bool(one.deleted)
+                )
         return None
 
     def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:

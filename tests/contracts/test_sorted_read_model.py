@@ -74,6 +74,7 @@ def stored(
         status,
         json.dumps(scopes or []),
         position,
+        f"{number:08x}",
         msgspec.json.encode(core),
         msgspec.json.encode(optional),
     )
@@ -156,6 +157,7 @@ def test_documents_are_found_by_id_and_by_name(model: SortedReadModel) -> None:
         assert document is not None
         assert (document.core, document.optional) == (one.core, one.optional)
         assert (document.position, document.deleted) == (3, False)
+        assert document.last_event == one.last_event
         assert model.document("dashboard", **which) is None  # type: ignore[arg-type]
     deleted = model.document("table", entity_id=uuid(2))
     assert deleted is not None
@@ -530,6 +532,7 @@ def edge(number: int, beginning: int, end: int, pipeline: int | None = None) -> 
         None,
         json.dumps(sorted(map(uuid, concerned))),
         1,
+        f"{number:08x}",
         b"%d" % number,
         b"{}",
     )

@@ -23,7 +23,7 @@ from projections.feeding.port import Damaged, Superseded
 
 _DOCUMENT = {
     key: (
-        "SELECT found.* FROM (SELECT) one LEFT JOIN (SELECT e.position, e.deleted,"
+        "SELECT found.* FROM (SELECT) one LEFT JOIN (SELECT e.position, e.last_event, e.deleted,"
         " CASE WHEN octet_length(core) + octet_length(optional) <= %b THEN core END AS core,"
         " CASE WHEN octet_length(core) + octet_length(optional) <= %b THEN optional END AS optional"
         f" FROM {{}}.entities e WHERE e.kind = %b AND e.{key} = %b) found ON true"
@@ -106,12 +106,12 @@ class PostgresReadModel:
         else:
             assert fqn is not None
             statement = _DOCUMENT["fqn_key"], (most, most, kind, name_key(kind, fqn))
-        ((position, deleted, core, optional),) = self.tables.ask_live(statement)
+        ((position, last_event, deleted, core, optional),) = self.tables.ask_live(statement)
         if position is None:
             return None
         if core is None:
             raise EntityTooLarge
-        return StoredDocument(core, optional, position, bool(deleted))
+        return StoredDocument(core, optional, position, last_event, bool(deleted))
 
     def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:
         """Id -> JSON with every field that the entity has; ids that are not stored are left out."""

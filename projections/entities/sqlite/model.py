@@ -18,7 +18,8 @@ from projections.entities.sqlite.tables import read_digests
 from projections.entities.stored_entity import StoredEntity
 
 _BY_ID, _BY_FQN = (
-    f"SELECT core, optional, position, deleted FROM entities WHERE kind = ? AND {column} = ?"
+    "SELECT core, optional, position, last_event, deleted FROM entities"
+    f" WHERE kind = ? AND {column} = ?"
     for column in ("id", "fqn")
 )
 
@@ -94,7 +95,10 @@ class SqliteReadModel:
                     raise EntityTooLarge from None
                 finally:
                     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
-        return None if row is None else StoredDocument(row[0], row[1], row[2], bool(row[3]))
+        if row is None:
+            return None
+        core, optional, position, last_event, deleted = row
+        return StoredDocument(core, optional, position, last_event, bool(deleted))
 
     def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:
         """Id -> JSON with every field that the entity has; ids that are not stored are left out."""

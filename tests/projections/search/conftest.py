@@ -37,6 +37,7 @@ def make_entity(name: str = "orders", kind: str = "table", /, **body: Any) -> En
         body={key: msgspec.Raw(msgspec.json.encode(value)) for key, value in body.items()},
         stream_version=1,
         updated_by="tester",
+        request_id="r",
         **own,
     )
 
