@@ -23,14 +23,12 @@ from domain.plans import Change
 from domain.registry import KINDS
 from domain.write_context import WriteContext
 from tests.contracts.recorded import changed, created, purged, unplaced
-from tests.domain.event_store.postgres.proxy import proxying
+from tests.domain.event_store.postgres.proxy import Cut, proxying
 from tests.postgres_copies import Copies
 from tests.postgres_servers import losing_what_is_not_on_disk, running_or_skipped
 from tests.waiting import until
 
 DOMAIN = KINDS["domain"]
-NOTHING = Expectations()
-BROKEN_PROMISE = "canceling wait for synchronous replication"
 
 
 @pytest.fixture
@@ -440,3 +438,40 @@ def setting(postgres: PostgresServer, name: str) -> str:
         row = connection.execute(f"SHOW {name}".encode()).fetchone()
     assert row is not None
     return str(row[0])
+
+
+@pytest.mark.parametrize("cut", [Cut.BEFORE, Cut.AFTER])
+def test_append_is_settled_in_its_own_epoch(
+    postgres: PostgresServer,
+    schema: str,
+    store: EventStore,
+    monkeypatch: pytest.MonkeyPatch,
+    cut: Cut,
+) -> None:
+    """Its connection is cut, and the server crashes before it is asked what became of it."""
+    has_ended = transactions.Transactions._has_ended
+
+    def crash_first(self: transactions.Transactions, session: int) -> bool:
+        monkeypatch.undo()
+        with losing_what_is_not_on_disk(postgres):
+            pass
+        until(lambda: is_back(postgres))
+        return has_ended(self, session)
+
+    with (
+        proxying(postgres.socket) as proxy,
+        closing(open_event_log(postgres.url(schema, **proxy.parameters))) as cut_off,
+    ):
+        cut_off.append([created("a")])
+        planned = prepared([changed("a", 2), changed("a", 3)], epoch=cut_off.epoch())
+        monkeypatch.setattr(transactions.Transactions, "_has_ended", crash_first)
+        proxy.cut_next(cut)
+        (result,) = cut_off.append_group([planned])
+        assert proxy.cuts == 1
+
+    stored = recorded(store)[1:]
+    if cut is Cut.AFTER:
+        assert (result, stored) == (3, [changed("a", 2), changed("a", 3)])
+    else:
+        assert isinstance(result, ConcurrentChange)
+        assert stored == []
