@@ -18,7 +18,7 @@ from domain.registry import KINDS
 from projections.entities.cursors import Place
 from projections.entities.name_filters import NameFilter
 from projections.entities.stored_entity import StoredEntity
-from projections.feeding.port import ReadModel
+from projections.feeding.port import Checkpoint, ReadModel
 
 
 class Include(StrEnum):
@@ -259,12 +259,18 @@ class SortedReadModel(ReadModel, Protocol):
         """Kind -> how many of its entities are soft-deleted; kinds without any may be absent."""
 
     def apply(
-        self, entities: Mapping[str, StoredEntity | None], position: int, fingerprint: str
+        self,
+        entities: Mapping[str, StoredEntity | None],
+        position: int,
+        fingerprint: str,
+        *,
+        after: Checkpoint,
     ) -> None:
         """Store these entities by id, remove those that are None, and move the checkpoint.
 
         Everything happens in one commit, lists, totals and digests included. Raises
-        StoreUnavailable when nothing was committed.
+        StoreUnavailable when nothing was committed, as when the checkpoint and its fingerprint are
+        not `after`, which the commit itself compares.
         """
 
     def snapshot(self) -> AbstractContextManager[EntitySnapshot]:

@@ -17,6 +17,7 @@ from projections.entities.port import (
     WrongTotal,
 )
 from projections.entities.stored_entity import StoredEntity
+from projections.feeding.port import Checkpoint, overtaken
 
 STATES = {
     Include.NON_DELETED: {0},
@@ -240,8 +241,15 @@ class PlainReadModel:
         yield PlainEdges(self.stored)
 
     def apply(
-        self, entities: Mapping[str, StoredEntity | None], position: int, fingerprint: str
+        self,
+        entities: Mapping[str, StoredEntity | None],
+        position: int,
+        fingerprint: str,
+        *,
+        after: Checkpoint,
     ) -> None:
+        if (self.position, self.fingerprint) != after:
+            raise overtaken("sorted read model", after)
         stored = self.stored | {key: one for key, one in entities.items() if one is not None}
         for key, one in entities.items():
             if one is None:

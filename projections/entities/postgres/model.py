@@ -19,7 +19,7 @@ from projections.entities.postgres.list_sql import Statement
 from projections.entities.postgres.pages import PostgresListReader
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
 from projections.entities.stored_entity import StoredEntity
-from projections.feeding.port import Damaged, Superseded
+from projections.feeding.port import Checkpoint, Damaged, Superseded, overtaken
 
 _DOCUMENT = {
     key: (
@@ -35,7 +35,10 @@ _DOCUMENTS = "SELECT id, core, optional FROM {}.entities WHERE id = ANY (%b::tex
 _DELETED = (
     "SELECT kind, sum(n)::int8 FROM {}.counters WHERE scope = '' AND deleted = 1 GROUP BY kind"
 )
-_MOVE = "UPDATE {}.checkpoint SET position = %b, fingerprint = %b WHERE one = 1 AND position = %b"
+_MOVE = (
+    "UPDATE {}.checkpoint SET position = %b, fingerprint = %b"
+    " WHERE one = 1 AND position = %b AND fingerprint = %b"
+)
 _CHECKPOINT = "SELECT position, fingerprint FROM {}.checkpoint"
 _AT_ONCE = 50
 """Documents that one statement reads."""
@@ -48,21 +51,15 @@ class PostgresReadModel:
         """`writer` gives the session that commits; raises StoreUnavailable when there is none."""
         self.tables = tables
         self._writer = writer
-        self._applied: int | None = None
-        """The checkpoint that the next commit goes on from."""
 
     def checkpoint(self) -> int:
         """The position of the log up to which the rows are current; 0 before the first commit."""
-        return self._checkpoint()[0]
+        return self.checkpoint_and_fingerprint()[0]
 
-    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
-        """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit.
-
-        The next commit goes on from there, unless another process moves it meanwhile.
-        """
-        checkpoint = self._checkpoint()
-        self._applied = checkpoint[0]
-        return checkpoint
+    def checkpoint_and_fingerprint(self) -> Checkpoint:
+        """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
+        ((position, fingerprint),) = self.tables.ask((_CHECKPOINT, ()))
+        return position, fingerprint
 
     def revision(self) -> int:
         """The checkpoint, which every commit moves."""
@@ -131,30 +128,31 @@ class PostgresReadModel:
             yield PostgresEdgeReader(self.tables, link)
 
     def apply(
-        self, entities: Mapping[str, StoredEntity | None], position: int, fingerprint: str
+        self,
+        entities: Mapping[str, StoredEntity | None],
+        position: int,
+        fingerprint: str,
+        *,
+        after: Checkpoint,
     ) -> None:
         """Stores these entities by id, removes those that are None, and moves the checkpoint.
 
-        Raises StoreUnavailable, having changed nothing, when another process has moved the
-        checkpoint since it was read or applied here; Damaged when the tables are gone.
+        Raises StoreUnavailable, having changed nothing, when the checkpoint is not `after`; Damaged
+        when the tables are gone.
         """
-        if self._applied is None:
-            self._applied = self.checkpoint()
-        before, self._applied = self._applied, None
         link = self._writer()
         try:
             with postgres_errors(), link.transaction():
                 # Waits for the disk: what a list has shown must not be gone after a crash, though
                 # it would be made again soon.
                 moved = link.execute(
-                    self.tables.within(_MOVE).encode(), (position, fingerprint, before)
+                    self.tables.within(_MOVE).encode(), (position, fingerprint, *after)
                 )
                 if moved.rowcount != 1:
-                    raise StoreUnavailable("another process feeds the sorted read model")
+                    raise overtaken("sorted read model", after)
                 write_entities(link, self.tables, entities)
         except Superseded as gone:
             raise Damaged(gone.message) from gone
-        self._applied = position
 
     @contextmanager
     def snapshot(self) -> Iterator[PostgresEntitySnapshot]:
@@ -165,10 +163,6 @@ class PostgresReadModel:
     def damage(self) -> list[str]:
         """Nothing: pages and indexes are for the server to check."""
         return []
-
-    def _checkpoint(self) -> tuple[int, str]:
-        ((position, fingerprint),) = self.tables.ask((_CHECKPOINT, ()))
-        return position, fingerprint
 
     def close(self) -> None:
         """Does nothing: the connections are those of all generations."""

@@ -16,6 +16,7 @@ from projections.entities.sqlite.pages import SqliteListReader
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
 from projections.entities.sqlite.tables import read_digests
 from projections.entities.stored_entity import StoredEntity
+from projections.feeding.port import Checkpoint, overtaken
 
 _BY_ID, _BY_FQN = (
     "SELECT core, optional, position, last_event, deleted FROM entities"
@@ -34,7 +35,7 @@ class SqliteReadModel:
         """The position of the log up to which the rows are current; 0 before the first commit."""
         return self.checkpoint_and_fingerprint()[0]
 
-    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
         with sqlite_errors():
             row = self.database.connection.execute(
@@ -120,10 +121,21 @@ class SqliteReadModel:
             yield SqliteEdgeReader(connection)
 
     def apply(
-        self, entities: Mapping[str, StoredEntity | None], position: int, fingerprint: str
+        self,
+        entities: Mapping[str, StoredEntity | None],
+        position: int,
+        fingerprint: str,
+        *,
+        after: Checkpoint,
     ) -> None:
-        """Stores these entities by id, removes those that are None, and moves the checkpoint."""
+        """Stores these entities by id, removes those that are None, and moves the checkpoint.
+
+        Raises StoreUnavailable, having changed nothing, when the checkpoint is not `after`.
+        """
         with self.database.transaction() as connection:
+            # The transaction has the lock of the only writer from its beginning.
+            if self.checkpoint_and_fingerprint() != after:
+                raise overtaken("sorted read model", after)
             write_entities(connection, entities)
             connection.execute(
                 "INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?)", (position, fingerprint)

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 from domain.errors import StoreUnavailable
+from projections.feeding.port import Checkpoint, overtaken
 from projections.search.documents import SearchDocument
 from projections.search.opensearch.cluster import Cluster, VersionConflict, reason_of
 from projections.search.opensearch.indexes import feed, new_life
+from projections.search.opensearch.pinned import Committed
 from projections.search.opensearch.rows import Lines
 
 REQUEST_BYTES = 4_000_000
@@ -29,17 +31,29 @@ _GONE = 404
 class Commits:
     """Writes to one index."""
 
-    def __init__(self, cluster: Cluster, index: str, read_life: Callable[[], str]) -> None:
-        """`read_life` tells the life of the index (`rows.Lines`)."""
+    def __init__(self, cluster: Cluster, index: str, newest: Callable[[], Committed]) -> None:
+        """`newest` asks for the newest commit that searches see."""
         self._cluster = cluster
         self._index = index
-        self._read_life = read_life
+        self._newest = newest
 
     def apply(
-        self, documents: Mapping[str, SearchDocument | None], position: int, fingerprint: str
+        self,
+        documents: Mapping[str, SearchDocument | None],
+        position: int,
+        fingerprint: str,
+        *,
+        after: Checkpoint,
     ) -> None:
-        """Commits documents with a checkpoint; see the port of engines."""
-        made = Lines(self._read_life())
+        """Commits documents with a checkpoint; see the port of engines.
+
+        A cluster compares nothing in one step with the writing of many documents: `after` is
+        compared before, and whoever is overtaken from then on writes nothing over what is newer.
+        """
+        newest = self._newest()
+        if (newest.position, newest.fingerprint) != after:
+            raise overtaken("search index", after)
+        made = Lines(newest.life)
         # All are made before any is sent: one that cannot be made must leave nothing behind.
         with tempfile.SpooledTemporaryFile(_HELD_BYTES) as lines:
             sizes = []

@@ -199,4 +199,4 @@ def test_tables_that_are_gone_are_told_to_readers_and_to_the_writer(
     with pytest.raises(Superseded, match="are gone"):
         small_page(model, TABLES)
     with pytest.raises(Damaged, match="are gone"):
-        fill(model, stored(9, "z"), position=2)
+        model.apply({uuid(9): stored(9, "z")}, 2, "at 2", after=(1, "at 1"))
