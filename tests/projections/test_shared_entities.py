@@ -12,6 +12,7 @@ from socket import gethostname
 import pytest
 
 from benchmarks.postgres_server import PostgresServer, new_schema
+from domain.catalog import Catalog
 from domain.errors import StoreUnavailable
 from domain.registry import KINDS
 from projections.entities import stored_entity
@@ -21,7 +22,7 @@ from projections.generations.building import build
 from projections.generations.shared_supervision import SharedSupervisor
 from projections.generations.supervision import GenerationSupervisor
 from projections.stores import Stores
-from tests.projections.read_models import create, difference_of, listed, opened, rebuild, step
+from tests.projections.read_models import ME, create, difference_of, listed, opened, rebuild, step
 from tests.waiting import until
 
 SERVICES = ListRequest(kind=KINDS["databaseService"], limit=100)
@@ -188,6 +189,30 @@ def test_readers_see_whole_generations_while_they_are_switched(host: Hosts) -> N
     assert seen == {whole}
     assert (number(one), number(two)) == (5, 5)
     assert one.homes[0].shelf.numbers() == [4, 5]
+
+
+def test_list_of_two_filters_shows_what_only_the_new_generation_has(host: Hosts) -> None:
+    """Nothing else has this host look at the pointer between the two reads."""
+    one, two = host("one"), host("two")
+    create(one, "s")
+    catalog = Catalog(one.log)
+    catalog.create(KINDS["database"], {"name": "d", "service": "s"}, ME)
+    schema = catalog.create(KINDS["databaseSchema"], {"name": "x", "database": "s.d"}, ME)
+    feed(one)
+    narrowed = {"database": "s.d", "databaseSchema": schema.entity.fqn}
+    tables = ListRequest(kind=KINDS["table"], limit=10, filters=narrowed)
+
+    def names() -> bytes | None:
+        return two.entities.read(lambda model: small_page(model, tables))
+
+    assert names() == b'{"data":[],"paging":{"total":0}}'
+    rebuild(one)
+    columns = [{"name": "id", "dataType": "INT"}]
+    catalog.create(
+        KINDS["table"], {"name": "t", "databaseSchema": schema.entity.fqn, "columns": columns}, ME
+    )
+    feed(one)
+    assert b'"total":1' in (names() or b"")
 
 
 def test_generation_that_somebody_reads_is_removed_later(host: Hosts) -> None:

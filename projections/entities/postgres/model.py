@@ -31,7 +31,11 @@ _DOCUMENT = {
     for key in ("id", "fqn_key")
 }
 """Gives NULL for what no entity has, and for the JSON of one that is too large."""
-_DOCUMENTS = "SELECT id, core, optional FROM {}.entities WHERE id = ANY (%b::text[])"
+_DOCUMENTS = (
+    "SELECT found.* FROM (SELECT) one LEFT JOIN (SELECT id, core, optional FROM {}.entities"
+    " WHERE id = ANY (%b::text[])) found ON true"
+)
+"""Gives NULL where it finds nothing."""
 _DELETED = (
     "SELECT kind, sum(n)::int8 FROM {}.counters WHERE scope = '' AND deleted = 1 GROUP BY kind"
 )
@@ -119,8 +123,8 @@ class PostgresReadModel:
         found: dict[str, bytes] = {}
         while left:
             part = [left.popleft() for _ in range(min(_AT_ONCE, len(left)))]
-            rows = self.tables.ask((_DOCUMENTS, (part,)))
-            read = {entity_id: with_all_fields(*json) for entity_id, *json in rows}
+            rows = self.tables.ask_live((_DOCUMENTS, (part,)))
+            read = {each: with_all_fields(*json) for each, *json in rows if each is not None}
             found |= {each: read[each] for each in part if each in read}
         return found
 
