@@ -65,7 +65,7 @@ class Home(Generic[M]):
         """What feeds the read model; the caller holds the ProjectorLock of the directory."""
         if self._shared:
             return self._shared.supervisor(log)
-        return GenerationSupervisor(self.definition, self.shelf, log, changes)
+        return GenerationSupervisor(self.definition, self.shelf, log, changes, alone=True)
 
     def close(self) -> None:
         """Closes connections; nothing may use the read model afterwards."""

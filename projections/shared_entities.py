@@ -32,9 +32,11 @@ class SharedEntities:
         self._database = EntityDatabase(url)
         connections, catalog = self._database.connections, self._database.catalog
         code = code_digest(stored_code(), TABLES, INDEXES)
-        self.shelf = PostgresShelf(connections, catalog, EntityProjection.name, code)
         self.leadership = PostgresLeadership(
             connections, f"{catalog} {EntityProjection.name} {code}"
+        )
+        self.shelf = PostgresShelf(
+            connections, catalog, EntityProjection.name, code, self.leadership.session
         )
         self.definition: Definition[PostgresReadModel] = Definition(
             name=EntityProjection.name,

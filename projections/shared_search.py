@@ -63,9 +63,14 @@ class SearchHome:
 
     def supervisor(self, log: EventStore) -> SharedSupervisor[SearchEngine]:
         """What feeds the index while this process leads, and waits while the cluster is away."""
+
+        def take_over() -> GenerationSupervisor[SearchEngine]:
+            self.shelf.renew()
+            return GenerationSupervisor(self.definition, self.shelf, log)
+
         return SharedSupervisor(
             self.definition.name,
-            lambda: GenerationSupervisor(self.definition, self.shelf, log),
+            take_over,
             self._lead,
             keep=_go_on,
             waits=True,

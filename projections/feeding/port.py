@@ -21,6 +21,10 @@ class Damaged(StoreUnavailable):
     """A read model that is not as it was written, or was built from another log: build it anew."""
 
 
+class Overtaken(StoreUnavailable):
+    """Another process has taken the place of the one that wants to write; nothing was written."""
+
+
 class Superseded(StoreUnavailable):
     """Another generation took the place of the one that was read: asking for it anew may help."""
 

@@ -18,6 +18,7 @@ from domain.registry import KINDS
 from projections.entities import stored_entity
 from projections.entities.list_pages import small_page
 from projections.entities.port import ListRequest
+from projections.feeding.port import Damaged, Overtaken
 from projections.generations.building import build
 from projections.generations.shared_supervision import SharedSupervisor
 from projections.generations.supervision import GenerationSupervisor
@@ -162,6 +163,96 @@ def test_two_who_believe_they_lead_apply_nothing_twice(host: Hosts, url: str) ->
     for thread in threads:
         thread.join()
     assert (listed(stores).count(b'"name":"'), difference(stores)) == (31, None)
+
+
+def cut_leaders(postgres: PostgresServer) -> None:
+    """Ends the sessions of all who lead, who are told at their next statement."""
+    postgres.run(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+        " WHERE application_name LIKE 'catalog leader%'"
+    )
+
+
+def before(
+    monkeypatch: pytest.MonkeyPatch, shelf: object, method: str, do: Callable[[], object]
+) -> None:
+    """Has something happen when a method of a shelf is called for the first time, and before it."""
+    call = getattr(shelf, method)
+
+    def do_and_call(*values: object, **named: object) -> object:
+        monkeypatch.setattr(shelf, method, call)
+        do()
+        return call(*values, **named)
+
+    monkeypatch.setattr(shelf, method, do_and_call)
+
+
+@pytest.mark.parametrize("other_switches", [False, True])
+def test_pointer_of_a_host_that_has_lost_the_lead_is_not_written(
+    host: Hosts,
+    postgres: PostgresServer,
+    monkeypatch: pytest.MonkeyPatch,
+    other_switches: bool,
+) -> None:
+    """It stands still between the reading and the writing of the pointer."""
+    one, two = host("one"), host("two")
+    create(one, "a")
+    assert feed(one)
+    live, shelf = one.read_models[0], one.homes[0].shelf
+    build(live.definition, shelf, one.log, lambda done, total: None)
+
+    def lose() -> None:
+        if not other_switches:
+            proposed = two.homes[0].shelf.proposal_revision()
+            assert proposed is not None
+            two.homes[0].shelf.withdraw(instead_of=proposed)
+        cut_leaders(postgres)
+        until(lambda: feed(two))
+
+    before(monkeypatch, shelf, "point", lose)
+    with pytest.raises(StoreUnavailable):
+        feed(one)
+    assert shelf.pointer() == two.homes[0].shelf.pointer()
+    create(two, "b")
+    assert (feed(two), feed(one)) == (True, False)
+    fed = 2 if other_switches else 1
+    assert [number(each) for each in (one, two)] == [fed, fed]
+    assert [b'"b"' in listed(each) for each in (one, two)] == [True, True]
+
+
+def test_proposal_of_a_host_that_has_lost_the_lead_is_not_written(
+    host: Hosts, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It refuses what is proposed, as other code has built it, and the next leader does not."""
+    one, two = host("one"), host("two")
+    create(one, "a")
+    assert feed(one)
+    live, shelf = one.read_models[0], one.homes[0].shelf
+    build(live.definition, shelf, one.log, lambda done, total: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(GenerationSupervisor, "_open", refuse)
+        before(patch, shelf, "propose", lambda: cut_leaders(postgres))
+        with pytest.raises(StoreUnavailable):
+            feed(one)
+    until(lambda: feed(two))
+    assert (number(two), number(one)) == (2, 2)
+
+
+def refuse(*_: object) -> None:
+    raise Damaged("it was built by other code")
+
+
+def test_leader_whose_pointer_another_host_has_replaced_leads_no_more(host: Hosts) -> None:
+    one, two = host("one"), host("two")
+    create(one, "a")
+    assert feed(one)
+    shelf = two.homes[0].shelf
+    pointer = shelf.pointer()
+    shelf.point(pointer, instead_of=shelf.pointer_revision())
+    with pytest.raises(Overtaken, match="another process has replaced the pointer"):
+        one.supervisors[0].step()
+    assert not leads(one)
+    until(lambda: feed(two))
 
 
 def test_readers_see_whole_generations_while_they_are_switched(host: Hosts) -> None:

@@ -78,6 +78,13 @@ class PostgresLeadership:
             self._link = self._connections.connect()
         return self._link
 
+    def session(self) -> Link | None:
+        """The session that has the lead, None when this process does not lead.
+
+        Raises StoreUnavailable when the session was cut and the lead lost with it.
+        """
+        return self.writer() if self._leads else None
+
     def leader(self) -> str | None:
         """The name of the host that leads now, as its session has it; raises StoreUnavailable."""
         held = self._connections.ask(lambda link: link.one(_HOLDER, self._name))
