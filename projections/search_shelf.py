@@ -7,12 +7,10 @@ others who look into the cluster.
 import time
 from collections.abc import Callable, Collection, Hashable
 from contextlib import AbstractContextManager, suppress
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from projections.generations.folder_shelf import build_lock
 from projections.generations.shelf import Pointer, Proposal, overtaken
 from projections.search.opensearch.cluster import Cluster, VersionConflict
 from projections.search.opensearch.layout import Generations
@@ -31,17 +29,17 @@ class SearchShelf:
         cluster: Cluster,
         name: str,
         owner: str,
-        directory: Path,
+        building: Callable[[], AbstractContextManager[None]],
         *,
         look_seconds: float = LOOK_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`owner` is the identity of the log: generations of another one are not touched.
 
-        One process of those that share `directory` may build.
+        `building` gives the lock of the builders, among all processes that share the log.
         """
         self.name = name
-        self._directory = directory
+        self._building = building
         self._generations = Generations(cluster, name)
         index = f"{cluster.address.prefix}-shelf"
         self._records = Records(cluster, index, owner, clock, look_seconds)
@@ -120,8 +118,8 @@ class SearchShelf:
             self._records.remove(self._proposal, instead_of)
 
     def building(self) -> AbstractContextManager[None]:
-        """Holds the lock file of the builders; raises StoreUnavailable while another does."""
-        return build_lock(self._directory, self.name)
+        """Holds the lock of the builders; raises StoreUnavailable while another one does."""
+        return self._building()
 
     def _write(self, name: str, value: msgspec.Struct, instead_of: Hashable | None) -> Hashable:
         try:

@@ -7,7 +7,7 @@ import msgspec
 
 from domain.errors import CatalogError
 from domain.event_store.port import EventStore
-from projections.feeding.port import Progress
+from projections.feeding.port import Damaged, Progress
 from projections.feeding.projector import Projector
 from projections.generations.definition import Definition, M
 from projections.generations.shelf import Generation, Proposal, Shelf
@@ -36,7 +36,12 @@ def build(definition: Definition[M], shelf: Shelf, log: EventStore, progress: Pr
     with shelf.building():
         generation, begun = _begin(definition, shelf)
         address = shelf.address(generation.number)
-        definition.load(address, log, progress)
+        try:
+            definition.load(address, log, progress)
+        except Damaged as damaged:
+            # What an earlier building left is not gone on with again.
+            shelf.propose(Proposal(generation, refused=damaged.message), instead_of=begun)
+            raise
         model = definition.open(address, True)
         try:
             _catch_up(definition, model, log)
@@ -65,6 +70,7 @@ def _begin(definition: Definition[M], shelf: Shelf) -> tuple[Generation, Hashabl
         definition.resumes
         and proposal is not None
         and not proposal.ready
+        and proposal.refused is None
         and proposal.generation.code == code
         and proposal.generation.number not in kept
     ):

@@ -13,7 +13,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.connections import Connections
 from projections.feeding.port import Overtaken
-from projections.generations.folder_shelf import FolderShelf
+from projections.generations.folder_shelf import FolderShelf, build_lock
 from projections.generations.postgres.shelf import PostgresShelf
 from projections.generations.shelf import Generation, Pointer, Proposal, Shelf
 from projections.search.opensearch.address import read_search_address
@@ -40,7 +40,12 @@ def open_shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenS
     if request.param == "opensearch":
         node: OpenSearchServer = request.getfixturevalue("opensearch")
         with closing(Cluster(read_search_address(f"{node.url}/{new_schema()}"))) as cluster:
-            yield lambda name: SearchShelf(cluster, name, "log", tmp_path, look_seconds=0)
+
+            def in_cluster(name: str) -> Shelf:
+                building = partial(build_lock, tmp_path, name)
+                return SearchShelf(cluster, name, "log", building, look_seconds=0)
+
+            yield in_cluster
         return
     pattern = {"files": "{}-{{}}.db", "folders": "{}-{{}}"}[request.param]
     yield lambda name: FolderShelf(tmp_path, name, pattern.format(name))

@@ -6,7 +6,7 @@ built, and neither refuses or removes what is the other's.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -159,13 +159,9 @@ class PostgresShelf:
         """Takes the proposal of a revision away; raises StoreUnavailable."""
         self._write(_PROPOSE, (None,), instead_of)
 
-    @contextmanager
-    def building(self) -> Iterator[None]:
-        """Holds an advisory lock; raises StoreUnavailable while another builder does."""
-        with closing(self._connections.connect()) as link:
-            if not try_lock(link, f"{self._prefix}build"):
-                raise StoreUnavailable(f"another process is building a generation of {self.name}")
-            yield
+    def building(self) -> AbstractContextManager[None]:
+        """Holds the lock of the builders; raises StoreUnavailable while another one does."""
+        return build_lock(self._connections, f"{self._prefix}build", self.name)
 
     def note_use(self) -> None:
         """Says that a host uses what this code has built; raises StoreUnavailable."""
@@ -257,6 +253,18 @@ class PostgresShelf:
 
     def _ask(self, work: Callable[[Link], T]) -> T:
         return self._connections.ask(work)
+
+
+@contextmanager
+def build_lock(connections: Connections, key: str, name: str) -> Iterator[None]:
+    """Holds the advisory lock of a key, for who builds a generation of the read model of a name.
+
+    Raises StoreUnavailable while another one does.
+    """
+    with closing(connections.connect()) as link:
+        if not try_lock(link, key):
+            raise StoreUnavailable(f"another process is building a generation of {name}")
+        yield
 
 
 def try_lock(link: Link, name: str) -> bool:
