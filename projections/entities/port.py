@@ -220,7 +220,8 @@ class SortedReadModel(ReadModel, Protocol):
     """Every entity of the catalog, kept in the order in which lists show them.
 
     Reads may come from any thread, also while another thread or process commits, and each call sees
-    whole commits only.
+    whole commits only. `read_list`, `document`, `documents` and `edges` raise Superseded where the
+    database tells that another generation is live (`Definition.tells_when_superseded`).
     """
 
     def read_list(

@@ -21,6 +21,10 @@ class Damaged(StoreUnavailable):
     """A read model that is not as it was written, or was built from another log: build it anew."""
 
 
+class Overtaken(StoreUnavailable):
+    """Another process has taken the place of the one that wants to write; nothing was written."""
+
+
 class Superseded(StoreUnavailable):
     """Another generation took the place of the one that was read: asking for it anew may help."""
 
@@ -29,7 +33,7 @@ Checkpoint = tuple[int, str]
 """A position of the log, and the fingerprint of the log there; 0 and "" before the first commit."""
 
 
-def overtaken(what: str, after: Checkpoint) -> StoreUnavailable:
+def moved_on(what: str, after: Checkpoint) -> StoreUnavailable:
     """The error of a commit to a read model that does not stand at `after` any more.
 
     `what` names the read model.

@@ -17,7 +17,7 @@ from projections.entities.port import (
     WrongTotal,
 )
 from projections.entities.stored_entity import StoredEntity
-from projections.feeding.port import Checkpoint, overtaken
+from projections.feeding.port import Checkpoint, moved_on
 
 STATES = {
     Include.NON_DELETED: {0},
@@ -249,7 +249,7 @@ class PlainReadModel:
         after: Checkpoint,
     ) -> None:
         if (self.position, self.fingerprint) != after:
-            raise overtaken("sorted read model", after)
+            raise moved_on("sorted read model", after)
         stored = self.stored | {key: one for key, one in entities.items() if one is not None}
         for key, one in entities.items():
             if one is None:

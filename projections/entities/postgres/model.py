@@ -19,7 +19,7 @@ from projections.entities.postgres.list_sql import Statement
 from projections.entities.postgres.pages import PostgresListReader
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
 from projections.entities.stored_entity import StoredEntity
-from projections.feeding.port import Checkpoint, Damaged, Superseded, overtaken
+from projections.feeding.port import Checkpoint, Damaged, Superseded
 
 _DOCUMENT = {
     key: (
@@ -31,7 +31,11 @@ _DOCUMENT = {
     for key in ("id", "fqn_key")
 }
 """Gives NULL for what no entity has, and for the JSON of one that is too large."""
-_DOCUMENTS = "SELECT id, core, optional FROM {}.entities WHERE id = ANY (%b::text[])"
+_DOCUMENTS = (
+    "SELECT found.* FROM (SELECT) one LEFT JOIN (SELECT id, core, optional FROM {}.entities"
+    " WHERE id = ANY (%b::text[])) found ON true"
+)
+"""Gives NULL where it finds nothing."""
 _DELETED = (
     "SELECT kind, sum(n)::int8 FROM {}.counters WHERE scope = '' AND deleted = 1 GROUP BY kind"
 )
@@ -116,8 +120,8 @@ class PostgresReadModel:
         found: dict[str, bytes] = {}
         while left:
             part = [left.popleft() for _ in range(min(_AT_ONCE, len(left)))]
-            rows = self.tables.ask((_DOCUMENTS, (part,)))
-            read = {entity_id: with_all_fields(*json) for entity_id, *json in rows}
+            rows = self.tables.ask_live((_DOCUMENTS, (part,)))
+            read = {each: with_all_fields(*json) for each, *json in rows if each is not None}
             found |= {each: read[each] for each in part if each in read}
         return found
 
@@ -149,7 +153,7 @@ class PostgresReadModel:
                     self.tables.within(_MOVE).encode(), (position, fingerprint, *after)
                 )
                 if moved.rowcount != 1:
-                    raise overtaken("sorted read model", after)
+                    raise moved_on("sorted read model", after)
                 write_entities(link, self.tables, entities)
         except Superseded as gone:
             raise Damaged(gone.message) from gone

@@ -16,7 +16,7 @@ from projections.entities.sqlite.pages import SqliteListReader
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
 from projections.entities.sqlite.tables import read_digests
 from projections.entities.stored_entity import StoredEntity
-from projections.feeding.port import Checkpoint, overtaken
+from projections.feeding.port import Checkpoint, moved_on
 
 _BY_ID, _BY_FQN = (
     "SELECT core, optional, position, last_event, deleted FROM entities"
@@ -135,7 +135,7 @@ class SqliteReadModel:
         with self.database.transaction() as connection:
             # The transaction has the lock of the only writer from its beginning.
             if self.checkpoint_and_fingerprint() != after:
-                raise overtaken("sorted read model", after)
+                raise moved_on("sorted read model", after)
             write_entities(connection, entities)
             connection.execute(
                 "INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?)", (position, fingerprint)

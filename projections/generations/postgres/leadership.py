@@ -61,7 +61,8 @@ class PostgresLeadership:
             with suppress(psycopg.Error):
                 self._link.execute(b"SELECT")
                 self._seen_at = time.monotonic()
-        if self._link.closed:
+        if self._link.closed or self._link.epoch != self._connections.epoch:
+            # Its server is gone, or another one has taken its place, which it may not know.
             self.release()
         return self._leads
 
@@ -77,6 +78,13 @@ class PostgresLeadership:
         if self._link is None:
             self._link = self._connections.connect()
         return self._link
+
+    def session(self) -> Link | None:
+        """The session that has the lead, None when this process does not lead.
+
+        Raises StoreUnavailable when the session was cut and the lead lost with it.
+        """
+        return self.writer() if self._leads else None
 
     def leader(self) -> str | None:
         """The name of the host that leads now, as its session has it; raises StoreUnavailable."""

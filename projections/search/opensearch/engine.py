@@ -22,7 +22,7 @@ from projections.search.index.evaluate.deadline import Clock, Deadline, OutOfTim
 from projections.search.index.evaluate.nested import MAX_CANDIDATES
 from projections.search.index.format.schema import StoredDocument
 from projections.search.objects import ReadObjects
-from projections.search.opensearch import facets, mapping, pages
+from projections.search.opensearch import facets, indexes, mapping, pages
 from projections.search.opensearch.cluster import LOOK_ANSWER_SECONDS, Cluster, TooManyBuckets
 from projections.search.opensearch.commits import Commits
 from projections.search.opensearch.leaves import Dsl
@@ -46,15 +46,20 @@ class OpenSearchEngine:
         index: str,
         *,
         writable: bool,
+        feed: str | None = None,
         deadline: float = DEADLINE,
         clock: Clock = time.monotonic,
     ) -> None:
-        """`deadline` is in seconds of `clock`; closing the engine closes the cluster."""
+        """`deadline` is in seconds of `clock`; closing the engine closes the cluster.
+
+        `feed` is the alias that the index is written by; None: the one that it was made with.
+        """
         self._cluster = cluster
         self._index = index
         self._deadline = deadline
         self._clock = clock
-        self._commits = Commits(cluster, index, self._newest) if writable else None
+        alias = indexes.feed(index) if feed is None else feed
+        self._commits = Commits(cluster, index, alias, self._newest) if writable else None
         self._closed = False
         self._copy = f"host-{uuid4().hex}"
         """Has every search of this engine asked of the same copy, so that none sees less than one

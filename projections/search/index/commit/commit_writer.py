@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from whoosh.index import TOC
 
 from domain.errors import StoreUnavailable
-from projections.feeding.port import Checkpoint, overtaken
+from projections.feeding.port import Checkpoint, moved_on
 from projections.search.documents import SearchDocument
 from projections.search.index.build.inverter import Inverter
 from projections.search.index.commit.checksums import WARNING
@@ -96,7 +96,7 @@ class CommitWriter:
         with self._writing():
             opened = self._follower.existing()
             if (opened.position, opened.fingerprint) != after:
-                raise overtaken("search index", after)
+                raise moved_on("search index", after)
             with self._follower.reading(opened):
                 kept = _without(opened, list(documents))
             segments = [*kept, *self._write(documents)]
