@@ -33,12 +33,12 @@ Checkpoint = tuple[int, str]
 """A position of the log, and the fingerprint of the log there; 0 and "" before the first commit."""
 
 
-def moved_on(what: str, after: Checkpoint) -> StoreUnavailable:
+def moved_on(what: str, after: Checkpoint) -> Overtaken:
     """The error of a commit to a read model that does not stand at `after` any more.
 
     `what` names the read model.
     """
-    return StoreUnavailable(
+    return Overtaken(
         f"another process feeds the {what}: it is not as it was at position {after[0]}, which was"
         " to be gone on from"
     )

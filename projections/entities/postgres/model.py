@@ -19,7 +19,7 @@ from projections.entities.postgres.list_sql import Statement
 from projections.entities.postgres.pages import PostgresListReader
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
 from projections.entities.stored_entity import StoredEntity
-from projections.feeding.port import Checkpoint, Damaged, Superseded
+from projections.feeding.port import Checkpoint, Damaged, Superseded, moved_on
 
 _DOCUMENT = {
     key: (
