@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg.abc import RV, PQGen
 from psycopg.errors import ReadOnlySqlTransaction
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.address import Address
+from domain.event_store.postgres.link import Link
 
 T = TypeVar("T")
 
@@ -24,8 +24,6 @@ POOL_SIZE = 8
 WAIT_SECONDS = 2.0
 """How long one who needs a connection waits for it."""
 _IDLE_SECONDS = 60.0
-_LOOK_SECONDS = 0.1
-"""How often a thread that waits for the server looks for signals, as psycopg has it."""
 _TRUSTED_SECONDS = 1.0
 """How long after its last use a connection is taken to be alive without being asked."""
 READ_SECONDS, APPEND_SECONDS = 30.0, 62.0
@@ -53,10 +51,6 @@ When one of its processes crashes, a server recovers from its log without a new 
 statistics begin anew, as they do after every end that was not clean. What is acknowledged survives
 power loss, whatever is set.
 """
-_SYNC = "SELECT pg_logical_emit_message(true, 'catalog', '')"
-"""Writes next to nothing, and is committed once all that was visible before is on disk."""
-_CUT_WAIT = "SyncRepWaitForLSN"
-"""The function of the server that warns when its wait for a synchronous standby was cut short."""
 
 log = logging.getLogger("catalog.log")
 # The pool warns of each attempt that fails; that the database is away is told here, and once.
@@ -65,67 +59,6 @@ logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
 
 class Standby(psycopg.OperationalError):
     """The server only repeats what another one writes: it is no place for a log."""
-
-
-class Link(psycopg.Connection[tuple[Any, ...]]):
-    """A connection in autocommit mode that knows its server, and when it was used."""
-
-    epoch = 0
-    """The epoch of the connections in which this one was made; its server has no other."""
-
-    session = 0
-    """Number of the server's process that answers this connection."""
-
-    sync_was_cut = False
-    """Whether the server has stopped waiting for a standby that it should have waited for: what it
-    has committed meanwhile may not survive. Told anew for each use of the connection."""
-
-    used_at = 0.0
-    """When it was last returned to the pool, as `time.monotonic` tells it."""
-
-    answers_within: float | None = None
-    """Seconds that the server may take to answer; after that the connection is closed. None: any.
-    """
-
-    _reader: psycopg.Cursor[tuple[Any, ...]] | None = None
-    """What `rows` reads by, for making one takes a tenth of the time of a statement."""
-
-    def wait(
-        self, gen: PQGen[RV], interval: float = _LOOK_SECONDS, timeout: float | None = None
-    ) -> RV:
-        """Wait for the server; see psycopg. Raises OperationalError when it does not answer."""
-        if self.answers_within is None:
-            return super().wait(gen, interval, timeout)
-        due = time.monotonic() + self.answers_within
-        try:
-            return super().wait(gen, interval, self.answers_within)
-        except psycopg.OperationalError:
-            if time.monotonic() >= due:
-                # Whatever it would still say is of no statement that anybody waits for.
-                self.pgconn.finish()
-            raise
-
-    def rows(self, statement: str, *values: Any) -> list[Any]:
-        """The rows that a statement gives, sent and read in binary; raises psycopg.Error."""
-        reader = self._reader
-        if reader is None:
-            reader = self._reader = self.cursor(binary=True)
-        return reader.execute(statement.encode(), values).fetchall()
-
-    def one(self, statement: str, *values: Any) -> Any:
-        """The first row that a statement gives, None when there is none; raises psycopg.Error."""
-        return self.cursor(binary=True).execute(statement.encode(), values).fetchone()
-
-    def sync(self) -> None:
-        """Wait until all that was visible before survives power loss; raises psycopg.Error."""
-        self.one(_SYNC)
-        if self.sync_was_cut:
-            raise psycopg.OperationalError("the server has not waited for its standby")
-
-    def note_cut_sync(self, notice: psycopg.errors.Diagnostic) -> None:
-        """Take notice of a warning of the server, if it is that a wait for a standby was cut."""
-        if notice.source_function == _CUT_WAIT:
-            self.sync_was_cut = True
 
 
 class Connections:

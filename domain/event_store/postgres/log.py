@@ -20,7 +20,8 @@ from domain.event_store.port import (
 )
 from domain.event_store.postgres import reading
 from domain.event_store.postgres.address import Address, read_address
-from domain.event_store.postgres.connections import Connections, Link, unavailable
+from domain.event_store.postgres.connections import Connections, unavailable
+from domain.event_store.postgres.link import Link
 from domain.event_store.postgres.listening import Listener
 from domain.event_store.postgres.restoring import restore_rows
 from domain.event_store.postgres.schema import check_version, migrate, read_version

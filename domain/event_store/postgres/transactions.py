@@ -25,7 +25,8 @@ from domain.event_store.postgres.appending import (
     refusal_of,
 )
 from domain.event_store.postgres.clock import ClockGuard
-from domain.event_store.postgres.connections import WAIT_SECONDS, Connections, Link, unavailable
+from domain.event_store.postgres.connections import WAIT_SECONDS, Connections, unavailable
+from domain.event_store.postgres.link import Link
 from domain.event_store.writes import Append, Refusal, RememberedAnswer
 
 SETTLE_SECONDS = 10.0

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.appending import name_key
-from domain.event_store.postgres.connections import Link
+from domain.event_store.postgres.link import Link
 from domain.event_store.postgres.reading import MAX_INTEGER
 from projections.entities.cursors import Place
 from projections.entities.entity_json import with_all_fields

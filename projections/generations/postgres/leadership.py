@@ -12,7 +12,8 @@ from socket import gethostname
 import psycopg
 
 from domain.errors import StoreUnavailable
-from domain.event_store.postgres.connections import Connections, Link, unavailable
+from domain.event_store.postgres.connections import Connections, unavailable
+from domain.event_store.postgres.link import Link
 from projections.generations.postgres.shelf import try_lock
 
 _ALIVE_SECONDS = 1.0

@@ -15,7 +15,8 @@ import psycopg
 from psycopg import sql
 
 from domain.errors import StoreUnavailable
-from domain.event_store.postgres.connections import Connections, Link, unavailable
+from domain.event_store.postgres.connections import Connections, unavailable
+from domain.event_store.postgres.link import Link
 from projections.generations.shelf import Pointer, Proposal, overtaken
 
 S = TypeVar("S", bound=msgspec.Struct)

@@ -17,7 +17,7 @@ from domain.event_store.appends import prepared
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore, RecordedEvent
 from domain.event_store.postgres import connections, transactions
-from domain.event_store.postgres.connections import Link
+from domain.event_store.postgres.link import Link
 from domain.event_store.writes import Expectations, RememberedAnswer
 from domain.plans import Change
 from domain.registry import KINDS

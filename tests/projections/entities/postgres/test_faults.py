@@ -12,7 +12,7 @@ import pytest
 from benchmarks.postgres_server import PostgresServer
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres import connections
-from domain.event_store.postgres.connections import Link
+from domain.event_store.postgres.link import Link
 from domain.registry import KINDS
 from projections.entities import list_pages
 from projections.entities.cursors import Place, encode
