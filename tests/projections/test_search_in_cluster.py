@@ -314,7 +314,7 @@ def test_rebuild_that_stands_still_changes_nothing_of_what_is_served_by_then(
 
         monkeypatch.setattr(OpenSearchEngine, stands_still, serve_and_go_on)
         mine = SearchHome(url, one.log.identity(), search_kinds, DirectoryLead(), nullcontext)
-        with closing(mine), pytest.raises(Overtaken, match="another process (writes to|feeds)"):
+        with closing(mine), pytest.raises(Overtaken, match=r"another process (writes to|feeds)"):
             build(mine.definition, mine.shelf, one.log, quiet)
         step(one)
         step(two)
