@@ -56,19 +56,52 @@ class Places:
         self._what = what
         self._taken: Counter[str] = Counter()
 
-    @contextmanager
-    def held(self, caller: str, size: int = 1) -> Iterator[None]:
-        """Hold `size` places for a block; raises TooManyRequests when a caller has too few left."""
+    def take(self, caller: str, size: int = 1) -> None:
+        """Take `size` places of a caller's; raises TooManyRequests when it has too few left."""
         taken = self._taken[caller]
         if taken + size > self._most:
             raise TooManyRequests(f"{taken} {self._what} of yours are under way: wait for some", 1)
         self._taken[caller] += size
+
+    def give_back(self, caller: str, size: int = 1) -> None:
+        """Give back `size` of the places that a caller has taken."""
+        self._taken[caller] -= size
+        if not self._taken[caller]:
+            del self._taken[caller]
+
+    @contextmanager
+    def held(self, caller: str, size: int = 1) -> Iterator[None]:
+        """Hold `size` places for a block; raises what `take` raises."""
+        self.take(caller, size)
         try:
             yield
         finally:
-            self._taken[caller] -= size
-            if not self._taken[caller]:
-                del self._taken[caller]
+            self.give_back(caller, size)
+
+
+class BodyBytes:
+    """The bytes of the body of one request, as a part of those that its caller may have.
+
+    They are taken before the body is read, as a body that is still coming fills memory too, and
+    given back when the request ends, however it ends.
+    """
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._caller = ""
+        self._size = 0
+
+    def take(self, caller: str, size: int) -> None:
+        """Take `size` bytes of a caller's; raises TooManyRequests when it has too few left."""
+        if size:
+            self._places.take(caller, size)
+            self._caller, self._size = caller, size
+
+    def keep(self, size: int) -> None:
+        """Give back all but `size` of the bytes that were taken."""
+        if size < self._size:
+            self._places.give_back(self._caller, self._size - size)
+            self._size = size
 
 
 class Streams:
