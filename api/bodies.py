@@ -11,6 +11,8 @@ from api.limits import BodyBytes
 from api.permissions import Principal
 
 MAX_BODY = 10_000_000
+MAX_SEARCH_BODY = 65_536
+"""Bytes that the body of a search may have."""
 MAX_BODY_BYTES = 64_000_000
 """Bytes that the bodies of one caller's requests may have together, while the requests last."""
 JSON_TYPES = ("application/json",)
