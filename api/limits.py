@@ -79,31 +79,6 @@ class Places:
             self.give_back(caller, size)
 
 
-class BodyBytes:
-    """The bytes of the body of one request, as a part of those that its caller may have.
-
-    They are taken before the body is read, as a body that is still coming fills memory too, and
-    given back when the request ends, however it ends.
-    """
-
-    def __init__(self, places: Places) -> None:
-        self._places = places
-        self._caller = ""
-        self._size = 0
-
-    def take(self, caller: str, size: int) -> None:
-        """Take `size` bytes of a caller's; raises TooManyRequests when it has too few left."""
-        if size:
-            self._places.take(caller, size)
-            self._caller, self._size = caller, size
-
-    def keep(self, size: int) -> None:
-        """Give back all but `size` of the bytes that were taken."""
-        if size < self._size:
-            self._places.give_back(self._caller, self._size - size)
-            self._size = size
-
-
 class Streams:
     """Large answers being sent: how many, and how many bytes of them are made and not sent.
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Send
 
 from api import base_path
-from api.limits import BodyBytes, Places
+from api.bodies import BodyBytes
+from api.limits import Places
 from api.logs import AccessLine, AccessLog, now
 from api.metrics import Metrics
 from api.permissions import Principal

@@ -26,7 +26,7 @@ MOST_NAME = 500
 """Characters of what an entity is called, which lists show many of."""
 
 
-_STEP = 16_384
+STEP = 16_384
 """Bytes of JSON that are formatted at once."""
 _BYTES_OF_CHARACTER = 4
 """The most bytes that a character takes."""
@@ -43,11 +43,11 @@ def complete(entity: Mapping[str, Any]) -> dict[str, Any]:
 def json_lines(value: bytes | Raw, depth: int = 0) -> Iterator[bytes]:
     """The chunks of a JSON value in several lines, each indented by what it lies in.
 
-    Lines of what lies deep are many times as long as the value: no step formats more than `_STEP`
+    Lines of what lies deep are many times as long as the value: no step formats more than `STEP`
     bytes of it, and a reader who needs no more takes no more chunks. `depth` is that of the value.
     """
     view, line = memoryview(value), b"\n" + b"  " * depth
-    if len(view) <= _STEP:
+    if len(view) <= STEP:
         yield msgspec.json.format(bytes(view), indent=2).replace(b"\n", line)
         return
     first = bytes(view[:1])

@@ -18,7 +18,7 @@ MOST_BYTES, _MOST_BYTES_OF_ANYBODY = 500_000, 16_384
 """Of a form, and of one that needs no session; reading its escapes takes 80 times as many."""
 _SMALL = 16_384
 """Bytes of a form that is read on the event loop; nobody but who is signed in may send more."""
-_turns = Turns(1)
+turns = Turns(1)
 """Large forms are read one at a time, for the memory that each takes meanwhile."""
 _TEXT = "value"
 """The field with what a person has written, which is not to be lost."""
@@ -34,7 +34,7 @@ async def read_form(request: AnyRequest, sessions: Sessions, *, signed_in: bool)
     check_media_type(request.headers.get("content-type"), (FORM,))
     body = await read_body(request, MOST_BYTES if signed_in else _MOST_BYTES_OF_ANYBODY)
     read = partial(_fields, body)
-    form = read() if len(body) <= _SMALL else await _turns.go_on(request.user.name, read)
+    form = read() if len(body) <= _SMALL else await turns.go_on(request.user.name, read)
     request.scope["state"][TYPED] = form.get(_TEXT)
     given = form.pop(TOKEN_FIELD, "")
     if signed_in:

@@ -23,7 +23,7 @@ def test_lines_are_those_of_json_whatever_is_formatted_at_once(value: Any) -> No
     expected = msgspec.json.format(body, indent=2)
     for step in (0, 8, 1_000):
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(documents, "_STEP", step)
+            patched.setattr(documents, "STEP", step)
             assert b"".join(json_lines(body)) == expected
             assert b"".join(json_lines(Raw(body))) == expected
 

@@ -53,7 +53,7 @@ def test_large_forms_are_read_in_the_turns_of_their_callers(
             callers.append(caller)
             return await super().go_on(caller, *given)
 
-    monkeypatch.setattr(forms, "_turns", Noted(1))
+    monkeypatch.setattr(forms, "turns", Noted(1))
     for size, read in ((100, []), (20_000, ["the-editor"])):
         answer = Browser(shop, "editor").post("/sign-out", {"padding": "x" * size})
         # No form without its token is taken.
