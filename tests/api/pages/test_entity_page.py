@@ -1,9 +1,12 @@
 """What the page of an entity shows."""
 
 import re
+from html import unescape
 
+import msgspec
 import pytest
 
+from api.pages.entity import MOST_JSON
 from domain.registry import KINDS
 from tests.api.conftest import Client
 from tests.api.pages.conftest import Browser
@@ -142,3 +145,26 @@ def test_table_stands_beside_what_its_contract_promises(client: Client) -> None:
     text = Browser(client, "reader").get("/entity/table/service.database.schema.t").text
 
     assert 'class="differs"' in text
+
+
+def test_deep_values_are_shown_as_far_as_a_page_needs(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value: list[object] = [1] * 1_000
+    for _ in range(50):
+        value = [value]
+    extension = {"deep": [value] * 100}
+    client.schema()
+    client.table("deep", extension=extension)
+    address, browser = "table/service.database.schema.deep", Browser(client, "reader")
+
+    text = browser.get(f"/entity/{address}").text
+    raw = browser.get(f"/raw/{address}")
+
+    (shown,) = re.findall(r"<pre [^>]*><bdi>({.*?)</bdi></pre>", text, re.DOTALL)
+    assert unescape(shown).startswith('{\n  "deep": [\n    [\n')
+    assert (len(unescape(shown)), shown[-1]) == (MOST_JSON + 1, "…")
+    # The lines of all of it are fifty times as long as the value, and are sent in pieces.
+    assert "content-length" not in raw.headers
+    assert raw.json()["extension"] == extension
+    assert raw.text == msgspec.json.format(raw.text, indent=2)
