@@ -4,17 +4,26 @@ import logging
 import random
 import sys
 import time
+from contextlib import AbstractContextManager
 
 import click
 
-from benchmarks.histories.running import SQLITE, how_to_replay, over_sqlite
+from benchmarks.histories.running import (
+    POSTGRESQL,
+    SQLITE,
+    Run,
+    how_to_replay,
+    over_postgresql,
+    over_sqlite,
+)
+from benchmarks.postgres_server import WHY_NONE, find_binaries
 
-_OVER = {SQLITE: over_sqlite}
+_DATABASES = (SQLITE, POSTGRESQL)
 _SECONDS_BETWEEN_LINES = 10.0
 
 
 @click.command()
-@click.option("--database", type=click.Choice([*_OVER]), help="Only over this database.")
+@click.option("--database", type=click.Choice(_DATABASES), help="Only over this database.")
 @click.option("--count", default=1_000, show_default=True, help="Histories over each database.")
 @click.option("--seed", type=int, help="Seed of the first one; the next ones follow it.")
 def main(database: str | None, count: int, seed: int | None) -> None:
@@ -23,7 +32,7 @@ def main(database: str | None, count: int, seed: int | None) -> None:
     logging.getLogger("catalog").setLevel(logging.CRITICAL)
     first = random.SystemRandom().randrange(1_000_000_000) if seed is None else seed
     failed = 0
-    for name in [database] if database else _OVER:
+    for name in [database] if database else _DATABASES:
         failed += _run(name, range(first, first + count))
     sys.exit(1 if failed else 0)
 
@@ -32,7 +41,7 @@ def _run(database: str, seeds: range) -> int:
     """Run the histories of these seeds; tells how many went wrong."""
     failed, began, told = 0, time.monotonic(), time.monotonic()
     click.echo(f"{database}: histories of the seeds {seeds[0]} to {seeds[-1]}")
-    with _OVER[database]() as run:
+    with _over(database) as run:
         for done, seed in enumerate(seeds, 1):
             result = run(seed)
             if result.wrong:
@@ -44,6 +53,15 @@ def _run(database: str, seeds: range) -> int:
     seconds = time.monotonic() - began
     click.echo(f"{database}: {len(seeds)} histories, {failed} went wrong, {seconds:.0f} s")
     return failed
+
+
+def _over(database: str) -> AbstractContextManager[Run]:
+    if database == SQLITE:
+        return over_sqlite()
+    binaries = find_binaries()
+    if binaries is None:
+        raise click.ClickException(WHY_NONE)
+    return over_postgresql(binaries)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from time import monotonic, sleep
 from typing import Protocol
 
@@ -33,6 +34,14 @@ class Fault:
 
 class FaultyRig(Rig, Protocol):
     """A database for one history, with its faults and with a look into it from outside."""
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether there is a read model in the history."""
+
+    @property
+    def feeder_weight(self) -> int:
+        """How often who feeds the read model goes on, beside a client's 4 and a reader's 2."""
 
     def plan(self, rng: random.Random) -> Sequence[Fault]:
         """The faults of a history in their order."""
@@ -65,9 +74,9 @@ class History:
         self.rig = rig
         rng = self._rng("plan")
         self.record = Record()
-        requests = rng.randrange(6, 25)
+        requests = rng.randrange(8, 30)
         faults = rig.plan(self._rng("faults"))
-        moments = sorted(rng.randrange(requests // 4, requests) for _ in faults)
+        moments = sorted(rng.randrange(requests // 5, requests - requests // 5) for _ in faults)
         happenings = self._rng("happenings")
         self.schedule = Schedule(
             self._rng("turns"),
@@ -102,11 +111,11 @@ class History:
                 self.start(name)
             self.schedule.run()
             self.record.broken += [
-                f"{actor.name} ended: {''.join(traceback.format_exception(actor.error)[-3:])}"
+                f"{actor.name} ended: {_told(actor.error)}"
                 for actor in self.schedule.actors
                 if actor.error is not None
             ]
-            view = self._caught_up()
+            view = self._caught_up() if self.rig.is_fed else None
             return judge(self.record, Ending(self.rig.rows(), self.rig.claims(), view))
         finally:
             for name in [*self.hosts]:
@@ -119,9 +128,9 @@ class History:
         host = self.hosts[name] = Host(name, self.rig, rng, self._clock)
         for writer in self._writers[name]:
             self._add(host, writer.name, partial(writer.write, host), 4)
-        self._add(host, "reader", partial(self._readers.read, host, rng), 1)
+        self._add(host, "reader", partial(self._readers.read, host, rng), 2)
         if host.feeder is not None:
-            self._add(host, "feeder", partial(self._readers.feed, host), 5)
+            self._add(host, "feeder", partial(self._readers.feed, host), self.rig.feeder_weight)
 
     def kill(self, name: str) -> None:
         """End a host as by a kill, wherever it is."""
@@ -175,3 +184,28 @@ class History:
 
     def _rng(self, what: str) -> random.Random:
         return random.Random(f"{self._seed} {what}")
+
+
+def _told(error: BaseException) -> str:
+    """The error and where it was raised; of the harness itself no line."""
+    lines = [
+        f"{Path(frame.filename).name}:{frame.lineno} {frame.name}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if "histories" not in frame.filename
+    ]
+    return f"{error!r} at {', '.join(lines[-8:])}"
+
+
+def pause(history: History, rng: random.Random) -> str:
+    """Stop a host for a while, as a machine does that is suspended."""
+    name, steps = rng.choice([*history.hosts]), rng.randrange(10, 120)
+    history.schedule.sleep(name, steps)
+    return f"{name} for {steps} steps"
+
+
+def kill(history: History, rng: random.Random) -> str:
+    """End a host as by a kill, and start it again."""
+    name = rng.choice([*history.hosts])
+    history.kill(name)
+    history.start(name)
+    return name

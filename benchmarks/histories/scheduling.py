@@ -11,6 +11,8 @@ from contextlib import contextmanager
 
 COMMITTED = "committed, not synced"
 """The point between a commit and the statement that waits for the disk."""
+ANSWERED = "has an answer"
+"""The point after a statement."""
 _SWITCHES = (0.2, 0.5, 0.9)
 """How often, at a point, another actor may go on: a history has one of these."""
 _DEADLINE = 120.0
@@ -43,8 +45,13 @@ class Actor:
         self.error: BaseException | None = None
         """What ended the actor before its time."""
         self.go = _closed_gate()
-        self.is_quiet = False
+        self.quiet = 0
+        """How many blocks without points the actor is in."""
         self.work = work
+
+    def is_at(self, label: str) -> bool:
+        """Whether the actor waits at a point."""
+        return not self.done and self.at == label
 
 
 class Strike:
@@ -151,7 +158,7 @@ class Schedule:
             self._chosen = None
 
     def _choose(self, alive: list[Actor], current: Actor | None) -> Actor | Strike:
-        if (strike := self._due(alive)) is not None:
+        if (strike := self._due(alive, current)) is not None:
             return strike
         awake = [actor for actor in alive if actor.asleep_until <= self.step] or alive
         if current in awake and self._rng.random() >= self._switch:
@@ -159,14 +166,16 @@ class Schedule:
             return current
         return self._rng.choices(awake, [actor.weight for actor in awake])[0]
 
-    def _due(self, alive: list[Actor]) -> Strike | None:
+    def _due(self, alive: list[Actor], current: Actor | None) -> Strike | None:
         """The next strike, if it is to happen now."""
         if not self._strikes or self.requests < self._strikes[0].after:
             return None
         strike = self._strikes[0]
         if strike.awaits_commit and self._patience:
             self._patience -= 1
-            likely = 0.15 if any(actor.at == COMMITTED for actor in alive) else 0.0
+            # Best of all when somebody was just given something.
+            told = current is not None and current.at in (ANSWERED, COMMITTED)
+            likely = (0.2 if told else 0.05) * any(actor.is_at(COMMITTED) for actor in alive)
         else:
             likely = 0.1
         if self._rng.random() >= likely:
@@ -178,7 +187,7 @@ class Schedule:
 def point(label: str) -> None:
     """Let others go on; does nothing in a thread that is no actor's."""
     actor: Actor | None = getattr(_running, "actor", None)
-    if actor is not None and not actor.is_quiet:
+    if actor is not None and not actor.quiet:
         schedule: Schedule = _running.schedule
         schedule.reach(actor, label)
 
@@ -193,18 +202,18 @@ def _closed_gate() -> threading.Lock:
 def is_scheduled() -> bool:
     """Whether the calling thread is an actor's, and gives its turn away at points."""
     actor: Actor | None = getattr(_running, "actor", None)
-    return actor is not None and not actor.is_quiet
+    return actor is not None and not actor.quiet
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """A block without points: what the harness itself looks at is no part of a history."""
+    """A block without points: the harness looks at something, or a transaction is open."""
     actor: Actor | None = getattr(_running, "actor", None)
     if actor is None:
         yield
         return
-    actor.is_quiet = True
+    actor.quiet += 1
     try:
         yield
     finally:
-        actor.is_quiet = False
+        actor.quiet -= 1

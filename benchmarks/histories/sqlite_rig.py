@@ -21,9 +21,10 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from benchmarks.histories.history import Fault, History
+from benchmarks.histories.history import Fault, History, kill, pause
 from benchmarks.histories.hosts import Feeder
 from benchmarks.histories.record import Claimed, Json, Row
+from benchmarks.histories.tables import viewed
 from domain.errors import StoreUnavailable
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
@@ -40,6 +41,9 @@ _BATCHES = (1, 2, 5_000)
 
 class SqliteRig:
     """A data directory for one history."""
+
+    is_fed = True
+    feeder_weight = 5
 
     def __init__(self, place: Path, rng: random.Random) -> None:
         """Everything is kept in the directory `place`, which the caller removes."""
@@ -82,7 +86,7 @@ class SqliteRig:
             return None
         with closing(_reading(path)) as connection:
             connection.execute("BEGIN")
-            checkpoint = connection.execute("SELECT position FROM checkpoint").fetchone()
+            checkpoint = connection.execute("SELECT position FROM checkpoint").fetchall()
             entities = connection.execute(
                 "SELECT id, kind, name, fqn, deleted, position, core, optional FROM entities"
             ).fetchall()
@@ -108,7 +112,7 @@ class SqliteRig:
 
     def plan(self, rng: random.Random) -> Sequence[Fault]:
         choices = {
-            "kill": [Fault("kill", _kill)],
+            "kill": [Fault("kill", kill)],
             "pause": [Fault("pause", pause)],
             "power loss": [Fault("copy", self._shelve), Fault("power loss", self._lose_power)],
             "older copy": [Fault("backup", self._back_up), Fault("older copy", self._put_back)],
@@ -238,41 +242,6 @@ class _Beside:
         self._model = self._path = self._projector = None
 
     drop = close
-
-
-def pause(history: History, rng: random.Random) -> str:
-    """Stop a host for a while, as a machine does that is suspended."""
-    name, steps = rng.choice([*history.hosts]), rng.randrange(10, 120)
-    history.schedule.sleep(name, steps)
-    return f"{name} for {steps} steps"
-
-
-def viewed(
-    checkpoint: tuple[int] | None,
-    entities: list[tuple[str, str, str, str, int, int, bytes, bytes]],
-    totals: list[tuple[str, int, int]],
-) -> tuple[int, dict[str, Json], dict[tuple[str, bool], int]]:
-    """Rows of the tables of a sorted read model, as the model of histories compares them."""
-    rows = {
-        entity_id: {
-            "kind": kind,
-            "name": name,
-            "fqn": fqn,
-            "deleted": bool(deleted),
-            "position": position,
-            "document": {**json.loads(core), **json.loads(optional)},
-        }
-        for entity_id, kind, name, fqn, deleted, position, core, optional in entities
-    }
-    counted = {(kind, bool(deleted)): int(n) for kind, deleted, n in totals if n}
-    return (checkpoint[0] if checkpoint else 0), rows, counted
-
-
-def _kill(history: History, rng: random.Random) -> str:
-    name = rng.choice([*history.hosts])
-    history.kill(name)
-    history.start(name)
-    return name
 
 
 def _reading(path: Path) -> sqlite3.Connection:
