@@ -127,7 +127,7 @@ class History:
         rng = self._rng(f"{name} {self._lives}")
         host = self.hosts[name] = Host(name, self.rig, rng, self._clock)
         for writer in self._writers[name]:
-            self._add(host, writer.name, partial(writer.write, host), 4)
+            self._add(host, writer.name, partial(writer.write, host), 4, is_writer=True)
         self._add(host, "reader", partial(self._readers.read, host, rng), 2)
         if host.feeder is not None:
             self._add(host, "feeder", partial(self._readers.feed, host), self.rig.feeder_weight)
@@ -150,11 +150,20 @@ class History:
         """Put down that the operator has put an older database in place, with this head."""
         self.record.losses.append(Loss(step=self.schedule.step, head=head))
 
-    def _add(self, host: Host, what: str, work: Callable[[], None], weight: int) -> None:
-        self.schedule.add(Actor(f"{host.name} {what}", host.name, work, weight))
+    def _add(
+        self,
+        host: Host,
+        what: str,
+        work: Callable[[], None],
+        weight: int,
+        *,
+        is_writer: bool = False,
+    ) -> None:
+        name = f"{host.name} {what}"
+        self.schedule.add(Actor(name, host.name, work, weight, is_writer=is_writer))
 
     def _is_writing(self) -> bool:
-        return any(writer.left for writers in self._writers.values() for writer in writers)
+        return any(not actor.done for actor in self.schedule.actors if actor.is_writer)
 
     def _caught_up(self) -> View | None:
         """The read model once no more is to be done; what stops it is broken."""

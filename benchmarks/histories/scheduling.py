@@ -17,6 +17,8 @@ _SWITCHES = (0.2, 0.5, 0.9)
 """How often, at a point, another actor may go on: a history has one of these."""
 _DEADLINE = 120.0
 """Seconds that an actor may take between two points; one that is blocked would take for ever."""
+_STEPS = 30_000
+"""Points of a history that does not come to its end; others have some hundreds."""
 
 _running = threading.local()
 
@@ -26,17 +28,20 @@ class Killed(BaseException):
 
 
 class Stuck(Exception):
-    """An actor does not come to its next point: it waits for one that has no turn."""
+    """An actor waits for one that has no turn, or none comes to its end."""
 
 
 class Actor:
     """Something that runs in a thread of its own, when it has the turn."""
 
-    def __init__(self, name: str, host: str, work: Callable[[], None], weight: int) -> None:
+    def __init__(
+        self, name: str, host: str, work: Callable[[], None], weight: int, *, is_writer: bool
+    ) -> None:
         """`weight`: how often the actor goes on, beside others."""
         self.name = name
         self.host = host
         self.weight = weight
+        self.is_writer = is_writer
         self.at = "begin"
         self.asleep_until = 0
         """The step up to which somebody else goes on, if there is anybody."""
@@ -99,6 +104,8 @@ class Schedule:
     def run(self) -> None:
         """Run until every actor has ended; raises Stuck."""
         while alive := [actor for actor in self.actors if not actor.done]:
+            if self.step > _STEPS:
+                raise Stuck(f"more than {_STEPS} steps: {[actor.name for actor in alive]}")
             chosen = self._chosen or self._choose(alive, None)
             self._chosen = None
             if isinstance(chosen, Strike):

@@ -22,6 +22,8 @@ _GLOSSARIES = ("g0", "g1")
 _TERMS = ("t0", "t1")
 _TEXTS = ("one", "two", "three")
 """Texts that are written again and again, so that some writes change nothing."""
+_ATTEMPTS = 5
+"""How often a request with a key is sent at most."""
 _ACTIONS = ("create", "put", "patch", "delete", "restore", "purge")
 
 Call = Callable[[Catalog, WriteContext], Outcome]
@@ -37,6 +39,7 @@ class Request:
     expected_version: int | None = None
     is_repeated: bool = False
     grouped: bool = False
+    sent: int = 0
 
 
 class Writer:
@@ -85,7 +88,8 @@ class Writer:
             expected_version=request.expected_version,
         )
         host.steps.grouped = request.grouped
-        if request.key is not None:
+        if request.key is not None and request.sent < _ATTEMPTS:
+            request.sent += 1
             # Until an answer is there: who is killed meanwhile is asked again.
             request.is_repeated, self._pending = True, request
             self.left += 1
@@ -105,7 +109,7 @@ class Writer:
             f"{self.name}: {write.request_id} {write.outcome} {write.change}"
             f"{write.position or ''} {write.error}"
         )
-        if request.key is not None and write.outcome in ("stored", "refused"):
+        if self._pending is not None and write.outcome in ("stored", "refused"):
             again = write.outcome == "stored" and self._rng.random() < 0.2
             self._pending = request if again else None
             self.left -= not again
