@@ -57,6 +57,21 @@ MAX_WRITES, MAX_WRITE_BYTES = 256, 64_000_000
 """How many writes one caller may have under way or waiting, and how many bytes of bodies."""
 
 
+class Written(msgspec.Struct, frozen=True):
+    """A write that is done."""
+
+    position: int
+    """Position in the log that includes the write."""
+    listed: bool
+    """Whether lists show the write; the wait for them has ended all the same."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What the headers of the answer to a write say of it."""
+        behind = {} if self.listed else {"X-Catalog-Lists": "behind"}
+        return {"X-Catalog-Position": str(self.position), **behind}
+
+
 class Services(msgspec.Struct, frozen=True):
     """The write side, the read models, and the threads that blocking work runs in."""
 
@@ -93,12 +108,12 @@ class Services(msgspec.Struct, frozen=True):
         size: int,
         propose: Callable[[], tuple[Proposal, T]],
         has_left: Callable[[], Awaitable[bool]],
-    ) -> tuple[int, T]:
+    ) -> tuple[Written, T]:
         """Do a write with a body of `size` bytes: proposed in its caller's turn, stored and listed.
 
-        `propose` is called in a thread, again when another writer was first. Returns the position
-        that includes the write, and what came with the proposal, once lists show the write; the
-        write is done, so lists that take 2 seconds or cannot be read do not make it look failed.
+        `propose` is called in a thread, again when another writer was first. Returns where the
+        write is stored, and what came with the proposal, once lists show the write; the write is
+        done, so lists that take 2 seconds or cannot be read do not make it look failed.
         Raises TooManyRequests when the caller has too much waiting, ClientLeft when the client did
         not wait for its turn, and what `Catalog.until_stored` raises.
         """
@@ -108,17 +123,16 @@ class Services(msgspec.Struct, frozen=True):
                     submit = partial(self._submit, propose, waiter)
                     given = await self.writes.go_on(caller, submit, has_left)
                     try:
-                        await waiter.passed
+                        listed = await waiter.passed
                     except (ConcurrentChange, AlreadyExists) as refusal:
                         self.catalog.refused(refusal)
                     else:
                         assert waiter.position is not None
-                        return waiter.position, given
+                        return Written(waiter.position, listed), given
             position, given = await self.writes.go_on(
                 caller, partial(self._alone, propose), has_left
             )
-            await self.listed.until(position)
-            return position, given
+            return Written(position, await self.listed.until(position)), given
 
     async def measure(
         self,

@@ -72,7 +72,7 @@ def _built(server: PostgresServer, log: EventStore) -> Iterator[tuple[SharedEnti
     with closing(SharedEntities(url, lambda model: {})) as shared:
         definition, shelf = shared.definition, shared.shelf
         definition.load(shelf.address(1), log, lambda done, total: None)
-        shelf.point(Pointer(live=Generation(1, 0, definition.code())))
+        shelf.point(Pointer(live=Generation(1, 0, definition.code())), instead_of=None)
         yield shared, 1
 
 

@@ -1,7 +1,7 @@
 """How much the log changed on each day, and how many contracts had each status then.
 
 Both are counted from the log, in its order, and kept in memory: what was counted never changes, so
-each look goes on where the one before it ended.
+each look goes on where the one before it ended. In another epoch of the log all is counted again.
 """
 
 import threading
@@ -49,6 +49,11 @@ class Activity:
     def __init__(self, log: EventStore) -> None:
         self._log = log
         self._lock = threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin to count anew."""
+        self._epoch = self._log.epoch()
         self._contracts: dict[str, tuple[str, bool]] = {}
         """Id of a contract -> its status, and whether it is live."""
         self._by_status: Counter[str] = Counter()
@@ -64,7 +69,10 @@ class Activity:
         with self._lock:
             deadline = time.monotonic() + seconds
             head = self._log.head()
-            while self._position < head:
+            while self._position < head or self._log.epoch() != self._epoch:
+                if self._log.epoch() != self._epoch:
+                    self._forget()
+                    head = self._log.head()
                 batch = self._log.read(self._position, BATCH, head)
                 for recorded in batch:
                     self._add(recorded.entity_id, recorded.event)

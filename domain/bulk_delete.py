@@ -28,8 +28,10 @@ class BulkDelete:
     A delete that is refused changes nothing, and the others go on without it.
     """
 
-    def __init__(self, store: EventStore, now: Callable[[], int]) -> None:
+    def __init__(self, store: EventStore, now: Callable[[], int], epoch: int) -> None:
+        """`epoch` is that of the log before anything was read for these deletes."""
         self._planner = Planner(store, EntityCache(store), now, new_id)
+        self._epoch = epoch
         self._recorded: list[RecordedEvent] = []
         self._changed: dict[str, tuple[list[Event], Entity]] = {}
         """Id -> the events of an entity, and the entity after them, without its body."""
@@ -49,7 +51,8 @@ class BulkDelete:
 
     def append(self) -> Append:
         """What stores all that was decided."""
-        return prepared(self._recorded, expecting=expectations(self._changed.values()))
+        expecting = expectations(self._changed.values())
+        return prepared(self._recorded, expecting=expecting, epoch=self._epoch)
 
     def _decide(self, entity_id: str, delete: Delete) -> Change | CatalogError:
         if entity_id in self._changed:

@@ -13,6 +13,7 @@ import msgspec
 from domain.entity import Entity
 from domain.errors import AlreadyExists, ConcurrentChange, StoreUnavailable
 from domain.event_store.port import EventStore
+from domain.event_store.refusals import another_epoch
 from domain.event_store.writes import Expectations
 from domain.ids import new_id
 from domain.import_decisions import BadLine, Batch, Decider, Decision
@@ -55,6 +56,8 @@ class BulkImport:
         self._store = store
         self._names = ImportNames(store)
         self._decider = Decider(store, self._names, context, now, make_id)
+        self._epoch = store.epoch()
+        """The epoch of the log before any of what is remembered was read."""
 
     def load(self, lines: list[NumberedLine], read: LinesRead | None = None) -> Batch:
         """Import the lines in one transaction; when another writer interferes, one by one.
@@ -63,16 +66,19 @@ class BulkImport:
         the log cannot be read or written now.
         """
         try:
-            decision = self._decider.decide(lines, read or LinesRead(), {})
+            self._begin_epoch()
+            decision = self._decide(Chunk(lines, read=read or LinesRead()), {})
             if decision.recorded:
-                self._store.append(decision.recorded, expecting=decision.expecting)
+                self._store.append(
+                    decision.recorded, expecting=decision.expecting, epoch=self._epoch
+                )
             self._names.trim()
             return decision.batch
         except StoreUnavailable as error:
             raise ImportStopped(error.message, Batch(), lines[0][0] - 1) from error
         except (ConcurrentChange, AlreadyExists) as error:
             self._names.forget()
-            if len(lines) == 1:
+            if len(lines) == 1 and self._store.epoch() == self._epoch:
                 return Batch(lines=1, bad=[BadLine(lines[0][0], error.message)])
         return self._load_each(lines)
 
@@ -92,6 +98,9 @@ class BulkImport:
                     chunk = next(following, None)
                     if chunk is not None and begun is not None and not self._names.are_many:
                         decision = self._decide(chunk, begun.decision.states)
+                except ConcurrentChange:
+                    # It is decided anew when the one before is stored.
+                    decision = None
                 except Exception as error:
                     failure = error
                 if begun is not None:
@@ -103,22 +112,41 @@ class BulkImport:
                 begun = self._begin(chunk, decision, executor)
 
     def _decide(self, chunk: Chunk, appended: Mapping[str, Entity]) -> Decision:
+        """The decision on a chunk in the epoch that is known.
+
+        Raises ConcurrentChange when the log has begun another one, and ImportStopped.
+        """
         try:
-            return self._decider.decide(chunk.lines, chunk.read, appended)
+            decision = self._decider.decide(chunk.lines, chunk.read, appended)
+            if decision.recorded:
+                # The log holds it to its epoch.
+                return decision
+            self._store.durable_head()
         except StoreUnavailable as error:
             raise _stopped_before(chunk, error) from error
+        except Exception:
+            # Of what two logs have anything may come, also an error.
+            if self._store.epoch() == self._epoch:
+                raise
+        else:
+            if self._store.epoch() == self._epoch:
+                return decision
+        raise another_epoch([])
 
     def _begin(
         self, chunk: Chunk, decision: Decision | None, executor: ThreadPoolExecutor
     ) -> _Begun:
         """Append a chunk, and let the executor wait for it; when every earlier one is stored."""
-        if decision is None:
-            self._names.trim()
-            decision = self._decide(chunk, {})
-        if not decision.recorded:
-            return _Begun(chunk, decision, None)
         try:
-            sync = self._store.append_unsynced(decision.recorded, expecting=decision.expecting)
+            if decision is None:
+                self._names.trim()
+                self._begin_epoch()
+                decision = self._decide(chunk, {})
+            if not decision.recorded:
+                return _Begun(chunk, decision, None)
+            sync = self._store.append_unsynced(
+                decision.recorded, expecting=decision.expecting, epoch=self._epoch
+            )
         except StoreUnavailable as error:
             raise _stopped_before(chunk, error) from error
         except (ConcurrentChange, AlreadyExists):
@@ -126,6 +154,13 @@ class BulkImport:
             batch = self._load_each(chunk.lines)
             return _Begun(chunk, Decision(batch, [], Expectations(), {}), None)
         return _Begun(chunk, decision, executor.submit(sync))
+
+    def _begin_epoch(self) -> None:
+        """Forget what the log may have lost; every earlier append is stored or was refused."""
+        epoch = self._store.epoch()
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._names.forget()
 
     def _load_each(self, lines: Iterable[NumberedLine]) -> Batch:
         whole = Batch()

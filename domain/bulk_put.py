@@ -39,11 +39,17 @@ class BulkPut:
     """
 
     def __init__(
-        self, store: EventStore, now: Callable[[], int], make_id: Callable[[], str]
+        self,
+        store: EventStore,
+        now: Callable[[], int],
+        make_id: Callable[[], str],
+        epoch: int,
     ) -> None:
+        """`epoch` is that of the log before anything was read for these requests."""
         self._staged = StagedLog(store)
         self._entities = EntityCache(self._staged)
         self._planner = Planner(self._staged, self._entities, now, make_id)
+        self._epoch = epoch
         self._recorded: list[RecordedEvent] = []
         self._changed: list[tuple[list[Event], Entity]] = []
 
@@ -66,13 +72,13 @@ class BulkPut:
             if place % READ_TOGETHER == 0:
                 some = set(filter(None, names[place : place + READ_TOGETHER]))
                 for state in self._staged.states(some):
-                    self._entities.remember(state)
+                    self._entities.remember([state], self._epoch)
             results.append(self._decide(kind, request, context, check))
         return results
 
     def append(self) -> Append:
         """What stores all that was decided."""
-        return prepared(self._recorded, expecting=expectations(self._changed))
+        return prepared(self._recorded, expecting=expectations(self._changed), epoch=self._epoch)
 
     def _decide(
         self,
@@ -97,7 +103,7 @@ class BulkPut:
                 self._recorded += events
                 self._changed.append((step.events, after))
                 self._staged.stage(events, after)
-                self._entities.remember(after)
+                self._entities.remember([after], self._epoch)
         return Done(states[plan.entity_id], plan.change)
 
 

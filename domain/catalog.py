@@ -16,7 +16,7 @@ from domain.bulk_delete import MAX_EVENTS, BulkDelete, Delete
 from domain.bulk_put import BulkPut, Done
 from domain.entity import Entity
 from domain.entity_cache import ByName, EntityCache
-from domain.errors import CatalogError, ConcurrentChange, KeyReused
+from domain.errors import CatalogError, ConcurrentChange, KeyReused, StoreUnavailable
 from domain.event_store.appends import prepared
 from domain.event_store.port import ANSWERS_KEPT_MS, EventStore, RecordedEvent
 from domain.event_store.writes import Append, Refusal, RememberedAnswer
@@ -29,6 +29,7 @@ from domain.planning import Planner
 from domain.plans import Change, Plan, Step, record
 from domain.write_context import WriteContext
 
+P = TypeVar("P", bound="Proposal")
 T = TypeVar("T")
 
 _ATTEMPTS = 20
@@ -149,27 +150,36 @@ class Catalog:
 
         `plan` calls a method of `planner`. Raises its errors and KeyReused.
         """
-        if (remembered := self._remembered(context)) is not None:
-            return self._repetition(remembered, context)
-        try:
-            planned = plan()
-        except CatalogError:
-            # What refuses the plan may be the first write under the key, stored since we looked.
-            if (remembered := self._remembered(context)) is None:
-                raise
-            return self._repetition(remembered, context)
-        return self._proposal(planned, context)
+
+        def decide(epoch: int) -> tuple[EntityProposal, None]:
+            if (remembered := self._remembered(context)) is not None:
+                return self._repetition(remembered, context), None
+            try:
+                planned = plan()
+            except CatalogError:
+                # What refuses the plan may be the first write under the key, stored since we
+                # looked.
+                if (remembered := self._remembered(context)) is None:
+                    raise
+                return self._repetition(remembered, context), None
+            return self._proposal(planned, context, epoch), None
+
+        proposal, _ = self._in_one_epoch(decide)
+        return proposal
 
     def propose_steps(self, plan: Callable[[], Sequence[Step]]) -> tuple[Proposal, int]:
         """Decide a write that may concern no entity at all; tells how many it concerns.
 
         `plan` calls a method of `lineage`. Raises its errors.
         """
-        steps = plan()
-        recorded, changed = _recorded(steps)
-        append = prepared(recorded, expecting=expectations(changed))
-        position = None if recorded else self.store.head()
-        return Proposal(append=append, position=position), len(steps)
+
+        def decide(epoch: int) -> tuple[Proposal, int]:
+            steps = plan()
+            recorded, changed = _recorded(steps)
+            append = prepared(recorded, expecting=expectations(changed), epoch=epoch)
+            return self._unless_stored(append), len(steps)
+
+        return self._in_one_epoch(decide)
 
     def propose_puts(
         self,
@@ -179,21 +189,25 @@ class Catalog:
         check: Callable[[Mapping[str, Any]], None],
     ) -> tuple[Proposal, list[Done | CatalogError]]:
         """Decide on many PUTs together; see `BulkPut.decide`. Raises StoreUnavailable."""
-        puts = BulkPut(self.store, self._now, self._make_id)
-        results = puts.decide(kind, requests, context, check)
-        append = puts.append()
-        position = None if append.rows else self.store.head()
-        return Proposal(append=append, position=position), results
+
+        def decide(epoch: int) -> tuple[Proposal, list[Done | CatalogError]]:
+            puts = BulkPut(self.store, self._now, self._make_id, epoch)
+            results = puts.decide(kind, requests, context, check)
+            return self._unless_stored(puts.append()), results
+
+        return self._in_one_epoch(decide)
 
     def propose_deletes(
         self, entity_ids: Sequence[str], delete: Delete
     ) -> tuple[Proposal, dict[str, Change | CatalogError]]:
         """Decide on many deletes together; see `BulkDelete.decide`. Raises StoreUnavailable."""
-        deletes = BulkDelete(self.store, self._now)
-        results = deletes.decide(entity_ids, delete)
-        append = deletes.append()
-        position = None if append.rows else self.store.head()
-        return Proposal(append=append, position=position), results
+
+        def decide(epoch: int) -> tuple[Proposal, dict[str, Change | CatalogError]]:
+            deletes = BulkDelete(self.store, self._now, epoch)
+            results = deletes.decide(entity_ids, delete)
+            return self._unless_stored(deletes.append()), results
+
+        return self._in_one_epoch(decide)
 
     def until_stored(self, propose: Callable[[], tuple[Proposal, T]]) -> tuple[int, T]:
         """Append what `propose` gives, proposed again when another writer was first.
@@ -217,8 +231,8 @@ class Catalog:
 
     def stored(self, proposal: Proposal) -> None:
         """Remember the states that a write has left; to be called once its append is stored."""
-        for state in proposal.states:
-            self._entities.remember(state)
+        if proposal.append.epoch is not None:
+            self._entities.remember(proposal.states, proposal.append.epoch)
 
     def refused(self, refusal: Refusal) -> None:
         """Forget the states on which a refused proposal may have been decided."""
@@ -235,7 +249,32 @@ class Catalog:
         position, proposal = self.until_stored(propose)
         return Outcome(proposal.entity, proposal.change, position)
 
-    def _proposal(self, plan: Plan, context: WriteContext) -> EntityProposal:
+    def _in_one_epoch(self, decide: Callable[[int], tuple[P, T]]) -> tuple[P, T]:
+        """A proposal that was decided on what the log has in one epoch, and what comes with it.
+
+        `decide` gets the epoch. What it reads in two of them may be of two logs: it decides again.
+        So it does when it raises, and its error is raised once the log will not lose the reason.
+        """
+        while True:
+            epoch = self.store.epoch()
+            try:
+                proposal, given = decide(epoch)
+            except StoreUnavailable:
+                raise
+            except Exception:
+                self.store.durable_head()
+                if self.store.epoch() == epoch:
+                    raise
+            else:
+                # What is to be appended the log itself holds to its epoch.
+                if proposal.position is None or self.store.epoch() == epoch:
+                    return proposal, given
+
+    def _unless_stored(self, append: Append) -> Proposal:
+        """The proposal of an append; where it stores nothing, all that it rests on is on disk."""
+        return Proposal(append=append, position=None if append.rows else self.store.durable_head())
+
+    def _proposal(self, plan: Plan, context: WriteContext, epoch: int) -> EntityProposal:
         recorded, changed = _recorded(plan.steps)
         (entity,) = (after for _, after in changed if after.id == plan.entity_id)
         answer = None
@@ -249,8 +288,8 @@ class Catalog:
                 outcome=plan.change.value,
                 at=self._now(),
             )
-        append = prepared(recorded, answer, expecting=expectations(changed))
-        position = None if recorded or answer is not None else self.store.head()
+        append = prepared(recorded, answer, expecting=expectations(changed), epoch=epoch)
+        position = None if recorded or answer is not None else self.store.durable_head()
         (before,) = (step.before for step in plan.steps if step.entity_id == plan.entity_id)
         return EntityProposal(
             append=append,
@@ -277,7 +316,7 @@ class Catalog:
         *_, last = history.revisions(self.store, remembered.entity_id, upto=upto)
         return EntityProposal(
             append=prepared([]),
-            position=self.store.head(),
+            position=self.store.durable_head(),
             entity=last.entity,
             before=last.before,
             change=Change(remembered.outcome),

@@ -15,6 +15,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str
     expected_version: int | None = None
     """Tenths; when given, the entity must be at this version."""
+    expected_event: str | None = None
+    """When given, the `last_event` that the entity must have."""
 
 
 class CreateEntity(Command, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """The one aggregate: `decide` what a command means for an entity, `evolve` it by the events."""
 
 from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -41,6 +42,8 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Place of the last event in the entity's stream, from 1."""
     updated_at: int
     updated_by: str
+    request_id: str
+    """Request that the last event came by."""
     deleted_by: str | None = None
     """Request that soft-deleted it, None while it is live."""
     purged: bool = False
@@ -55,6 +58,16 @@ class Entity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         """Value of `entityStatus`, for kinds that have one."""
         raw = self.body.get(STATUS)
         return None if raw is None else msgspec.json.decode(raw, type=str)
+
+    @property
+    def last_event(self) -> str:
+        """Digest, 8 hexadecimal characters, of which entity this is and of its last event.
+
+        It tells states apart that have the same version: of an entity that was purged and of the
+        one that has its name now, and of an event that a log lost and of the one in its place.
+        """
+        event = self.id, self.stream_version, self.updated_at, self.updated_by, self.request_id
+        return blake2b(msgspec.msgpack.encode(event), digest_size=4).hexdigest()
 
     def value(self, key: str) -> Any:
         """The decoded value of one key of the body, None when it is absent."""
@@ -80,6 +93,11 @@ def decide(command: commands.Command, state: Entity | None) -> list[Event]:
         raise StaleVersion(
             f"{state.kind} {state.fqn!r} is at version {format_version(state.version)},"
             f" not {format_version(command.expected_version or 0)}"
+        )
+    if command.expected_event not in (None, state.last_event):
+        raise StaleVersion(
+            f"{state.kind} {state.fqn!r} is at version {format_version(state.version)}, but at"
+            " another one than the entity tag is of: that one is gone"
         )
     return _DECIDERS[type(command)](command, state)
 
@@ -221,6 +239,7 @@ def evolve(state: Entity | None, event: Event, entity_id: str) -> Entity:
             stream_version=1,
             updated_at=event.at,
             updated_by=event.actor,
+            request_id=event.request_id,
         )
     if state is None:
         raise ValueError(f"stream {entity_id} does not begin with a creation")
@@ -242,6 +261,7 @@ def evolve(state: Entity | None, event: Event, entity_id: str) -> Entity:
         stream_version=state.stream_version + 1,
         updated_at=event.at,
         updated_by=event.actor,
+        request_id=event.request_id,
         deleted_by=deleted_by,
         purged=purged,
     )

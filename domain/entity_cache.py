@@ -1,7 +1,7 @@
 """The newest states of entities, as writers to the log need them."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -28,12 +28,15 @@ class EntityCache:
     """Reads entities from the log; what was read is remembered, and the log read on from there.
 
     Threads may share it: a remembered state may be an old one, and never decides more than how
-    much of a stream is read.
+    much of a stream is read. Of an earlier epoch of the log nothing is remembered, which the log
+    may have lost.
     """
 
     def __init__(self, store: EntityReads) -> None:
         self._store = store
         self._recent = RecentEntities(_REMEMBERED)
+        self._epoch = store.epoch()
+        """The epoch from before any of the remembered states was read or planned."""
         self._lock = threading.Lock()
 
     def existing(self, kind: EntityKind, which: str | ByName) -> Entity:
@@ -62,9 +65,9 @@ class EntityCache:
 
     def newest_of(self, entity_ids: Sequence[str]) -> list[Entity]:
         """The newest states of several entities, in this order; those without events left out."""
+        epoch = self._store.epoch()
         newest = self._newest(entity_ids, lambda state: state)
-        for state in newest:
-            self.remember(state)
+        self.remember(newest, epoch)
         return newest
 
     def newest_without_bodies(self, entity_ids: Sequence[str]) -> list[Entity]:
@@ -86,12 +89,20 @@ class EntityCache:
             states[entity_id] = kept(state)
         return [state for state in states.values() if state is not None]
 
-    def remember(self, state: Entity) -> None:
-        """Keep a state that was just appended or read, unless a newer one is remembered."""
+    def remember(self, states: Iterable[Entity], epoch: int) -> None:
+        """Keep states that were just appended or read, unless newer ones are remembered.
+
+        `epoch` is that of the log before they were planned or read: states of an earlier one are
+        not kept.
+        """
         with self._lock:
-            held = self._recent.get(state.id)
-            if held is None or held.stream_version <= state.stream_version:
-                self._recent.keep(state)
+            self._begin_epoch()
+            if epoch != self._epoch:
+                return
+            for state in states:
+                held = self._recent.get(state.id)
+                if held is None or held.stream_version <= state.stream_version:
+                    self._recent.keep(state)
 
     def forget(self, entity_ids: Sequence[str]) -> None:
         """Read these entities anew: the log may not have what is remembered of them."""
@@ -117,4 +128,11 @@ class EntityCache:
 
     def _remembered(self, entity_id: str) -> Entity | None:
         with self._lock:
+            self._begin_epoch()
             return self._recent.get(entity_id)
+
+    def _begin_epoch(self) -> None:
+        """Forget everything if the log may have lost some of it; the caller has the lock."""
+        epoch = self._store.epoch()
+        if epoch != self._epoch:
+            self._epoch, self._recent = epoch, RecentEntities(_REMEMBERED)

@@ -81,6 +81,7 @@ def step(
         at=at,
         request_id=context.request_id,
         expected_version=context.expected_version if checked else None,
+        expected_event=context.expected_event if checked else None,
         **fields,
     )
     return Step(state.id, state, decide(command, state))

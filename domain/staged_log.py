@@ -27,6 +27,10 @@ class StagedLog(EntityReads):
         self._children: defaultdict[str, dict[str, Claim]] = defaultdict(dict)
         """Parent id -> id -> staged claim."""
 
+    def epoch(self) -> int:
+        """The epoch of the log; see `EntityReads.epoch`."""
+        return self._log.epoch()
+
     def stage(self, events: Sequence[RecordedEvent], after: Entity) -> None:
         """Add the events of one entity, which holds a name after them."""
         self._events[after.id] += events

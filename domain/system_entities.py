@@ -39,8 +39,9 @@ def create_system_entities(
     new = replace(context, must_not_exist=True)
 
     def propose() -> tuple[Proposal, None]:
+        epoch = store.epoch()
         ids = iter(map(_id_of, wanted := _missing(store, requests)))
-        puts = BulkPut(store, lambda: time.time_ns() // 1_000_000, lambda: next(ids))
+        puts = BulkPut(store, lambda: time.time_ns() // 1_000_000, lambda: next(ids), epoch)
         for request in wanted:
             (result,) = puts.decide(_kind(request), [_body(request)], new, lambda _: None)
             if isinstance(result, StaleVersion):
@@ -49,7 +50,7 @@ def create_system_entities(
             if isinstance(result, CatalogError):
                 raise result
         append = puts.append()
-        return Proposal(append=append, position=None if append.rows else store.head()), None
+        return Proposal(append=append, position=None if append.rows else store.durable_head()), None
 
     Catalog(store).until_stored(propose)
 

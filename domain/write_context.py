@@ -22,6 +22,8 @@ class WriteContext(msgspec.Struct, frozen=True, kw_only=True):
     """The kinds that the caller may edit; None for all of them."""
     expected_version: int | None = None
     """Tenths of the version at which the entity must be; None for any version."""
+    expected_event: str | None = None
+    """The `last_event` that the entity must have; None for any."""
     must_exist: bool = False
     """Whether the write is refused where there is no such entity yet."""
     must_not_exist: bool = False

@@ -1,5 +1,6 @@
 """Where each read model is kept: in a data directory, in a database or in a search cluster."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
@@ -8,6 +9,7 @@ from domain.event_store.port import EventStore
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition, M
+from projections.generations.folder_shelf import build_lock
 from projections.generations.leadership import FolderLeadership, Leadership
 from projections.generations.shelf import Shelf
 from projections.generations.supervision import GenerationSupervisor, Supervisor
@@ -65,7 +67,7 @@ class Home(Generic[M]):
         """What feeds the read model; the caller holds the ProjectorLock of the directory."""
         if self._shared:
             return self._shared.supervisor(log)
-        return GenerationSupervisor(self.definition, self.shelf, log, changes)
+        return GenerationSupervisor(self.definition, self.shelf, log, changes, alone=True)
 
     def close(self) -> None:
         """Closes connections; nothing may use the read model afterwards."""
@@ -106,14 +108,15 @@ def _shared_entities(url: str) -> "SharedEntities":
 def _home_in_cluster(
     url: str, directory: Path, log: EventStore, shared: "SharedEntities | None"
 ) -> Home[Any]:
-    """The search index in a cluster; hosts that share a database have one lead for it there."""
+    """The search index in a cluster; hosts that share a database lead and build by locks there."""
     with needing_the_extra("search in OpenSearch", "opensearch"):
         from projections.shared_search import DirectoryLead, SearchHome  # noqa: PLC0415 - an extra
+    name, owner = SearchProjection.name, log.identity()
     if shared is None:
         leadership: Leadership = FolderLeadership(directory)
-        found = SearchHome(url, directory, log.identity(), search_kinds, DirectoryLead())
+        building = partial(build_lock, directory, name)
+        found = SearchHome(url, owner, search_kinds, DirectoryLead(), building)
     else:
-        lead = shared.lead(SearchProjection.name)
-        leadership = lead
-        found = SearchHome(url, directory, log.identity(), search_kinds, lead)
+        leadership = lead = shared.lead(name)
+        found = SearchHome(url, owner, search_kinds, lead, partial(shared.building, name))
     return Home(found.definition, found.shelf, leadership, found)

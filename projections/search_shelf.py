@@ -6,15 +6,13 @@ others who look into the cluster.
 
 import time
 from collections.abc import Callable, Collection, Hashable
-from contextlib import AbstractContextManager
-from pathlib import Path
+from contextlib import AbstractContextManager, suppress
 from typing import TypeVar
 
 import msgspec
 
-from projections.generations.folder_shelf import build_lock
-from projections.generations.shelf import Pointer, Proposal
-from projections.search.opensearch.cluster import Cluster
+from projections.generations.shelf import Pointer, Proposal, overtaken
+from projections.search.opensearch.cluster import Cluster, VersionConflict
 from projections.search.opensearch.layout import Generations
 from projections.search.opensearch.records import Records
 
@@ -31,17 +29,17 @@ class SearchShelf:
         cluster: Cluster,
         name: str,
         owner: str,
-        directory: Path,
+        building: Callable[[], AbstractContextManager[None]],
         *,
         look_seconds: float = LOOK_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`owner` is the identity of the log: generations of another one are not touched.
 
-        One process of those that share `directory` may build.
+        `building` gives the lock of the builders, among all processes that share the log.
         """
         self.name = name
-        self._directory = directory
+        self._building = building
         self._generations = Generations(cluster, name)
         index = f"{cluster.address.prefix}-shelf"
         self._records = Records(cluster, index, owner, clock, look_seconds)
@@ -79,10 +77,25 @@ class SearchShelf:
         """How often the cluster has replaced the pointer, as it was told a moment ago."""
         return self._records.revision(self.name)
 
-    def point(self, pointer: Pointer) -> None:
-        """Replaces the pointer, then the alias; raises StoreUnavailable."""
-        self._records.write(self.name, msgspec.json.encode(pointer).decode())
+    def point(self, pointer: Pointer, *, instead_of: Hashable | None) -> Hashable:
+        """Replaces the pointer of a revision, then the alias.
+
+        Raises Overtaken and StoreUnavailable.
+        """
+        revision = self._write(self.name, pointer, instead_of)
         self._generations.point(None if pointer.live is None else pointer.live.number)
+        return revision
+
+    def renew(self) -> None:
+        """Replaces the pointer by itself, for a process that takes the lead.
+
+        Whoever led before knows the revision that is gone now, and can replace the pointer no more.
+        Raises Overtaken and StoreUnavailable.
+        """
+        self._records.forget(self.name)
+        revision = self._records.revision(self.name)
+        if revision is not None:
+            self.point(self.pointer(), instead_of=revision)
 
     def proposal(self) -> Proposal | None:
         """What is proposed; None when nothing is, or nothing readable."""
@@ -95,17 +108,24 @@ class SearchShelf:
         """How often the cluster has replaced the proposal, as it was told a moment ago."""
         return self._records.revision(self._proposal)
 
-    def propose(self, proposal: Proposal) -> None:
-        """Replaces the proposal; raises StoreUnavailable."""
-        self._records.write(self._proposal, msgspec.json.encode(proposal).decode())
+    def propose(self, proposal: Proposal, *, instead_of: Hashable | None) -> Hashable:
+        """Replaces the proposal of a revision; raises Overtaken and StoreUnavailable."""
+        return self._write(self._proposal, proposal, instead_of)
 
-    def withdraw(self) -> None:
-        """Takes the proposal away, if there is one; raises StoreUnavailable."""
-        self._records.remove(self._proposal)
+    def withdraw(self, *, instead_of: Hashable) -> None:
+        """Takes the proposal of a revision away; raises StoreUnavailable."""
+        with suppress(VersionConflict):  # another one stays
+            self._records.remove(self._proposal, instead_of)
 
     def building(self) -> AbstractContextManager[None]:
-        """Holds the lock file of the builders; raises StoreUnavailable while another does."""
-        return build_lock(self._directory, self.name)
+        """Holds the lock of the builders; raises StoreUnavailable while another one does."""
+        return self._building()
+
+    def _write(self, name: str, value: msgspec.Struct, instead_of: Hashable | None) -> Hashable:
+        try:
+            return self._records.write(name, msgspec.json.encode(value).decode(), instead_of)
+        except VersionConflict:
+            raise overtaken(name) from None
 
     def _read(self, name: str, form: type[S]) -> S | None:
         text = self._records.read(name)

@@ -1,6 +1,7 @@
 """The sorted read model in a database that hosts share: its definition, its shelf and its lead."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from datetime import timedelta
 
 from domain.event_store.port import EventStore
@@ -14,7 +15,7 @@ from projections.entities.stored_entity import stored_code
 from projections.entities.verification_source import stored_entities
 from projections.generations.definition import Definition, KindReport, code_digest
 from projections.generations.postgres.leadership import PostgresLeadership
-from projections.generations.postgres.shelf import PostgresShelf
+from projections.generations.postgres.shelf import PostgresShelf, build_lock
 from projections.generations.shared_supervision import SharedSupervisor
 from projections.generations.supervision import GenerationSupervisor
 
@@ -32,9 +33,11 @@ class SharedEntities:
         self._database = EntityDatabase(url)
         connections, catalog = self._database.connections, self._database.catalog
         code = code_digest(stored_code(), TABLES, INDEXES)
-        self.shelf = PostgresShelf(connections, catalog, EntityProjection.name, code)
         self.leadership = PostgresLeadership(
             connections, f"{catalog} {EntityProjection.name} {code}"
+        )
+        self.shelf = PostgresShelf(
+            connections, catalog, EntityProjection.name, code, self.leadership.session
         )
         self.definition: Definition[PostgresReadModel] = Definition(
             name=EntityProjection.name,
@@ -67,6 +70,11 @@ class SharedEntities:
         """The lead for another read model of the catalog, among the hosts that share this one."""
         database = self._database
         return PostgresLeadership(database.connections, f"{database.catalog} {name}")
+
+    def building(self, name: str) -> AbstractContextManager[None]:
+        """The lock of who builds another read model, among the hosts that share this one."""
+        database = self._database
+        return build_lock(database.connections, f"{database.catalog} {name} build", name)
 
     def close(self) -> None:
         """Closes the connections; nothing may use the read model afterwards."""

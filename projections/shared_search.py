@@ -1,11 +1,10 @@
 """Search in an OpenSearch cluster: the definition of its read model, its shelf, who feeds it."""
 
 from collections.abc import Callable, Mapping
-from contextlib import closing
-from pathlib import Path
+from contextlib import AbstractContextManager, closing
 
 from domain.event_store.port import EventStore
-from projections.feeding.port import Damaged, Progress
+from projections.feeding.port import Progress
 from projections.generations.definition import Definition, KindReport, code_digest
 from projections.generations.shared_supervision import Lead, SharedSupervisor
 from projections.generations.supervision import GenerationSupervisor
@@ -14,7 +13,7 @@ from projections.search import projection as search_projection
 from projections.search.engine import SearchEngine
 from projections.search.opensearch import indexes, mapping
 from projections.search.opensearch.address import read_search_address
-from projections.search.opensearch.cluster import Cluster
+from projections.search.opensearch.cluster import Cluster, IndexMissing
 from projections.search.opensearch.engine import OpenSearchEngine
 from projections.search.projection import SearchProjection
 from projections.search.verification_source import sorted_entries
@@ -27,21 +26,24 @@ class SearchHome:
     def __init__(
         self,
         url: str,
-        directory: Path,
         owner: str,
         kinds: Callable[[SearchEngine], Mapping[str, KindReport]],
         lead: Lead,
+        building: Callable[[], AbstractContextManager[None]],
     ) -> None:
         """`owner` is the identity of the log, `kinds` that of a Definition.
 
-        Of the processes that feed the index from the log, one has the `lead`.
+        Of the processes that feed the index from the log, one has the `lead`, and one at a time
+        that builds a generation the lock that `building` gives.
 
         Raises InvalidInput for what is no URL of a cluster. Nothing is asked of the cluster yet.
         """
         self._address = read_search_address(url)
         self._lead = lead
         self._cluster = Cluster(self._address)
-        self.shelf = SearchShelf(self._cluster, SearchProjection.name, owner, directory)
+        self.shelf = SearchShelf(self._cluster, SearchProjection.name, owner, building)
+        self._feeds: dict[str, str] = {}
+        """Address of a generation -> the alias by which this process has written to it last."""
         self.definition: Definition[SearchEngine] = Definition(
             name=SearchProjection.name,
             code=lambda: code_digest("opensearch", search_projection.VERSION, mapping.code()),
@@ -63,9 +65,14 @@ class SearchHome:
 
     def supervisor(self, log: EventStore) -> SharedSupervisor[SearchEngine]:
         """What feeds the index while this process leads, and waits while the cluster is away."""
+
+        def take_over() -> GenerationSupervisor[SearchEngine]:
+            self.shelf.renew()
+            return GenerationSupervisor(self.definition, self.shelf, log)
+
         return SharedSupervisor(
             self.definition.name,
-            lambda: GenerationSupervisor(self.definition, self.shelf, log),
+            take_over,
             self._lead,
             keep=_go_on,
             waits=True,
@@ -77,7 +84,8 @@ class SearchHome:
         self._cluster.close()
 
     def _open(self, address: str, writable: bool) -> SearchEngine:
-        engine = OpenSearchEngine(Cluster(self._address), address, writable=writable)
+        feed = self._take_over(address) if writable else None
+        engine = OpenSearchEngine(Cluster(self._address), address, writable=writable, feed=feed)
         try:
             engine.check(_go_on)
         except BaseException:
@@ -85,14 +93,22 @@ class SearchHome:
             raise
         return engine
 
+    def _take_over(self, address: str) -> str:
+        """Has nobody write to an index any more but who opens it now; returns the alias for that.
+
+        Raises IndexMissing, StoreUnavailable, and Overtaken once when another process has taken
+        over what this one wrote to before.
+        """
+        before = self._feeds.pop(address, None)
+        self._feeds[address] = feed = indexes.take_over(self._cluster, address, before)
+        return feed
+
     def _load(self, address: str, log: EventStore, progress: Progress) -> None:
         try:
             engine = self._open(address, True)
-        except Damaged:
-            # There is none yet, or what an earlier load left was changed.
-            with closing(Cluster(self._address)) as cluster:
-                indexes.remove(cluster, address)
-                indexes.make(cluster, address)
+        except IndexMissing:
+            # It is refused where another process has made one meanwhile.
+            indexes.make(self._cluster, address)
             engine = self._open(address, True)
         with closing(engine):
             bulk_build.load(engine, log, progress)

@@ -83,6 +83,10 @@ class Stores:
         position = None if feeder is None else feeder.position
         return self.entities.checkpoint() if position is None else position
 
+    def documents(self, entity_ids: Sequence[str]) -> Mapping[str, bytes]:
+        """Id -> full JSON of those entities that the live lists have; raises StoreUnavailable."""
+        return self.entities.read(lambda entities: entities.documents(entity_ids))
+
     def interrupt(self) -> None:
         """Ends whatever the supervisors are building, because the process is about to stop."""
         for supervisor in self.supervisors:

@@ -16,7 +16,7 @@ from replay_tool.history import history
 from replay_tool.inspection import show
 from replay_tool.progress import Meter
 from replay_tool.rebuild import rebuild, rollback
-from replay_tool.transfer import export_log, import_log
+from replay_tool.transfer import export_log, import_log, restore_log
 from replay_tool.verify import verify
 
 
@@ -81,7 +81,7 @@ def migrate(database: str | None) -> None:
     click.echo(f"log: version {after}" + (f", was {before}" if before != after else ""))
 
 
-for command in (show, rebuild, rollback, verify, history, export_log, import_log):
+for command in (show, rebuild, rollback, verify, history, export_log, import_log, restore_log):
     main.add_command(command)
 
 

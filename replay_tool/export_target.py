@@ -36,9 +36,9 @@ def open_target(name: str) -> Iterator[Writable]:
     """The file of that name for writing, compressed when it is named .gz; - is standard output.
 
     A regular file appears under its name when the block has ended and all of it is synced; until
-    then an older one stays. A FIFO, a device, or what a link leads to is written into as it is.
-    Raises TargetFailed, or ReaderLeft when a pipe is closed by its reader; errors of the block
-    itself are left alone.
+    then an older one stays. The file and its name survive power loss from the end of the block on.
+    A FIFO, a device, or what a link leads to is written into as it is. Raises TargetFailed, or
+    ReaderLeft when a pipe is closed by its reader; errors of the block itself are left alone.
     """
     with _opened(name) as target:
         if name.endswith(".gz"):
@@ -68,6 +68,7 @@ def _opened(name: str) -> Iterator["_Target"]:
                 yield target
             with _errors_of(name):
                 fresh.replace(path)
+                _sync_directory(path.parent)
         except BaseException:
             fresh.unlink(missing_ok=True)
             raise
@@ -111,17 +112,30 @@ class _Target:
 
     def _sync(self) -> None:
         with _errors_of(self._name):
-            try:
-                os.fsync(self._file.fileno())
-            except OSError as error:
-                # Pipes, terminals and most devices have nothing to sync.
-                if error.errno != errno.EINVAL:
-                    raise
+            _sync(self._file.fileno())
 
     def _abandon(self) -> None:
         """Close without an error, even if what waits to be written is lost."""
         with suppress(OSError):
             self._file.close()
+
+
+def _sync(descriptor: int) -> None:
+    """Have a file or a directory survive power loss, where it can be synced at all."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Pipes, terminals, most devices and the directories of some file systems cannot be synced.
+        if error.errno != errno.EINVAL:
+            raise
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        _sync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager

@@ -21,17 +21,18 @@ _DERIVED = ("entities*", "search*")
 def open_import(data: Path, database: str | None) -> Iterator[EventStore]:
     """An empty log to fill, which is the log of a data directory once the block has ended.
 
-    Nothing that this makes stays when the block raises, but for the tables of a database; what a
-    killed import left is thrown away. An empty log that is there already, or that of a database, is
-    filled in its place. Raises Conflict for a directory with read models, and StoreUnavailable when
-    a process projects it.
+    Nothing that this makes stays when the block raises, but for the tables of a database, and the
+    directory with its lock; what a killed import left is thrown away. An empty log that is there
+    already, or that of a database, is filled in its place. Raises Conflict for a directory with
+    read models, and StoreUnavailable when a process projects it.
     """
-    lock = ProjectorLock(data)
-    made = (database_note(data), lock.path, data, *data.parents)
+    # Not the file of the lock: another process may hold it as soon as this one does not, and the
+    # next one would make a file, and have a lock, of its own.
+    made = (database_note(data), data, *data.parents)
     absent = [path for path in made if not path.exists()]
     make_directory(data)
     try:
-        with lock:
+        with ProjectorLock(data):
             derived = sorted(path.name for pattern in _DERIVED for path in data.glob(pattern))
             if derived:
                 raise Conflict(f"{data} holds read models of another log: {', '.join(derived)}")
@@ -45,7 +46,7 @@ def open_import(data: Path, database: str | None) -> Iterator[EventStore]:
                     move_log(directory, data)
     except BaseException:
         for path in absent:
-            # A directory stays that others have put something into.
+            # A directory stays that the lock is in, or what others have put there.
             with suppress(OSError):
                 path.rmdir() if path.is_dir() else path.unlink()
         raise

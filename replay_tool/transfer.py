@@ -1,4 +1,4 @@
-"""`catalog-replay export` and `import`: the log as a file, for backup and for moving it."""
+"""`catalog-replay export`, `import` and `restore`: the log as a file, to keep and to move."""
 
 import gzip
 import sys
@@ -12,8 +12,10 @@ from typing import BinaryIO, cast
 import click
 
 from domain.errors import InvalidInput
-from domain.event_store.opening import address_in, open_event_log
+from domain.event_store.opening import address_in, open_event_log, restore_copy
 from domain.event_store.transfer import ExportReader, export
+from projections.feeding.daemon import ProjectorLock
+from projections.stores import make_directory
 from replay_tool import options
 from replay_tool.export_target import STANDARD, open_target
 from replay_tool.import_target import open_import
@@ -76,6 +78,32 @@ def import_log(file: str, data: Path, database: str | None) -> None:
     assert reader.trailer is not None  # `restore` has read to the end
     count, head = reader.trailer.count, reader.trailer.head
     click.echo(_summary("imported", count, head, began), err=True)
+
+
+@click.command("restore", short_help="Put a copy of the log in its place.")
+@click.argument("copy", type=options.NamedPath(dir_okay=False, exists=True, path_type=Path))
+@options.data
+@options.database
+@options.print_errors
+def restore_log(copy: Path, data: Path, database: str | None) -> None:
+    """Put COPY, a file that SQLite's backup of events.db has made, in the place of the log.
+
+    No process may use the directory. The log that is there is not deleted: it is moved into
+    replaced-1 in the data directory, the next one into replaced-2. A file that is damaged, or of
+    another catalog, is refused, and nothing changes. The next start of a server, or `catch-up`,
+    builds the read models that are not of this log.
+    """
+    if database:
+        raise InvalidInput(
+            "the log is in a database, which has backups of its own (docs/postgresql.md): only a"
+            " log in a file can be restored from a copy"
+        )
+    began = time.monotonic()
+    make_directory(data)
+    with ProjectorLock(data):
+        done = restore_copy(copy, data)
+    kept = "" if done.kept is None else f"; the log that was there is in {done.kept}"
+    click.echo(_summary("restored", done.count, done.head, began) + kept, err=True)
 
 
 def _check_target(file: str, data: Path, *, overwrite: bool) -> None:

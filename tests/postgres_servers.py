@@ -1,8 +1,11 @@
 """PostgreSQL servers for tests: one of one's own, and one that stops and starts under load."""
 
+import os
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence, Sized
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -46,3 +49,19 @@ def stop_and_start_under_load(
         enough.set()
         for thread in threads:
             thread.join()
+
+
+@contextmanager
+def losing_what_is_not_on_disk(postgres: PostgresServer) -> Iterator[None]:
+    """Crash the server at the end of the block, in which nobody writes to disk unasked."""
+    with postgres.connect() as connection:
+        ((log_writer,),) = connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'"
+        ).fetchall()
+    os.kill(log_writer, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        # A server whose part dies ends all its sessions, and recovers from its log.
+        os.kill(log_writer, signal.SIGKILL)
+        until(lambda: not Path(f"/proc/{log_writer}").exists())

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from api.openapi.answers import resolved
 from api.openapi.json_schema import NULL, TEXT, UUID, Schema, closed_object, ref
 from api.openapi.operation import Operation
-from api.openapi.operations import WRITE_ERRORS
+from api.openapi.operations import WRITE_ERRORS, WRITE_HEADERS, WRITTEN
 from api.openapi.parameters import REQUEST_HEADERS
 from api.openapi.requests import REFERENCE, referring, to_kinds
 from api.routes.lineage_paths import BASE
@@ -63,7 +63,7 @@ def _write(
         if body == "JsonPatch"
         else ("application/json",),
         takes=tuple(REQUEST_HEADERS),
-        headers=("ETag", "X-Catalog-Position", "X-OpenMetadata-Change"),
+        headers=WRITE_HEADERS,
     )
 
 
@@ -77,7 +77,7 @@ def _by_source(id: str, summary: str, path: str | None = None) -> Operation:
         answers={200: "LineageDeletion"},
         errors=(400, 404, 408, 409, 413, 415, 503),
         takes=("X-Request-Id",),
-        headers=("X-Catalog-Position",),
+        headers=WRITTEN,
     )
 
 

@@ -20,7 +20,10 @@ WRITE_ERRORS = (400, 404, 408, 409, 412, 413, 415, 503)
 GUARD_ERRORS = (401, 403, 429)
 """Statuses that every route with a token may answer."""
 _ENTITY_HEADERS = ("ETag", "X-Catalog-Position")
-_WRITE_HEADERS = (*_ENTITY_HEADERS, "X-OpenMetadata-Change")
+WRITTEN = ("X-Catalog-Position", "X-Catalog-Lists")
+"""Headers of every answer to a write."""
+WRITE_HEADERS = ("ETag", *WRITTEN, "X-OpenMetadata-Change")
+"""Headers of the answer to a write of one entity."""
 _LARGE_ABOUT = (
     "Large fields are there without being asked for. What the last version has changed is there"
     " where `fields` names `changeDescription`, unless some field is withheld from the caller."
@@ -35,16 +38,16 @@ _DELETE_ABOUT = (
 )
 
 
-def _one(id: str, summary: str, *, conditional: bool = False) -> Operation:
+def _one(id: str, summary: str) -> Operation:
     """An operation that reads one entity."""
     return Operation(
         id=id,
         summary=summary,
         about=_LARGE_ABOUT,
         answers={200: "{Kind}"},
-        conditional=conditional,
+        conditional=True,
         errors=_ONE_ERRORS,
-        takes=(KNOWN_VERSION,) if conditional else (),
+        takes=(KNOWN_VERSION,),
         headers=_ENTITY_HEADERS,
     )
 
@@ -72,7 +75,7 @@ def _write(
         takes=tuple(
             name for name in REQUEST_HEADERS if name not in _CONDITIONS or statuses != (201,)
         ),
-        headers=_WRITE_HEADERS,
+        headers=WRITE_HEADERS,
     )
 
 
@@ -132,7 +135,7 @@ ENTITY_OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(
             errors=(400, 408, 409, 413, 415, 503),
             body="Create{Kind}List",
             takes=("X-Request-Id",),
-            headers=("X-Catalog-Position",),
+            headers=WRITTEN,
         ),
         ("delete", "/deleteStale"): Operation(
             id="deleteStale{Kinds}",
@@ -144,7 +147,7 @@ ENTITY_OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(
             errors=(400, 408, 409, 413, 415, 503),
             body="DeleteStale",
             takes=("X-Request-Id",),
-            headers=("X-Catalog-Position",),
+            headers=WRITTEN,
         ),
         ("put", "/restore"): _write(
             "restore{Kind}",
@@ -153,7 +156,7 @@ ENTITY_OPERATIONS: Mapping[tuple[str, str], Operation] = MappingProxyType(
             body="RestoreEntity",
         ),
         ("get", "/entity"): _one("get{Kind}ByEntityId", "Get the {kind} of an entity"),
-        ("get", "/{entity_id}"): _one("get{Kind}", "Get a {kind} by id", conditional=True),
+        ("get", "/{entity_id}"): _one("get{Kind}", "Get a {kind} by id"),
         ("get", "/name/{fqn}"): _one("get{Kind}ByName", "Get a {kind} by qualified name"),
         ("patch", "/{entity_id}"): _write(
             "patch{Kind}", "Patch a {kind}", _PATCH_ABOUT, "JsonPatch"
@@ -242,7 +245,7 @@ OTHER_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = MappingProxy
                 errors=(400, 404, 408, 409, 413, 415, 503),
                 body="LogicalTestCases",
                 takes=("X-Request-Id",),
-                headers=("X-Catalog-Position",),
+                headers=WRITTEN,
             ),
         ),
         ("delete", "/v1/dataQuality/testCases/logicalTestCases/{suite_id}/{entity_id}"): (

@@ -27,11 +27,15 @@ from projections.search.queries import MAX_SIZE, MAX_WINDOW
 REQUEST_HEADERS: Mapping[str, Schema] = MappingProxyType(
     {
         "If-Match": {
-            "description": "`*`, or the ETag of the version that the write is meant for.",
+            "description": "`*`, or the ETag of the state that the write is meant for; a version"
+            " alone, such as `0.2`, is any state at that version.",
             "schema": {
                 "anyOf": [
                     {"const": "*"},
-                    {"type": "string", "pattern": r'^(W/)?"?[0-9]{1,9}\.[0-9](-[0-9a-f]{8})?"?$'},
+                    {
+                        "type": "string",
+                        "pattern": r'^(W/)?"?[0-9]{1,9}\.[0-9](-[0-9a-f]{8}){0,2}"?$',
+                    },
                 ]
             },
         },
@@ -57,7 +61,7 @@ CONDITIONS_OF_READS: Mapping[str, Schema] = MappingProxyType(
     {
         KNOWN_VERSION: {
             "name": "If-None-Match",
-            "description": "ETags of versions that the client has: one that is current is not sent"
+            "description": "ETags of states that the client has: one that is current is not sent"
             " again, and the answer is a 304.",
             "schema": {"type": "string"},
         },

@@ -9,18 +9,25 @@ from api.errors import CATALOG_ERRORS, ERROR_TYPES
 from api.openapi.json_schema import Schema, ref
 from api.openapi.operation import Operation
 from api.responses import JSON, NDJSON
+from api.services import READ_YOUR_WRITES_SECONDS
 
 RESPONSE_HEADERS: Mapping[str, Schema] = MappingProxyType(
     {
         "ETag": {
-            "description": "The version, for If-Match.",
+            "description": "The state of the entity, for If-Match and If-None-Match: its version, a"
+            " digest of its id and last event, and one of what is withheld from the caller.",
             "required": True,
-            "schema": {"type": "string", "pattern": r'^W/"[0-9]+\.[0-9](-[0-9a-f]{8})?"$'},
+            "schema": {"type": "string", "pattern": r'^W/"[0-9]+\.[0-9](-[0-9a-f]{8}){1,2}"$'},
         },
         "X-Catalog-Position": {
             "description": "Position in the log that the answer includes.",
             "required": True,
             "schema": {"type": "integer", "minimum": 0},
+        },
+        "X-Catalog-Lists": {
+            "description": "There only where lists do not show the write yet: it is stored, and"
+            f" they had not applied it after {READ_YOUR_WRITES_SECONDS:.0f} s, or cannot be read.",
+            "schema": {"const": "behind"},
         },
         "X-OpenMetadata-Change": {
             "description": "What the write did.",

@@ -9,11 +9,11 @@ from api.errors import Forbidden, status_of
 from api.pages.entity import kind_of
 from api.pages.rendering import AnyRequest
 from api.permissions import Action, Permission
-from api.routes.asked import asked_by_form, expected_version
+from api.routes.asked import asked_by_form, expected_state
 from api.routes.entity_writes import PlanOf, write_entity
 from api.services import Services
 from domain import history
-from domain.errors import CatalogError, InvalidInput, NotEmpty, StaleVersion
+from domain.errors import CatalogError, InvalidInput, NotEmpty, NotFound, StaleVersion
 from domain.kinds import EntityKind
 from domain.lifecycle import format_version
 from domain.openmetadata import document
@@ -44,7 +44,7 @@ async def change(
 ) -> None:
     """Do a write with the body that a program would send, if the entity still has an ETag.
 
-    Raises what `write_entity` raises. Where the entity has another version by now, that version is
+    Raises what `write_entity` raises. Where the entity has another state by now, that state is
     what pages show from then on.
     """
     asked = asked_by_form(request, body, tag)
@@ -68,13 +68,20 @@ def refusal(error: Exception) -> tuple[int, str]:
 
 def read_seen(
     services: Services, request: AnyRequest, kind: EntityKind, entity_id: str, tag: str
-) -> dict[str, Any]:
-    """The version of an entity that had an ETag, as the caller may see it.
+) -> dict[str, Any] | None:
+    """The state of an entity that had an ETag, as the caller may see it.
 
-    Blocks. Raises NotFound for a version that the entity never had, and InvalidInput for no ETag.
+    Blocks. None for a state that is not in the log: it was lost, or another entity had it. Raises
+    InvalidInput for no ETag.
     """
-    version = format_version(expected_version(tag) or 0)
-    before = history.version(services.stores.log, kind, entity_id, version)
+    version, last_event = expected_state(tag)
+    try:
+        text = format_version(version or 0)
+        before = history.version(services.stores.log, kind, entity_id, text)
+    except NotFound:
+        return None
+    if last_event not in (None, before.entity.last_event):
+        return None
     seen = document.encode(document.fields(before.entity))
     if withheld := request.auth.withheld(Action.VIEW, kind.name):
         seen = withheld.cut(seen)

@@ -113,8 +113,12 @@ def edit_pages(
         ) -> bytes:
             entity, now = _read(services, request, kind, name)
             place = place_in(kind, entity, column)
-            before = read_seen(services, request, kind, entity["id"], tag) if stale else entity
-            was = place_in(kind, before, column).holder.get(edited.key)
+            seen = read_seen(services, request, kind, entity["id"], tag) if stale else entity
+            changed, replaced = list[str](), True
+            if seen is not None:
+                changed = changed_keys(kind, seen, entity)
+                was = place_in(kind, seen, column).holder.get(edited.key)
+                replaced = (was or None) != (place.holder.get(edited.key) or None)
             # Without a conflict the form stays one of the version that was seen.
             return _page(
                 renderer,
@@ -127,8 +131,8 @@ def edit_pages(
                 mine=mine,
                 problem=problem,
                 typed=typed,
-                changed=changed_keys(kind, before, entity) if stale else None,
-                replaced=(was or None) != (place.holder.get(edited.key) or None),
+                changed=changed if stale else None,
+                replaced=replaced,
             )
 
         wanted = given

@@ -15,7 +15,7 @@ from domain.kinds import EntityKind
 from domain.write_context import WriteContext
 
 MAX_KEY_LENGTH = 255
-_ETAG = re.compile(r'^(?:W/)?"?(\d{1,9})\.(\d)(?:-[0-9a-f]{8})?"?$')
+_ETAG = re.compile(r'^(?:W/)?"?(\d{1,9})\.(\d)(?:-([0-9a-f]{8})(?:-[0-9a-f]{8})?)?"?$')
 _OF_ONE = ("if-match", "if-none-match", "idempotency-key")
 """Headers that mean one entity."""
 
@@ -70,13 +70,15 @@ def asked_by_form(request: AnyRequest, body: bytes, condition: str) -> Asked:
 
 
 def _context(request: AnyRequest, condition: str | None) -> WriteContext:
-    """Who asks, and at which version the entity must be; raises InvalidInput for a bad If-Match."""
+    """Who asks, and which state the entity must have; raises InvalidInput for a bad If-Match."""
+    version, last_event = expected_state(condition)
     return WriteContext(
         actor=request.user.name,
         request_id=request.scope["state"]["request_id"],
         by_bot=request.auth.bot,
         editable=request.auth.kinds(Action.EDIT),
-        expected_version=expected_version(condition),
+        expected_version=version,
+        expected_event=last_event,
         must_exist=condition is not None,
     )
 
@@ -97,16 +99,20 @@ def may_bring(access: Access, kind: EntityKind) -> bool:
     return all(access.may(Permission(Action.CREATE, parent)) for parent in parents)
 
 
-def expected_version(condition: str | None) -> int | None:
-    """Tenths of the version in an If-Match header; None without the header, or for `*`."""
+def expected_state(condition: str | None) -> tuple[int | None, str | None]:
+    """What an If-Match header names: tenths of a version, and the `last_event` at that version.
+
+    Nothing without the header, or for `*`. A version alone, as OpenMetadata's client sends it, is
+    good for whatever came at that version. Raises InvalidInput.
+    """
     if condition is None or condition.strip() == "*":
-        return None
+        return None, None
     match = _ETAG.match(condition.strip())
     if match is None:
         raise InvalidInput(
             f'If-Match must be * or the ETag of one version such as W/"0.2", got {condition[:64]!r}'
         )
-    return int(match[1]) * 10 + int(match[2])
+    return int(match[1]) * 10 + int(match[2]), match[3]
 
 
 def _must_not_exist(unless: str | None) -> bool:

@@ -77,8 +77,8 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
             return NOTHING if dry_run else proposal, shown
 
         left = partial(has_left, request.receive)
-        position, shown = await services.write(context.actor, len(body), propose, left)
-        return Finished(shown, headers={"X-Catalog-Position": str(position)})
+        written, shown = await services.write(context.actor, len(body), propose, left)
+        return Finished(shown, headers=written.headers)
 
     permission = Permission(Action.EDIT, kind.name, also=Action.CREATE)
     path = f"/v1/{kind.collection}/bulk"

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
+from msgspec.structs import replace
 
 from api.bodies import has_left
 from api.errors import status_of
@@ -20,7 +21,7 @@ from api.routes.deletes import (
     purge_beforehand,
 )
 from api.routes.signatures import REQUEST, route
-from api.services import Services
+from api.services import Services, Written
 from domain.errors import CatalogError, InvalidInput
 from domain.json_input import decode
 from domain.kinds import EntityKind
@@ -78,10 +79,10 @@ def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteH
             while search is not None and await in_turn(partial(search.look_on, _PAGES)):
                 pass
             stale = search.stale if search else []
-            position, results = await _delete_all(services, kind, request, context, asked, stale)
+            written, results = await _delete_all(services, kind, request, context, asked, stale)
             shown = await in_turn(partial(_shown, stale, results, asked.dry_run))
-        headers = {"X-Catalog-Position": str(max(position, head))}
-        return Large(shown, caller, services.streams, headers=headers)
+        written = replace(written, position=max(written.position, head))
+        return Large(shown, caller, services.streams, headers=written.headers)
 
     # The answer names what is there, as a list does.
     permission = Permission(Action.DELETE, kind.name, also=Action.LIST)
@@ -120,7 +121,7 @@ async def _delete_all(
     context: WriteContext,
     asked: DeleteStale,
     stale: list[StaleEntity],
-) -> tuple[int, Results]:
+) -> tuple[Written, Results]:
     """Delete the entities; see `delete_all`."""
     ids = [one.id for one in stale if one.kept_for is None]
 

@@ -9,7 +9,7 @@ from litestar import Request
 from api.bodies import has_left
 from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
-from api.services import Services
+from api.services import Services, Written
 from domain.bulk_delete import MAX_EVENTS, Delete
 from domain.catalog import NOTHING, Proposal
 from domain.entity_cache import ByName
@@ -42,24 +42,24 @@ async def delete_all(
     delete: Delete,
     *,
     dry_run: bool = False,
-) -> tuple[int, Results]:
+) -> tuple[Written, Results]:
     """Delete entities, each after those that stand below it; `delete` plans the delete of one.
 
-    Returns the position that includes the last transaction, 0 when there is none. Where the client
+    Returns where the last transaction is stored, at position 0 when there is none. Where the client
     leaves, or the process is killed, what has been deleted stays deleted.
     """
     left = partial(has_left, request.receive)
     results: dict[str, Change | CatalogError] = {}
-    position = 0
+    written = Written(position=0, listed=True)
 
     def propose() -> tuple[Proposal, dict[str, Change | CatalogError]]:
         proposal, made = services.catalog.propose_deletes(entity_ids[len(results) :], delete)
         return NOTHING if dry_run else proposal, made
 
     while len(results) < len(entity_ids):
-        position, made = await services.write(request.user.name, 0, propose, left)
+        written, made = await services.write(request.user.name, 0, propose, left)
         results |= made
-    return position, results
+    return written, results
 
 
 async def purge_beforehand(

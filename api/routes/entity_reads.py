@@ -60,9 +60,8 @@ def read_entity(
         body = with_member(body, "joins", joins_of(services, id_of(entity)))
     if described and withheld is None:
         body = _with_change(stores, kind, body)
-    # Another entity may have had the name before, at the same version; and what is below an
-    # entity comes and goes without a version of it, as joins do.
-    conditional = "entity_id" in which and not below and not joined
+    # What is below an entity comes and goes without an event of it, as joins do.
+    conditional = not below and not joined
     return body, {"headers": _headers(entity, withheld), "conditional": conditional}
 
 
@@ -82,14 +81,15 @@ def _with_change(stores: Stores, kind: EntityKind, body: bytes) -> bytes:
 
 
 def _headers(entity: EntityAnswer, withheld: Withheld | None) -> dict[str, str]:
-    tag = etag(entity.version, withheld.digest if withheld else None)
+    tag = etag(entity.version, entity.last_event, withheld.digest if withheld else None)
     return {"ETag": tag, "X-Catalog-Position": str(entity.position)}
 
 
-def etag(version: str, withheld: str | None = None) -> str:
-    """The entity tag of a decimal version, as OpenMetadata's client sends it in If-Match.
+def etag(version: str, last_event: str, withheld: str | None = None) -> str:
+    """The entity tag of a state: its decimal version, and the digest of its `last_event`.
 
-    A digest of what is withheld from the caller follows, if there is anything: who may see more
-    one day must not be told that what was shown before is all.
+    The version begins it, for people; what tells states apart is the digest. A digest of what is
+    withheld from the caller follows, if there is anything: who may see more one day must not be
+    told that what was shown before is all.
     """
-    return f'W/"{version}-{withheld}"' if withheld else f'W/"{version}"'
+    return f'W/"{"-".join(filter(None, (version, last_event, withheld)))}"'

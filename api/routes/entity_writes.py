@@ -13,7 +13,7 @@ from api.responses import Finished
 from api.routes.asked import Asked, read_asked, with_digest
 from api.routes.deletes import check_recursive, may_delete_attached
 from api.routes.entity_reads import etag
-from api.services import Services
+from api.services import Services, Written
 from domain import changes
 from domain.catalog import EntityProposal
 from domain.entity_cache import ByName
@@ -97,8 +97,8 @@ async def answer_write(
     if before is not None:
         await before(asked)
     encode = partial(_shown, kind, action, asked.access)
-    position, shown_at = await write_entity(services, request, asked, plan_of, encode)
-    return shown_at(position)
+    written, answer = await write_entity(services, request, asked, plan_of, encode)
+    return answer(written)
 
 
 async def write_entity(
@@ -107,8 +107,8 @@ async def write_entity(
     asked: Asked,
     plan_of: PlanOf,
     encode: Callable[[EntityProposal], T],
-) -> tuple[int, T]:
-    """Do a write: its position, and what `encode` makes of it, once lists have it.
+) -> tuple[Written, T]:
+    """Do a write: where it is stored, and what `encode` makes of it, once lists have it.
 
     All that takes long runs in threads: decode, plan and encode in the caller's turn, the append
     together with those of others. Raises what `Services.write`, `plan_of` and the plan raise.
@@ -125,8 +125,8 @@ async def write_entity(
 
 def _shown(
     kind: EntityKind, action: Action, access: Access, proposal: EntityProposal
-) -> Callable[[int], Finished]:
-    """Makes the answer, once the position is known: the entity as far as the caller may see it.
+) -> Callable[[Written], Finished]:
+    """Makes the answer, once the write is done: the entity as far as the caller may see it.
 
     The answer has what both the action and `view` show; a caller without `view` gets no more than
     what identifies the entity.
@@ -152,13 +152,13 @@ def _shown(
     for withheld in everywhere:
         if withheld:
             shown, hidden = withheld.cut(shown), withheld.digest
-    headers["ETag"] = etag(format_version(entity.version), hidden)
+    headers["ETag"] = etag(format_version(entity.version), entity.last_event, hidden)
 
-    def at(position: int) -> Finished:
+    def answer(written: Written) -> Finished:
         return Finished(
             body=shown,
             status_code=_STATUS.get(proposal.change, 200),
-            headers={**headers, "X-Catalog-Position": str(position)},
+            headers=headers | written.headers,
         )
 
-    return at
+    return answer

@@ -77,7 +77,7 @@ def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:
             with services.stores.entities.use() as entities:
                 found = read_edge(entities, *ids(entities), sight)
             headers = {
-                "ETag": etag(found.version),
+                "ETag": etag(found.version, found.last_event),
                 "X-Catalog-Position": str(found.position),
             }
             return msgspec.json.encode({"edge": found.details}), headers

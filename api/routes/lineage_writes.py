@@ -129,15 +129,14 @@ def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
 
         write = partial(services.write, request.user.name, len(asked.body))
         left = partial(has_left, request.receive)
-        position, (target_id, edge_ids) = await write(find, left)
+        written, (target_id, edge_ids) = await write(find, left)
         deleted = 0
         # Once at least, for the position. Where the client leaves, what was removed stays removed.
         for start in range(0, len(edge_ids) or 1, MAX_EVENTS):
             some = edge_ids[start : start + MAX_EVENTS]
-            position, number = await write(partial(remove, some), left)
+            written, number = await write(partial(remove, some), left)
             deleted += number
-        headers = {"X-Catalog-Position": str(position)}
-        return Finished(msgspec.json.encode({"deleted": deleted}), headers=headers)
+        return Finished(msgspec.json.encode({"deleted": deleted}), headers=written.headers)
 
     drawing = Permission(Action.EDIT, EDGE, also=Action.CREATE)
     editing, removing = Permission(Action.EDIT, EDGE), Permission(Action.DELETE, EDGE)
@@ -210,15 +209,14 @@ async def _answer(
         return proposal, (proposal, msgspec.json.encode(details))
 
     left = partial(has_left, request.receive)
-    position, (proposal, body) = await services.write(
+    written, (proposal, body) = await services.write(
         request.user.name, len(asked.body), propose, left
     )
     headers = {
-        "ETag": etag(format_version(proposal.entity.version)),
-        "X-Catalog-Position": str(position),
+        "ETag": etag(format_version(proposal.entity.version), proposal.entity.last_event),
         "X-OpenMetadata-Change": proposal.change.value,
     }
-    return Finished(body, headers=headers)
+    return Finished(body, headers=headers | written.headers)
 
 
 _TO: Parameters = {

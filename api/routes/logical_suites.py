@@ -58,13 +58,13 @@ def logical_suite_routes(services: Services) -> list[HTTPRouteHandler]:
             return services.catalog.propose_steps(plan)[0], suite_id
 
         left = partial(has_left, request.receive)
-        position, suite_id = await services.write(request.user.name, len(asked.body), propose, left)
+        written, suite_id = await services.write(request.user.name, len(asked.body), propose, left)
 
         def shown() -> bytes:
             return visible(asked.access, Action.EDIT, suite, find(services, suite, suite_id))
 
         body = await services.heavy_read(request, shown)
-        return Finished(body, headers={"X-Catalog-Position": str(position)})
+        return Finished(body, headers=written.headers)
 
     async def remove(request: AnyRequest, suite_id: str, entity_id: str) -> Finished:
         suite, one = id_in_path(suite_id), id_in_path(entity_id)

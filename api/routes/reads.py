@@ -142,8 +142,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             entity_id = _attached(kind, stores, wanted, to_type, include)
             given = {"fields": fields, "include": include}
             body, more = read(request.auth, given, None, entity_id=entity_id)
-            # Another one may be attached at another time, at the same version.
-            return Large(body, caller, services.streams, headers=more["headers"])
+            return Large(body, caller, services.streams, **more)
 
         return await services.heavy_read(request, work)
 

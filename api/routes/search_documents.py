@@ -99,8 +99,8 @@ def document_routes(services: Services, searcher: Searcher) -> list[HTTPRouteHan
 
     @contextmanager
     def opened() -> Iterator[tuple[SearchEngine, ReadSources]]:
-        with stores.engine.use() as engine, stores.entities.use() as entities:
-            yield engine, entities.documents
+        with stores.engine.use() as engine:
+            yield engine, stores.documents
 
     searching, direct = Permission(Action.SEARCH), searcher.direct
     export_parameters = {**REQUEST, **both_spellings(EXPORT_PARAMETERS)}

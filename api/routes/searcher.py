@@ -53,9 +53,9 @@ class Searcher:
         check_index(index, visible)
 
         def work() -> SearchAnswer:
-            with stores.engine.use() as engine, stores.entities.use() as entities:
+            with stores.engine.use() as engine:
                 withheld = access.hidden.get(Action.SEARCH, {})
-                return ask(engine, entities.documents, visible, withheld)
+                return ask(engine, stores.documents, visible, withheld)
 
         left = partial(has_left, request.receive)
         return await services.searches.run(request.user.name, work, left)

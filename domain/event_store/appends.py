@@ -1,10 +1,11 @@
 """Makes of a write what a transaction of the log stores, before there is a transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from domain.event_store.claims import claim_changes
 from domain.event_store.mapper import EventMapper
 from domain.event_store.port import RecordedEvent
+from domain.event_store.refusals import another_epoch
 from domain.event_store.writes import (
     Append,
     Expectations,
@@ -20,8 +21,9 @@ def prepared(
     answer: RememberedAnswer | None = None,
     *,
     expecting: Expectations = Expectations(),  # noqa: B008 - it is frozen
+    epoch: int | None = None,
 ) -> Append:
-    """The append of these events and of this answer.
+    """The append of these events and of this answer, planned in an epoch of the log.
 
     Events are encoded by the thread of the write, so that whoever commits does nothing but store.
     """
@@ -32,7 +34,29 @@ def prepared(
         ],
         answer=answer,
         expecting=expecting,
+        epoch=epoch,
     )
+
+
+def outdated(appends: Sequence[Append], epoch: int) -> dict[int, Refusal]:
+    """Place -> refusal, of the appends that were planned in another epoch of the log."""
+    return {
+        place: another_epoch([*dict.fromkeys(row[0] for row in append.rows)])
+        for place, append in enumerate(appends)
+        if append.epoch not in (None, epoch)
+    }
+
+
+def without(appends: Sequence[Append], refused: Mapping[int, Refusal]) -> list[Append]:
+    """The appends that are not refused yet."""
+    return [append for place, append in enumerate(appends) if place not in refused]
+
+
+def joined(refused: Mapping[int, Refusal], others: Sequence[int | Refusal]) -> list[int | Refusal]:
+    """The results of a whole group in order: these refusals, and what the others came to."""
+    rest = iter(others)
+    number = len(refused) + len(others)
+    return [refused[place] if place in refused else next(rest) for place in range(number)]
 
 
 def position_of(result: int | Refusal) -> int:

@@ -9,6 +9,7 @@ from domain.errors import Conflict, InvalidInput, StoreUnavailable
 from domain.event_store.database_url import is_url
 from domain.event_store.port import EventStore
 from domain.event_store.sqlite.log import open_sqlite_log
+from domain.event_store.sqlite.replacing import Replaced, refuse_unfinished, replace_log
 
 _FILE = "events.db"
 
@@ -17,8 +18,10 @@ def address_in(directory: Path, database: str | None = None) -> str:
     """The address of the log of a data directory: the URL of a database, or a file in there.
 
     Raises InvalidInput for what is no URL, and Conflict when the log of the directory is elsewhere:
-    a file where a database is named, or a database where none is.
+    a file where a database is named, or a database where none is. Raises StoreUnavailable while the
+    log is only half replaced by a copy.
     """
+    refuse_unfinished(directory)
     file, note = directory / _FILE, database_note(directory)
     if database:
         if not is_url(database):
@@ -79,6 +82,23 @@ def move_log(source: Path, target: Path) -> None:
         raise Conflict(f"another process has begun a log in {target}") from None
     except OSError as error:
         raise StoreUnavailable(f"the log cannot be moved to {target}: {error}") from error
+
+
+def restore_copy(copy: Path, directory: Path) -> Replaced:
+    """Put a copy of a log, a file that SQLite's backup has made, in the place of a directory's log.
+
+    The log that is replaced is kept beside it. A crash leaves the one or the other, or a directory
+    that `address_in` refuses until this is done again. When this returns, the copy survives power
+    loss. Raises InvalidInput for a file that is no whole log, Conflict when the directory's log is
+    of another catalog or in a database, and StoreUnavailable when another process has the log open
+    or the files cannot be written.
+    """
+    if database_note(directory).exists():
+        raise Conflict(
+            f"the log of {directory} is in a database, which has backups of its own:"
+            " docs/postgresql.md"
+        )
+    return replace_log(copy, directory / _FILE)
 
 
 def open_event_log(

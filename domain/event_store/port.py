@@ -114,7 +114,22 @@ class Announcements:
 
 
 class EntityReads(ABC):
-    """Events and claims of entities; each method raises StoreUnavailable when it cannot tell."""
+    """Events and claims of entities; each method raises StoreUnavailable when it cannot tell.
+
+    Events that were read survive power loss. Claims may be those of appends that are not on disk
+    yet: who only answers by them asks for `EventStore.durable_head` before.
+    """
+
+    def epoch(self) -> int:
+        """A number that differs once the log may have lost its newest events.
+
+        That is when another database has taken the place of the one that had them, because an older
+        copy was put there or a replica that had not all, and when a database was started anew.
+        What was read in one epoch may not be there in the next: who goes on from it reads it again,
+        and an append that rests on it names the epoch from before it was read. A file has one
+        epoch for as long as it is open.
+        """
+        return 0
 
     @abstractmethod
     def streams(
@@ -187,7 +202,8 @@ class EventStore(EntityReads):
         when it has none) or why it is refused; what is refused leaves nothing behind, and is
         refused alone. AlreadyExists: a name is claimed. ConcurrentChange, with the entities
         concerned: another writer was first, so that an event's stream version is not the one after
-        the last of its stream, the claims are not as expected, or the key of the answer is taken.
+        the last of its stream, the claims are not as expected, or the key of the answer is taken;
+        or the log is not in the epoch any more that the append was planned in.
         All this is checked against what every earlier append has left, those of the group included,
         and nothing is stored between check and append. StoreUnavailable: none is stored.
         OutcomeUnknown, one of those: the database went away meanwhile, and all may be stored.
@@ -200,12 +216,17 @@ class EventStore(EntityReads):
         answer: RememberedAnswer | None = None,
         *,
         expecting: Expectations = Expectations(),  # noqa: B008 - it is frozen
+        epoch: int | None = None,
     ) -> int:
         """Store a group of one; returns its position or raises its refusal."""
 
     @abstractmethod
     def append_unsynced(
-        self, recorded: Sequence[RecordedEvent], *, expecting: Expectations
+        self,
+        recorded: Sequence[RecordedEvent],
+        *,
+        expecting: Expectations,
+        epoch: int | None = None,
     ) -> Callable[[], int]:
         """Append as `append` does, but leave the waiting for the disk to the function returned.
 
@@ -229,6 +250,13 @@ class EventStore(EntityReads):
     def head(self) -> int:
         """Position of the newest event, 0 when there is none."""
 
+    def durable_head(self) -> int:
+        """The head, once the events up to it survive power loss.
+
+        Who answers by what is in the log, without appending to it, asks for this before.
+        """
+        return self.head()
+
     def is_read_only(self) -> bool:
         """Whether the database is set to take no writes now, so that each append is refused.
 
@@ -239,15 +267,6 @@ class EventStore(EntityReads):
     @abstractmethod
     def identity(self) -> str:
         """Random text made with the log, by which a read model of another log is recognised."""
-
-    def epoch(self) -> int:
-        """A number that differs once the log may have lost its newest events.
-
-        That is when another database has taken the place of the one that acknowledged them: an
-        older copy was put there, or a replica that had not all. Who goes on from a position holds
-        it against the log again then. A file has one epoch for as long as it is open.
-        """
-        return 0
 
     def announcements(self, appended: Callable[[], None]) -> Announcements:
         """Have `appended` called, in a thread of the log, whenever anybody has appended something.

@@ -33,9 +33,11 @@ class RecordedLog(EventStore):
         answer: RememberedAnswer | None = None,
         *,
         expecting: Expectations = Expectations(),  # noqa: B008 - it is frozen
+        epoch: int | None = None,
     ) -> int:
         """Append a group of one; see `EventStore.append`."""
-        (result,) = self.append_group([prepared(recorded, answer, expecting=expecting)])
+        append = prepared(recorded, answer, expecting=expecting, epoch=epoch)
+        (result,) = self.append_group([append])
         return position_of(result)
 
     def streams(

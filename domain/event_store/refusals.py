@@ -18,6 +18,11 @@ def not_the_newest(entity_ids: Sequence[str]) -> ConcurrentChange:
     return ConcurrentChange("another writer was first; try again", entity_ids)
 
 
+def another_epoch(entity_ids: Sequence[str]) -> ConcurrentChange:
+    """The log may have lost what an append was planned on."""
+    return ConcurrentChange("the database was started anew meanwhile; try again", entity_ids)
+
+
 def names_taken(names: Sequence[str]) -> AlreadyExists:
     """Other entities hold qualified names."""
     return AlreadyExists(f"a name is taken: {', '.join(map(repr, names[:_NAMES_SHOWN]))}")

@@ -62,3 +62,6 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     changes: Sequence[ClaimChange]
     answer: RememberedAnswer | None = None
     expecting: Expectations = Expectations()
+    epoch: int | None = None
+    """The epoch of the log before anything was read that the write rests on; None where it rests on
+    nothing. In another epoch the log may not have what was read, and refuses the append."""

@@ -17,6 +17,7 @@ from domain.errors import EntityOverLimit, InvalidInput, StoreUnavailable
 from domain.measurements.costs import CostSums
 from domain.measurements.reports import DAY_MS, SAMPLE, Point
 from domain.measurements.sums import SUMMED_INDEX, query_costs, usage_ranks
+from domain.write_turns import WriteTurns
 
 FILE = "measurements.db"
 POINT_BYTES = 256 * 1024
@@ -91,6 +92,7 @@ class MeasurementStore:
         self._age_ms = days * DAY_MS
         self._days = days
         self._most_bytes = most_bytes
+        self._turns = WriteTurns(self._path)
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
@@ -305,11 +307,12 @@ class MeasurementStore:
             for connection in self._opened:
                 connection.close()
             self._opened.clear()
+        self._turns.close()
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction of this thread's connection, on disk when the block ends."""
-        with self._reading() as connection:
+        with self._turns.held(), self._reading() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection

@@ -216,6 +216,8 @@ class EdgeAnswer(msgspec.Struct, frozen=True):
     """The edge's decimal version, as 0.2."""
     position: int
     """Position in the log of the edge's last event."""
+    last_event: str
+    """Digest of which edge this is and of its last event, as `Entity.last_event`."""
 
 
 def read_edge(model: SortedReadModel, from_id: str, to_id: str, sight: EdgeSight) -> EdgeAnswer:
@@ -227,7 +229,7 @@ def read_edge(model: SortedReadModel, from_id: str, to_id: str, sight: EdgeSight
     if stored is None or not sight.shows(fields := _fields.decode(stored.core)):
         raise NotFound(f"lineage edge from {from_id} to {to_id} not found")
     version = bytes(fields["version"]).decode()
-    return EdgeAnswer(sight.details(fields), version, stored.position)
+    return EdgeAnswer(sight.details(fields), version, stored.position, stored.last_event)
 
 
 def edges_over(model: SortedReadModel, pipeline_id: str, source: str) -> list[str]:

@@ -18,7 +18,7 @@ from domain.registry import KINDS
 from projections.entities.cursors import Place
 from projections.entities.name_filters import NameFilter
 from projections.entities.stored_entity import StoredEntity
-from projections.feeding.port import ReadModel
+from projections.feeding.port import Checkpoint, ReadModel
 
 
 class Include(StrEnum):
@@ -139,6 +139,8 @@ class StoredDocument(msgspec.Struct, frozen=True):
     """JSON object of the optional fields that the entity has."""
     position: int
     """Position in the log of the entity's last event."""
+    last_event: str
+    """Digest of which entity this is and of its last event, as `Entity.last_event`."""
     deleted: bool
     """Whether the entity is soft-deleted."""
 
@@ -218,7 +220,8 @@ class SortedReadModel(ReadModel, Protocol):
     """Every entity of the catalog, kept in the order in which lists show them.
 
     Reads may come from any thread, also while another thread or process commits, and each call sees
-    whole commits only.
+    whole commits only. `read_list`, `document`, `documents` and `edges` raise Superseded where the
+    database tells that another generation is live (`Definition.tells_when_superseded`).
     """
 
     def read_list(
@@ -257,12 +260,18 @@ class SortedReadModel(ReadModel, Protocol):
         """Kind -> how many of its entities are soft-deleted; kinds without any may be absent."""
 
     def apply(
-        self, entities: Mapping[str, StoredEntity | None], position: int, fingerprint: str
+        self,
+        entities: Mapping[str, StoredEntity | None],
+        position: int,
+        fingerprint: str,
+        *,
+        after: Checkpoint,
     ) -> None:
         """Store these entities by id, remove those that are None, and move the checkpoint.
 
         Everything happens in one commit, lists, totals and digests included. Raises
-        StoreUnavailable when nothing was committed.
+        StoreUnavailable when nothing was committed, as when the checkpoint and its fingerprint are
+        not `after`, which the commit itself compares.
         """
 
     def snapshot(self) -> AbstractContextManager[EntitySnapshot]:

@@ -19,6 +19,8 @@ class EntityAnswer(msgspec.Struct, frozen=True):
     """The entity's decimal version, as 0.2."""
     position: int
     """Position in the log of the entity's last event."""
+    last_event: str
+    """Digest of which entity this is and of its last event, as `Entity.last_event`."""
 
 
 class _Versioned(msgspec.Struct):
@@ -49,4 +51,4 @@ def read_one(
         raise NotFound(f"{kind.name} instance for {entity_id or fqn} not found")
     body = with_fields(kind, stored.core, stored.optional, fields, large=kind.large)
     version = bytes(_versioned.decode(stored.core).version).decode()
-    return EntityAnswer(body, version, stored.position)
+    return EntityAnswer(body, version, stored.position, stored.last_event)

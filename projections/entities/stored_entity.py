@@ -12,7 +12,7 @@ from domain.openmetadata.stand_ins import stand_ins
 from domain.registry import ALL_KINDS
 from projections.feeding.port import Folded
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the same states give other stored entities."""
 DIGEST_MODULUS = 1 << 128
 """Sums of digests are kept modulo this number, so that they fit in 16 bytes."""
@@ -32,6 +32,8 @@ class StoredEntity(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """JSON array of the ids of the entities to which lists that show this one can be narrowed."""
     position: int
     """Position in the log of the entity's last event."""
+    last_event: str
+    """`Entity.last_event`: the digest of which entity this is and of its last event."""
     core: bytes
     """JSON object of the fields that every answer shows."""
     optional: bytes
@@ -77,6 +79,7 @@ def stored_entity(folded: Folded) -> StoredEntity:
         entity.status,
         msgspec.json.encode(scopes_of(entity)).decode(),
         folded.position,
+        entity.last_event,
         document.encode(core),
         document.encode(optional),
     )

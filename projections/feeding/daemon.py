@@ -57,16 +57,19 @@ class Steps(Protocol):
 
 
 class ProjectorLock:
-    """Held by the one process that projects a data directory; a process that dies loses it."""
+    """Held by the one process that projects a data directory; a process that dies loses it.
+
+    Its file is never removed: who has it open could then hold it beside who makes it anew.
+    """
 
     def __init__(self, directory: Path) -> None:
-        self.path = directory / "projectors.lock"
+        self._path = directory / "projectors.lock"
         self._file: IO[str] | None = None
 
     def __enter__(self) -> "ProjectorLock":
         """Takes the lock; raises StoreUnavailable when another process holds it."""
         try:
-            file = self.path.open("w")
+            file = self._path.open("w")
         except OSError as error:
             raise StoreUnavailable(f"the projectors' lock cannot be made: {error}") from None
         # More than one try: `is_projected` holds the lock for an instant to look at it.
@@ -79,8 +82,9 @@ class ProjectorLock:
                 self._file = file
                 return self
         file.close()
+        directory = self._path.parent
         raise StoreUnavailable(
-            f"another process keeps the projections in {self.path.parent} up to date; stop it first"
+            f"another process keeps the projections in {directory} up to date; stop it first"
         )
 
     def __exit__(self, *_: object) -> None:

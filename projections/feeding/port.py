@@ -21,8 +21,27 @@ class Damaged(StoreUnavailable):
     """A read model that is not as it was written, or was built from another log: build it anew."""
 
 
+class Overtaken(StoreUnavailable):
+    """Another process has taken the place of the one that wants to write; nothing was written."""
+
+
 class Superseded(StoreUnavailable):
     """Another generation took the place of the one that was read: asking for it anew may help."""
+
+
+Checkpoint = tuple[int, str]
+"""A position of the log, and the fingerprint of the log there; 0 and "" before the first commit."""
+
+
+def moved_on(what: str, after: Checkpoint) -> Overtaken:
+    """The error of a commit to a read model that does not stand at `after` any more.
+
+    `what` names the read model.
+    """
+    return Overtaken(
+        f"another process feeds the {what}: it is not as it was at position {after[0]}, which was"
+        " to be gone on from"
+    )
 
 
 Progress = Callable[[int, int], None]
@@ -35,7 +54,7 @@ class ReadModel(Protocol):
     def checkpoint(self) -> int:
         """Position of the last event whose effects are committed; 0 before the first commit."""
 
-    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
 
     def revision(self) -> Hashable:
@@ -56,12 +75,17 @@ class Projection(Protocol):
 
     name: str
 
-    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
 
-    def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:
+    def apply(
+        self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint
+    ) -> None:
         """Commits these states by id, with the checkpoint and the fingerprint of the log there.
 
         Only the last state of each entity in a batch is passed, so that batches of any size give
-        the same read model. Raises StoreUnavailable when nothing was committed.
+        the same read model. The batch goes on from `after`: the commit itself compares that with
+        the checkpoint and fingerprint of the read model, so that of several processes which feed
+        it none takes back what another one has committed. Raises StoreUnavailable when the two
+        differ, or when nothing could be committed for another reason.
         """

@@ -1,12 +1,13 @@
 """Builds a generation of a read model from the log, beside the live one."""
 
 import time
+from collections.abc import Hashable
 
 import msgspec
 
 from domain.errors import CatalogError
 from domain.event_store.port import EventStore
-from projections.feeding.port import Progress
+from projections.feeding.port import Damaged, Progress
 from projections.feeding.projector import Projector
 from projections.generations.definition import Definition, M
 from projections.generations.shelf import Generation, Proposal, Shelf
@@ -29,12 +30,18 @@ def build(definition: Definition[M], shelf: Shelf, log: EventStore, progress: Pr
     """Builds a generation, verifies it against the log, proposes it and returns it.
 
     What an earlier, interrupted building left is gone on with where that is cheaper, and removed
-    otherwise. Raises Differs, or StoreUnavailable, also when another process is building.
+    otherwise. Raises Differs, or StoreUnavailable, also when another process is building, and
+    Overtaken when another one has proposed anything since this building began.
     """
     with shelf.building():
-        generation = _begin(definition, shelf)
+        generation, begun = _begin(definition, shelf)
         address = shelf.address(generation.number)
-        definition.load(address, log, progress)
+        try:
+            definition.load(address, log, progress)
+        except Damaged as damaged:
+            # What an earlier building left is not gone on with again.
+            shelf.propose(Proposal(generation, refused=damaged.message), instead_of=begun)
+            raise
         model = definition.open(address, True)
         try:
             _catch_up(definition, model, log)
@@ -43,14 +50,18 @@ def build(definition: Definition[M], shelf: Shelf, log: EventStore, progress: Pr
             model.close()
             raise
         definition.shut(model)
-        shelf.propose(Proposal(generation, ready=True))
+        shelf.propose(Proposal(generation, ready=True), instead_of=begun)
         return Built(generation, proof)
 
 
-def _begin(definition: Definition[M], shelf: Shelf) -> Generation:
-    """The generation to build; removes whatever else is half built."""
-    code, proposal = definition.code(), shelf.proposal()
-    pointer = shelf.pointer()
+def _begin(definition: Definition[M], shelf: Shelf) -> tuple[Generation, Hashable]:
+    """The generation to build, and the revision of its proposal; removes what else is half built.
+
+    It is proposed also when an earlier building of it is gone on with: should that one not have
+    ended, it can propose no more.
+    """
+    code, revision = definition.code(), shelf.proposal_revision()
+    proposal, pointer = shelf.proposal(), shelf.pointer()
     kept = {each.number for each in (pointer.live, pointer.previous) if each is not None}
     if proposal is not None and proposal.ready:
         # The projecting process may be about to switch to it.
@@ -59,19 +70,22 @@ def _begin(definition: Definition[M], shelf: Shelf) -> Generation:
         definition.resumes
         and proposal is not None
         and not proposal.ready
+        and proposal.refused is None
         and proposal.generation.code == code
         and proposal.generation.number not in kept
     ):
-        return proposal.generation
+        return proposal.generation, shelf.propose(proposal, instead_of=revision)
     numbers = shelf.numbers()
+    # Also what was only proposed is not given again: who proposed it may build it still.
+    last = pointer.last if proposal is None else max(pointer.last, proposal.generation.number)
     generation = Generation(
-        number=max((*numbers, *kept, pointer.last)) + 1,
+        number=max((*numbers, *kept, last)) + 1,
         built_at=time.time_ns() // 1_000_000,
         code=code,
     )
-    shelf.propose(Proposal(generation))
+    begun = shelf.propose(Proposal(generation), instead_of=revision)
     shelf.remove([number for number in numbers if number not in kept])
-    return generation
+    return generation, begun
 
 
 def _catch_up(definition: Definition[M], model: M, log: EventStore) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from projections.feeding.port import Folded, Projection
+from projections.feeding.port import Checkpoint, Folded, Projection
 
 
 class ChangeCounter:
@@ -39,11 +39,13 @@ class CountedProjection:
         self._projection = projection
         self._changes = changes
 
-    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of the log there; see the port."""
         return self._projection.checkpoint_and_fingerprint()
 
-    def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:
+    def apply(
+        self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint
+    ) -> None:
         """Commits states; see the port."""
         with self._changes.changing():
-            self._projection.apply(entities, position, fingerprint)
+            self._projection.apply(entities, position, fingerprint, after=after)

@@ -57,8 +57,11 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
     shows_commits_at_once: bool
     """Whether every read sees the newest commit; else a read may see one that is a little older."""
     tells_when_superseded: bool
-    """Whether reads raise Superseded when another generation is live by now, so that nobody needs
-    to look at the pointer before each of them."""
+    """Whether every read that answers a request raises Superseded when another generation is live
+    by now, so that nobody needs to look at the pointer before each of them.
+
+    What is asked of a generation itself is answered whether it is live or not: its checkpoint, its
+    digests and counts, and a snapshot."""
     projection: Callable[[M], Projection]
     """Makes the projection that writes to a read model."""
     source: Callable[[M, EventStore], AbstractContextManager[Source]]

@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from domain.errors import StoreUnavailable
-from projections.generations.shelf import Pointer, Proposal
+from projections.generations.shelf import Pointer, Proposal, overtaken
 
 T = TypeVar("T", bound=msgspec.Struct)
 _BESIDE = ("-wal", "-shm", "-stamp")
@@ -73,9 +73,9 @@ class FolderShelf:
         except msgspec.MsgspecError as error:
             return Pointer(refused=f"{self._pointer.name} cannot be read: {error}")
 
-    def point(self, pointer: Pointer) -> None:
-        """Replaces the pointer's file; raises StoreUnavailable."""
-        _write(self._pointer, pointer)
+    def point(self, pointer: Pointer, *, instead_of: Hashable | None) -> Hashable:
+        """Replaces the pointer's file; raises Overtaken and StoreUnavailable."""
+        return _write(self._pointer, pointer, instead_of)
 
     def proposal_revision(self) -> Hashable | None:
         """Inode, time and size of the proposal's file."""
@@ -88,14 +88,18 @@ class FolderShelf:
         except msgspec.MsgspecError:
             return None
 
-    def propose(self, proposal: Proposal) -> None:
-        """Replaces the proposal's file; raises StoreUnavailable."""
-        _write(self._proposal, proposal)
+    def propose(self, proposal: Proposal, *, instead_of: Hashable | None) -> Hashable:
+        """Replaces the proposal's file; raises Overtaken and StoreUnavailable."""
+        return _write(self._proposal, proposal, instead_of)
 
-    def withdraw(self) -> None:
-        """Deletes the proposal's file, if there is one; raises StoreUnavailable."""
-        with storage_errors("a proposal cannot be removed"):
-            self._proposal.unlink(missing_ok=True)
+    def withdraw(self, *, instead_of: Hashable) -> None:
+        """Deletes the proposal's file, if it is that of the revision; raises StoreUnavailable."""
+        with (
+            storage_errors("a proposal cannot be removed"),
+            _only_one(self._directory),
+        ):
+            if _revision(self._proposal) == instead_of:
+                self._proposal.unlink(missing_ok=True)
 
     def remove(self, numbers: Collection[int]) -> None:
         """Deletes the files of generations; raises StoreUnavailable."""
@@ -158,16 +162,30 @@ def _read(path: Path, what: type[T]) -> T | None:
         return None
 
 
-def _write(path: Path, value: msgspec.Struct) -> None:
+def _write(path: Path, value: msgspec.Struct, instead_of: Hashable | None) -> Hashable:
+    """Replaces the file of a revision; returns the revision of the new file."""
     fresh = path.with_name(path.name + ".new")
-    with storage_errors(f"{path.name} cannot be written"):
+    with storage_errors(f"{path.name} cannot be written"), _only_one(path.parent) as directory:
+        if _revision(path) != instead_of:
+            raise overtaken(path.name)
         with fresh.open("wb") as file:
             file.write(msgspec.json.encode(value))
             file.flush()
             os.fsync(file.fileno())
         os.replace(fresh, path)
-        descriptor = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        os.fsync(directory)
+        return _revision(path)
+
+
+@contextmanager
+def _only_one(directory: Path) -> Iterator[int]:
+    """A lock of the directory, which who compares and replaces a record there waits for.
+
+    Gives the open directory.
+    """
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield descriptor
+    finally:
+        os.close(descriptor)

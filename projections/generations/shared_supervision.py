@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Generic, Protocol
 
 from domain.errors import StoreUnavailable
+from projections.feeding.port import Overtaken
 from projections.generations.definition import M
 from projections.generations.supervision import GenerationSupervisor
 
@@ -104,6 +105,9 @@ class SharedSupervisor(Generic[M]):
             self._keep()
         try:
             return self._supervisor.step()
+        except Overtaken:
+            self._end()
+            raise
         except StoreUnavailable:
             if not self._lead.leads():
                 self._end()
@@ -138,11 +142,13 @@ class SharedSupervisor(Generic[M]):
         self._tried_at, self._missing = now, None
         if not self._lead.take():
             return False
-        supervisor = self._make()
+        supervisor = None
         try:
+            supervisor = self._make()
             supervisor.open()
         except BaseException as error:
-            supervisor.close()
+            if supervisor is not None:
+                supervisor.close()
             self._lead.release()
             if isinstance(error, StoreUnavailable):
                 self._missing = error

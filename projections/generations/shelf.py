@@ -3,7 +3,12 @@
 Two small records stand beside the generations. The pointer names the generation that is read, and
 is only ever replaced as a whole: a reader sees the generation before a switch or the one after it.
 The proposal names the generation that is to become live; the process that runs the projectors takes
-it up. Every method raises StoreUnavailable when the shelf cannot be used.
+it up.
+
+Each record is replaced by whoever names the revision that the decision was made on, and only while
+the record has that revision: of two who decided on the same one, the second is refused. Where hosts
+share a shelf, what a host writes that has lost the lead unawares is refused as well, though nobody
+has replaced the record. Every method raises StoreUnavailable when the shelf cannot be used.
 """
 
 from collections.abc import Collection, Hashable
@@ -11,6 +16,8 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 import msgspec
+
+from projections.feeding.port import Overtaken
 
 
 class Generation(msgspec.Struct, frozen=True, rename="camel"):
@@ -74,8 +81,12 @@ class Shelf(Protocol):
     def pointer_revision(self) -> Hashable | None:
         """A value that differs once the pointer was replaced; None while there is no pointer."""
 
-    def point(self, pointer: Pointer) -> None:
-        """Replaces the pointer, so that it survives power loss."""
+    def point(self, pointer: Pointer, *, instead_of: Hashable | None) -> Hashable:
+        """Replaces the pointer of a revision (None: that there is none); returns the new revision.
+
+        The new pointer survives power loss. Raises Overtaken, having changed nothing, when the
+        pointer is another one by now or another process leads.
+        """
 
     def proposal(self) -> Proposal | None:
         """What is proposed; None when nothing is, or nothing readable."""
@@ -83,11 +94,16 @@ class Shelf(Protocol):
     def proposal_revision(self) -> Hashable | None:
         """A value that differs once the proposal was replaced; None while there is no proposal."""
 
-    def propose(self, proposal: Proposal) -> None:
-        """Replaces the proposal, so that it survives power loss."""
+    def propose(self, proposal: Proposal, *, instead_of: Hashable | None) -> Hashable:
+        """Replaces the proposal of a revision, as `point` does the pointer."""
 
-    def withdraw(self) -> None:
-        """Takes the proposal away, if there is one."""
+    def withdraw(self, *, instead_of: Hashable) -> None:
+        """Takes the proposal of a revision away; another one stays, and none is none."""
 
     def building(self) -> AbstractContextManager[None]:
         """Held by the one process that builds; raises StoreUnavailable while another one does."""
+
+
+def overtaken(what: str) -> Overtaken:
+    """The error of who wants to replace a record that another process has replaced."""
+    return Overtaken(f"another process has replaced {what} meanwhile")

@@ -9,18 +9,19 @@ import logging
 import threading
 import time
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import Generic, Protocol
 
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from projections.feeding.daemon import Steps
 from projections.feeding.log_fingerprint import disagreement
-from projections.feeding.port import Damaged
+from projections.feeding.port import Damaged, Overtaken
 from projections.generations.building import build
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, M
 from projections.generations.fed_generation import FedGeneration, Interrupted
-from projections.generations.shelf import Generation, Pointer, Proposal, Shelf
+from projections.generations.shelf import Generation, Pointer, Proposal, Shelf, overtaken
 
 CHECK_AT_START_BYTES = 128 * 1024 * 1024
 """A larger read model that was not closed cleanly is checked while it is served."""
@@ -61,8 +62,13 @@ class GenerationSupervisor(Generic[M]):
         shelf: Shelf,
         log: EventStore,
         changes: ChangeCounter | None = None,
+        *,
+        alone: bool = False,
     ) -> None:
-        """`changes` is for readers of this process to see that there were none."""
+        """`changes` is for readers of this process to see that there were none.
+
+        `alone` says that no other process can take the place of this one while it lives.
+        """
         self.definition = definition
         self.shelf = shelf
         self._log = log
@@ -70,6 +76,9 @@ class GenerationSupervisor(Generic[M]):
         self._stopping = threading.Event()
         self._live: FedGeneration[M] | None = None
         self._next: FedGeneration[M] | None = None
+        self._alone = alone
+        self._pointed: Hashable | None = None
+        """Revision of the pointer that the live generation was opened by, or that it was put in."""
         self._seen: Hashable | None = None
         """Revision of the proposal that was looked at last."""
         self._watched_at = 0.0
@@ -95,14 +104,15 @@ class GenerationSupervisor(Generic[M]):
 
         A log without events needs no building: its first generation is made at once.
         """
-        pointer = self.shelf.pointer()
+        revision, pointer = self.shelf.pointer_revision(), self.shelf.pointer()
         try:
             if pointer.live is not None:
                 self._live = self._open(pointer.live)
-                return
+            self._pointed = revision
         except Damaged as damaged:
+            self._pointed = revision
             self._refuse(damaged)
-        if self._log.head() == 0:
+        if self._live is None and self._log.head() == 0:
             self._build()
 
     def interrupt(self) -> None:
@@ -112,9 +122,13 @@ class GenerationSupervisor(Generic[M]):
     def step(self) -> int:
         """Builds, switches or applies the next batch; returns how much was done, 0 for nothing.
 
-        Raises StoreUnavailable when trying again may help; after any other exception the
-        projection must not go on.
+        Raises Overtaken when another process has replaced the pointer: this one leads no more, and
+        its supervisor is of no further use. Raises StoreUnavailable when trying again may help;
+        after any other exception the projection must not go on.
         """
+        if self.shelf.pointer_revision() != self._pointed:
+            self._open_anew()
+            return 1
         if self._live is not None and self._live.damage is not None:
             self._refuse(self._live.damage)
         self._take_up()
@@ -129,6 +143,20 @@ class GenerationSupervisor(Generic[M]):
         except Damaged as damaged:
             self._refuse(damaged)
             return 1
+
+    def _open_anew(self) -> None:
+        """Goes by the pointer that is there now, which this process knows nothing of.
+
+        Alone, it has itself replaced the pointer, and then met an error.
+        """
+        if not self._alone:
+            raise overtaken(f"the pointer of {self.name}")
+        with self._changes.changing():
+            for fed in (self._live, self._next):
+                if fed is not None:
+                    self._shut(fed)
+            self._live = self._next = self._seen = None
+            self.open()
 
     def feed(self) -> int:
         """Applies the next batch as `step` does; returns 0 where there is anything else to do.
@@ -221,7 +249,8 @@ class GenerationSupervisor(Generic[M]):
         pointer = self.shelf.pointer()
         last = pointer.last if pointer.live is None else pointer.live.number
         with self._changes.changing():
-            self.shelf.point(Pointer(previous=pointer.previous, refused=damaged.message, last=last))
+            refused = Pointer(previous=pointer.previous, refused=damaged.message, last=last)
+            self._pointed = self.shelf.point(refused, instead_of=self._pointed)
         live, self._live = self._live, None
         if live is not None:
             self._abandon(live)
@@ -294,17 +323,15 @@ class GenerationSupervisor(Generic[M]):
         log_line.warning(
             "proposal refused", extra={"projection": self.name, "reason": damaged.message}
         )
-        self.shelf.propose(Proposal(generation, ready=True, refused=damaged.message))
-        self._seen = self.shelf.proposal_revision()
+        refused = Proposal(generation, ready=True, refused=damaged.message)
+        with suppress(Overtaken):  # the next step looks at what is proposed by now
+            self._seen = self.shelf.propose(refused, instead_of=self._seen)
 
     def _switch(self, fed: FedGeneration[M]) -> None:
         pointer = self.shelf.pointer()
-        previous = pointer.live or pointer.previous
-        if previous == fed.generation:
-            # An earlier try replaced the pointer before it failed.
-            previous = pointer.previous
+        switched = Pointer(live=fed.generation, previous=pointer.live or pointer.previous)
         with self._changes.changing():
-            self.shelf.point(Pointer(live=fed.generation, previous=previous))
+            self._pointed = self.shelf.point(switched, instead_of=self._pointed)
         left, self._live, self._next = self._live, fed, None
         if left is not None:
             self._shut(left)
@@ -315,8 +342,8 @@ class GenerationSupervisor(Generic[M]):
 
     def _finish(self) -> None:
         """Withdraws the proposal after a switch, and removes what is not needed any more."""
-        self._seen = None
-        self.shelf.withdraw()
+        seen, self._seen = self._seen, None
+        self.shelf.withdraw(instead_of=seen)
         pointer = self.shelf.pointer()
         kept = {each.number for each in (pointer.live, pointer.previous) if each is not None}
         # A higher number may be what another process is building now.

@@ -40,7 +40,7 @@ def propose_previous(definition: Definition[M], shelf: Shelf) -> Generation:
             " go back to the version of the program that built it"
         )
     with shelf.building():
-        shelf.propose(Proposal(previous, ready=True))
+        shelf.propose(Proposal(previous, ready=True), instead_of=shelf.proposal_revision())
     return previous
 
 

@@ -13,7 +13,7 @@ from domain.entity import Entity
 from domain.event_store.port import EventStore, StreamSpan
 from domain.history import folded
 from projections.feeding.log_fingerprint import fingerprint_at
-from projections.feeding.port import Progress
+from projections.feeding.port import Checkpoint, Progress
 from projections.search.documents import is_indexed
 from projections.search.engine import SearchEngine
 from projections.search.projection import EntityDocuments
@@ -37,13 +37,14 @@ class _Reached(msgspec.Struct):
 
 def load(engine: SearchEngine, log: EventStore, progress: Progress) -> None:
     """Fill an empty index, or go on with one half filled from this log."""
-    position, fingerprint = engine.checkpoint_and_fingerprint()
-    if position:
+    checkpoint = engine.checkpoint_and_fingerprint()
+    if checkpoint[0]:
         return
     live = log.live(by_name=False)
-    reached = _resume(log, fingerprint)
+    reached = _resume(log, checkpoint[1])
     if reached is None:
         engine.reset()
+        checkpoint = 0, ""
         reached = _Reached(live.head, fingerprint_at(log, live.head) or "")
     total = len(live)
     batch = _Batch()
@@ -53,12 +54,12 @@ def load(engine: SearchEngine, log: EventStore, progress: Progress) -> None:
         for entity in _entities(log, ids, reached.upto):
             batch.add(entity)
             if batch.full:
-                _commit(engine, batch, reached)
+                checkpoint = _commit(engine, batch, reached, checkpoint)
                 batch = _Batch()
                 progress(start + bisect_right(part, entity.id), total)
-    _commit(engine, batch, reached)
+    checkpoint = _commit(engine, batch, reached, checkpoint)
     progress(total, total)
-    engine.apply({}, reached.upto, reached.fingerprint)
+    engine.apply({}, reached.upto, reached.fingerprint, after=checkpoint)
 
 
 class _Batch:
@@ -78,12 +79,16 @@ class _Batch:
         return len(self.entities) >= ENTITIES_PER_COMMIT or self._bytes >= BYTES_PER_COMMIT
 
 
-def _commit(engine: SearchEngine, batch: _Batch, reached: _Reached) -> None:
-    """Commit the documents of a batch, and how far it came."""
-    if batch.entities:
-        reached.after = next(reversed(batch.entities))
-        fingerprint = msgspec.json.encode(reached).decode()
-        engine.apply(EntityDocuments(batch.entities), 0, fingerprint)
+def _commit(
+    engine: SearchEngine, batch: _Batch, reached: _Reached, checkpoint: Checkpoint
+) -> Checkpoint:
+    """Commit the documents of a batch, and how far it came; returns the checkpoint after it."""
+    if not batch.entities:
+        return checkpoint
+    reached.after = next(reversed(batch.entities))
+    fingerprint = msgspec.json.encode(reached).decode()
+    engine.apply(EntityDocuments(batch.entities), 0, fingerprint, after=checkpoint)
+    return 0, fingerprint
 
 
 def _resume(log: EventStore, fingerprint: str) -> _Reached | None:

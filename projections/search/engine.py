@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from projections.feeding.port import Checkpoint
 from projections.search.aggregations import Aggregation
 from projections.search.documents import SearchDocument, SortValue
 from projections.search.objects import ReadObjects
@@ -161,7 +162,7 @@ class SearchEngine(Protocol):
     def checkpoint(self) -> int:
         """The log position of the newest commit; 0 when there is none."""
 
-    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of one commit, the newest; 0 and "" before any."""
 
     def revision(self) -> int:
@@ -171,7 +172,12 @@ class SearchEngine(Protocol):
         """
 
     def apply(
-        self, documents: Mapping[str, SearchDocument | None], position: int, fingerprint: str = ""
+        self,
+        documents: Mapping[str, SearchDocument | None],
+        position: int,
+        fingerprint: str = "",
+        *,
+        after: Checkpoint,
     ) -> None:
         """Replace, add or (None) remove documents by id, in one commit with the position.
 
@@ -179,7 +185,8 @@ class SearchEngine(Protocol):
         position, such as that of the log there. Each document is asked of the mapping once, and
         no more of them are held than fit into a bounded memory. When this returns, the commit
         survives power loss, and this engine's searches see it; when it raises StoreUnavailable,
-        nothing was committed.
+        nothing was committed. It does so when the checkpoint and its fingerprint are not `after`,
+        which the commit itself compares: what is committed was made from the index as it was there.
         """
 
     def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:

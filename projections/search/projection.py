@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from domain.entity import Entity
-from projections.feeding.port import Folded
+from projections.feeding.port import Checkpoint, Folded
 from projections.search.documents import SearchDocument, document, is_indexed
 from projections.search.engine import SearchEngine
 
@@ -39,15 +39,17 @@ class SearchProjection:
     def __init__(self, engine: SearchEngine) -> None:
         self._engine = engine
 
-    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
         return self._engine.checkpoint_and_fingerprint()
 
-    def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:
+    def apply(
+        self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint
+    ) -> None:
         """Index these states, remove purged entities, commit with position and fingerprint."""
         states = {
             entity_id: folded.entity
             for entity_id, folded in entities.items()
             if is_indexed(folded.entity)
         }
-        self._engine.apply(EntityDocuments(states), position, fingerprint)
+        self._engine.apply(EntityDocuments(states), position, fingerprint, after=after)

@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.opensearch_server import NoServer
 from projections.generations import supervision
+from projections.generations.shelf import Proposal
 from projections.inspection import inspect
 from projections.search.engine import EngineQuery
 from projections.search.opensearch import mapping
@@ -81,7 +82,9 @@ def test_user_of_the_deployment_builds_searches_switches_and_tidies_up(
             far = model.search(EngineQuery(tree=MatchAll(), offset=2, size=9))
             assert (far.total, len(far.hits)) == (3, 1)
         assert inspect(stores, details=True).projections[1].error is None
-        stores.engine.shelf.withdraw()
+        shelf = stores.engine.shelf
+        proposed = shelf.propose(Proposal(stores.engine.generation()), instead_of=None)
+        shelf.withdraw(instead_of=proposed)
     with closing(
         OpenSearchEngine(Cluster(read_search_address(url)), "catalog-search-4", writable=True)
     ) as engine:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from api.errors import TooManyRequests
 from api.server import make_daemon
-from api.services import MAX_WRITE_BYTES, MAX_WRITES, Services, make_services
+from api.services import MAX_WRITE_BYTES, MAX_WRITES, Services, Written, make_services
 from api.settings import Settings
 from domain.catalog import EntityProposal, Proposal
 from domain.errors import ConcurrentChange, KeyReused
@@ -30,6 +30,8 @@ from tests.api.conftest import SECRET
 PATIENCE = 10
 PROPOSED = Proposal(append=prepared([]), position=0)
 """A proposal of which nothing needs to be stored, or waited for."""
+NOWHERE = Written(position=0, listed=True)
+"""What comes of it."""
 
 
 async def stays() -> bool:
@@ -127,11 +129,11 @@ def test_writes_that_wait_are_bounded_in_number_and_bytes(
             with pytest.raises(TooManyRequests) as raised:
                 await services.write("greedy", size, proposing(int), stays)
             assert str(raised.value) == f"{said} of yours are under way: wait for some"
-            assert await services.write("ann", size, proposing(int), stays) == (0, 0)
+            assert await services.write("ann", size, proposing(int), stays) == (NOWHERE, 0)
         finally:
             held.set()
         await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE)
-        assert await services.write("greedy", size, proposing(int), stays) == (0, 0)
+        assert await services.write("greedy", size, proposing(int), stays) == (NOWHERE, 0)
 
     run(test, tmp_path)
 
@@ -161,7 +163,7 @@ def test_write_that_waits_for_its_append_keeps_its_places_and_no_turn(tmp_path: 
         assert not any(task.done() for task in waiting)
         held.let_go.set()
         stored = await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE)
-        assert sorted(position for position, _ in stored) == [*range(1, 9)]
+        assert sorted(written.position for written, _ in stored) == [*range(1, 9)]
         # Those that came while the first transaction was open share the next.
         assert held.groups == [1, 7]
         services.close()
@@ -213,8 +215,8 @@ def test_write_that_loses_again_and_again_is_tried_alone(
         services = replace(services, committer=Committer(store))  # type: ignore[arg-type]
         writing = services.write("ann", 1, putting(services, "s"), stays)
         if stored:
-            position, proposal = await asyncio.wait_for(writing, PATIENCE)
-            assert (position, proposal.entity.name) == (1, "s")
+            written, proposal = await asyncio.wait_for(writing, PATIENCE)
+            assert (written, proposal.entity.name) == (Written(position=1, listed=True), "s")
         else:
             with pytest.raises(ConcurrentChange):
                 await asyncio.wait_for(writing, PATIENCE)

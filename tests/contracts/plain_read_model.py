@@ -17,6 +17,7 @@ from projections.entities.port import (
     WrongTotal,
 )
 from projections.entities.stored_entity import StoredEntity
+from projections.feeding.port import Checkpoint, moved_on
 
 STATES = {
     Include.NON_DELETED: {0},
@@ -219,7 +220,9 @@ class PlainReadModel:
             if one.kind == kind and (one.id == entity_id if entity_id else one.fqn == fqn):
                 if most_bytes is not None and len(one.core) + len(one.optional) > most_bytes:
                     raise EntityTooLarge
-                return StoredDocument(one.core, one.optional, one.position, bool(one.deleted))
+                return StoredDocument(
+                    one.core, one.optional, one.position, one.last_event, bool(one.deleted)
+                )
         return None
 
     def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:
@@ -238,8 +241,15 @@ class PlainReadModel:
         yield PlainEdges(self.stored)
 
     def apply(
-        self, entities: Mapping[str, StoredEntity | None], position: int, fingerprint: str
+        self,
+        entities: Mapping[str, StoredEntity | None],
+        position: int,
+        fingerprint: str,
+        *,
+        after: Checkpoint,
     ) -> None:
+        if (self.position, self.fingerprint) != after:
+            raise moved_on("sorted read model", after)
         stored = self.stored | {key: one for key, one in entities.items() if one is not None}
         for key, one in entities.items():
             if one is None:

@@ -13,6 +13,7 @@ from projections.search.engine import EngineQuery, SearchEngine, Sort
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.storage import Directory, Memory
 from projections.search.tree import MatchAll, Node
+from tests.commits import commit
 
 
 class OpenEngine(Protocol):
@@ -105,7 +106,7 @@ def made(
 
 def apply(engine: SearchEngine, position: int, *documents: SearchDocument) -> None:
     """Commit documents at a position, with its number as the fingerprint."""
-    engine.apply({each.id: each for each in documents}, position, str(position))
+    commit(engine, {each.id: each for each in documents}, position, str(position))
 
 
 def ids(

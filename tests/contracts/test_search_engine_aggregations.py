@@ -32,6 +32,7 @@ from projections.search.engine import (
     TopDocuments,
 )
 from projections.search.tree import Exact, Exists, MatchAll, Node, Term
+from tests.commits import commit
 from tests.contracts.search_engines import (
     OpenEngine,
     apply,
@@ -70,7 +71,7 @@ def tables(engine: SearchEngine) -> SearchEngine:
     apply(engine, 2, made("c", serviceType="mysql", version=2, **bob), made("x", serviceType="No"))
     apply(engine, 3, made("d", "topic", serviceType="Kafka"), made("b", serviceType="Glue", **ann))
     apply(engine, 4, made("e", serviceType="Glue", deleted=True))
-    engine.apply({"x": None}, 5)
+    commit(engine, {"x": None}, 5)
     return engine
 
 

@@ -9,6 +9,7 @@ from domain.errors import StoreUnavailable
 from projections.search.documents import SearchDocument
 from projections.search.engine import EngineQuery, SearchEngine
 from projections.search.tree import MatchAll, Term
+from tests.commits import commit
 from tests.contracts.search_engines import (
     OpenEngine,
     apply,
@@ -38,14 +39,14 @@ def test_engine_begins_empty(engine: SearchEngine) -> None:
 def test_commit_has_documents_position_and_fingerprint(
     engine: SearchEngine, open_engine: OpenEngine
 ) -> None:
-    engine.apply({"a": made("a"), "b": made("b", deleted=True)}, 7, "of seven")
+    commit(engine, {"a": made("a"), "b": made("b", deleted=True)}, 7, "of seven")
     for each in (engine, open_engine()):
         assert (each.checkpoint(), each.count()) == (7, 2)
         assert each.checkpoint_and_fingerprint() == (7, "of seven")
         assert ids(each, deleted=True) == {"a", "b"}
-    engine.apply({}, 9, "of nine")
+    commit(engine, {}, 9, "of nine")
     assert (engine.checkpoint_and_fingerprint(), engine.count()) == ((9, "of nine"), 2)
-    engine.apply({}, 10)
+    commit(engine, {}, 10)
     assert engine.checkpoint_and_fingerprint() == (10, "")
 
 
@@ -56,8 +57,8 @@ def test_documents_are_replaced_and_removed_by_id(engine: SearchEngine) -> None:
     assert ids(engine, Term("description", "first")) == set()
     assert ids(engine, Term("description", "second")) == {"a"}
     assert engine.count() == 2
-    engine.apply({"b": None, "unknown": None}, 4)
-    engine.apply({"b": None}, 5)
+    commit(engine, {"b": None, "unknown": None}, 4)
+    commit(engine, {"b": None}, 5)
     assert (ids(engine), engine.count()) == ({"a"}, 1)
     apply(engine, 6, made("b"))
     assert (ids(engine), engine.count()) == ({"a", "b"}, 2)
@@ -65,9 +66,29 @@ def test_documents_are_replaced_and_removed_by_id(engine: SearchEngine) -> None:
 
 def test_one_commit_adds_replaces_and_removes(engine: SearchEngine) -> None:
     apply(engine, 1, made("a"), made("b"), made("c"))
-    engine.apply({"a": None, "b": made("b", description="new"), "d": made("d")}, 2)
+    commit(engine, {"a": None, "b": made("b", description="new"), "d": made("d")}, 2)
     assert ids(engine) == {"b", "c", "d"}
     assert ids(engine, Term("description", "new")) == {"b"}
+
+
+def test_commit_goes_on_from_where_it_was_begun_or_changes_nothing(
+    engine: SearchEngine, open_engine: OpenEngine
+) -> None:
+    begun = engine.checkpoint_and_fingerprint()
+    apply(engine, 1, made("a"), made("b"))
+    other = open_engine()
+    apply(other, 3, made("a", description="newer"))
+    older = {"a": made("a", description="older"), "b": None, "c": made("c")}
+
+    for after in (begun, (1, "1"), (3, "of another log"), (4, "3")):
+        with pytest.raises(StoreUnavailable, match="another process feeds the search index"):
+            engine.apply(older, 2, "older", after=after)
+
+    for each in (engine, other):
+        assert (each.checkpoint_and_fingerprint(), ids(each)) == ((3, "3"), {"a", "b"})
+        assert ids(each, Term("description", "newer")) == {"a"}
+    engine.apply({"b": None}, 4, "4", after=(3, "3"))
+    assert (engine.checkpoint(), ids(engine)) == (4, {"a"})
 
 
 def test_many_small_commits_hold_what_one_would(engine: SearchEngine) -> None:
@@ -108,7 +129,7 @@ class Watched(Mapping[str, SearchDocument | None]):
 
 def test_each_document_of_a_commit_is_asked_for_once(engine: SearchEngine) -> None:
     watched = Watched(300)
-    engine.apply(watched, 1)
+    commit(engine, watched, 1)
     assert watched.asked == list(watched)
     assert engine.count() == 300
 
@@ -122,7 +143,7 @@ def test_commit_that_cannot_be_made_changes_nothing(engine: SearchEngine) -> Non
 
     apply(engine, 1, made("a"))
     with pytest.raises(ValueError, match="no document"):
-        engine.apply(Broken(300), 2, "two")
+        commit(engine, Broken(300), 2, "two")
     assert (engine.checkpoint_and_fingerprint(), ids(engine)) == ((1, "1"), {"a"})
     apply(engine, 2, made("b"))
     assert (engine.checkpoint_and_fingerprint(), ids(engine)) == ((2, "2"), {"a", "b"})
@@ -132,7 +153,7 @@ def test_digests_are_exact_sums_by_kind(engine: SearchEngine) -> None:
     large = 2**64 - 1
     apply(engine, 1, made("a", digest=5), made("b", digest=6), made("x", "topic", digest=large))
     apply(engine, 2, made("a", digest=50), made("y", "topic", digest=3, deleted=True))
-    engine.apply({"b": None}, 3)
+    commit(engine, {"b": None}, 3)
     with engine.snapshot() as snapshot:
         assert dict(snapshot.digests()) == {"table": (1, 50), "topic": (2, 2)}
         assert sorted(snapshot.entries()) == [
@@ -140,7 +161,7 @@ def test_digests_are_exact_sums_by_kind(engine: SearchEngine) -> None:
             ("x", "topic", large),
             ("y", "topic", 3),
         ]
-    engine.apply({"x": None, "y": None}, 4)
+    commit(engine, {"x": None, "y": None}, 4)
     with engine.snapshot() as snapshot:
         assert dict(snapshot.digests()) == {"table": (1, 50)}
 
@@ -149,7 +170,7 @@ def test_snapshot_stays_as_it_is(engine: SearchEngine) -> None:
     apply(engine, 1, made("a", digest=1), made("b", digest=2))
     with engine.snapshot() as snapshot:
         for position in range(2, 30):
-            engine.apply({"a": made("a", digest=position), "b": None}, position, "later")
+            commit(engine, {"a": made("a", digest=position), "b": None}, position, "later")
         engine.reset()
         assert (snapshot.position, snapshot.fingerprint) == (1, "1")
         assert dict(snapshot.digests()) == {"table": (2, 3)}

@@ -12,7 +12,8 @@ from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.connections import Connections
-from projections.generations.folder_shelf import FolderShelf
+from projections.feeding.port import Overtaken
+from projections.generations.folder_shelf import FolderShelf, build_lock
 from projections.generations.postgres.shelf import PostgresShelf
 from projections.generations.shelf import Generation, Pointer, Proposal, Shelf
 from projections.search.opensearch.address import read_search_address
@@ -39,7 +40,12 @@ def open_shelf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenS
     if request.param == "opensearch":
         node: OpenSearchServer = request.getfixturevalue("opensearch")
         with closing(Cluster(read_search_address(f"{node.url}/{new_schema()}"))) as cluster:
-            yield lambda name: SearchShelf(cluster, name, "log", tmp_path, look_seconds=0)
+
+            def in_cluster(name: str) -> Shelf:
+                building = partial(build_lock, tmp_path, name)
+                return SearchShelf(cluster, name, "log", building, look_seconds=0)
+
+            yield in_cluster
         return
     pattern = {"files": "{}-{{}}.db", "folders": "{}-{{}}"}[request.param]
     yield lambda name: FolderShelf(tmp_path, name, pattern.format(name))
@@ -102,8 +108,8 @@ def test_pointer_is_seen_whole_by_others_and_its_revision_tells(open_shelf: Open
         Pointer(live=SECOND, previous=FIRST),
         Pointer(previous=FIRST, refused="damaged"),
     ):
-        writer.point(pointer)
-        assert reader.pointer() == pointer
+        revision = writer.point(pointer, instead_of=writer.pointer_revision())
+        assert (reader.pointer(), revision) == (pointer, writer.pointer_revision())
         assert reader.pointer_revision() == writer.pointer_revision()
         revisions.append(reader.pointer_revision())
 
@@ -118,14 +124,56 @@ def test_proposal_is_replaced_and_withdrawn(open_shelf: OpenShelf) -> None:
         Proposal(SECOND, ready=True),
         Proposal(SECOND, ready=True, refused="too old"),
     ):
-        writer.propose(proposal)
-        assert reader.proposal() == proposal
+        revision = writer.propose(proposal, instead_of=writer.proposal_revision())
+        assert (reader.proposal(), revision) == (proposal, writer.proposal_revision())
         revisions.append(reader.proposal_revision())
     assert len({None, *revisions}) == 4
 
     for _ in range(2):
-        writer.withdraw()
+        writer.withdraw(instead_of=revision)
         assert (reader.proposal(), reader.proposal_revision()) == (None, None)
+
+
+def test_pointer_that_another_process_has_replaced_is_not_replaced(open_shelf: OpenShelf) -> None:
+    one, other = open_shelf("model"), open_shelf("model")
+    first = one.point(Pointer(live=FIRST), instead_of=None)
+    for decided_on in (None, first):
+        if decided_on == first:
+            other.point(Pointer(live=SECOND, previous=FIRST), instead_of=first)
+        before = other.pointer(), other.pointer_revision()
+        with pytest.raises(Overtaken, match="another process has replaced"):
+            one.point(Pointer(refused="damaged"), instead_of=decided_on)
+        assert (other.pointer(), other.pointer_revision()) == before
+
+
+def test_pointer_that_was_replaced_by_an_equal_one_is_not_replaced(open_shelf: OpenShelf) -> None:
+    one, other = open_shelf("model"), open_shelf("model")
+    first = one.point(Pointer(live=FIRST), instead_of=None)
+    other.point(Pointer(live=FIRST), instead_of=first)
+    with pytest.raises(Overtaken):
+        one.point(Pointer(live=SECOND), instead_of=first)
+    assert other.pointer() == Pointer(live=FIRST)
+
+
+def test_proposal_that_another_process_has_replaced_stays(open_shelf: OpenShelf) -> None:
+    one, other = open_shelf("model"), open_shelf("model")
+    first = one.propose(Proposal(FIRST), instead_of=None)
+    for decided_on in (None, first):
+        if decided_on == first:
+            other.propose(Proposal(SECOND), instead_of=first)
+        before = other.proposal(), other.proposal_revision()
+        with pytest.raises(Overtaken, match="another process has replaced"):
+            one.propose(Proposal(FIRST, ready=True), instead_of=decided_on)
+        assert (other.proposal(), other.proposal_revision()) == before
+    one.withdraw(instead_of=first)
+    assert (other.proposal(), other.proposal_revision()) == before
+
+    second = before[1]
+    assert second is not None
+    other.withdraw(instead_of=second)
+    with pytest.raises(Overtaken):
+        one.propose(Proposal(FIRST, ready=True), instead_of=second)
+    assert other.proposal() is None
 
 
 def test_generations_are_counted_measured_and_removed(open_shelf: OpenShelf, put: Put) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.postgres_server import PostgresServer
-from domain.errors import InvalidInput
+from domain.errors import InvalidInput, StoreUnavailable
 from domain.names import split
 from domain.registry import KINDS
 from projections.entities import list_pages
@@ -25,6 +25,7 @@ from projections.entities.name_filters import name_filter
 from projections.entities.port import EntityTooLarge, Include, ListRequest, SortedReadModel
 from projections.entities.sqlite.model import open_read_model
 from projections.entities.stored_entity import StoredEntity, columns_digest
+from tests.commits import commit
 from tests.contracts.plain_read_model import PlainReadModel
 from tests.postgres_models import postgres_model
 
@@ -74,6 +75,7 @@ def stored(
         status,
         json.dumps(scopes or []),
         position,
+        f"{number:08x}",
         msgspec.json.encode(core),
         msgspec.json.encode(optional),
     )
@@ -81,7 +83,7 @@ def stored(
 
 
 def fill(model: SortedReadModel, *entities: StoredEntity, position: int = 1) -> None:
-    model.apply({one.id: one for one in entities}, position, f"at {position}")
+    commit(model, {one.id: one for one in entities}, position, f"at {position}")
 
 
 def page(model: SortedReadModel, limit: int = 10, **options: Any) -> dict[str, Any]:
@@ -109,7 +111,7 @@ def test_commit_stores_replaces_and_removes_with_its_checkpoint(model: SortedRea
     fill(model, stored(1, "a"), stored(2, "b"), stored(3, "c"))
     moved = stored(1, "z", deleted=1, position=4)
 
-    model.apply({uuid(1): moved, uuid(2): None, uuid(9): None}, 7, "seven")
+    commit(model, {uuid(1): moved, uuid(2): None, uuid(9): None}, 7, "seven")
 
     assert (model.checkpoint(), model.count()) == (7, 2)
     assert model.checkpoint_and_fingerprint() == (7, "seven")
@@ -143,8 +145,26 @@ def test_digests_are_sums_over_what_is_stored(model: SortedReadModel) -> None:
     assert model.digests() == expected
     with model.snapshot() as snapshot:
         assert snapshot.digests() == expected
-    model.apply({one.id: None for one in (a, b, c)}, 3, "")
+    commit(model, {one.id: None for one in (a, b, c)}, 3, "")
     assert (model.digests(), model.count()) == ({}, 0)
+
+
+def test_commit_goes_on_from_where_it_was_begun_or_changes_nothing(
+    model: SortedReadModel,
+) -> None:
+    begun = model.checkpoint_and_fingerprint()
+    fill(model, stored(1, "a"), stored(2, "b"))
+    fill(model, stored(1, "newer"), position=3)
+    older = {uuid(1): stored(1, "older"), uuid(2): None, uuid(3): stored(3, "c")}
+
+    for after in (begun, (1, "at 1"), (3, "of another log"), (4, "at 3")):
+        with pytest.raises(StoreUnavailable, match="another process feeds the sorted read model"):
+            model.apply(older, 2, "older", after=after)
+
+    assert model.checkpoint_and_fingerprint() == (3, "at 3")
+    assert (names(page(model)), model.count()) == (["b", "newer"], 2)
+    model.apply({uuid(2): None}, 4, "four", after=(3, "at 3"))
+    assert (model.checkpoint(), names(page(model))) == (4, ["newer"])
 
 
 def test_documents_are_found_by_id_and_by_name(model: SortedReadModel) -> None:
@@ -156,6 +176,7 @@ def test_documents_are_found_by_id_and_by_name(model: SortedReadModel) -> None:
         assert document is not None
         assert (document.core, document.optional) == (one.core, one.optional)
         assert (document.position, document.deleted) == (3, False)
+        assert document.last_event == one.last_event
         assert model.document("dashboard", **which) is None  # type: ignore[arg-type]
     deleted = model.document("table", entity_id=uuid(2))
     assert deleted is not None
@@ -319,7 +340,7 @@ def test_pages_forward_then_backward_give_the_same(model: SortedReadModel) -> No
 def test_page_emptied_by_a_commit_leads_back(model: SortedReadModel) -> None:
     fill(model, *(stored(n, name) for n, name in enumerate("abc")))
     cursor = page(model, 2)["paging"]["after"]
-    model.apply({uuid(2): None}, 2, "")
+    commit(model, {uuid(2): None}, 2, "")
 
     empty = page(model, 2, after=cursor)
 
@@ -400,7 +421,7 @@ def test_reads_see_one_state_while_commits_go_on(model: SortedReadModel) -> None
         model.snapshot() as snapshot,
     ):
         head = reader.head(1)
-        thread.submit(model.apply, {uuid(1): None, uuid(5): stored(5, "aa")}, 2, "").result()
+        thread.submit(commit, model, {uuid(1): None, uuid(5): stored(5, "aa")}, 2, "").result()
         last = head.entities[-1:]
         nearest = Place(last[0][0], last[0][1]) if last else None
         rest = reader.rest(len(head.entities), nearest, 1)
@@ -494,7 +515,7 @@ def state(
             )
             for number, made in batch.items()
         }
-        model.apply(entities, position, "")
+        commit(model, entities, position, "")
     pages = walk(model, limit, "after", **which)
     back = json.loads(pages[-1])["paging"].get("before")
     if back is not None:
@@ -530,6 +551,7 @@ def edge(number: int, beginning: int, end: int, pipeline: int | None = None) -> 
         None,
         json.dumps(sorted(map(uuid, concerned))),
         1,
+        f"{number:08x}",
         b"%d" % number,
         b"{}",
     )
@@ -566,7 +588,8 @@ def test_edges_are_read_in_one_state(model: SortedReadModel) -> None:
         assert [*edges.ending_at(uuid(2))] == [b"11"]
         with ThreadPoolExecutor() as pool:
             pool.submit(
-                model.apply,
+                commit,
+                model,
                 {uuid(11): None, uuid(12): edge(12, 3, 2), uuid(1): stored(1, "one", deleted=1)},
                 2,
                 "two",

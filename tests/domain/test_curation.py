@@ -44,6 +44,7 @@ def entity(kind: str = "table", deleted_by: str | None = None, **values: Any) ->
         stream_version=1,
         updated_at=1,
         updated_by="ann",
+        request_id="r",
         deleted_by=deleted_by,
     )
 

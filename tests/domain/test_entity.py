@@ -297,3 +297,32 @@ def test_expected_version_must_be_the_current_one() -> None:
     given(contract(10)).when(change(same, 9)).then_raises(
         StaleVersion, "dataContract 's.d.s.t.dataContract_c' is at version 1.0, not 0.9"
     )
+
+
+ANOTHER_LAST_EVENT: dict[str, tuple[str, list[Event]]] = {
+    "id": (ID.replace("0", "1"), [contract()]),
+    "stream version": (ID, [contract(), deleted(1)]),
+    "time": (ID, [contract(when=EARLIER | {"at": 1_001})]),
+    "actor": (ID, [contract(when=EARLIER | {"actor": "bob"})]),
+    "request": (ID, [contract(when=EARLIER | {"request_id": "r2"})]),
+}
+
+
+@pytest.mark.parametrize("what", ANOTHER_LAST_EVENT)
+def test_states_of_one_version_are_told_apart_by_their_last_events(what: str) -> None:
+    entity_id, past = ANOTHER_LAST_EVENT[what]
+    state, another = fold(ID, [contract()]), fold(entity_id, past)
+    assert state is not None
+    assert another is not None
+    # Clients keep digests: they stay what they are.
+    assert state.last_event == "fb6aa1d4"
+    assert (another.version, another.last_event == state.last_event) == (1, False)
+
+    expected = commands.RestoreEntity(expected_version=1, expected_event=state.last_event, **NOW)
+    assert decide(expected, state) == []
+    with pytest.raises(StaleVersion) as raised:
+        decide(expected, another)
+    assert raised.value.message == (
+        "dataContract 's.d.s.t.dataContract_c' is at version 0.1, but at another one than the"
+        " entity tag is of: that one is gone"
+    )

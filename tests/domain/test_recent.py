@@ -24,6 +24,7 @@ def entity(entity_id: str, size: int = 1, stream_version: int = 1, **values: Any
         "stream_version": stream_version,
         "updated_at": 1,
         "updated_by": "ann",
+        "request_id": "r",
     }
     return Entity(**given | values)
 

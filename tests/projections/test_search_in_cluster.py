@@ -2,12 +2,13 @@
 
 import ssl
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import msgspec
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -16,10 +17,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from benchmarks.opensearch_server import OpenSearchServer
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import StoreUnavailable
+from domain.event_store.port import EventStore
+from projections.feeding.port import Damaged, Overtaken, Progress
 from projections.generations import shared_supervision, supervision
+from projections.generations.building import build
+from projections.local_read_models import search_kinds
 from projections.search.opensearch import engine
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster
+from projections.search.opensearch.engine import OpenSearchEngine
+from projections.shared_search import DirectoryLead, SearchHome
 from projections.stores import Stores
 from tests.opensearch_relay import Relay
 from tests.projections.read_models import (
@@ -254,6 +261,119 @@ def test_one_of_the_hosts_that_share_a_database_feeds_the_index(
         step(one)
         assert (one.supervisors[1].leads, len(found(one))) == (True, 2)
         assert (generations(one), found(two)) == ([1, 1], found(one))
+
+
+def test_one_of_the_hosts_that_share_a_database_builds(
+    postgres: PostgresServer, url: str, tmp_path: Path
+) -> None:
+    """Each has a data directory of its own, so no file of one is seen by the other."""
+    database = postgres.url(new_schema())
+    with (
+        opened(tmp_path / "one", database, url) as one,
+        opened(tmp_path / "two", database, url) as two,
+    ):
+        for builder, other in ((one, two), (two, one)):
+            for read_model in (0, 1):
+                with (
+                    builder.homes[read_model].shelf.building(),
+                    pytest.raises(StoreUnavailable, match="another process is building"),
+                    other.homes[read_model].shelf.building(),
+                ):
+                    pass
+
+
+@pytest.mark.parametrize("stands_still", ["reset", "apply"])
+def test_rebuild_that_stands_still_changes_nothing_of_what_is_served_by_then(
+    url: str,
+    postgres: PostgresServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stands_still: str,
+) -> None:
+    """Another host goes on with its building meanwhile, as if its lock was lost."""
+    database = postgres.url(new_schema())
+    with (
+        opened(tmp_path / "one", database, url) as one,
+        opened(tmp_path / "two", database, url) as two,
+    ):
+        create(two, "a")
+        step(one)
+        step(two)
+        method = getattr(OpenSearchEngine, stands_still)
+
+        def serve_and_go_on(self: OpenSearchEngine, *values: Any, **options: Any) -> None:
+            monkeypatch.setattr(OpenSearchEngine, stands_still, method)
+            live = two.read_models[1]
+            assert build(live.definition, live.shelf, two.log, quiet).generation.number == 2
+            step(one)
+            create(two, "b", "c", "d", "e", "f")
+            step(one)
+            step(two)
+            assert (generations(one), len(found(one))) == ([1, 2], 6)
+            method(self, *values, **options)
+
+        monkeypatch.setattr(OpenSearchEngine, stands_still, serve_and_go_on)
+        mine = SearchHome(url, one.log.identity(), search_kinds, DirectoryLead(), nullcontext)
+        with closing(mine), pytest.raises(Overtaken, match=r"another process (writes to|feeds)"):
+            build(mine.definition, mine.shelf, one.log, quiet)
+        step(one)
+        step(two)
+        for stores in (one, two):
+            assert (listed(stores).count(b'"name":"'), len(found(stores))) == (6, 6)
+        assert generations(one) == [1, 2]
+        assert difference(one) is None
+        create(two, "g")
+        step(one)
+        assert len(found(one)) == 7
+
+
+def test_rebuild_that_stands_still_before_it_verifies_takes_no_index_from_its_leader(
+    url: str, postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index is loaded; another host proposes it, and it is served and fed."""
+    database = postgres.url(new_schema())
+    with opened(tmp_path / "one", database, url) as one:
+        create(one, "a")
+        step(one)
+        mine = SearchHome(url, one.log.identity(), search_kinds, DirectoryLead(), nullcontext)
+        load = mine.definition.load
+
+        def load_and_wait(address: str, log: EventStore, progress: Progress) -> None:
+            load(address, log, progress)
+            live = one.read_models[1]
+            build(live.definition, live.shelf, one.log, quiet)
+            step(one)
+            assert generations(one) == [1, 2]
+
+        definition = msgspec.structs.replace(mine.definition, load=load_and_wait)
+        with closing(mine), pytest.raises(Overtaken, match="another process writes to"):
+            build(definition, mine.shelf, one.log, quiet)
+        create(one, "b")
+        step(one)
+        assert (generations(one), len(found(one)), difference(one)) == ([1, 2], 2, None)
+
+
+def test_index_that_a_building_has_left_changed_is_not_gone_on_with(
+    stores: Stores, prefix: str, cluster: Cluster
+) -> None:
+    live = stores.read_models[1]
+
+    def stop(done: int, total: int) -> None:
+        raise StoreUnavailable("stopped")
+
+    with pytest.raises(StoreUnavailable, match="stopped"):
+        build(live.definition, live.shelf, stores.log, stop)
+    cluster.request("PUT", f"/{prefix}-search-2/_mapping", {"dynamic": "true"})
+    with pytest.raises(Damaged, match="mapping"):
+        build(live.definition, live.shelf, stores.log, quiet)
+    assert build(live.definition, live.shelf, stores.log, quiet).generation.number == 3
+    step(stores)
+    assert (generations(stores), len(found(stores))) == ([1, 3], 1)
+    assert stores.engine.shelf.numbers() == [1, 3]
+
+
+def quiet(done: int, total: int) -> None:
+    """Progress that nobody looks at."""
 
 
 def test_certificate_of_the_cluster_is_verified(

@@ -12,16 +12,18 @@ from socket import gethostname
 import pytest
 
 from benchmarks.postgres_server import PostgresServer, new_schema
+from domain.catalog import Catalog
 from domain.errors import StoreUnavailable
 from domain.registry import KINDS
 from projections.entities import stored_entity
 from projections.entities.list_pages import small_page
 from projections.entities.port import ListRequest
+from projections.feeding.port import Overtaken
 from projections.generations.building import build
 from projections.generations.shared_supervision import SharedSupervisor
 from projections.generations.supervision import GenerationSupervisor
 from projections.stores import Stores
-from tests.projections.read_models import create, difference_of, listed, opened, rebuild, step
+from tests.projections.read_models import ME, create, difference_of, listed, opened, rebuild, step
 from tests.waiting import until
 
 SERVICES = ListRequest(kind=KINDS["databaseService"], limit=100)
@@ -163,6 +165,92 @@ def test_two_who_believe_they_lead_apply_nothing_twice(host: Hosts, url: str) ->
     assert (listed(stores).count(b'"name":"'), difference(stores)) == (31, None)
 
 
+def cut_leaders(postgres: PostgresServer) -> None:
+    """Ends the sessions of all who lead, who are told at their next statement."""
+    postgres.run(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+        " WHERE application_name LIKE 'catalog leader%'"
+    )
+
+
+def before(
+    monkeypatch: pytest.MonkeyPatch, shelf: object, method: str, do: Callable[[], object]
+) -> None:
+    """Has something happen when a method of a shelf is called for the first time, and before it."""
+    call = getattr(shelf, method)
+
+    def do_and_call(*values: object, **named: object) -> object:
+        monkeypatch.setattr(shelf, method, call)
+        do()
+        return call(*values, **named)
+
+    monkeypatch.setattr(shelf, method, do_and_call)
+
+
+@pytest.mark.parametrize("other_switches", [False, True])
+def test_pointer_of_a_host_that_has_lost_the_lead_is_not_written(
+    host: Hosts,
+    postgres: PostgresServer,
+    monkeypatch: pytest.MonkeyPatch,
+    other_switches: bool,
+) -> None:
+    """It stands still between the reading and the writing of the pointer."""
+    one, two = host("one"), host("two")
+    create(one, "a")
+    assert feed(one)
+    live, shelf = one.read_models[0], one.homes[0].shelf
+    build(live.definition, shelf, one.log, lambda done, total: None)
+
+    def lose() -> None:
+        if not other_switches:
+            proposed = two.homes[0].shelf.proposal_revision()
+            assert proposed is not None
+            two.homes[0].shelf.withdraw(instead_of=proposed)
+        cut_leaders(postgres)
+        until(lambda: feed(two))
+
+    before(monkeypatch, shelf, "point", lose)
+    with pytest.raises(StoreUnavailable):
+        feed(one)
+    assert shelf.pointer() == two.homes[0].shelf.pointer()
+    create(two, "b")
+    assert (feed(two), feed(one)) == (True, False)
+    fed = 2 if other_switches else 1
+    assert [number(each) for each in (one, two)] == [fed, fed]
+    assert [b'"b"' in listed(each) for each in (one, two)] == [True, True]
+
+
+def test_proposal_of_a_host_that_has_lost_the_lead_is_not_written(
+    host: Hosts, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It refuses what is proposed, as it does not see it, and the next leader does."""
+    one, two = host("one"), host("two")
+    create(one, "a")
+    assert feed(one)
+    live, shelf = one.read_models[0], one.homes[0].shelf
+    build(live.definition, shelf, one.log, lambda done, total: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(shelf, "holds", lambda number: False)
+        before(patch, shelf, "propose", lambda: cut_leaders(postgres))
+        with pytest.raises(StoreUnavailable):
+            feed(one)
+    until(lambda: feed(two))
+    assert (number(two), number(one)) == (2, 2)
+
+
+def test_leader_whose_pointer_another_host_has_replaced_leads_no_more(host: Hosts) -> None:
+    one, two = host("one"), host("two")
+    create(one, "a")
+    assert feed(one)
+    shelf = two.homes[0].shelf
+    pointer = shelf.pointer()
+    shelf.point(pointer, instead_of=shelf.pointer_revision())
+    with pytest.raises(Overtaken, match="another process has replaced the pointer"):
+        one.supervisors[0].step()
+    assert not leads(one)
+    until(lambda: feed(two))
+
+
 def test_readers_see_whole_generations_while_they_are_switched(host: Hosts) -> None:
     one, two = host("one"), host("two")
     create(one, "a", "b")
@@ -188,6 +276,30 @@ def test_readers_see_whole_generations_while_they_are_switched(host: Hosts) -> N
     assert seen == {whole}
     assert (number(one), number(two)) == (5, 5)
     assert one.homes[0].shelf.numbers() == [4, 5]
+
+
+def test_list_of_two_filters_shows_what_only_the_new_generation_has(host: Hosts) -> None:
+    """Nothing else has this host look at the pointer between the two reads."""
+    one, two = host("one"), host("two")
+    create(one, "s")
+    catalog = Catalog(one.log)
+    catalog.create(KINDS["database"], {"name": "d", "service": "s"}, ME)
+    schema = catalog.create(KINDS["databaseSchema"], {"name": "x", "database": "s.d"}, ME)
+    feed(one)
+    narrowed = {"database": "s.d", "databaseSchema": schema.entity.fqn}
+    tables = ListRequest(kind=KINDS["table"], limit=10, filters=narrowed)
+
+    def names() -> bytes | None:
+        return two.entities.read(lambda model: small_page(model, tables))
+
+    assert names() == b'{"data":[],"paging":{"total":0}}'
+    rebuild(one)
+    columns = [{"name": "id", "dataType": "INT"}]
+    catalog.create(
+        KINDS["table"], {"name": "t", "databaseSchema": schema.entity.fqn, "columns": columns}, ME
+    )
+    feed(one)
+    assert b'"total":1' in (names() or b"")
 
 
 def test_generation_that_somebody_reads_is_removed_later(host: Hosts) -> None:

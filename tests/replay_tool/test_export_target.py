@@ -13,6 +13,7 @@ from domain.catalog import Catalog
 from domain.registry import KINDS
 from domain.write_context import WriteContext
 from projections.stores import open_log
+from replay_tool.export_target import open_target
 from tests.e2e.conftest import replay
 
 UNREAD = 141
@@ -173,3 +174,21 @@ def test_closed_standard_output_is_named(built: Path) -> None:
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (2, "error: standard output is closed\n")
+
+
+def test_file_is_synced_before_its_rename_and_the_directory_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "log.ndjson"
+    synced: list[tuple[int, bool]] = []
+    fsync = os.fsync
+
+    def recorded(descriptor: int) -> None:
+        synced.append((os.fstat(descriptor).st_ino, file.exists()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", recorded)
+    with open_target(str(file)) as target:
+        target.write(b"{}\n")
+
+    assert synced == [(file.stat().st_ino, False), (tmp_path.stat().st_ino, True)]

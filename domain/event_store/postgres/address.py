@@ -42,6 +42,8 @@ _SETTINGS = {
     "statement_timeout": "60s",
     "idle_in_transaction_session_timeout": "60s",
     "client_encoding": "UTF8",
+    # Each statement of an append reads what the append before it has left, which it waited for.
+    "default_transaction_isolation": r"read\ committed",
 }
 _AUTHORITIES = (
     "/etc/ssl/certs/ca-certificates.crt",

@@ -9,7 +9,7 @@ import threading
 import time
 
 from domain.errors import StoreUnavailable
-from domain.event_store.postgres.connections import Link
+from domain.event_store.postgres.link import Link
 
 WARNED_SECONDS, REFUSED_SECONDS = 2.0, 60.0
 """Difference from which on it is told, and from which on nothing is appended."""

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg.abc import RV, PQGen
 from psycopg.errors import ReadOnlySqlTransaction
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.address import Address
+from domain.event_store.postgres.link import Link
 
 T = TypeVar("T")
 
@@ -24,8 +24,6 @@ POOL_SIZE = 8
 WAIT_SECONDS = 2.0
 """How long one who needs a connection waits for it."""
 _IDLE_SECONDS = 60.0
-_LOOK_SECONDS = 0.1
-"""How often a thread that waits for the server looks for signals, as psycopg has it."""
 _TRUSTED_SECONDS = 1.0
 """How long after its last use a connection is taken to be alive without being asked."""
 READ_SECONDS, APPEND_SECONDS = 30.0, 62.0
@@ -43,12 +41,15 @@ _GREETING = """
 SELECT CASE WHEN NOT pg_is_in_recovery()
         THEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END,
     pg_postmaster_start_time()::text,
+    (SELECT stats_reset::text FROM pg_stat_bgwriter),
     CASE current_setting('synchronous_commit')
         WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END
 """
-"""Timeline and start of the server, whose timeline is null while it is a standby.
+"""Timeline of the server, null while it is a standby, and what differs after each of its starts.
 
-What is acknowledged survives power loss, whatever is set.
+When one of its processes crashes, a server recovers from its log without a new start, but its
+statistics begin anew, as they do after every end that was not clean. What is acknowledged survives
+power loss, whatever is set.
 """
 
 log = logging.getLogger("catalog.log")
@@ -58,46 +59,6 @@ logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
 
 class Standby(psycopg.OperationalError):
     """The server only repeats what another one writes: it is no place for a log."""
-
-
-class Link(psycopg.Connection[tuple[Any, ...]]):
-    """A connection in autocommit mode that knows when it was used."""
-
-    used_at = 0.0
-    """When it was last returned to the pool, as `time.monotonic` tells it."""
-
-    answers_within: float | None = None
-    """Seconds that the server may take to answer; after that the connection is closed. None: any.
-    """
-
-    _reader: psycopg.Cursor[tuple[Any, ...]] | None = None
-    """What `rows` reads by, for making one takes a tenth of the time of a statement."""
-
-    def wait(
-        self, gen: PQGen[RV], interval: float = _LOOK_SECONDS, timeout: float | None = None
-    ) -> RV:
-        """Wait for the server; see psycopg. Raises OperationalError when it does not answer."""
-        if self.answers_within is None:
-            return super().wait(gen, interval, timeout)
-        due = time.monotonic() + self.answers_within
-        try:
-            return super().wait(gen, interval, self.answers_within)
-        except psycopg.OperationalError:
-            if time.monotonic() >= due:
-                # Whatever it would still say is of no statement that anybody waits for.
-                self.pgconn.finish()
-            raise
-
-    def rows(self, statement: str, *values: Any) -> list[Any]:
-        """The rows that a statement gives, sent and read in binary; raises psycopg.Error."""
-        reader = self._reader
-        if reader is None:
-            reader = self._reader = self.cursor(binary=True)
-        return reader.execute(statement.encode(), values).fetchall()
-
-    def one(self, statement: str, *values: Any) -> Any:
-        """The first row that a statement gives, None when there is none; raises psycopg.Error."""
-        return self.cursor(binary=True).execute(statement.encode(), values).fetchone()
 
 
 class Connections:
@@ -112,8 +73,8 @@ class Connections:
         self._size = size or POOL_SIZE
         self._parameters: dict[str, Any] = {**address.parameters, "autocommit": True}
         self._lock = threading.Lock()
-        self._server = ("", "")
-        """Timeline and start of the server that was connected to last."""
+        self._server = ("", "", "")
+        """What `_GREETING` tells of the server that was connected to last."""
         self._epoch = 0
         self._is_lost = False
         """Whether the database was out of reach at the last look, which is logged once."""
@@ -133,7 +94,10 @@ class Connections:
 
     @property
     def epoch(self) -> int:
-        """A number that differs once the server was started anew, or another took its place."""
+        """A number that differs once the server was started anew, or another took its place.
+
+        That is after each loss of what it had not on disk, too.
+        """
         return self._epoch
 
     def open(self) -> None:
@@ -157,7 +121,7 @@ class Connections:
             self.give_back(connection)
 
     def take(self) -> Link:
-        """A connection that the caller gives back; raises StoreUnavailable."""
+        """A connection of this epoch, which the caller gives back; raises StoreUnavailable."""
         ends = time.monotonic() + WAIT_SECONDS
         while True:
             try:
@@ -167,9 +131,15 @@ class Connections:
                     raise self._unavailable() from None
                 continue
             if is_alive(connection):
-                connection.answers_within = APPEND_SECONDS
-                return connection
+                if connection.epoch == self._epoch:
+                    connection.answers_within = APPEND_SECONDS
+                    connection.sync_was_cut = False
+                    return connection
+                # Its server was overtaken by another, and may not know it.
+                connection.close()
             self.give_back(connection)
+            if time.monotonic() >= ends:
+                raise self._unavailable()
 
     def give_back(self, connection: Link) -> None:
         """Return a connection of `take`, in whatever state it is."""
@@ -213,18 +183,21 @@ class Connections:
     def _greet(self, connection: Link) -> None:
         """Get to know the server of a new connection, and refuse one that was overtaken."""
         connection.adapters.register_dumper(int, Int8BinaryDumper)
-        timeline, started, _ = connection.one(_GREETING)
+        connection.add_notice_handler(connection.note_cut_sync)
+        connection.session = connection.info.backend_pid
+        timeline, started, recovered, _ = connection.one(_GREETING)
         if timeline is None:
             raise Standby("the server is a standby, which takes no writes")
         with self._lock:
-            newest, _ = self._server
+            newest, *_ = self._server
             if timeline < newest:
                 raise psycopg.OperationalError(
                     f"the server is on timeline {timeline}, and another was on {newest} already"
                 )
-            if self._server != (timeline, started):
-                self._server = timeline, started
+            if self._server != (timeline, started, recovered):
+                self._server = timeline, started, recovered
                 self._epoch += 1
+            connection.epoch = self._epoch
             if self._is_lost:
                 self._is_lost = False
                 log.warning("the database of the log answers again")

@@ -12,7 +12,8 @@ from psycopg import sql
 
 from domain.errors import StoreUnavailable
 from domain.event_store.port import Announcements
-from domain.event_store.postgres.connections import Connections, Link
+from domain.event_store.postgres.connections import Connections
+from domain.event_store.postgres.link import Link
 
 APPENDED = "log"
 """What an append announces, on the channel that has the name of the schema; see `append_1`."""

@@ -3,6 +3,8 @@
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import islice
+from typing import Any
 
 import psycopg
 
@@ -19,6 +21,7 @@ from domain.event_store.port import (
 from domain.event_store.postgres import reading
 from domain.event_store.postgres.address import Address, read_address
 from domain.event_store.postgres.connections import Connections, unavailable
+from domain.event_store.postgres.link import Link
 from domain.event_store.postgres.listening import Listener
 from domain.event_store.postgres.restoring import restore_rows
 from domain.event_store.postgres.schema import check_version, migrate, read_version
@@ -29,12 +32,11 @@ from domain.event_store.writes import Append, Expectations, Refusal, RememberedA
 
 _LOOK_SECONDS = 3.0
 """How long the server may take to say how far the log is, which is asked for its state."""
-_SYNC = "SELECT pg_logical_emit_message(true, 'catalog', '')"
-"""Writes next to nothing, and is committed once all that was visible before is on disk."""
 _ANSWER = (
     "SELECT actor, key, digest, entity_id, stream_version, outcome, at FROM answers"
     " WHERE actor = %b AND key = %b"
 )
+_HEAD = "SELECT coalesce(max(position), 0) FROM events"
 _READ_ONLY = "SELECT current_setting('transaction_read_only')::boolean::integer"
 _SIZE = "SELECT sum(pg_total_relation_size(t)) FROM unnest('{events,claims,answers}'::regclass[]) t"
 
@@ -49,7 +51,7 @@ class PostgresEventStore(RecordedLog):
         self._connections = connections
         self._transactions = Transactions(connections, address.schema)
         self._synced = (0, 0)
-        """Epoch, and a position up to which the log is known to survive power loss."""
+        """An epoch, and a position up to which the log is known to survive power loss in it."""
 
     @property
     def address(self) -> str:
@@ -58,34 +60,36 @@ class PostgresEventStore(RecordedLog):
 
     def append_group(self, appends: Sequence[Append]) -> list[int | Refusal]:
         """Append in one transaction and one round trip; see `EventStore.append_group`."""
-        epoch = self.epoch()
-        results = self._transactions.append(appends)
+        if not appends:
+            return []
+        epoch, results = self._transactions.append(appends)
         newest = max((result for result in results if isinstance(result, int)), default=0)
         self._synced = max(self._synced, (epoch, newest))
         return results
 
     def append_unsynced(
-        self, recorded: Sequence[RecordedEvent], *, expecting: Expectations
+        self,
+        recorded: Sequence[RecordedEvent],
+        *,
+        expecting: Expectations,
+        epoch: int | None = None,
     ) -> Callable[[], int]:
         """Leave the commit to the function; see `EventStore.append_unsynced`."""
-        return self._transactions.begin(prepared(recorded, expecting=expecting))
+        return self._transactions.begin(prepared(recorded, expecting=expecting, epoch=epoch))
 
     def read(
         self, after: int, limit: int, upto: int | None = None, *, newest_first: bool = False
     ) -> list[RecordedEvent]:
-        """Read what survives power loss; see `EventStore.read`.
-
-        A read model elsewhere must not be ahead of the log after the database has lost what it had
-        not written yet.
-        """
+        """Read by one statement over positions; see `EventStore.read`."""
         last = reading.MAX_INTEGER if upto is None else upto
-        epoch = self.epoch()
-        rows = self._connections.ask(
-            lambda link: reading.read_log(link, after, last, limit, newest_first=newest_first)
-        )
-        if rows:
-            self._sync(epoch, max(rows[0][4], rows[-1][4]))
-        return [self._recorded(row) for row in rows]
+
+        def read(link: Link) -> list[StoredRow]:
+            rows = reading.read_log(link, after, last, limit, newest_first=newest_first)
+            if rows:
+                self._sync(link, max(rows[0][4], rows[-1][4]))
+            return rows
+
+        return [self._recorded(row) for row in self._connections.ask(read)]
 
     def streams(
         self, spans: Sequence[StreamSpan], *, upto: int | None = None
@@ -95,11 +99,34 @@ class PostgresEventStore(RecordedLog):
 
     def _read_spans(self, left: deque[StreamSpan], upto: int | None) -> deque[StoredRow]:
         last = reading.MAX_INTEGER if upto is None else upto
-        return self._connections.ask(lambda link: reading.read_spans(link, left, last))
+
+        def read(link: Link) -> tuple[int, deque[StreamSpan], deque[StoredRow]]:
+            # Of a copy, as all is read again where the connection ends before it is synced.
+            part = deque(islice(left, reading.SPANS))
+            number = len(part)
+            rows = reading.read_spans(link, part, last)
+            self._sync(link, max((row[4] for row in rows), default=0))
+            return number, part, rows
+
+        number, unread, rows = self._connections.ask(read)
+        for _ in range(number):
+            left.popleft()
+        left.extendleft(reversed(unread))
+        return rows
 
     def head(self) -> int:
         """The greatest position of the events; see `EventStore.head`."""
-        return self._number("SELECT coalesce(max(position), 0) FROM events")
+        return self._number(_HEAD)
+
+    def durable_head(self) -> int:
+        """The head, and what makes it last; see `EventStore.durable_head`."""
+
+        def read(link: Link) -> int:
+            (head,) = link.one(_HEAD)
+            self._sync(link, head)
+            return int(head)
+
+        return self._connections.ask(read)
 
     def is_read_only(self) -> bool:
         """What a transaction would be that begins now; see `EventStore.is_read_only`."""
@@ -113,7 +140,7 @@ class PostgresEventStore(RecordedLog):
         return str(row[0])
 
     def epoch(self) -> int:
-        """How many servers, or starts of one, the connections have seen."""
+        """How many servers, or starts of one, there were so far; see `EntityReads.epoch`."""
         return self._connections.epoch
 
     def announcements(self, appended: Callable[[], None]) -> Announcements:
@@ -150,7 +177,14 @@ class PostgresEventStore(RecordedLog):
     def answer(self, actor: str, key: str) -> RememberedAnswer | None:
         """Read the table `answers`; see `EventStore.answer`."""
 
-        row = self._connections.ask(lambda link: link.one(_ANSWER, actor, key))
+        def read(link: Link) -> Any:
+            row = link.one(_ANSWER, actor, key)
+            if row is not None:
+                # No position tells of an answer without events.
+                link.sync()
+            return row
+
+        row = self._connections.ask(read)
         if row is None:
             return None
         return RememberedAnswer(**dict(zip(RememberedAnswer.__struct_fields__, row, strict=True)))
@@ -161,14 +195,15 @@ class PostgresEventStore(RecordedLog):
     @contextmanager
     def snapshot(self) -> Iterator[PostgresSnapshot]:
         """A read transaction on a connection of its own; see `EventStore.snapshot`."""
-        epoch = self.epoch()
-        with closing(self._connections.connect()) as link:
-            try:
-                snapshot = PostgresSnapshot(link)
-            except psycopg.Error as error:
-                raise unavailable(error) from error
-            self._sync(epoch, snapshot.head)
-            yield snapshot
+        while True:
+            with closing(self._connections.connect()) as link:
+                try:
+                    snapshot = PostgresSnapshot(link)
+                except psycopg.Error as error:
+                    raise unavailable(error) from error
+                if self._is_synced(link.epoch, snapshot.head):
+                    yield snapshot
+                    return
 
     def damage(self) -> list[Problem]:
         """Look for lost events; see `EventStore.damage`. Pages are for the server to check."""
@@ -182,6 +217,7 @@ class PostgresEventStore(RecordedLog):
                 with link.transaction():
                     self._transactions.order(link)
                     yield from restore_rows(link, rows)
+                link.sync()
             except psycopg.Error as error:
                 raise unavailable(error) from error
 
@@ -199,15 +235,25 @@ class PostgresEventStore(RecordedLog):
         assert row is not None
         return int(row[0])
 
-    def _sync(self, epoch: int, position: int) -> None:
-        """Wait until events that were read survive power loss.
+    def _sync(self, link: Link, position: int) -> None:
+        """Wait until events that were read over a connection survive power loss.
 
         They are visible a moment before that, so that appends need not wait for each other's sync.
-        `epoch` is that before they were read.
+        Raises psycopg.Error.
         """
-        if (epoch, position) > self._synced:
-            self._connections.ask(lambda link: link.one(_SYNC))
-            self._synced = max(self._synced, (epoch, position))
+        epoch, synced = self._synced
+        if epoch != link.epoch or position > synced:
+            link.sync()
+            self._synced = max(self._synced, (link.epoch, position))
+
+    def _is_synced(self, epoch: int, position: int) -> bool:
+        """Wait as `_sync` does; whether the log is still in the epoch in which it was read."""
+
+        def sync(link: Link) -> int:
+            self._sync(link, position)
+            return link.epoch
+
+        return self._connections.ask(sync) == epoch
 
 
 def open_postgres_log(url: str, *, writable: bool, make: bool) -> PostgresEventStore:

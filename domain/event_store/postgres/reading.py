@@ -10,10 +10,10 @@ import msgspec
 from domain.edges import EDGE
 from domain.event_store.port import READ_BYTES, STREAM_BYTES, Claim, StoredRow, StreamSpan
 from domain.event_store.postgres.appending import name_key
-from domain.event_store.postgres.connections import Link
+from domain.event_store.postgres.link import Link
 
 MAX_INTEGER = 2**63 - 1
-_SPANS = 100
+SPANS = 100
 """Spans that one statement looks up."""
 _SPAN_ROWS = 1_000
 """Events of a span that one statement reads at most: it measures them all before it ends."""
@@ -89,7 +89,7 @@ def read_log(
 
 def read_spans(link: Link, spans: deque[StreamSpan], upto: int) -> deque[StoredRow]:
     """Events of the first spans until they reach STREAM_BYTES; `spans` keeps what is unread."""
-    part = [*islice(spans, _SPANS)]
+    part = [*islice(spans, SPANS)]
     values = [
         [span.entity_id for span in part],
         [span.after for span in part],

@@ -11,7 +11,8 @@ import psycopg
 from psycopg import sql
 
 from domain.errors import Conflict, StoreUnavailable
-from domain.event_store.postgres.connections import Link, unavailable
+from domain.event_store.postgres.connections import unavailable
+from domain.event_store.postgres.link import Link
 
 VERSION = 1
 """Number of the last step."""

@@ -8,7 +8,8 @@ import psycopg
 
 from domain.event_store.port import Claim, Problem, StoredRow, StreamSpan
 from domain.event_store.postgres import reading
-from domain.event_store.postgres.connections import Link, unavailable
+from domain.event_store.postgres.connections import unavailable
+from domain.event_store.postgres.link import Link
 
 T = TypeVar("T")
 

@@ -12,9 +12,10 @@ from hashlib import blake2b
 from typing import Any
 
 import psycopg
-from psycopg.errors import QueryCanceled, UniqueViolation
+from psycopg.errors import UniqueViolation
 
 from domain.errors import OutcomeUnknown, StoreUnavailable
+from domain.event_store.appends import joined, outdated, without
 from domain.event_store.postgres.appending import (
     APPEND,
     APPEND_ALONE,
@@ -24,7 +25,8 @@ from domain.event_store.postgres.appending import (
     refusal_of,
 )
 from domain.event_store.postgres.clock import ClockGuard
-from domain.event_store.postgres.connections import WAIT_SECONDS, Connections, Link, unavailable
+from domain.event_store.postgres.connections import WAIT_SECONDS, Connections, unavailable
+from domain.event_store.postgres.link import Link
 from domain.event_store.writes import Append, Refusal, RememberedAnswer
 
 SETTLE_SECONDS = 10.0
@@ -47,10 +49,19 @@ _REMEMBERED = (
     " WHERE (actor, key, digest, entity_id, stream_version, outcome, at)"
     " = (%b, %b, %b, %b, %b, %b, %b)"
 )
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_END_SESSION = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %b"
+"""Gives no row once the session is gone."""
 
 
 class _Broken(Exception):
-    """The connection broke, or may have, between the begin of a commit and the end of its sync."""
+    """A group may be stored, or be stored yet: something failed between its begin and its sync."""
+
+    def __init__(self, link: Link) -> None:
+        """`link` is the connection that has the group, which is closed here if it stands."""
+        super().__init__()
+        self.session = link.session
+        link.close()
 
 
 class Transactions:
@@ -67,27 +78,28 @@ class Transactions:
         """Take the order lock until the end of the transaction; raises psycopg.Error."""
         link.execute(_ORDER.encode(), [self._key])
 
-    def append(self, appends: Sequence[Append]) -> list[int | Refusal]:
-        """Store a group, or refuse what is to be refused; see `EventStore.append_group`."""
-        if not appends:
-            return []
+    def append(self, appends: Sequence[Append]) -> tuple[int, list[int | Refusal]]:
+        """Store a group, or refuse what is to be refused; see `EventStore.append_group`.
+
+        Returns the epoch in which it is stored with the results.
+        """
         try:
             return self._append(appends)
-        except _Broken as error:
-            return self._settle(appends, error)
+        except _Broken as broken:
+            return self._settle(appends, broken)
 
     def begin(self, append: Append) -> Callable[[], int]:
         """Store an append and leave the commit to the function; see `append_unsynced`."""
-        link, result = self._begin(append_parameters(append))
+        link, result = self._begin(append)
         if not isinstance(result, int):
             self._connections.give_back(link)
             raise result
 
         def finish() -> int:
             try:
-                _commit(link)
-            except _Broken as error:
-                (settled,) = self._settle([append], error)
+                self._commit(link)
+            except _Broken as broken:
+                _, (settled,) = self._settle([append], broken)
                 if not isinstance(settled, int):
                     raise StoreUnavailable(f"nothing was stored: {settled}") from settled
                 return settled
@@ -97,15 +109,18 @@ class Transactions:
 
         return finish
 
-    def _begin(self, call: Sequence[Any]) -> tuple[Link, int | Refusal]:
+    def _begin(self, append: Append) -> tuple[Link, int | Refusal]:
         """An open transaction with an append in it, and what the append came to."""
         ends = time.monotonic() + WAIT_SECONDS
+        call = append_parameters(append)
         while True:
             link = self._connections.take()
             try:
+                if refused := outdated([append], link.epoch):
+                    return link, refused[0]
                 self._clock.check(link)
                 with link.pipeline():
-                    link.execute("BEGIN", prepare=False)
+                    link.execute(_BEGIN.encode(), prepare=False)
                     self.order(link)
                     cursor = link.cursor(binary=True).execute(APPEND.encode(), call)
                 return link, _result(cursor.fetchone())
@@ -119,31 +134,35 @@ class Transactions:
                 self._connections.give_back(link)
                 raise
 
-    def _append(self, appends: Sequence[Append]) -> list[int | Refusal]:
+    def _append(self, appends: Sequence[Append]) -> tuple[int, list[int | Refusal]]:
         """Store a group; raises StoreUnavailable when it is not stored, and _Broken."""
         with self._connections.use() as link:
-            try:
-                self._clock.check(link)
-            except psycopg.Error as error:
-                # Nothing is stored, and can be tried again in the same way.
-                raise _Broken from error
+            refused = outdated(appends, link.epoch)
+            left = without(appends, refused)
+            return link.epoch, joined(refused, self._append_current(link, left) if left else [])
+
+    def _append_current(self, link: Link, appends: Sequence[Append]) -> list[int | Refusal]:
+        """Store a group whose epoch is that of the link; raises as `_append` does."""
+        try:
+            self._clock.check(link)
             if len(appends) == 1:
-                return [self._append_alone(link, appends[0])]
-            return self._append_all(link, [append_parameters(append) for append in appends])
+                results = [self._append_alone(link, appends[0])]
+            else:
+                results = self._append_all(link, [append_parameters(each) for each in appends])
+        except psycopg.Error as error:
+            if not self._is_stored(link, appends):
+                raise unavailable(error) from error
+            raise _Broken(link) from error
+        self._check_stored(link)
+        return results
 
     def _append_alone(self, link: Link, append: Append) -> int | Refusal:
         """Store a group of one by one statement, which commits; by another where it is refused."""
-        try:
-            if (event := event_parameters(append)) is not None:
-                position = self._append_event(link, event)
-                if position is not None:
-                    return position
-            return _result(link.one(APPEND_ALONE, self._key, *append_parameters(append)))
-        except psycopg.Error as error:
-            # What is canceled may have been waiting for the disk, after its commit.
-            if link.closed or isinstance(error, QueryCanceled):
-                raise _Broken from error
-            raise unavailable(error) from error
+        if (event := event_parameters(append)) is not None:
+            position = self._append_event(link, event)
+            if position is not None:
+                return position
+        return _result(link.one(APPEND_ALONE, self._key, *append_parameters(append)))
 
     def _append_event(self, link: Link, event: Sequence[Any]) -> int | None:
         """Store one event with its claim; None when anything is in the way; see `_append_alone`."""
@@ -156,71 +175,108 @@ class Transactions:
 
     def _append_all(self, link: Link, calls: Sequence[Sequence[Any]]) -> list[int | Refusal]:
         """Store a group by a statement for each append, in one round trip."""
-        committed: psycopg.Cursor[Any] | None = None
+        with link.pipeline():
+            link.execute(_BEGIN.encode(), prepare=False)
+            self.order(link)
+            cursors = [link.cursor(binary=True).execute(APPEND.encode(), call) for call in calls]
+            link.execute("COMMIT", prepare=False)
+            link.execute(_SYNC.encode())
+        return [_result(cursor.fetchone()) for cursor in cursors]
+
+    def _commit(self, link: Link) -> None:
+        """Commit, and wait for the disk; raises _Broken, as either may have failed."""
         try:
             with link.pipeline():
-                link.execute("BEGIN", prepare=False)
-                self.order(link)
-                cursors = [
-                    link.cursor(binary=True).execute(APPEND.encode(), call) for call in calls
-                ]
-                committed = link.execute("COMMIT", prepare=False)
+                link.execute("COMMIT", prepare=False)
                 link.execute(_SYNC.encode())
-            return [_result(cursor.fetchone()) for cursor in cursors]
         except psycopg.Error as error:
-            if link.closed or (committed is not None and committed.statusmessage == "COMMIT"):
-                raise _Broken from error
-            raise unavailable(error) from error
+            raise _Broken(link) from error
+        self._check_stored(link)
 
-    def _settle(self, appends: Sequence[Append], broken: _Broken) -> list[int | Refusal]:
-        """What became of a group whose connection broke; it is stored now if it was not.
+    def _check_stored(self, link: Link) -> None:
+        """Raise _Broken where what was committed may not last, in spite of what the server says.
 
-        It is appended again, which waits until a server that still has it is done with it. What is
-        refused then, and is in the log as we meant it, was stored the first time: events have the
-        id of their request, so that those of others differ.
+        It has given up its wait for a standby, or another server has taken its place meanwhile.
+        """
+        if link.sync_was_cut or link.epoch != self._connections.epoch:
+            raise _Broken(link)
+
+    def _is_stored(self, link: Link, appends: Sequence[Append]) -> bool:
+        """Whether a statement that failed has stored anything of a group before it did.
+
+        A statement can fail behind its commit. Raises _Broken where the server cannot be asked.
+        """
+        try:
+            if not link.closed:
+                link.rollback()
+            return any(_position(link, append) is not None for append in appends)
+        except psycopg.Error as error:
+            raise _Broken(link) from error
+
+    def _settle(
+        self, appends: Sequence[Append], broken: _Broken
+    ) -> tuple[int, list[int | Refusal]]:
+        """What became of a group that may be stored; it is stored now if it was not.
+
+        The session that has the group is ended first, so that it cannot store later what is refused
+        now. Then the group is appended again. What is refused then, and is in the log as we meant
+        it, was stored before: events have the id of their request, so that those of others differ.
         """
         ends = time.monotonic() + SETTLE_SECONDS
+        session, cause = broken.session, broken
         while True:
             try:
-                results = self._append(appends)
-                return [*map(self._settled, appends, results)]
-            except (_Broken, StoreUnavailable):
-                if time.monotonic() >= ends:
-                    raise OutcomeUnknown(
-                        "the database of the event log went away while it stored this, which may"
-                        " be stored now: repeat it with the same Idempotency-Key, or look"
-                    ) from broken
+                if self._has_ended(session):
+                    epoch, results = self._append(appends)
+                    return epoch, [*map(self._settled, appends, results)]
+            except _Broken as again:
+                session = again.session
+            except StoreUnavailable:
+                # The server is away: whether it stays away is seen below.
+                pass
+            if time.monotonic() >= ends:
+                raise OutcomeUnknown(
+                    "the database of the event log went away while it stored this, which may"
+                    " be stored now: repeat it with the same Idempotency-Key, or look"
+                ) from cause
             threading.Event().wait(_PAUSE_SECONDS)
+
+    def _has_ended(self, session: int) -> bool:
+        """Whether the server has no session of a number; ends it where there is one."""
+        with self._connections.use() as link:
+            try:
+                return link.one(_END_SESSION, session) is None
+            except psycopg.Error as error:
+                raise unavailable(error) from error
 
     def _settled(self, append: Append, result: int | Refusal) -> int | Refusal:
         """The result of an append that may have been stored before this try."""
         if isinstance(result, int):
             return result
-        stored = self._stored(append)
+        stored = self._connections.ask(lambda link: _synced_position(link, append))
         return result if stored is None else stored
 
-    def _stored(self, append: Append) -> int | None:
-        """The position of an append that is in the log; None when it is not."""
-        if append.rows:
-            values = [[*column] for column in zip(*append.rows, strict=True)]
-            count, position = self._connections.ask(lambda link: link.one(_STORED, *values))
-            return position if count == len(append.rows) else None
-        if append.answer is None:
-            return None
-        names = RememberedAnswer.__struct_fields__
-        values = [getattr(append.answer, name) for name in names]
-        found = self._connections.ask(lambda link: link.one(_REMEMBERED, *values))
-        return None if found is None else found[0]
+
+def _synced_position(link: Link, append: Append) -> int | None:
+    """The position of an append that is in the log to stay; None when it is not there."""
+    position = _position(link, append)
+    if position is not None:
+        link.sync()
+    return position
 
 
-def _commit(link: Link) -> None:
-    """Commit, and wait for the disk; raises _Broken, as either may have failed."""
-    try:
-        with link.pipeline():
-            link.execute("COMMIT", prepare=False)
-            link.execute(_SYNC.encode())
-    except psycopg.Error as error:
-        raise _Broken from error
+def _position(link: Link, append: Append) -> int | None:
+    """The position of an append that is in the log; None when it is not."""
+    if append.rows:
+        values = [[*column] for column in zip(*append.rows, strict=True)]
+        count, position = link.one(_STORED, *values)
+        return position if count == len(append.rows) else None
+    if append.answer is None:
+        return None
+    names = RememberedAnswer.__struct_fields__
+    values = [getattr(append.answer, name) for name in names]
+    found = link.one(_REMEMBERED, *values)
+    return None if found is None else found[0]
 
 
 def _result(row: Any) -> int | Refusal:

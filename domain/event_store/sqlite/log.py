@@ -1,5 +1,6 @@
 """The event store port on one SQLite database."""
 
+import os
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -10,7 +11,7 @@ from urllib.parse import quote
 from eventsourcing.persistence import IntegrityError, PersistenceError
 
 from domain.errors import ConcurrentChange, StoreUnavailable
-from domain.event_store.appends import position_of, prepared
+from domain.event_store.appends import joined, outdated, position_of, prepared, without
 from domain.event_store.port import (
     Claim,
     Problem,
@@ -19,7 +20,8 @@ from domain.event_store.port import (
     StreamSpan,
 )
 from domain.event_store.recorded_log import RecordedLog
-from domain.event_store.sqlite.recorder import Datastore, Recorder
+from domain.event_store.sqlite.connections import Datastore
+from domain.event_store.sqlite.recorder import Recorder
 from domain.event_store.sqlite.restoring import restore_rows
 from domain.event_store.sqlite.snapshot import SqliteSnapshot, connect, find_damage, open_snapshot
 from domain.event_store.writes import (
@@ -54,10 +56,14 @@ class SqliteEventStore(RecordedLog):
         return results
 
     def append_unsynced(
-        self, recorded: Sequence[RecordedEvent], *, expecting: Expectations
+        self,
+        recorded: Sequence[RecordedEvent],
+        *,
+        expecting: Expectations,
+        epoch: int | None = None,
     ) -> Callable[[], int]:
         """Leave the commit to the function; see `EventStore.append_unsynced`."""
-        (result,), commit = self._begin([prepared(recorded, expecting=expecting)])
+        (result,), commit = self._begin([prepared(recorded, expecting=expecting, epoch=epoch)])
 
         def finish() -> int:
             with _translated_errors():
@@ -69,8 +75,10 @@ class SqliteEventStore(RecordedLog):
         return finish
 
     def _begin(self, appends: Sequence[Append]) -> tuple[list[int | Refusal], Callable[[], None]]:
+        refused = outdated(appends, self.epoch())
         with _translated_errors():
-            return self._recorder.begin_group(appends)
+            results, commit = self._recorder.begin_group(without(appends, refused))
+        return joined(refused, results), commit
 
     def read(
         self, after: int, limit: int, upto: int | None = None, *, newest_first: bool = False
@@ -143,7 +151,11 @@ class SqliteEventStore(RecordedLog):
 
     def restore(self, rows: Iterator[StoredRow]) -> Iterator[int]:
         """Insert everything in one transaction; see `EventStore.restore`."""
-        with _translated_errors(), closing(connect(self._database)) as connection:
+        with (
+            _translated_errors(),
+            self._recorder.turn(),
+            closing(connect(self._database)) as connection,
+        ):
             yield from restore_rows(connection, rows)
 
     def size(self) -> int:
@@ -173,9 +185,32 @@ def open_sqlite_log(address: str, *, writable: bool) -> SqliteEventStore:
     with _translated_errors():
         recorder = Recorder(Datastore(database, writable=writable))
         if writable:
-            recorder.create_table()
+            with recorder.turn():
+                recorder.create_table()
         recorder.select_identity()
+    if not address.startswith(_URI):
+        _sync_recovered(Path(f"{address}-wal"))
     return SqliteEventStore(address, database, recorder)
+
+
+def _sync_recovered(write_ahead_log: Path) -> None:
+    """Have what was found in a write-ahead log survive power loss.
+
+    A process that was killed between writing a commit and waiting for the disk leaves a commit that
+    the next one finds, and answers by. Raises StoreUnavailable.
+    """
+    try:
+        descriptor = os.open(write_ahead_log, os.O_RDONLY)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreUnavailable(f"{write_ahead_log} cannot be read: {error}") from error
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        raise StoreUnavailable(f"{write_ahead_log} cannot be synced: {error}") from error
+    finally:
+        os.close(descriptor)
 
 
 def _size(file: Path) -> int:

@@ -19,14 +19,7 @@ from typing import Any
 
 import msgspec
 from eventsourcing.persistence import StoredEvent
-from eventsourcing.sqlite import (
-    SQLITE3_DEFAULT_LOCK_TIMEOUT,
-    SQLiteApplicationRecorder,
-    SQLiteConnection,
-    SQLiteConnectionPool,
-    SQLiteCursor,
-    SQLiteDatastore,
-)
+from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteCursor
 
 from domain.errors import AlreadyExists, ConcurrentChange
 from domain.event_store import refusals
@@ -47,6 +40,7 @@ from domain.event_store.sqlite.claims import (
     select_live_children,
     write_claims,
 )
+from domain.event_store.sqlite.connections import Datastore
 from domain.event_store.writes import (
     Append,
     NewRow,
@@ -80,105 +74,16 @@ _TABLES = (
 )
 
 
-class _Pool(SQLiteConnectionPool):
-    writable = True
-
-    def _create_connection(self) -> SQLiteConnection:
-        if self.writable and not self.is_sqlite_memory_mode and not self.is_journal_mode_wal:
-            _set_page_size(self.db_name)
-        # The library's first connection switches the file to write-ahead logging; but its
-        # connections keep one compiled statement each, and compile all others again and again.
-        if not self.is_sqlite_memory_mode and not self.is_journal_mode_wal:
-            super()._create_connection().close()
-        connection = sqlite3.connect(
-            self.db_name,
-            timeout=self.lock_timeout or SQLITE3_DEFAULT_LOCK_TIMEOUT,
-            isolation_level=None,
-            check_same_thread=False,
-            uri=True,
-        )
-        connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA cache_size=-16384")
-        connection.execute("PRAGMA mmap_size=268435456")
-        # What a savepoint may have to take back stays in memory, not in a file for each append.
-        connection.execute("PRAGMA temp_store=MEMORY")
-        connection.execute(f"PRAGMA query_only={'OFF' if self.writable else 'ON'}")
-        return SQLiteConnection(connection, self.max_age)
-
-
-def _set_page_size(path: str) -> None:
-    """Give a new file pages that hold several payloads; on an existing file it does nothing."""
-    connection = sqlite3.connect(path, uri=True)
-    connection.execute("PRAGMA page_size=16384")
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.close()
-
-
-class Datastore(SQLiteDatastore):
-    """The library's datastore, on connections whose commits survive power loss."""
-
-    def __init__(self, db_name: str, *, writable: bool = True, **options: Any) -> None:
-        super().__init__(db_name, originator_id_type="text", **options)
-        self.pool: _Pool = _Pool(db_name=db_name, lock_timeout=options.get("lock_timeout"))
-        self.pool.writable = writable
-
-    def reading(self) -> "_Transaction":
-        """The driver's own cursor in a read transaction; it gives rows as tuples.
-
-        All statements of the block see the database as it is when the first of them runs.
-        """
-        return _Transaction(self.pool, "BEGIN", "ROLLBACK", is_writer=False)
-
-    def writing(self) -> "_Transaction":
-        """The same in a transaction that nobody else writes beside, and that the block commits."""
-        return _Transaction(self.pool, "BEGIN IMMEDIATE", "COMMIT", is_writer=True)
-
-
-class _Transaction:
-    """A transaction of a connection from the pool, for the length of a block.
-
-    The library's own is made of four context managers, which take four times as long as a look-up.
-    """
-
-    def __init__(self, pool: _Pool, begin: str, end: str, *, is_writer: bool) -> None:
-        """`begin` and `end` are statements; a block that fails is rolled back."""
-        self._pool = pool
-        self._begin = begin
-        self._end = end
-        self._is_writer = is_writer
-
-    def __enter__(self) -> sqlite3.Cursor:
-        self._connection = self._pool.get_connection(is_writer=self._is_writer)
-        try:
-            self._driver = self._connection.cursor().sqlite_cursor.connection
-            self._driver.execute(self._begin)
-        except BaseException:
-            self._pool.put_connection(self._connection)
-            raise
-        cursor = self._driver.cursor()
-        cursor.row_factory = None
-        return cursor
-
-    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
-        try:
-            try:
-                self._driver.execute(self._end if error is None else "ROLLBACK")
-            except BaseException:
-                # On a full disk SQLite may have rolled back by itself.
-                if self._driver.in_transaction:
-                    self._driver.execute("ROLLBACK")
-                raise
-        finally:
-            self._pool.put_connection(self._connection)
-
-
 class Recorder(SQLiteApplicationRecorder):
     """Appends batches with their claims and answers; reads rows without decoding them."""
 
     def __init__(self, datastore: Datastore, events_table_name: str = "stored_events"):
         super().__init__(datastore, events_table_name)
-        self.reading, self._writing = datastore.reading, datastore.writing
+        self.reading, self._writing, self.turn = (
+            datastore.reading,
+            datastore.writing,
+            datastore.turn,
+        )
         columns = "originator_id, originator_version, topic, state"
         self.insert_events_statement = (
             f"INSERT INTO {events_table_name} ({columns}) VALUES (?,?,?,?)"
@@ -407,10 +312,3 @@ def _insert_answer(cursor: sqlite3.Cursor, answer: RememberedAnswer) -> None:
         cursor.execute("INSERT INTO answers VALUES (?,?,?,?,?,?,?)", values)
     except sqlite3.IntegrityError as error:
         raise refusals.key_taken() from error
-
-
-def plain_cursor(cursor: SQLiteCursor) -> sqlite3.Cursor:
-    """The driver's own cursor, giving tuples: mapping rows cost half of a bulk read."""
-    plain = cursor.sqlite_cursor
-    plain.row_factory = None
-    return plain

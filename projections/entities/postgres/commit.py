@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from domain.event_store.postgres.connections import Link
+from domain.event_store.postgres.link import Link
 from projections.entities.commit_changes import CommitChanges, added_digests
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.tables import TYPES, by_columns, entity_row

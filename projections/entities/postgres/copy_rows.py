@@ -11,7 +11,7 @@ from struct import Struct
 import msgspec
 
 from domain.event_store.postgres.appending import name_key
-from domain.event_store.postgres.connections import Link
+from domain.event_store.postgres.link import Link
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.tables import COLUMNS
 from projections.entities.stored_entity import DIGEST_MODULUS, StoredEntity, decode_scopes
@@ -30,7 +30,7 @@ _int4 = Struct(">ii").pack
 _int8 = Struct(">iq").pack
 _NULL, _DIGEST = _length(-1), _length(16)
 """What is in place of a length for null, and the length of digests and of keys of names."""
-_ENTITY_FIELDS, _SCOPE_FIELDS = _number(12), _number(6)
+_ENTITY_FIELDS, _SCOPE_FIELDS = _number(13), _number(6)
 """How many fields a row has, as it begins with that."""
 
 
@@ -58,7 +58,8 @@ def copy_part(entities: Sequence[StoredEntity]) -> CopyPart:
         core, optional = one.core, one.optional
         rows += (
             *(_ENTITY_FIELDS, key, _text(one.fqn), status, _text(one.scopes)),
-            *(_int8(8, one.position), _length(len(core)), core, _length(len(optional)), optional),
+            *(_int8(8, one.position), _text(one.last_event)),
+            *(_length(len(core)), core, _length(len(optional)), optional),
             *(_DIGEST, one.digest, _DIGEST, name_key(one.kind, one.fqn)),
         )
         for scope in decode_scopes(one.scopes):

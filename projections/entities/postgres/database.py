@@ -1,7 +1,7 @@
 """The tables of one generation in PostgreSQL, and the connections that read them."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import lru_cache
 from typing import Any
@@ -12,7 +12,8 @@ import psycopg
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres import connections as pools
 from domain.event_store.postgres.address import read_address
-from domain.event_store.postgres.connections import Connections, Link
+from domain.event_store.postgres.connections import Connections
+from domain.event_store.postgres.link import Link
 from projections.entities.postgres.errors import WHAT, postgres_errors
 from projections.entities.postgres.list_sql import Statement
 from projections.entities.postgres.readers import Readers
@@ -27,7 +28,7 @@ GRACE_SECONDS = 2
 _LOOKERS = 4
 """Connections of a process to look at pointers and the like by."""
 _SETTINGS = "-c statement_timeout={} -c max_parallel_workers_per_gather=0"
-_BEGIN = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _FOR_ALL = (
     # Whoever reads everything may take hours, and joins by scanning.
     "SET LOCAL statement_timeout = 0",
@@ -90,14 +91,14 @@ class EntityTables:
         Raises Superseded as well when another generation is live by now.
         """
         rows = self.ask((_if_live(statement[0], self._is_live), statement[1]))
-        if not rows[0][0]:
-            raise Superseded(f"another generation took the place of {self.schema}")
+        self._check_live(rows[0])
         return [row[1:] for row in rows]
 
     def begin(self, *, own: bool) -> Link:
         """A connection that sees one state of the tables until `end`, `own` to keep it for long.
 
-        Raises StoreUnavailable.
+        The generation is live in that state. Raises Superseded when another one is by now, and
+        StoreUnavailable.
         """
         connections, kept = self._database.connections, self._database.kept
         if not own:
@@ -115,7 +116,10 @@ class EntityTables:
             )
         try:
             with postgres_errors():
-                link.execute(_BEGIN)
+                # Sent together, as each takes a round trip. The state is that of the first query.
+                begun = link.execute(f"{_BEGIN}; SELECT ({self._is_live})".encode(), prepare=False)
+                begun.nextset()
+                self._check_live(begun.fetchone())
         except BaseException:
             self.end(link, own=own)
             raise
@@ -135,9 +139,14 @@ class EntityTables:
         finally:
             self._database.readers.give_back(link)
 
+    def _check_live(self, row: Sequence[Any] | None) -> None:
+        """Raises Superseded unless a row begins with what is true of a live generation."""
+        if row is None or not row[0]:
+            raise Superseded(f"another generation took the place of {self.schema}")
+
     @contextmanager
     def reading(self) -> Iterator[Link]:
-        """A connection that sees one state of the tables until the block ends."""
+        """A connection that sees one state of the tables until the block ends, as `begin` says."""
         with postgres_errors():
             link = self.begin(own=False)
             try:
@@ -147,9 +156,12 @@ class EntityTables:
 
     @contextmanager
     def snapshot(self) -> Iterator[Link]:
-        """As `reading`, on a connection outside the pool, however long that takes."""
+        """One state of the tables, live or not, on a connection outside the pool.
+
+        It is seen until the block ends, however long that takes.
+        """
         with postgres_errors(), closing(self._database.connections.connect()) as link:
-            link.execute(_BEGIN)
+            link.execute(_BEGIN.encode())
             for setting in _FOR_ALL:
                 link.execute(setting.encode())
             yield link

@@ -10,7 +10,7 @@ from itertools import chain
 
 from domain.edges import EDGE, edge_name
 from domain.event_store.postgres.appending import name_key
-from domain.event_store.postgres.connections import Link
+from domain.event_store.postgres.link import Link
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.errors import postgres_errors
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.appending import name_key
-from domain.event_store.postgres.connections import Link
+from domain.event_store.postgres.link import Link
 from domain.event_store.postgres.reading import MAX_INTEGER
 from projections.entities.cursors import Place
 from projections.entities.entity_json import with_all_fields
@@ -19,11 +19,11 @@ from projections.entities.postgres.list_sql import Statement
 from projections.entities.postgres.pages import PostgresListReader
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
 from projections.entities.stored_entity import StoredEntity
-from projections.feeding.port import Damaged, Superseded
+from projections.feeding.port import Checkpoint, Damaged, Superseded, moved_on
 
 _DOCUMENT = {
     key: (
-        "SELECT found.* FROM (SELECT) one LEFT JOIN (SELECT e.position, e.deleted,"
+        "SELECT found.* FROM (SELECT) one LEFT JOIN (SELECT e.position, e.last_event, e.deleted,"
         " CASE WHEN octet_length(core) + octet_length(optional) <= %b THEN core END AS core,"
         " CASE WHEN octet_length(core) + octet_length(optional) <= %b THEN optional END AS optional"
         f" FROM {{}}.entities e WHERE e.kind = %b AND e.{key} = %b) found ON true"
@@ -31,11 +31,18 @@ _DOCUMENT = {
     for key in ("id", "fqn_key")
 }
 """Gives NULL for what no entity has, and for the JSON of one that is too large."""
-_DOCUMENTS = "SELECT id, core, optional FROM {}.entities WHERE id = ANY (%b::text[])"
+_DOCUMENTS = (
+    "SELECT found.* FROM (SELECT) one LEFT JOIN (SELECT id, core, optional FROM {}.entities"
+    " WHERE id = ANY (%b::text[])) found ON true"
+)
+"""Gives NULL where it finds nothing."""
 _DELETED = (
     "SELECT kind, sum(n)::int8 FROM {}.counters WHERE scope = '' AND deleted = 1 GROUP BY kind"
 )
-_MOVE = "UPDATE {}.checkpoint SET position = %b, fingerprint = %b WHERE one = 1 AND position = %b"
+_MOVE = (
+    "UPDATE {}.checkpoint SET position = %b, fingerprint = %b"
+    " WHERE one = 1 AND position = %b AND fingerprint = %b"
+)
 _CHECKPOINT = "SELECT position, fingerprint FROM {}.checkpoint"
 _AT_ONCE = 50
 """Documents that one statement reads."""
@@ -48,21 +55,15 @@ class PostgresReadModel:
         """`writer` gives the session that commits; raises StoreUnavailable when there is none."""
         self.tables = tables
         self._writer = writer
-        self._applied: int | None = None
-        """The checkpoint that the next commit goes on from."""
 
     def checkpoint(self) -> int:
         """The position of the log up to which the rows are current; 0 before the first commit."""
-        return self._checkpoint()[0]
+        return self.checkpoint_and_fingerprint()[0]
 
-    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
-        """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit.
-
-        The next commit goes on from there, unless another process moves it meanwhile.
-        """
-        checkpoint = self._checkpoint()
-        self._applied = checkpoint[0]
-        return checkpoint
+    def checkpoint_and_fingerprint(self) -> Checkpoint:
+        """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
+        ((position, fingerprint),) = self.tables.ask((_CHECKPOINT, ()))
+        return position, fingerprint
 
     def revision(self) -> int:
         """The checkpoint, which every commit moves."""
@@ -106,12 +107,12 @@ class PostgresReadModel:
         else:
             assert fqn is not None
             statement = _DOCUMENT["fqn_key"], (most, most, kind, name_key(kind, fqn))
-        ((position, deleted, core, optional),) = self.tables.ask_live(statement)
+        ((position, last_event, deleted, core, optional),) = self.tables.ask_live(statement)
         if position is None:
             return None
         if core is None:
             raise EntityTooLarge
-        return StoredDocument(core, optional, position, bool(deleted))
+        return StoredDocument(core, optional, position, last_event, bool(deleted))
 
     def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:
         """Id -> JSON with every field that the entity has; ids that are not stored are left out."""
@@ -119,8 +120,8 @@ class PostgresReadModel:
         found: dict[str, bytes] = {}
         while left:
             part = [left.popleft() for _ in range(min(_AT_ONCE, len(left)))]
-            rows = self.tables.ask((_DOCUMENTS, (part,)))
-            read = {entity_id: with_all_fields(*json) for entity_id, *json in rows}
+            rows = self.tables.ask_live((_DOCUMENTS, (part,)))
+            read = {each: with_all_fields(*json) for each, *json in rows if each is not None}
             found |= {each: read[each] for each in part if each in read}
         return found
 
@@ -131,30 +132,31 @@ class PostgresReadModel:
             yield PostgresEdgeReader(self.tables, link)
 
     def apply(
-        self, entities: Mapping[str, StoredEntity | None], position: int, fingerprint: str
+        self,
+        entities: Mapping[str, StoredEntity | None],
+        position: int,
+        fingerprint: str,
+        *,
+        after: Checkpoint,
     ) -> None:
         """Stores these entities by id, removes those that are None, and moves the checkpoint.
 
-        Raises StoreUnavailable, having changed nothing, when another process has moved the
-        checkpoint since it was read or applied here; Damaged when the tables are gone.
+        Raises StoreUnavailable, having changed nothing, when the checkpoint is not `after`; Damaged
+        when the tables are gone.
         """
-        if self._applied is None:
-            self._applied = self.checkpoint()
-        before, self._applied = self._applied, None
         link = self._writer()
         try:
             with postgres_errors(), link.transaction():
                 # Waits for the disk: what a list has shown must not be gone after a crash, though
                 # it would be made again soon.
                 moved = link.execute(
-                    self.tables.within(_MOVE).encode(), (position, fingerprint, before)
+                    self.tables.within(_MOVE).encode(), (position, fingerprint, *after)
                 )
                 if moved.rowcount != 1:
-                    raise StoreUnavailable("another process feeds the sorted read model")
+                    raise moved_on("sorted read model", after)
                 write_entities(link, self.tables, entities)
         except Superseded as gone:
             raise Damaged(gone.message) from gone
-        self._applied = position
 
     @contextmanager
     def snapshot(self) -> Iterator[PostgresEntitySnapshot]:
@@ -165,10 +167,6 @@ class PostgresReadModel:
     def damage(self) -> list[str]:
         """Nothing: pages and indexes are for the server to check."""
         return []
-
-    def _checkpoint(self) -> tuple[int, str]:
-        ((position, fingerprint),) = self.tables.ask((_CHECKPOINT, ()))
-        return position, fingerprint
 
     def close(self) -> None:
         """Does nothing: the connections are those of all generations."""

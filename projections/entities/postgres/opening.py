@@ -11,7 +11,7 @@ from contextlib import closing
 from psycopg import sql
 
 from domain.event_store.port import EventStore
-from domain.event_store.postgres.connections import Link
+from domain.event_store.postgres.link import Link
 from projections.entities.bulk_folding import folded_parts
 from projections.entities.commit_changes import added_digests
 from projections.entities.postgres.copy_rows import CopyPart, copy_in, copy_part

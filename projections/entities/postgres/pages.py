@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 
-from domain.event_store.postgres.connections import Link
+from domain.event_store.postgres.link import Link
 from projections.entities.cursors import Place
 from projections.entities.forward_reading import read_forward
 from projections.entities.port import ListedEntity, ListHead, ListRequest

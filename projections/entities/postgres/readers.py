@@ -15,7 +15,8 @@ import psycopg
 
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres import connections as pools
-from domain.event_store.postgres.connections import Connections, Link
+from domain.event_store.postgres.connections import Connections
+from domain.event_store.postgres.link import Link
 from projections.entities.postgres.errors import WHAT, raise_as_ours
 
 T = TypeVar("T")

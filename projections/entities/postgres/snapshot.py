@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from domain.event_store.postgres.connections import Link
+from domain.event_store.postgres.link import Link
 from projections.entities.port import WrongList, WrongTotal
 from projections.entities.postgres.commit import DIGESTS, held_digests
 from projections.entities.postgres.database import EntityTables

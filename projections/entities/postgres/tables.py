@@ -18,7 +18,8 @@ TABLES = f"""
 CREATE TABLE {{schema}}.entities (
     kind {_TEXT} NOT NULL, deleted integer NOT NULL, name {_TEXT} NOT NULL, id {_TEXT} NOT NULL,
     fqn {_TEXT} NOT NULL, status {_TEXT}, scopes {_TEXT} NOT NULL, position bigint NOT NULL,
-    core bytea NOT NULL, optional bytea NOT NULL, digest bytea NOT NULL, fqn_key bytea NOT NULL);
+    last_event {_TEXT} NOT NULL, core bytea NOT NULL, optional bytea NOT NULL,
+    digest bytea NOT NULL, fqn_key bytea NOT NULL);
 CREATE TABLE {{schema}}.scopes (
     scope {_TEXT} NOT NULL, kind {_TEXT} NOT NULL, deleted integer NOT NULL, name {_TEXT} NOT NULL,
     id {_TEXT} NOT NULL, status {_TEXT});
@@ -46,11 +47,13 @@ CREATE INDEX entities_by_status ON {schema}.entities (kind, deleted, status, nam
 ALTER TABLE {schema}.scopes ADD PRIMARY KEY (scope, kind, deleted, name, id);
 """
 """Made after a load, which sorts what it would otherwise insert row by row."""
-COLUMNS = "kind, deleted, name, id, fqn, status, scopes, position, core, optional, digest"
+COLUMNS = (
+    "kind, deleted, name, id, fqn, status, scopes, position, last_event, core, optional, digest"
+)
 """Those of a StoredEntity, in its order."""
 TYPES = (
-    "text", "int4", "text", "text", "text", "text", "text", "int8", "bytea", "bytea", "bytea",
-    "bytea",
+    "text", "int4", "text", "text", "text", "text", "text", "int8", "text", "bytea", "bytea",
+    "bytea", "bytea",
 )  # fmt: skip
 """Of COLUMNS, and of the key of the qualified name behind them."""
 

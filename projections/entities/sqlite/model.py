@@ -16,9 +16,11 @@ from projections.entities.sqlite.pages import SqliteListReader
 from projections.entities.sqlite.snapshot import SqliteEntitySnapshot
 from projections.entities.sqlite.tables import read_digests
 from projections.entities.stored_entity import StoredEntity
+from projections.feeding.port import Checkpoint, moved_on
 
 _BY_ID, _BY_FQN = (
-    f"SELECT core, optional, position, deleted FROM entities WHERE kind = ? AND {column} = ?"
+    "SELECT core, optional, position, last_event, deleted FROM entities"
+    f" WHERE kind = ? AND {column} = ?"
     for column in ("id", "fqn")
 )
 
@@ -33,7 +35,7 @@ class SqliteReadModel:
         """The position of the log up to which the rows are current; 0 before the first commit."""
         return self.checkpoint_and_fingerprint()[0]
 
-    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
         with sqlite_errors():
             row = self.database.connection.execute(
@@ -94,7 +96,10 @@ class SqliteReadModel:
                     raise EntityTooLarge from None
                 finally:
                     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
-        return None if row is None else StoredDocument(row[0], row[1], row[2], bool(row[3]))
+        if row is None:
+            return None
+        core, optional, position, last_event, deleted = row
+        return StoredDocument(core, optional, position, last_event, bool(deleted))
 
     def documents(self, entity_ids: Iterable[str]) -> dict[str, bytes]:
         """Id -> JSON with every field that the entity has; ids that are not stored are left out."""
@@ -116,10 +121,21 @@ class SqliteReadModel:
             yield SqliteEdgeReader(connection)
 
     def apply(
-        self, entities: Mapping[str, StoredEntity | None], position: int, fingerprint: str
+        self,
+        entities: Mapping[str, StoredEntity | None],
+        position: int,
+        fingerprint: str,
+        *,
+        after: Checkpoint,
     ) -> None:
-        """Stores these entities by id, removes those that are None, and moves the checkpoint."""
+        """Stores these entities by id, removes those that are None, and moves the checkpoint.
+
+        Raises StoreUnavailable, having changed nothing, when the checkpoint is not `after`.
+        """
         with self.database.transaction() as connection:
+            # The transaction has the lock of the only writer from its beginning.
+            if self.checkpoint_and_fingerprint() != after:
+                raise moved_on("sorted read model", after)
             write_entities(connection, entities)
             connection.execute(
                 "INSERT OR REPLACE INTO checkpoint VALUES (1, ?, ?)", (position, fingerprint)

@@ -16,7 +16,7 @@ TABLES = """
 CREATE TABLE IF NOT EXISTS entities (
     kind TEXT NOT NULL, deleted INTEGER NOT NULL, name TEXT NOT NULL, id TEXT NOT NULL,
     fqn TEXT NOT NULL, status TEXT, scopes TEXT NOT NULL, position INTEGER NOT NULL,
-    core BLOB NOT NULL, optional BLOB NOT NULL, digest BLOB NOT NULL,
+    last_event TEXT NOT NULL, core BLOB NOT NULL, optional BLOB NOT NULL, digest BLOB NOT NULL,
     PRIMARY KEY (kind, deleted, name, id)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS scopes (
     scope TEXT NOT NULL, kind TEXT NOT NULL, deleted INTEGER NOT NULL, name TEXT NOT NULL,
@@ -38,7 +38,7 @@ CREATE UNIQUE INDEX IF NOT EXISTS entities_by_fqn ON entities (kind, fqn);
 CREATE INDEX IF NOT EXISTS entities_by_status ON entities (kind, deleted, status, name, id)
     WHERE status IS NOT NULL;
 """
-INSERT_ENTITY = "INSERT INTO entities VALUES (?,?,?,?,?,?,?,?,?,?,?)"
+INSERT_ENTITY = "INSERT INTO entities VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
 PAGE_BYTES = 16_384
 """Size of a page of the file. Rows have some kilobytes, and in tables without a rowid nearly each
 of them would overflow a page of the usual size."""

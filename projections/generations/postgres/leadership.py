@@ -12,7 +12,8 @@ from socket import gethostname
 import psycopg
 
 from domain.errors import StoreUnavailable
-from domain.event_store.postgres.connections import Connections, Link, unavailable
+from domain.event_store.postgres.connections import Connections, unavailable
+from domain.event_store.postgres.link import Link
 from projections.generations.postgres.shelf import try_lock
 
 _ALIVE_SECONDS = 1.0
@@ -61,7 +62,8 @@ class PostgresLeadership:
             with suppress(psycopg.Error):
                 self._link.execute(b"SELECT")
                 self._seen_at = time.monotonic()
-        if self._link.closed:
+        if self._link.closed or self._link.epoch != self._connections.epoch:
+            # Its server is gone, or another one has taken its place, which it may not know.
             self.release()
         return self._leads
 
@@ -77,6 +79,13 @@ class PostgresLeadership:
         if self._link is None:
             self._link = self._connections.connect()
         return self._link
+
+    def session(self) -> Link | None:
+        """The session that has the lead, None when this process does not lead.
+
+        Raises StoreUnavailable when the session was cut and the lead lost with it.
+        """
+        return self.writer() if self._leads else None
 
     def leader(self) -> str | None:
         """The name of the host that leads now, as its session has it; raises StoreUnavailable."""

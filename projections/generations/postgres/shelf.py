@@ -6,7 +6,7 @@ built, and neither refuses or removes what is the other's.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -15,8 +15,9 @@ import psycopg
 from psycopg import sql
 
 from domain.errors import StoreUnavailable
-from domain.event_store.postgres.connections import Connections, Link, unavailable
-from projections.generations.shelf import Pointer, Proposal
+from domain.event_store.postgres.connections import Connections, unavailable
+from domain.event_store.postgres.link import Link
+from projections.generations.shelf import Pointer, Proposal, overtaken
 
 S = TypeVar("S", bound=msgspec.Struct)
 T = TypeVar("T")
@@ -35,15 +36,18 @@ _READ = (
     " FROM {}.shelves WHERE name = %b AND code = %b"
 )
 _NOTHING = (None, None, None, None)
+_MAKE_ROW = "INSERT INTO {} (name, code) VALUES (%b, %b) ON CONFLICT DO NOTHING"
 _POINT = (
-    "INSERT INTO {} AS s (name, code, pointer, live) VALUES (%b, %b, %b, %b)"
-    " ON CONFLICT (name, code) DO UPDATE SET pointer = excluded.pointer, live = excluded.live,"
-    " pointer_revision = s.pointer_revision + 1, used_at = now()"
+    "UPDATE {} SET pointer = %b, live = %b, pointer_revision = pointer_revision + 1,"
+    " used_at = now() WHERE name = %b AND code = %b"
+    " AND CASE WHEN pointer IS NOT NULL THEN pointer_revision END IS NOT DISTINCT FROM %b::int8"
+    " RETURNING pointer_revision"
 )
 _PROPOSE = (
-    "INSERT INTO {} AS s (name, code, proposal) VALUES (%b, %b, %b)"
-    " ON CONFLICT (name, code) DO UPDATE SET proposal = excluded.proposal,"
-    " proposal_revision = s.proposal_revision + 1, used_at = now()"
+    "UPDATE {} SET proposal = %b, proposal_revision = proposal_revision + 1,"
+    " used_at = now() WHERE name = %b AND code = %b"
+    " AND CASE WHEN proposal IS NOT NULL THEN proposal_revision END IS NOT DISTINCT FROM %b::int8"
+    " RETURNING proposal_revision"
 )
 _SCHEMAS = "SELECT nspname::text FROM pg_namespace WHERE starts_with(nspname, %b)"
 _SIZE = (
@@ -57,10 +61,22 @@ _NO_WAITING = "SET lock_timeout = '200ms'"
 class PostgresShelf:
     """The generations of one projection that one state of the code has built."""
 
-    def __init__(self, connections: Connections, catalog: str, name: str, code: str) -> None:
-        """`catalog` is the schema of the log, and `code` the digest of what decides the content."""
+    def __init__(
+        self,
+        connections: Connections,
+        catalog: str,
+        name: str,
+        code: str,
+        lead: Callable[[], Link | None] = lambda: None,
+    ) -> None:
+        """`catalog` is the schema of the log, and `code` the digest of what decides the content.
+
+        `lead` gives the session that has the lead, None in a process that does not lead. Whoever
+        leads writes by it, so that nothing is written any more once the lead is lost with it.
+        """
         self.name = name
         self._connections = connections
+        self._lead = lead
         self._catalog = catalog
         self._code = code
         self._schema = f"{catalog}_read_models"
@@ -113,10 +129,13 @@ class PostgresShelf:
             f" WHERE name = '{self.name}' AND code = '{self._code}'"
         )
 
-    def point(self, pointer: Pointer) -> None:
-        """Replaces the pointer; raises StoreUnavailable."""
+    def point(self, pointer: Pointer, *, instead_of: Hashable | None) -> Hashable:
+        """Replaces the pointer of a revision; raises Overtaken and StoreUnavailable."""
         live = None if pointer.live is None else pointer.live.number
-        self._write(_POINT, msgspec.json.encode(pointer), live)
+        revision = self._write(_POINT, (msgspec.json.encode(pointer), live), instead_of)
+        if revision is None:
+            raise overtaken(f"the pointer of {self.name}")
+        return revision
 
     def proposal_revision(self) -> Hashable | None:
         """How often the proposal was replaced."""
@@ -130,22 +149,20 @@ class PostgresShelf:
         except msgspec.MsgspecError:
             return None
 
-    def propose(self, proposal: Proposal) -> None:
-        """Replaces the proposal; raises StoreUnavailable."""
-        self._write(_PROPOSE, msgspec.json.encode(proposal))
+    def propose(self, proposal: Proposal, *, instead_of: Hashable | None) -> Hashable:
+        """Replaces the proposal of a revision; raises Overtaken and StoreUnavailable."""
+        revision = self._write(_PROPOSE, (msgspec.json.encode(proposal),), instead_of)
+        if revision is None:
+            raise overtaken(f"the proposal of {self.name}")
+        return revision
 
-    def withdraw(self) -> None:
-        """Takes the proposal away, if there is one; raises StoreUnavailable."""
-        if self._read()[3] is not None:
-            self._write(_PROPOSE, None)
+    def withdraw(self, *, instead_of: Hashable) -> None:
+        """Takes the proposal of a revision away; raises StoreUnavailable."""
+        self._write(_PROPOSE, (None,), instead_of)
 
-    @contextmanager
-    def building(self) -> Iterator[None]:
-        """Holds an advisory lock; raises StoreUnavailable while another builder does."""
-        with closing(self._connections.connect()) as link:
-            if not try_lock(link, f"{self._prefix}build"):
-                raise StoreUnavailable(f"another process is building a generation of {self.name}")
-            yield
+    def building(self) -> AbstractContextManager[None]:
+        """Holds the lock of the builders; raises StoreUnavailable while another one does."""
+        return build_lock(self._connections, f"{self._prefix}build", self.name)
 
     def note_use(self) -> None:
         """Says that a host uses what this code has built; raises StoreUnavailable."""
@@ -183,17 +200,33 @@ class PostgresShelf:
 
         return self._ask(read)
 
-    def _write(self, statement: str, *values: object) -> None:
-        sql_text, row = statement.format(self._table).encode(), (self.name, self._code, *values)
+    def _write(
+        self, statement: str, values: tuple[object, ...], instead_of: Hashable | None
+    ) -> Hashable | None:
+        """The new revision of a record; None where it has another one than it should."""
+        key = self.name, self._code
 
-        def write(link: Link) -> None:
-            try:
-                link.execute(sql_text, row)
-            except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
-                self._make_table(link)
-                link.execute(sql_text, row)
+        def write(link: Link) -> Hashable | None:
+            if instead_of is None:
+                self._make_row(link, key)
+            row = link.one(statement.format(self._table), *values, *key, instead_of)
+            return None if row is None else int(row[0])
 
-        self._ask(write)
+        leading = self._lead()
+        if leading is None:
+            return self._ask(write)
+        try:
+            return write(leading)
+        except psycopg.Error as error:
+            raise unavailable(error, what=f"the read model {self.name}") from error
+
+    def _make_row(self, link: Link, key: tuple[str, str]) -> None:
+        statement = _MAKE_ROW.format(self._table).encode()
+        try:
+            link.execute(statement, key)
+        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+            self._make_table(link)
+            link.execute(statement, key)
 
     def _make_table(self, link: Link) -> None:
         with link.transaction():
@@ -221,6 +254,18 @@ class PostgresShelf:
 
     def _ask(self, work: Callable[[Link], T]) -> T:
         return self._connections.ask(work)
+
+
+@contextmanager
+def build_lock(connections: Connections, key: str, name: str) -> Iterator[None]:
+    """Holds the advisory lock of a key, for who builds a generation of the read model of a name.
+
+    Raises StoreUnavailable while another one does.
+    """
+    with closing(connections.connect()) as link:
+        if not try_lock(link, key):
+            raise StoreUnavailable(f"another process is building a generation of {name}")
+        yield
 
 
 def try_lock(link: Link, name: str) -> bool:

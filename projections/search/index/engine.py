@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from domain.errors import StoreUnavailable
+from projections.feeding.port import Checkpoint
 from projections.search.documents import SearchDocument
 from projections.search.engine import EngineHits, EngineQuery, IndexSnapshot
 from projections.search.index.commit.commit_follower import CommitFollower
@@ -96,7 +97,7 @@ class WhooshEngine:
         """The log position committed with the documents; 0 when there are none."""
         return self.checkpoint_and_fingerprint()[0]
 
-    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint committed with it."""
         opened = self._follower.newest()
         return (opened.position, opened.fingerprint) if opened else (0, "")
@@ -134,12 +135,17 @@ class WhooshEngine:
         self._writer.reset()
 
     def apply(
-        self, documents: Mapping[str, SearchDocument | None], position: int, fingerprint: str = ""
+        self,
+        documents: Mapping[str, SearchDocument | None],
+        position: int,
+        fingerprint: str = "",
+        *,
+        after: Checkpoint,
     ) -> None:
         """Commit documents with position and fingerprint; see the port."""
         if not self._writable:
             raise StoreUnavailable("the search index was opened for reading only")
-        segments = self._writer.apply(documents, position, fingerprint)
+        segments = self._writer.apply(documents, position, fingerprint, after=after)
         if next_merge(segments):
             self._merge_thread.wake()
             if len(segments) > 2 * MAX_SEGMENTS:

@@ -11,9 +11,16 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any
 
 from domain.errors import StoreUnavailable
+from projections.feeding.port import Checkpoint, Overtaken, moved_on
 from projections.search.documents import SearchDocument
-from projections.search.opensearch.cluster import Cluster, VersionConflict, reason_of
-from projections.search.opensearch.indexes import feed, new_life
+from projections.search.opensearch.cluster import (
+    Cluster,
+    IndexMissing,
+    VersionConflict,
+    reason_of,
+)
+from projections.search.opensearch.indexes import new_life
+from projections.search.opensearch.pinned import Committed
 from projections.search.opensearch.rows import Lines
 
 REQUEST_BYTES = 4_000_000
@@ -29,17 +36,33 @@ _GONE = 404
 class Commits:
     """Writes to one index."""
 
-    def __init__(self, cluster: Cluster, index: str, read_life: Callable[[], str]) -> None:
-        """`read_life` tells the life of the index (`rows.Lines`)."""
+    def __init__(
+        self, cluster: Cluster, index: str, feed: str, newest: Callable[[], Committed]
+    ) -> None:
+        """`feed` is the alias that the index is written by, which is gone once another process has
+        taken the index over; `newest` asks for the newest commit that searches see."""
         self._cluster = cluster
         self._index = index
-        self._read_life = read_life
+        self._feed = feed
+        self._newest = newest
 
     def apply(
-        self, documents: Mapping[str, SearchDocument | None], position: int, fingerprint: str
+        self,
+        documents: Mapping[str, SearchDocument | None],
+        position: int,
+        fingerprint: str,
+        *,
+        after: Checkpoint,
     ) -> None:
-        """Commits documents with a checkpoint; see the port of engines."""
-        made = Lines(self._read_life())
+        """Commits documents with a checkpoint; see the port of engines.
+
+        A cluster compares nothing in one step with the writing of many documents: `after` is
+        compared before, and whoever is overtaken from then on writes nothing over what is newer.
+        """
+        newest = self._newest()
+        if (newest.position, newest.fingerprint) != after:
+            raise moved_on("search index", after)
+        made = Lines(newest.life)
         # All are made before any is sent: one that cannot be made must leave nothing behind.
         with tempfile.SpooledTemporaryFile(_HELD_BYTES) as lines:
             sizes = []
@@ -64,13 +87,16 @@ class Commits:
     def reset(self) -> None:
         """Forgets all documents and the checkpoint."""
         self._show()
-        self._cluster.request(
-            "POST",
-            f"/{self._index}/_delete_by_query",
-            {"query": {"match_all": {}}},
-            seconds=_RESET_SECONDS,
-            conflicts="proceed",
-        )
+        try:
+            self._cluster.request(
+                "POST",
+                f"/{self._feed}/_delete_by_query",
+                {"query": {"match_all": {}}},
+                seconds=_RESET_SECONDS,
+                conflicts="proceed",
+            )
+        except IndexMissing:
+            raise self._overtaken() from None
         self._send(new_life().checkpoint(0, ""))
         self._show()
 
@@ -83,7 +109,7 @@ class Commits:
         """Sends some lines; returns how many say something older than what is there."""
         found = self._cluster.request(
             "POST",
-            f"/{feed(self._index)}/_bulk",
+            f"/{self._feed}/_bulk",
             body,
             seconds=_BULK_SECONDS,
             require_alias="true",
@@ -94,11 +120,17 @@ class Commits:
             status = result["status"]
             if status == _CONFLICT:
                 older += 1
-            elif "error" in result and status != _GONE:
+            elif "error" in result and status == _GONE:
+                raise self._overtaken()
+            elif "error" in result:
                 raise StoreUnavailable(
                     f"the search index cannot be written: {reason_of(result['error'])}"
                 )
         return older
+
+    def _overtaken(self) -> Overtaken:
+        """The error of who writes by an alias that is gone."""
+        return Overtaken(f"another process writes to {self._index}, or has removed it")
 
 
 def _parts(lines: IO[bytes], sizes: list[int]) -> Iterator[bytes]:

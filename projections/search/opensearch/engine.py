@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from domain.errors import StoreUnavailable
-from projections.feeding.port import Damaged
+from projections.feeding.port import Checkpoint, Damaged
 from projections.search.decisions import decided
 from projections.search.documents import SearchDocument
 from projections.search.engine import (
@@ -22,12 +22,12 @@ from projections.search.index.evaluate.deadline import Clock, Deadline, OutOfTim
 from projections.search.index.evaluate.nested import MAX_CANDIDATES
 from projections.search.index.format.schema import StoredDocument
 from projections.search.objects import ReadObjects
-from projections.search.opensearch import facets, mapping, pages
+from projections.search.opensearch import facets, indexes, mapping, pages
 from projections.search.opensearch.cluster import LOOK_ANSWER_SECONDS, Cluster, TooManyBuckets
 from projections.search.opensearch.commits import Commits
 from projections.search.opensearch.leaves import Dsl
 from projections.search.opensearch.nesting import NestedSearch
-from projections.search.opensearch.pinned import Pinned, check_shards, read_checkpoint
+from projections.search.opensearch.pinned import Committed, Pinned, check_shards, read_checkpoint
 from projections.search.opensearch.queries import Compiler
 from projections.search.tree import Node
 
@@ -46,15 +46,20 @@ class OpenSearchEngine:
         index: str,
         *,
         writable: bool,
+        feed: str | None = None,
         deadline: float = DEADLINE,
         clock: Clock = time.monotonic,
     ) -> None:
-        """`deadline` is in seconds of `clock`; closing the engine closes the cluster."""
+        """`deadline` is in seconds of `clock`; closing the engine closes the cluster.
+
+        `feed` is the alias that the index is written by; None: the one that it was made with.
+        """
         self._cluster = cluster
         self._index = index
         self._deadline = deadline
         self._clock = clock
-        self._commits = Commits(cluster, index, self._life) if writable else None
+        alias = indexes.feed(index) if feed is None else feed
+        self._commits = Commits(cluster, index, alias, self._newest) if writable else None
         self._closed = False
         self._copy = f"host-{uuid4().hex}"
         """Has every search of this engine asked of the same copy, so that none sees less than one
@@ -71,13 +76,13 @@ class OpenSearchEngine:
         """The log position of the newest commit; 0 when there is none."""
         return self.checkpoint_and_fingerprint()[0]
 
-    def checkpoint_and_fingerprint(self) -> tuple[int, str]:
+    def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint committed with it."""
-        newest = read_checkpoint(self._search)
+        newest = self._newest()
         return newest.position, newest.fingerprint
 
-    def _life(self) -> str:
-        return read_checkpoint(self._search).life
+    def _newest(self) -> Committed:
+        return read_checkpoint(self._search)
 
     def revision(self) -> int:
         """The position of the commit that searches read now, which the cluster is asked for."""
@@ -280,10 +285,15 @@ class OpenSearchEngine:
     # Writing
 
     def apply(
-        self, documents: Mapping[str, SearchDocument | None], position: int, fingerprint: str = ""
+        self,
+        documents: Mapping[str, SearchDocument | None],
+        position: int,
+        fingerprint: str = "",
+        *,
+        after: Checkpoint,
     ) -> None:
         """Commit documents with position and fingerprint; see the port."""
-        self._writing().apply(documents, position, fingerprint)
+        self._writing().apply(documents, position, fingerprint, after=after)
 
     def reset(self) -> None:
         """Forget all documents; the checkpoint becomes 0. Raises StoreUnavailable."""

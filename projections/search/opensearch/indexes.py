@@ -3,6 +3,7 @@
 from contextlib import suppress
 from uuid import uuid4
 
+from projections.feeding.port import Overtaken
 from projections.search.opensearch.cluster import Cluster, IndexMissing
 from projections.search.opensearch.mapping import mappings, settings
 from projections.search.opensearch.rows import Lines
@@ -11,12 +12,35 @@ _FEED = "-feed"
 
 
 def feed(index: str) -> str:
-    """The alias that an index is written by.
+    """The alias that an index is written by until somebody takes it over.
 
     It goes with its index: what is written to an index that somebody deleted is refused then, where
     the cluster would make another one, with fields of its own choice.
     """
     return index + _FEED
+
+
+def take_over(cluster: Cluster, index: str, before: str | None = None) -> str:
+    """Gives an index another alias to be written by, which is returned, and takes the others away.
+
+    Whatever is still to be written by those is refused from then on. With `before`, an alias that
+    this process has had, the index is only taken over from that.
+
+    Raises IndexMissing when the index is not there, Overtaken when `before` is not there any more,
+    and StoreUnavailable.
+    """
+    own = f"{feed(index)}-{uuid4().hex}"
+    former: dict[str, object] = {"index": index, "alias": f"{feed(index)}*"}
+    if before is not None:
+        former |= {"alias": before, "must_exist": True}
+    actions = [{"add": {"index": index, "alias": own}}, {"remove": former}]
+    try:
+        cluster.request("POST", "/_aliases", {"actions": actions})
+    except IndexMissing:
+        if before is None:
+            raise
+        raise Overtaken(f"another process writes to {index}") from None
+    return own
 
 
 def make(cluster: Cluster, index: str) -> None:

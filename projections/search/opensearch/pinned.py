@@ -23,7 +23,7 @@ _KINDS = 1_000
 _MODULUS = 1 << 64
 
 
-class Checkpoint(NamedTuple):
+class Committed(NamedTuple):
     """What a commit says of itself."""
 
     position: int
@@ -77,7 +77,7 @@ class Pinned:
         return self._checkpoint.fingerprint
 
     @cached_property
-    def _checkpoint(self) -> Checkpoint:
+    def _checkpoint(self) -> Committed:
         return read_checkpoint(self.search)
 
     def digests(self) -> dict[str, tuple[int, int]]:
@@ -111,7 +111,7 @@ class Pinned:
             body["search_after"] = hits[-1]["sort"]
 
 
-def read_checkpoint(search: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Checkpoint:
+def read_checkpoint(search: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Committed:
     """The checkpoint of an index; raises Damaged where there is none."""
     body = {
         "query": {"exists": {"field": "position"}},
@@ -125,7 +125,7 @@ def read_checkpoint(search: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Ch
     if len(hits) != 1:
         raise Damaged("the search index has no checkpoint")
     fields = hits[0]["fields"]
-    return Checkpoint(int(fields["position"][0]), fields["fingerprint"][0], fields["life"][0])
+    return Committed(int(fields["position"][0]), fields["fingerprint"][0], fields["life"][0])
 
 
 def check_shards(found: Mapping[str, Any]) -> None:

@@ -48,26 +48,41 @@ class Records:
             # Whoever reads by what was known finds out what the cluster cannot do.
             self._seen[name] = now, known[1]
             return known[1]
+        if self._seen.get(name) is not known:
+            return self.revision(name)  # it was replaced here while the cluster answered
         revision = None if found is None else (found["_seq_no"], found["_primary_term"])
         self._seen[name] = now, revision
         return revision
 
-    def write(self, name: str, text: str) -> None:
-        """Replaces a record; raises StoreUnavailable."""
+    def forget(self, name: str) -> None:
+        """Has the revision of a record asked for the next time, however old what is known is."""
+        self._seen.pop(name, None)
+
+    def write(self, name: str, text: str, instead_of: Hashable | None) -> Hashable:
+        """Replaces the record of a revision (None: that there is none); returns the new revision.
+
+        Raises VersionConflict, having changed nothing, when the record has another one by now, and
+        StoreUnavailable.
+        """
         self._find(name)  # not another's
+        self.forget(name)
         with suppress(AlreadyThere):
             body = {"settings": _SETTINGS, "mappings": {"dynamic": False}}
             self._cluster.request("PUT", f"/{self._index}", body)
         record = {"text": text, "owner": self._owner}
-        self._cluster.request("PUT", f"/{self._index}/_doc/{name}", record)
-        self._seen.pop(name, None)
+        path = f"/{self._index}/_doc/{name}?{_at(instead_of)}"
+        written = self._cluster.request("PUT", path, record)
+        revision = written["_seq_no"], written["_primary_term"]
+        self._seen[name] = self._clock(), revision
+        return revision
 
-    def remove(self, name: str) -> None:
-        """Takes a record away, if it is there; raises StoreUnavailable."""
+    def remove(self, name: str, instead_of: Hashable) -> None:
+        """Takes the record of a revision away; raises as `write` does."""
+        self.forget(name)
         if self._find(name) is not None:
             with suppress(NoDocument):
-                self._cluster.request("DELETE", f"/{self._index}/_doc/{name}")
-        self._seen.pop(name, None)
+                path = f"/{self._index}/_doc/{name}?{_at(instead_of)}"
+                self._cluster.request("DELETE", path)
 
     def _find(self, name: str) -> Any:
         return self._own(self._cluster.look, name)
@@ -84,3 +99,12 @@ class Records:
                 " another catalog: name others by the path of CATALOG_SEARCH_URL"
             )
         return found
+
+
+def _at(revision: Hashable | None) -> str:
+    """The query of a request that is for the record of a revision, or for where none is."""
+    if revision is None:
+        return "op_type=create"
+    assert isinstance(revision, tuple)
+    number, term = revision
+    return f"if_seq_no={number}&if_primary_term={term}"

@@ -243,6 +243,38 @@ def test_form_of_an_entity_that_had_the_name_before_is_refused(editor: Browser) 
     assert table(editor.client)["version"] == 0.1
 
 
+def test_form_of_an_entity_that_was_made_anew_overwrites_nothing(editor: Browser) -> None:
+    client = editor.client
+    mine = hidden(editor.get(f"{EDIT}?field=description").text) | {"value": "Mine"}
+    purge = f"/v1/tables/{mine['id']}?hardDelete=true&recursive=true"
+    assert client.request("DELETE", purge).status_code == 200
+    theirs = client.table(description="Theirs")
+    assert theirs["version"] == 0.1
+
+    refused = editor.post(EDIT, mine)
+    asked = editor.post(EDIT, hidden(refused.text) | {"value": "Mine"})
+
+    assert (refused.status_code, asked.status_code) == (404, 200)
+    assert "What is there now stands beside yours: saving yours replaces it." in asked.text
+    assert ">\nMine</textarea>" in asked.text
+    assert table(client)["description"] == "Theirs"
+    assert editor.post(EDIT, hidden(asked.text) | {"value": "Mine"}).status_code == 303
+    assert (table(client)["id"], table(client)["description"]) == (theirs["id"], "Mine")
+
+
+@pytest.mark.parametrize("version", ["0.1", "7.3"])
+def test_form_of_a_state_that_was_lost_overwrites_nothing(editor: Browser, version: str) -> None:
+    mine = hidden(editor.get(f"{EDIT}?field=description").text)
+    mine |= {"etag": f'W/"{version}-00000000"', "value": "Mine"}
+
+    asked = editor.post(EDIT, mine)
+
+    assert (asked.status_code, table(editor.client)["version"]) == (200, 0.1)
+    assert "What is there now stands beside yours: saving yours replaces it." in asked.text
+    assert editor.post(EDIT, hidden(asked.text) | {"value": "Mine"}).status_code == 303
+    assert table(editor.client)["description"] == "Mine"
+
+
 @pytest.mark.parametrize(
     "fields",
     [

@@ -13,7 +13,8 @@ import pytest
 from eventsourcing.persistence import StoredEvent
 from eventsourcing.tests import persistence as library
 
-from domain.event_store.sqlite.recorder import Datastore, Recorder
+from domain.event_store.sqlite.connections import Datastore
+from domain.event_store.sqlite.recorder import Recorder
 
 
 def event(originator_id: str, version: int = 1) -> StoredEvent:

@@ -18,7 +18,7 @@ from projections.feeding.daemon import (
     is_projected,
     read_states,
 )
-from projections.feeding.port import Damaged, Folded
+from projections.feeding.port import Checkpoint, Damaged, Folded
 from projections.feeding.projector import Projector
 from tests.projections.conftest import Fixture
 from tests.projections.read_models import ME
@@ -39,7 +39,9 @@ class Recording:
     def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         return self.position, self.fingerprint
 
-    def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:
+    def apply(
+        self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint
+    ) -> None:
         with self._changed:
             self._changed.notify_all()
             if self.failures:

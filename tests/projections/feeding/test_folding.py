@@ -10,7 +10,7 @@ from domain.event_store.port import RecordedEvent
 from domain.events import EntityChanged, EntityCreated
 from domain.recent import MAX_BYTES
 from projections.feeding.folding import FOLDED_BYTES, Folder
-from projections.feeding.port import Folded
+from projections.feeding.port import Checkpoint, Folded
 from projections.feeding.projector import Projector
 from tests.domain.counted_store import CountedStore
 
@@ -43,7 +43,9 @@ class Commits:
     def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         return self._reached
 
-    def apply(self, entities: Mapping[str, Folded], position: int, fingerprint: str) -> None:
+    def apply(
+        self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint
+    ) -> None:
         self._reached = position, fingerprint
         self.positions.append(position)
         self.sizes.append(

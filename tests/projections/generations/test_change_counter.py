@@ -91,7 +91,8 @@ def test_refused_read_model_has_no_revision(directory: Path) -> None:
     with counted(directory) as (reader, changes):
         reader.revision()
         with changes.changing():
-            reader.shelf.point(Pointer(refused="it is tested"))
+            shelf = reader.shelf
+            shelf.point(Pointer(refused="it is tested"), instead_of=shelf.pointer_revision())
 
         for read in (reader.revision, reader.checkpoint):
             with pytest.raises(StoreUnavailable, match="it is tested"):

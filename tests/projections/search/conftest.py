@@ -16,6 +16,7 @@ from projections.search.engine import EngineHits, EngineQuery, SearchEngine
 from projections.search.index.engine import WhooshEngine
 from projections.search.language.text import parse
 from projections.search.queries import SearchRequest, search
+from tests.commits import commit
 
 Make = Callable[..., Entity]
 
@@ -37,6 +38,7 @@ def make_entity(name: str = "orders", kind: str = "table", /, **body: Any) -> En
         body={key: msgspec.Raw(msgspec.json.encode(value)) for key, value in body.items()},
         stream_version=1,
         updated_by="tester",
+        request_id="r",
         **own,
     )
 
@@ -52,12 +54,12 @@ class Catalog:
     def add(self, *entities: Entity) -> "Catalog":
         self.position += len(entities)
         self.entities |= {entity.id: entity for entity in entities}
-        self.engine.apply({e.id: document(e) for e in entities}, self.position)
+        commit(self.engine, {e.id: document(e) for e in entities}, self.position)
         return self
 
     def remove(self, *entities: Entity) -> None:
         self.position += 1
-        self.engine.apply({entity.id: None for entity in entities}, self.position)
+        commit(self.engine, {entity.id: None for entity in entities}, self.position)
         for entity in entities:
             del self.entities[entity.id]
 

@@ -11,6 +11,7 @@ import pytest
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore, RecordedEvent
 from domain.events import EntityCreated
+from projections.feeding.port import Checkpoint
 from projections.search import bulk_build
 from projections.search.documents import SearchDocument
 from projections.search.index.engine import WhooshEngine
@@ -28,10 +29,15 @@ class Counting(WhooshEngine):
         self.commits: list[int] = []
 
     def apply(
-        self, documents: Mapping[str, SearchDocument | None], position: int, fingerprint: str = ""
+        self,
+        documents: Mapping[str, SearchDocument | None],
+        position: int,
+        fingerprint: str = "",
+        *,
+        after: Checkpoint,
     ) -> None:
         self.commits.append(len(documents))
-        super().apply(documents, position, fingerprint)
+        super().apply(documents, position, fingerprint, after=after)
 
 
 @pytest.fixture

@@ -132,7 +132,7 @@ def test_missing_row_is_named(filled: Verified) -> None:
 def test_ghost_row_is_named(filled: Verified, entity_id: str) -> None:
     filled.edit(
         "INSERT INTO entities SELECT kind, deleted, name, ?, 'ghost', status, scopes, position,"
-        " core, optional, digest FROM entities WHERE name = 'dropped'",
+        " last_event, core, optional, digest FROM entities WHERE name = 'dropped'",
         entity_id,
     )
 
@@ -148,7 +148,7 @@ def test_row_of_a_purged_entity_is_a_ghost(filled: Verified) -> None:
     )
     filled.edit(
         "INSERT INTO entities SELECT kind, deleted, 'gone', ?, 'gone', status, scopes, position,"
-        " core, optional, digest FROM entities WHERE name = 'dropped'",
+        " last_event, core, optional, digest FROM entities WHERE name = 'dropped'",
         gone,
     )
 

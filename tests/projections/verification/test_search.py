@@ -11,6 +11,7 @@ from projections.entities.verification_source import stored_entities
 from projections.search.documents import document
 from projections.verification.report import Difference, ProjectionProof, Verdict
 from projections.verification.run import Request, verify
+from tests.commits import commit
 from tests.projections.read_models import ME
 from tests.projections.verification.conftest import NOW, Verified
 
@@ -28,7 +29,7 @@ def found(filled: Verified) -> list[tuple[str, str, str]]:
 
 def apply(filled: Verified, documents: dict[str, Any]) -> None:
     """Commit documents at the position and fingerprint that the index has."""
-    filled.engine.apply(documents, *filled.engine.checkpoint_and_fingerprint())
+    commit(filled.engine, documents, *filled.engine.checkpoint_and_fingerprint())
 
 
 def test_missing_document_is_named(filled: Verified) -> None:

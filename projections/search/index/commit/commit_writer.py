@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from whoosh.index import TOC
 
 from domain.errors import StoreUnavailable
+from projections.feeding.port import Checkpoint, moved_on
 from projections.search.documents import SearchDocument
 from projections.search.index.build.inverter import Inverter
 from projections.search.index.commit.checksums import WARNING
@@ -81,11 +82,21 @@ class CommitWriter:
             self._commit(Manifest(generation, 0, self._follower.digest, {}), [])
 
     def apply(
-        self, documents: Mapping[str, SearchDocument | None], position: int, fingerprint: str
+        self,
+        documents: Mapping[str, SearchDocument | None],
+        position: int,
+        fingerprint: str,
+        *,
+        after: Checkpoint,
     ) -> Sequence[Segment]:
-        """Replace, add or (None) remove documents by id; returns the segments of the commit."""
+        """Replace, add or (None) remove documents by id; returns the segments of the commit.
+
+        Raises StoreUnavailable when the newest commit is not at the checkpoint `after`.
+        """
         with self._writing():
             opened = self._follower.existing()
+            if (opened.position, opened.fingerprint) != after:
+                raise moved_on("search index", after)
             with self._follower.reading(opened):
                 kept = _without(opened, list(documents))
             segments = [*kept, *self._write(documents)]

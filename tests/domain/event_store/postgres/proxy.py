@@ -45,6 +45,10 @@ class Proxy:
         """Have the next connection that commits end so."""
         self._cut = cut
 
+    def lead_to(self, server: str) -> None:
+        """Have connections that are made from now on come to another server's socket."""
+        self._server = server
+
     def cut_all(self) -> None:
         """End all connections as far as their clients see; the server goes on with what it has."""
         with self._lock:

@@ -28,7 +28,8 @@ def test_lone_events_take_the_short_way(postgres: PostgresServer) -> None:
         assert log.append([created("parent")]) == 1
         assert log.append([created("child", parent_id="parent")], expecting=LIVE) == 2
         assert log.append([changed("child", 2)], expecting=LIVE) == 3
-        for refused in (changed("child", 2), changed("child", 4), created("other", "parent")):
+        late = changed("child", 2, size=2)
+        for refused in (late, changed("child", 4), created("other", "parent")):
             with pytest.raises(StoreUnavailable, match="append_alone_1"):
                 log.append([refused])
         assert [each.entity_id for each in log.read(0, 9)] == ["parent", "child", "child"]

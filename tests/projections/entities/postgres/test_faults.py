@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,10 +12,12 @@ import pytest
 from benchmarks.postgres_server import PostgresServer
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres import connections
+from domain.event_store.postgres.link import Link
 from domain.registry import KINDS
 from projections.entities import list_pages
 from projections.entities.cursors import Place, encode
 from projections.entities.list_pages import list_page, small_page
+from projections.entities.name_filters import name_filter
 from projections.entities.port import ListRequest
 from projections.entities.postgres import database
 from projections.entities.postgres.database import EntityDatabase
@@ -163,9 +166,58 @@ def test_generation_that_is_not_live_any_more_says_so(
             small_page(left, TABLES)
         with pytest.raises(Superseded):
             left.document("table", entity_id=uuid(1))
+        for ids in ([uuid(1)], [uuid(9)]):
+            with pytest.raises(Superseded):
+                left.documents(ids)
+        with pytest.raises(Superseded), left.edges():
+            pass
         assert left.checkpoint() == 1
         with pytest.raises(StoreUnavailable, match="opened to be read"):
             fill(left, stored(9, "z"), position=2)
+
+
+@pytest.mark.parametrize(
+    "narrowed",
+    [
+        {"status": "Draft", "filters": {"databaseSchema": "s"}},
+        {"filters": {"database": "d", "databaseSchema": "s"}},
+        {"names": name_filter(KINDS["table"], {"tableRegex": "."})},
+        {"names": name_filter(KINDS["table"], {"tableRegex": "."}), "limit": 0},
+    ],
+    ids=["status", "two filters", "pattern", "total of a pattern"],
+)
+def test_list_that_no_index_finds_says_that_its_generation_is_not_live(
+    postgres: PostgresServer, model: PostgresReadModel, narrowed: dict[str, Any]
+) -> None:
+    request = msgspec.structs.replace(TABLES, **narrowed)
+    assert small_page(model, request) is not None
+    with closing(EntityDatabase(postgres.url("catalog"))) as other:
+        left = open_read_model(other, model.tables.schema.strip('"'), is_live="SELECT false")
+        with pytest.raises(Superseded):
+            small_page(left, request)
+        with pytest.raises(Superseded):
+            next(list_page(left, msgspec.structs.replace(request, limit=list_pages.MOST_ROWS + 1)))
+
+
+def test_page_that_is_read_again_as_it_is_large_is_of_a_live_generation(
+    postgres: PostgresServer, model: PostgresReadModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is live when the beginning is read, and not any more when all of it is."""
+    monkeypatch.setattr(list_pages, "MOST_BYTES", 1)
+    schema = model.tables.schema
+    live = f"{schema}.live"
+    postgres.run(f"CREATE TABLE {live} AS SELECT true AS yes")
+    with closing(EntityDatabase(postgres.url("catalog"))) as other:
+        left = open_read_model(other, schema.strip('"'), is_live=f"SELECT yes FROM {live}")
+        begin = left.tables.begin
+
+        def leave_and_begin(*, own: bool) -> Link:
+            postgres.run(f"UPDATE {live} SET yes = false")
+            return begin(own=own)
+
+        monkeypatch.setattr(left.tables, "begin", leave_and_begin)
+        with pytest.raises(Superseded):
+            small_page(left, TABLES)
 
 
 def test_texts_that_the_database_does_not_take_are_found_nowhere(model: PostgresReadModel) -> None:
@@ -199,4 +251,4 @@ def test_tables_that_are_gone_are_told_to_readers_and_to_the_writer(
     with pytest.raises(Superseded, match="are gone"):
         small_page(model, TABLES)
     with pytest.raises(Damaged, match="are gone"):
-        fill(model, stored(9, "z"), position=2)
+        model.apply({uuid(9): stored(9, "z")}, 2, "at 2", after=(1, "at 1"))

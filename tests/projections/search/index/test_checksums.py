@@ -14,6 +14,7 @@ from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.arrays import unpack
 from projections.search.index.format.storage import MANIFEST, Directory, Memory
 from projections.search.tree import MatchAll, Term
+from tests.commits import commit
 from tests.waiting import until
 
 EVERYTHING = EngineQuery(tree=MatchAll(), size=1_000)
@@ -69,8 +70,8 @@ def path(tmp_path, monkeypatch):
     monkeypatch.setattr(commit_follower, "SUMMED_IN_SEARCH", 0)
     made = tmp_path / "index"
     engine = WhooshEngine.open(made)
-    engine.apply(documents(*range(1, 7)), 3)
-    engine.apply(documents(7), 4)
+    commit(engine, documents(*range(1, 7)), 3)
+    commit(engine, documents(7), 4)
     engine.close()
     return made
 
@@ -179,7 +180,7 @@ def test_damage_that_was_known_is_not_served_after_a_restart(path, storage, engi
     writer = WhooshEngine.open(path)
     assert "checksum" in writer.rebuild_reason
     assert (writer.checkpoint(), writer.count()) == (0, 0)
-    writer.apply(documents(9), 1)
+    commit(writer, documents(9), 1)
     writer.close()
     assert [file.name for file in path.glob(f"*{checksums.WARNING}")] == []
     reader = WhooshEngine.open(path, writable=False)
@@ -252,7 +253,7 @@ def test_commit_while_summing_does_not_hide_damage(path, storage):
     damage(path)
     damaged = segment_file(path).name
     engine = WhooshEngine(storage, writable=True)
-    engine.apply(documents(8), 5)
+    commit(engine, documents(8), 5)
     assert engine.count() == 8
     storage.go_on.set()
     with pytest.raises(Damaged, match=damaged):

@@ -14,6 +14,7 @@ from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.codec import Segment
 from projections.search.index.format.storage import INDEX
 from projections.search.index.format.terms import whole_term
+from tests.commits import commit
 
 NAMES = {
     "1": ("table", "customer_orders", "All orders of a customer."),
@@ -33,9 +34,9 @@ def made(document_id):
 @pytest.fixture
 def searcher(tmp_path):
     engine = WhooshEngine.open(tmp_path)
-    engine.apply({i: made(i) for i in ("1", "2", "4", "5")}, 1)
-    engine.apply({i: made(i) for i in ("3", "2")}, 2)
-    engine.apply({"4": None, "5": None}, 3)
+    commit(engine, {i: made(i) for i in ("1", "2", "4", "5")}, 1)
+    commit(engine, {i: made(i) for i in ("3", "2")}, 2)
+    commit(engine, {"4": None, "5": None}, 3)
     engine.close()
     with index.open_dir(str(tmp_path), indexname=INDEX).searcher() as found:
         yield found
@@ -80,7 +81,7 @@ def test_whoosh_reader_tells_terms_and_frequencies(searcher):
 
 def test_whoosh_cursor_walks_the_terms(tmp_path):
     engine = WhooshEngine.open(tmp_path)
-    engine.apply({"3": made("3")}, 1)
+    commit(engine, {"3": made("3")}, 1)
     engine.close()
     found = index.open_dir(str(tmp_path), indexname=INDEX)
     cursor = found.reader().cursor("words")
@@ -95,7 +96,7 @@ def test_whoosh_cursor_walks_the_terms(tmp_path):
 
 def test_storage_of_another_kind_reads_the_same(tmp_path):
     engine = WhooshEngine.open(tmp_path)
-    engine.apply({"3": made("3")}, 1)
+    commit(engine, {"3": made("3")}, 1)
     engine.close()
     with FileStorage(str(tmp_path)).open_index(INDEX).searcher() as searcher:
         assert [hit["id"] for hit in searcher.search(Term("words", "orders"))] == ["3"]
@@ -154,9 +155,9 @@ def test_whoosh_takes_a_field_that_no_kind_has_for_a_word(searcher):
 
 def test_whoosh_searcher_sees_one_commit_until_it_is_refreshed(tmp_path):
     engine = WhooshEngine.open(tmp_path)
-    engine.apply({i: made(i) for i in ("1", "2")}, 1)
+    commit(engine, {i: made(i) for i in ("1", "2")}, 1)
     searcher = index.open_dir(str(tmp_path), indexname=INDEX).searcher()
-    engine.apply({"3": made("3"), "1": None}, 2)
+    commit(engine, {"3": made("3"), "1": None}, 2)
     engine.compact()
     assert {hit["id"] for hit in searcher.search(Every())} == {"1", "2"}
     newest = searcher.refresh()

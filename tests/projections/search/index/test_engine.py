@@ -14,6 +14,7 @@ from projections.search.index.engine import WhooshEngine
 from projections.search.language.filter_json import parse as parse_filter
 from projections.search.language.text import parse
 from projections.search.tree import Bool, Exact
+from tests.commits import commit
 from tests.projections.search.oracle import required
 
 
@@ -155,7 +156,7 @@ def test_search_of_booleans_finds_what_plain_python_finds(held, node, batch):
     engine = WhooshEngine.open(None)
     ids = list(made)
     for start in range(0, len(ids), batch):
-        engine.apply({i: made[i] for i in ids[start : start + batch]}, start + 1)
+        commit(engine, {i: made[i] for i in ids[start : start + batch]}, start + 1)
     found = engine.search(EngineQuery(tree=node, size=100))
     expected = {f"id{n}" for n, tags in enumerate(held) if _matches(node, tags)}
     assert {hit.id for hit in found.hits} == expected
@@ -177,7 +178,7 @@ def test_search_of_any_text_answers_or_refuses(text):
 def _filled():
     engine = WhooshEngine.open(None)
     values = {"name": ("orders",), "description": ("Fact orders 10",), "version": (0.1,)}
-    engine.apply({"x": SearchDocument("x", "table", False, values, {"name": "orders"})}, 1)
+    commit(engine, {"x": SearchDocument("x", "table", False, values, {"name": "orders"})}, 1)
     return engine
 
 

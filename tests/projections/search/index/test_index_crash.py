@@ -9,6 +9,7 @@ from pathlib import Path
 
 from projections.search.documents import SearchDocument
 from projections.search.index.engine import WhooshEngine
+from tests.commits import commit
 
 KILLS = 15
 IDS = 40
@@ -18,12 +19,12 @@ _WRITER = """
 import sys
 from pathlib import Path
 from projections.search.index.engine import WhooshEngine
-from {module} import changes
+from {module} import changes, commit
 engine = WhooshEngine.open(Path(sys.argv[1]))
 position = engine.checkpoint()
 while True:
     position += 1
-    engine.apply(changes(position), position)
+    commit(engine, changes(position), position)
     print(engine.rebuild_reason, flush=True)
 """
 
@@ -83,7 +84,7 @@ def test_index_is_whole_after_every_kill(tmp_path):
 def _assert_no_orphans(path, checkpoint):
     engine = WhooshEngine.open(path)
     engine.compact()
-    engine.apply(changes(checkpoint + 1), checkpoint + 1)
+    commit(engine, changes(checkpoint + 1), checkpoint + 1)
     engine.close()
     named = (path / "manifest.json").read_text()
     left = {file.name for file in path.iterdir()} - {"LOCK", "search_WRITELOCK", "manifest.json"}

@@ -11,6 +11,7 @@ from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.codec import Segment
 from projections.search.index.format.storage import INDEX, Directory, Memory
 from projections.search.index.merge import merge_thread, tiers
+from tests.commits import commit
 
 
 def documents(*numbers, digest=1, kind="table"):
@@ -74,26 +75,26 @@ def found(engine):
 
 def test_compact_leaves_one_segment_without_dead(engine, storage):
     for number in range(5):
-        engine.apply(documents(number, number + 1, 100), number + 1)
-    engine.apply({"id3": None}, 6)
+        commit(engine, documents(number, number + 1, 100), number + 1)
+    commit(engine, {"id3": None}, 6)
     before = found(engine)
     engine.compact()
     assert [s.size for s in segments(storage)] == [6]
     assert found(engine) == before == {f"id{n}": 1_000 + n for n in (0, 1, 2, 4, 5, 100)}
     assert (engine.checkpoint(), engine.count()) == (6, 6)
-    engine.apply(documents(2, digest=2), 7)
+    commit(engine, documents(2, digest=2), 7)
     assert found(engine)["id2"] == 2_002
 
 
 def test_documents_that_die_during_a_merge_stay_dead(writer, storage):
-    writer.apply(documents(1, 2, 3), 1, "one")
-    writer.apply(documents(4, 5), 2, "two")
+    writer.apply(documents(1, 2, 3), 1, "one", after=(0, ""))
+    writer.apply(documents(4, 5), 2, "two", after=(1, "one"))
     done = []
 
     def commit_meanwhile():
         if not done:
             done.append(True)
-            writer.apply({"id1": None, **documents(4, 9, digest=2)}, 3, "three")
+            writer.apply({"id1": None, **documents(4, 9, digest=2)}, 3, "three", after=(2, "two"))
 
     writer.merge(opened(storage), segments(storage), commit_meanwhile)
     newest = opened(storage)
@@ -110,8 +111,8 @@ def test_documents_that_die_during_a_merge_stay_dead(writer, storage):
 
 
 def test_reset_during_a_merge_leaves_nothing(writer, storage):
-    writer.apply(documents(1, 2, 3), 1, "one")
-    writer.apply(documents(4, 5), 2, "two")
+    writer.apply(documents(1, 2, 3), 1, "one", after=(0, ""))
+    writer.apply(documents(4, 5), 2, "two", after=(1, "one"))
     done = []
 
     def reset_meanwhile():
@@ -143,8 +144,8 @@ def test_commit_keeps_the_file_of_a_merge_that_began_beside_it(tmp_path):
     storage = BeginsMergeAtList(tmp_path)
     writer = CommitWriter(storage, CommitFollower(storage))
     writer.reset()
-    writer.apply(documents(1, 2, 3), 1, "one")
-    writer.apply(documents(4, 5), 2, "two")
+    writer.apply(documents(1, 2, 3), 1, "one", after=(0, ""))
+    writer.apply(documents(4, 5), 2, "two", after=(1, "one"))
     created, go_on, failures = threading.Event(), threading.Event(), []
 
     def wait():
@@ -164,7 +165,7 @@ def test_commit_keeps_the_file_of_a_merge_that_began_beside_it(tmp_path):
         assert created.wait(10)
 
     storage.begin_merge = begin_merge
-    writer.apply(documents(6), 3, "three")
+    writer.apply(documents(6), 3, "three", after=(2, "two"))
     go_on.set()
     thread.join(10)
     assert failures == []
@@ -199,13 +200,13 @@ def test_merge_that_fails_loses_nothing_and_is_repeated(tmp_path, monkeypatch):
     engine = WhooshEngine(BesideMerges(tmp_path, fail), writable=True)
     engine.reset()
     for number in range(tiers.MERGE_AT * 2):
-        engine.apply(documents(number), number + 1)
+        commit(engine, documents(number), number + 1)
     engine.wait_for_merges()
     expected = {f"id{n}": 1_000 + n for n in range(tiers.MERGE_AT * 2)}
     assert found(engine) == expected
     assert len(segments(Directory(tmp_path))) == tiers.MERGE_AT * 2
     fails.clear()
-    engine.apply({}, 99)
+    commit(engine, {}, 99)
     engine.wait_for_merges()
     assert found(engine) == expected
     assert len(segments(Directory(tmp_path))) < tiers.MERGE_AT
@@ -220,7 +221,7 @@ def test_compact_beside_merges_in_the_background_leaves_one_segment():
     engine = WhooshEngine(storage, writable=True)
     engine.reset()
     for number in range(40):
-        engine.apply(documents(number), number + 1)
+        commit(engine, documents(number), number + 1)
     engine.compact()
     assert len(segments(storage)) == 1
     assert engine.count() == 40
@@ -237,7 +238,7 @@ def test_close_abandons_a_merge_and_the_next_commit_removes_its_file(tmp_path):
     engine = WhooshEngine(BesideMerges(tmp_path, wait), writable=True)
     engine.reset()
     for number in range(tiers.MERGE_AT):
-        engine.apply(documents(number), number + 1)
+        commit(engine, documents(number), number + 1)
     assert started.wait(10)
     threading.Timer(0.1, go_on.set).start()
     engine.close()
@@ -252,7 +253,7 @@ def test_close_abandons_a_merge_and_the_next_commit_removes_its_file(tmp_path):
 def test_many_small_commits_leave_few_segments(tmp_path):
     engine = WhooshEngine.open(tmp_path)
     for number in range(150):
-        engine.apply(documents(number % 60, digest=number), number + 1)
+        commit(engine, documents(number % 60, digest=number), number + 1)
     engine.wait_for_merges()
     assert engine.count() == 60
     assert len(segments(Directory(tmp_path))) <= tiers.MAX_SEGMENTS
@@ -263,15 +264,15 @@ def test_many_small_commits_leave_few_segments(tmp_path):
 
 def test_batch_larger_than_a_segment_makes_several(engine, storage, monkeypatch):
     monkeypatch.setattr("projections.search.index.build.inverter.MAX_DOCUMENTS", 10)
-    engine.apply(documents(*range(25)), 1)
+    commit(engine, documents(*range(25)), 1)
     assert sorted(s.doc_count() for s in segments(storage)) == [5, 10, 10]
     assert len(found(engine)) == 25
 
 
 def test_digests_count_and_sum_per_kind(engine):
-    engine.apply(documents(1, 2) | documents(3, kind="topic", digest=2**54), 1)
-    engine.apply(documents(4) | {"id1": None}, 2)
-    engine.apply(documents(5, kind="topic", digest=2**54), 3)
+    commit(engine, documents(1, 2) | documents(3, kind="topic", digest=2**54), 1)
+    commit(engine, documents(4) | {"id1": None}, 2)
+    commit(engine, documents(5, kind="topic", digest=2**54), 3)
     topics = (2**54 * 1_000 + 3) + (2**54 * 1_000 + 5)
     with engine.snapshot() as snapshot:
         digests = snapshot.digests()

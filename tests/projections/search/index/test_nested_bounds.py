@@ -11,6 +11,7 @@ from projections.search.engine import EngineHits, EngineQuery
 from projections.search.index.engine import WhooshEngine
 from projections.search.objects import Fields, object_reader
 from projections.search.tree import Bool, Nested, Node
+from tests.commits import commit
 
 BOTH = Bool(must=(tree.Term("columns.name", "x"), tree.Term("columns.dataType", "int")))
 
@@ -25,7 +26,7 @@ class Tables:
         """Columns that were made."""
         self._columns = columns
         self._engine = WhooshEngine.open(None, deadline=seconds, clock=lambda: self.now)
-        self._engine.apply({name: self._document(name) for name in columns}, 1)
+        commit(self._engine, {name: self._document(name) for name in columns}, 1)
 
     def _document(self, name: str) -> SearchDocument:
         fields = {

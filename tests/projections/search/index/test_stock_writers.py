@@ -13,6 +13,7 @@ from projections.search.engine import EngineQuery
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.storage import INDEX
 from projections.search.tree import MatchAll
+from tests.commits import commit
 
 EVERYTHING = EngineQuery(tree=MatchAll(), size=10)
 INSTEAD = "HTTP API .*catalog import.*catalog-replay rebuild"
@@ -53,8 +54,8 @@ def files(path):
 @pytest.fixture
 def path(tmp_path):
     engine = WhooshEngine.open(tmp_path)
-    engine.apply({f"name{n}": document(n) for n in (1, 2)}, 1)
-    engine.apply({"name2": document(2), "name3": document(3)}, 2)
+    commit(engine, {f"name{n}": document(n) for n in (1, 2)}, 1)
+    commit(engine, {"name2": document(2), "name3": document(3)}, 2)
     engine.close()
     return tmp_path
 
@@ -68,7 +69,7 @@ def test_stock_writer_is_told_what_to_use_instead_and_touches_no_file(path, writ
     engine = WhooshEngine.open(path)
     assert engine.rebuild_reason is None
     assert (engine.checkpoint(), names(engine)) == (2, ["name1", "name2", "name3"])
-    engine.apply({"name4": document(4)}, 3)
+    commit(engine, {"name4": document(4)}, 3)
     assert names(engine) == ["name1", "name2", "name3", "name4"]
     engine.close()
 
@@ -85,7 +86,7 @@ def test_stock_writer_cannot_write_an_index_without_documents_either(tmp_path, w
     assert files(tmp_path) == before
     engine = WhooshEngine.open(tmp_path)
     assert engine.rebuild_reason is None
-    engine.apply({"name4": document(4)}, 1)
+    commit(engine, {"name4": document(4)}, 1)
     assert names(engine) == ["name4"]
     engine.close()
 
@@ -95,7 +96,7 @@ def test_stock_writer_finds_the_lock_taken_while_the_catalog_runs(path):
     for _ in range(2):
         with pytest.raises(LockError):
             index.open_dir(str(path), indexname=INDEX).writer()
-        engine.apply({"name4": document(4)}, 3)
+        commit(engine, {"name4": document(4)}, 3)
     engine.close()
     assert names(WhooshEngine.open(path, writable=False)) == ["name1", "name2", "name3", "name4"]
 
@@ -116,7 +117,7 @@ def test_catalog_commits_after_a_stock_writer_was_refused(path):
     thread.join()
     assert len(refused) == 1
     engine = WhooshEngine.open(path)
-    engine.apply({"name4": document(4)}, 3)
+    commit(engine, {"name4": document(4)}, 3)
     assert names(engine) == ["name1", "name2", "name3", "name4"]
     engine.close()
 
@@ -126,9 +127,9 @@ def test_engine_that_a_stock_writer_kept_out_writes_when_the_lock_is_free(path):
     assert lock.acquire()
     engine = WhooshEngine.open(path)
     with pytest.raises(StoreUnavailable, match="another process"):
-        engine.apply({"name4": document(4)}, 3)
+        commit(engine, {"name4": document(4)}, 3)
     assert names(engine) == ["name1", "name2", "name3"]
     lock.release()
-    engine.apply({"name4": document(4)}, 3)
+    commit(engine, {"name4": document(4)}, 3)
     assert names(engine) == ["name1", "name2", "name3", "name4"]
     engine.close()

@@ -16,6 +16,7 @@ from projections.search.index.commit import commit_follower
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.storage import LOCK, Directory
 from projections.search.tree import MatchAll
+from tests.commits import commit
 
 EVERYTHING = EngineQuery(tree=MatchAll(), size=1_000)
 
@@ -35,8 +36,8 @@ def path(tmp_path):
 @pytest.fixture
 def filled(path):
     engine = WhooshEngine.open(path)
-    engine.apply(documents(*range(1, 7)), 3)
-    engine.apply(documents(6, 7), 4)
+    commit(engine, documents(*range(1, 7)), 3)
+    commit(engine, documents(6, 7), 4)
     engine.close()
     return path
 
@@ -76,7 +77,7 @@ def test_open_of_a_damaged_index_begins_anew_and_never_serves_it(filled, place, 
     reader.close()
     engine = WhooshEngine.open(filled)
     assert (engine.checkpoint(), engine.count()) == (0, 0)
-    engine.apply(documents(7), 1)
+    commit(engine, documents(7), 1)
     assert engine.count() == 1
     engine.close()
 
@@ -95,12 +96,12 @@ def test_read_only_engine_waits_for_an_index_and_follows_it(path):
     with pytest.raises(StoreUnavailable, match="there is no search index yet"):
         reader.search(EVERYTHING)
     writer = WhooshEngine.open(path)
-    writer.apply(documents(1), 1)
+    commit(writer, documents(1), 1)
     assert (reader.checkpoint(), reader.count()) == (1, 1)
-    writer.apply(documents(2), 2)
+    commit(writer, documents(2), 2)
     assert (reader.checkpoint(), reader.count()) == (2, 2)
     with pytest.raises(StoreUnavailable, match="for reading only"):
-        reader.apply({}, 3)
+        commit(reader, {}, 3)
     writer.close()
     reader.close()
 
@@ -117,10 +118,10 @@ def test_second_writer_waits_its_turn(filled):
     lock = Directory(filled).lock(LOCK)
     assert lock.acquire()
     with pytest.raises(StoreUnavailable, match="another process"):
-        two.apply(documents(8), 5)
+        commit(two, documents(8), 5)
     lock.release()
-    two.apply(documents(8), 5)
-    one.apply(documents(9), 6)
+    commit(two, documents(8), 5)
+    commit(one, documents(9), 6)
     assert two.count() == 9
     one.close()
     two.close()
@@ -158,7 +159,7 @@ class FullDisk(Directory):
 
 WRITING_STEPS = ["sync", "rename_file", "create_file", "crc", "lock"]
 WRITES = {
-    "apply": lambda engine: engine.apply(documents(1, 9, word="other"), 9),
+    "apply": lambda engine: engine.apply(documents(1, 9, word="other"), 9, after=(4, "")),
     "reset": lambda engine: engine.reset(),
     "compact": lambda engine: engine.compact(),
 }
@@ -175,7 +176,7 @@ def test_write_that_fails_says_so_changes_nothing_and_the_next_one_works(filled,
         WRITES[write](engine)
     storage.failing = frozenset()
     assert (engine.checkpoint(), engine.count()) == (4, 7)
-    engine.apply(documents(9), 9)
+    commit(engine, documents(9), 9)
     assert (engine.checkpoint(), engine.count()) == (9, 8)
     engine.close()
 
@@ -197,7 +198,8 @@ def stop(*args, **kwargs):
         os._exit(9)
     return real(*args, **kwargs)
 setattr(storage, step, stop)
-engine.apply({"id1": None, "id9": SearchDocument("id9", "table", False, {}, {"name": "n"})}, 9)
+new = SearchDocument("id9", "table", False, {}, {"name": "n"})
+engine.apply({"id1": None, "id9": new}, 9, after=engine.checkpoint_and_fingerprint())
 """
 
 
@@ -212,14 +214,14 @@ def test_killed_commit_leaves_the_one_before(filled, step, count):
     engine = WhooshEngine.open(filled)
     assert engine.rebuild_reason is None
     assert (engine.checkpoint(), engine.count()) == (4, 7)
-    engine.apply(documents(9), 9)
+    commit(engine, documents(9), 9)
     assert (engine.checkpoint(), engine.count()) == (9, 8)
     engine.close()
 
 
 def test_searches_run_beside_commits_and_see_whole_ones(path):
     writer = WhooshEngine.open(path)
-    writer.apply(documents(*range(20), word="round0"), 1)
+    commit(writer, documents(*range(20), word="round0"), 1)
     reader = WhooshEngine.open(path, writable=False)
     wrong, stop = [], threading.Event()
 
@@ -233,7 +235,7 @@ def test_searches_run_beside_commits_and_see_whole_ones(path):
     for thread in threads:
         thread.start()
     for number in range(1, 16):
-        writer.apply(documents(*range(20), word=f"round{number}"), number)
+        commit(writer, documents(*range(20), word=f"round{number}"), number)
     stop.set()
     for thread in threads:
         thread.join()
@@ -277,7 +279,7 @@ def merged_meanwhile(filled, monkeypatch):
     storage.go_on.clear()
     storage.asked.clear()
     writer = WhooshEngine.open(filled)
-    writer.apply(documents(8), 5)
+    commit(writer, documents(8), 5)
     writer.compact()
     writer.close()
     yield storage, reader

@@ -6,11 +6,13 @@ What is held is the bound that the refusal names: the client takes exactly that 
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from domain.errors import StoreUnavailable
+from projections.generations.folder_shelf import build_lock
 from projections.search.engine import EngineQuery
 from projections.search.opensearch import cluster, engine, mapping
 from projections.search.opensearch.address import SearchAddress, read_search_address
@@ -52,7 +54,7 @@ def test_shelf_gives_up_soon(
     address: SearchAddress, tmp_path: Path, ask: Callable[[SearchShelf], object], seconds: float
 ) -> None:
     with closing(Cluster(address)) as hung:
-        shelf = SearchShelf(hung, "search", "log", tmp_path)
+        shelf = SearchShelf(hung, "search", "log", partial(build_lock, tmp_path, "search"))
         with pytest.raises(StoreUnavailable, match=f"did not answer within {seconds} s"):
             ask(shelf)
 

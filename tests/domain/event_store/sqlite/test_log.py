@@ -1,0 +1,141 @@
+"""What a log in a file tells when the machine, or a process, ends at any moment."""
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.errors import OutcomeUnknown, StoreUnavailable
+from domain.event_store.opening import open_event_log
+from domain.event_store.writes import Expectations
+from tests.contracts.recorded import created, unplaced
+
+LOG, WAL = "events.db", "events.db-wal"
+
+
+class Disk:
+    """The files of a directory as power loss would leave them: as they were synced last."""
+
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What is there now is on disk. Syncs of SQLite itself are not seen, only those of ours."""
+        self.directory = directory
+        self._synced = {path.name: path.read_bytes() for path in directory.iterdir()}
+        self._sync = os.fsync
+        monkeypatch.setattr(os, "fsync", self._fsync)
+
+    def _fsync(self, descriptor: int) -> None:
+        self._sync(descriptor)
+        number = os.fstat(descriptor).st_ino
+        for path in self.directory.iterdir():
+            if path.stat().st_ino == number:
+                self._synced[path.name] = path.read_bytes()
+
+    def after_power_loss(self, directory: Path) -> Path:
+        directory.mkdir()
+        for name, content in self._synced.items():
+            (directory / name).write_bytes(content)
+        return directory / LOG
+
+
+@pytest.fixture
+def killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
+    """A log whose writer was killed between the write of a commit and its sync."""
+    living, dead = tmp_path / "living", tmp_path / "dead"
+    for directory in (living, dead):
+        directory.mkdir()
+    with closing(open_event_log(living / LOG)) as store:
+        store.append([created("a")])
+        for name in (LOG, WAL):
+            shutil.copy(living / name, dead / name)
+        disk = Disk(dead, monkeypatch)
+        store.append([created("b")])
+        shutil.copy(living / WAL, dead / WAL)
+    # Somebody else has the file open, such as a backup: nobody is the last one to close it.
+    with closing(sqlite3.connect(dead / LOG)) as backup:
+        backup.execute("PRAGMA cache_size")
+        yield disk
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_what_is_found_of_a_killed_writer_survives_power_loss(
+    killed: Disk, tmp_path: Path, writable: bool
+) -> None:
+    with closing(open_event_log(killed.directory / LOG, writable=writable)) as store:
+        told = unplaced(store.read(0, 9))
+        after = killed.after_power_loss(tmp_path / "after")
+
+    with closing(open_event_log(after)) as store:
+        assert unplaced(store.read(0, 9)) == told == [created("a"), created("b")]
+
+
+def test_recovered_log_that_cannot_be_synced_is_not_opened(
+    killed: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(descriptor: int) -> None:
+        raise OSError("input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(StoreUnavailable, match=r"events\.db-wal cannot be synced"):
+        open_event_log(killed.directory / LOG)
+
+
+class FailingSync(sqlite3.Connection):
+    """Connections whose commit is written, and then fails when it is to be synced."""
+
+    code = sqlite3.SQLITE_IOERR_FSYNC
+    failing = False
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        cursor = super().execute(sql, *parameters)
+        if sql == "COMMIT" and FailingSync.failing:
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorcode = self.code
+            raise error
+        return cursor
+
+
+@pytest.fixture
+def failing_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = sqlite3.connect
+
+    def connect_failing(*args: Any, **values: Any) -> sqlite3.Connection:
+        return connect(*args, **{"factory": FailingSync, **values})
+
+    monkeypatch.setattr(sqlite3, "connect", connect_failing)
+    monkeypatch.setattr(FailingSync, "failing", False)
+
+
+@pytest.mark.parametrize("unsynced", [False, True])
+def test_commit_whose_sync_fails_may_be_stored(
+    tmp_path: Path, failing_sync: None, unsynced: bool
+) -> None:
+    with closing(open_event_log(tmp_path / LOG)) as store:
+        append: Callable[[], object] = partial(store.append, [created("a")])
+        if unsynced:
+            append = store.append_unsynced([created("a")], expecting=Expectations())
+        FailingSync.failing = True
+        with pytest.raises(OutcomeUnknown, match="may be stored now"):
+            append()
+        FailingSync.failing = False
+
+        assert unplaced(store.read(0, 9)) == [created("a")]
+        # The turn and the connection are free again.
+        assert store.append([created("b")]) == 2
+
+
+def test_full_disk_stores_nothing(
+    tmp_path: Path, failing_sync: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FailingSync, "code", sqlite3.SQLITE_FULL)
+    with closing(open_event_log(tmp_path / LOG)) as store:
+        FailingSync.failing = True
+        with pytest.raises(StoreUnavailable) as caught:
+            store.append([created("a")])
+
+    assert type(caught.value) is StoreUnavailable
