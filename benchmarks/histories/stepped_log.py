@@ -8,8 +8,8 @@ from domain.event_store.appends import prepared
 from domain.event_store.port import EventStore
 from domain.event_store.writes import Append, Refusal
 
-_SILENT = {"address", "identity", "close", "size"}
-"""Members at which nobody else could do anything that matters."""
+_SILENT = {"address", "identity", "epoch", "close", "size"}
+"""Members at which nobody else could do anything that matters: they are asked under locks, too."""
 
 
 class SteppedLog:
