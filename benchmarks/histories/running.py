@@ -14,7 +14,6 @@ from benchmarks.histories.postgres_rig import PostgresRig
 from benchmarks.histories.postgres_site import PostgresSite
 from benchmarks.histories.sqlite_rig import SqliteRig
 from benchmarks.histories.stepped_statements import stepped_statements
-from benchmarks.postgres_server import new_schema
 from domain.event_store.postgres import connections
 from projections.generations import shared_supervision
 from projections.generations.postgres import leadership
@@ -63,7 +62,7 @@ def over_postgresql(binaries: Path) -> Iterator[Run]:
 
 
 def _run_on(site: PostgresSite, seed: int) -> Result:
-    rig = PostgresRig(site, new_schema(), random.Random(f"{POSTGRESQL} {seed} rig"))
+    rig = PostgresRig(site, f"history_{seed}", random.Random(f"{POSTGRESQL} {seed} rig"))
     try:
         with stepped_statements():
             history = History(seed, rig, POSTGRESQL)
