@@ -10,6 +10,7 @@ from domain.event_store.database_url import is_url
 from domain.event_store.port import EventStore
 from domain.event_store.sqlite.log import open_sqlite_log
 from domain.event_store.sqlite.replacing import Replaced, refuse_unfinished, replace_log
+from domain.write_turns import WriteTurns
 
 _FILE = "events.db"
 
@@ -67,7 +68,9 @@ def move_log(source: Path, target: Path) -> None:
     When this returns, the move survives power loss. Raises Conflict when the other directory holds
     a log by now, StoreUnavailable when the log cannot be moved or was not written to its end.
     """
-    if sorted(path.name for path in source.iterdir()) != [_FILE]:
+    # The lock of those who wrote to it stays where it is, as all locks do.
+    lock = WriteTurns(source / _FILE).path.name
+    if {path.name for path in source.iterdir()} - {lock} != {_FILE}:
         raise StoreUnavailable(f"the log in {source} could not be written to its end")
     try:
         # Not a rename, which would replace a log that another process has begun.

@@ -10,6 +10,7 @@ import pytest
 from domain.activity import Activity
 from domain.bulk_import import BulkImport
 from domain.catalog import Catalog
+from domain.entity_cache import EntityCache
 from domain.import_decisions import Batch
 from domain.import_lines import Chunk, NumberedLine
 from domain.plans import Change
@@ -45,7 +46,7 @@ def test_state_that_the_log_has_lost_is_not_planned_on(log: Any) -> None:
     put(Catalog(log), displayName="S")
 
     assert put(catalog, description="lost") is Change.UPDATED
-    entity = catalog.planner._entities.holder(SERVICE, "s")
+    entity = EntityCache(log).holder(SERVICE, "s")
     assert entity is not None
     assert [entity.value("displayName"), entity.value("description")] == ["S", "lost"]
     assert entity.stream_version == 3

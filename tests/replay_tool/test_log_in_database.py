@@ -74,7 +74,7 @@ def test_import_that_fails_leaves_no_event(built: Path, tmp_path: Path, url: str
 
     run("import", str(file), *place, code=2)
 
-    assert not (tmp_path / "data").exists()
+    assert [path.name for path in (tmp_path / "data").iterdir()] == ["projectors.lock"]
     file.write_bytes(whole)
     run("import", str(file), *place)
 

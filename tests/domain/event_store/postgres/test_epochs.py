@@ -12,6 +12,7 @@ import pytest
 
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.catalog import Catalog
+from domain.entity_cache import EntityCache
 from domain.errors import ConcurrentChange, OutcomeUnknown, StoreUnavailable
 from domain.event_store.appends import prepared
 from domain.event_store.opening import open_event_log
@@ -70,8 +71,7 @@ def recorded(store: EventStore) -> list[RecordedEvent]:
 
 def descriptions(store: EventStore) -> list[Any]:
     """The description that each state of the only entity has."""
-    catalog = Catalog(store)
-    entity = catalog.planner._entities.holder(DOMAIN, "sales")
+    entity = EntityCache(store).holder(DOMAIN, "sales")
     assert entity is not None
     return [entity.value("description"), entity.stream_version]
 
@@ -449,14 +449,15 @@ def test_append_is_settled_in_its_own_epoch(
     cut: Cut,
 ) -> None:
     """Its connection is cut, and the server crashes before it is asked what became of it."""
-    has_ended = transactions.Transactions._has_ended
+    one = Link.one
 
-    def crash_first(self: transactions.Transactions, session: int) -> bool:
-        monkeypatch.undo()
-        with losing_what_is_not_on_disk(postgres):
-            pass
-        until(lambda: is_back(postgres))
-        return has_ended(self, session)
+    def crash_first(link: Link, statement: str, *values: Any) -> Any:
+        if "pg_terminate_backend" in statement:
+            monkeypatch.undo()
+            with losing_what_is_not_on_disk(postgres):
+                pass
+            until(lambda: is_back(postgres))
+        return one(link, statement, *values)
 
     with (
         proxying(postgres.socket) as proxy,
@@ -464,7 +465,7 @@ def test_append_is_settled_in_its_own_epoch(
     ):
         cut_off.append([created("a")])
         planned = prepared([changed("a", 2), changed("a", 3)], epoch=cut_off.epoch())
-        monkeypatch.setattr(transactions.Transactions, "_has_ended", crash_first)
+        monkeypatch.setattr(Link, "one", crash_first)
         proxy.cut_next(cut)
         (result,) = cut_off.append_group([planned])
         assert proxy.cuts == 1

@@ -120,7 +120,9 @@ def test_commit_whose_sync_fails_may_be_stored(
         if unsynced:
             append = store.append_unsynced([created("a")], expecting=Expectations())
         FailingSync.failing = True
-        with pytest.raises(OutcomeUnknown, match="may be stored now"):
+        with pytest.raises(
+            OutcomeUnknown, match="so that this may be stored or not"
+        ):
             append()
         FailingSync.failing = False
 

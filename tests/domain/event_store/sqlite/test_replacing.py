@@ -95,7 +95,7 @@ def contents(directory: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(directory)): path.read_bytes()
         for path in directory.rglob("*")
-        if path.is_file() and path.suffix != ".db-shm"
+        if path.is_file() and path.suffix not in (".db-shm", ".lock")
     }
 
 
