@@ -5,7 +5,7 @@ from collections.abc import Hashable
 
 import msgspec
 
-from domain.errors import CatalogError
+from domain.errors import CatalogError, StoreUnavailable
 from domain.event_store.port import EventStore
 from projections.feeding.port import Damaged, Progress
 from projections.feeding.projector import Projector
@@ -97,10 +97,15 @@ def _catch_up(definition: Definition[M], model: M, log: EventStore) -> None:
 
 
 def _prove(definition: Definition[M], model: M, log: EventStore) -> ProjectionProof:
-    """Compares the generation with a replay of the log; raises Differs."""
+    """Compares the generation with a replay of the log.
+
+    Raises Differs, and StoreUnavailable when it cannot be read to its end.
+    """
     request = Request(log=False, shown=1, now=time.time_ns() // 1_000_000)
     subjects = {definition.name: lambda: definition.source(model, log)}
     (proof,) = verify(log, subjects, request).projections
+    if proof.verdict is Verdict.UNKNOWN:
+        raise StoreUnavailable(proof.reason or f"{definition.name} cannot be read")
     if proof.verdict is not Verdict.EQUAL:
         why = proof.differences[0] if proof.differences else proof.reason
         raise Differs(f"the new generation of {definition.name} differs from the log: {why}")

@@ -14,12 +14,14 @@ import pytest
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.catalog import Catalog
 from domain.errors import StoreUnavailable
+from domain.event_store.postgres.connections import Link
 from domain.registry import KINDS
 from projections.entities import stored_entity
 from projections.entities.list_pages import small_page
 from projections.entities.port import ListRequest
 from projections.feeding.port import Overtaken
 from projections.generations.building import build
+from projections.generations.postgres import shelf as postgres_shelf
 from projections.generations.shared_supervision import SharedSupervisor
 from projections.generations.supervision import GenerationSupervisor
 from projections.stores import Stores
@@ -367,3 +369,21 @@ def test_lists_of_another_log_are_built_anew(
         step(restored)
         assert (b'"c"' in listed(restored), b'"a"' in listed(restored)) == (True, False)
         assert (number(restored), difference(restored)) == (2, None)
+
+
+def test_builder_whose_session_is_cut_may_try_again(
+    postgres: PostgresServer, host: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its session ends between its begin and the statement that takes the lock of builders."""
+    take = postgres_shelf.try_lock
+
+    def cut(link: Link, name: str) -> bool:
+        postgres.run(f"SELECT pg_terminate_backend({link.info.backend_pid}, 5000)")
+        return take(link, name)
+
+    stores = host("one")
+    monkeypatch.setattr(postgres_shelf, "try_lock", cut)
+    with pytest.raises(StoreUnavailable, match="terminating connection"):
+        rebuild(stores)
+    monkeypatch.setattr(postgres_shelf, "try_lock", take)
+    rebuild(stores)

@@ -260,10 +260,14 @@ class PostgresShelf:
 def build_lock(connections: Connections, key: str, name: str) -> Iterator[None]:
     """Holds the advisory lock of a key, for who builds a generation of the read model of a name.
 
-    Raises StoreUnavailable while another one does.
+    Raises StoreUnavailable while another one does, and when its session is lost before it has it.
     """
     with closing(connections.connect()) as link:
-        if not try_lock(link, key):
+        try:
+            is_taken = try_lock(link, key)
+        except psycopg.Error as error:
+            raise unavailable(error, what=f"the read model {name}") from error
+        if not is_taken:
             raise StoreUnavailable(f"another process is building a generation of {name}")
         yield
 

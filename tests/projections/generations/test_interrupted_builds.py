@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from domain.errors import StoreUnavailable
 from projections.entities import bulk_folding
@@ -204,3 +206,17 @@ def test_rebuild_that_is_killed_at_a_call_leaves_whole_generations(
             assert (listed(stores), found(stores)) == expected
             rebuild(stores)
             assert (listed(stores), found(stores)) == expected
+
+
+def test_generation_that_cannot_be_read_to_be_proven_does_not_differ(directory: Path) -> None:
+    """A projector that is told of a difference stops; this one may try again."""
+
+    @contextmanager
+    def lost(model: Any, log: Any) -> Iterator[Any]:
+        raise StoreUnavailable("the database is away")
+        yield
+
+    with opened(directory) as stores:
+        definition = replace(stores.entities.definition, source=lost)
+        with pytest.raises(StoreUnavailable, match="the database is away"):
+            build(definition, stores.entities.shelf, stores.log, lambda done, total: None)
