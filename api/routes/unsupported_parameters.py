@@ -1,16 +1,14 @@
 """Parameters with which OpenMetadata narrows a list and this catalog does not.
 
 Passing over one in silence would show more than was asked for, and clients delete, profile and
-compare what a list shows. So they are refused, whatever other unknown parameters may be.
+compare what a list shows. A list refuses all parameters that it does not know; of these it says
+why, and accepts the value that narrows nothing, which clients send.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from domain.errors import InvalidInput
-from domain.registry import KINDS
-
-_OF_SERVICES = MappingProxyType({"domain": None})
 
 _UNSUPPORTED: Mapping[str, Mapping[str, str | None]] = MappingProxyType(
     {
@@ -40,7 +38,6 @@ _UNSUPPORTED: Mapping[str, Mapping[str, str | None]] = MappingProxyType(
             "testPlatforms": None,
             "createdBy": None,
         },
-        **{name: _OF_SERVICES for name in KINDS if name.endswith("Service")},
     }
 )
 """Kind -> parameter -> the value that narrows nothing, if there is one: its default, or what holds
