@@ -7,9 +7,9 @@ is narrowed to a scope is a range of the entities in it, in order, with a total 
 - Under the filters that all kinds share, the parameter stands before the rest of the scope: a team
   may be owned by a team and have another as its parent. After `owner:` and `domain:` comes the id;
   of a subdomain, whose name alone says less than its qualified name, the key of its name as well.
-- A label has no id. After `tag:` comes the key of the qualified name, with that of each of its
-  parts, so that the classification and the bare name of a tag are scopes, too. After `tier:` comes
-  the key of the qualified name, of labels of the classification `Tier` alone.
+- A label has no id. After `tag:` comes the key of the qualified name, and in two further scopes
+  those of its first and its last part: the classification, and the bare name of the tag. After
+  `tier:` comes the key of the qualified name, of labels of the classification `Tier` alone.
 
 A key is a digest, as names may be longer than an index takes.
 """
@@ -112,9 +112,9 @@ def scopes_of(entity: Entity) -> list[str]:
             for one in _referred(body, key):
                 scopes.update(f"{parameter}:{rest}" for rest in _known_by(one))
     if _LABELS in kind.common_filters.values():
-        for fqn, source, is_own in _labels(body):
+        for fqn, source, is_own in {*_labels(body)}:
             key = name_key(_OF_SOURCE.get(source, ""), fqn).hex()
-            scopes.update((f"tag:{key}", *(f"tag:{_key(part)}" for part in _parts(fqn))))
+            scopes.update((f"tag:{key}", *(f"tag:{_key(part)}" for part in _ends(fqn))))
             if is_own and fqn.startswith(f"{_TIER}."):
                 scopes.add(f"tier:{key}")
     return sorted(scopes)
@@ -158,8 +158,10 @@ def _may_hold(value: Any) -> bool:
     return isinstance(value, dict | list)
 
 
-def _parts(fqn: str) -> list[str]:
+def _ends(fqn: str) -> list[str]:
+    """The first and the last part of a label's name, which nobody may have checked."""
     try:
-        return names.split(fqn)
+        parts = names.split(fqn)
     except InvalidInput:
         return []
+    return [parts[0], parts[-1]]

@@ -60,16 +60,16 @@ def test_entity_is_in_the_scopes_of_labels_at_every_depth_but_those_of_an_extens
     made = entity(
         tags=[label("Tier.Tier1"), label("Terms.A.B", "Glossary")],
         columns=[{"name": "c", "children": [inner]}, {"name": "d", "tags": [label("Tier.Tier2")]}],
-        dataModel={"tags": [label('Care."a.b"')]},
+        dataModel={"tags": [label('Care."a.b"'), label('no "name')]},
         extension={"tags": [label("X.Y")], "more": {"tags": [label("X.Z")]}},
     )
 
     assert scopes_of(made) == sorted(
         keys("tag:", ("tag", "Tier.Tier1"), ("", "Tier"), ("", "Tier1"))
-        | keys("tag:", ("glossaryTerm", "Terms.A.B"), ("", "Terms"), ("", "A"), ("", "B"))
+        | keys("tag:", ("glossaryTerm", "Terms.A.B"), ("", "Terms"), ("", "B"))
         | keys("tag:", ("tag", "PII.Sensitive"), ("", "PII"), ("", "Sensitive"))
         | keys("tag:", ("tag", "Tier.Tier2"), ("", "Tier2"))
-        | keys("tag:", ("tag", 'Care."a.b"'), ("", "Care"), ("", "a.b"))
+        | keys("tag:", ("tag", 'Care."a.b"'), ("", "Care"), ("", "a.b"), ("tag", 'no "name'))
         | keys("tier:", ("tag", "Tier.Tier1"))
     )
 
