@@ -220,7 +220,7 @@ def test_filter_of_a_field_that_is_withheld_is_refused(tmp_path: Path) -> None:
     with running_under(
         tmp_path,
         '[[rule]]\nrole="admin"\nallow=["view", "create"]\n'
-        '[[rule]]\nrole="some"\nallow=["view", "list"]\nwithhold=["owners", "columns.tags"]\n'
+        '[[rule]]\nrole="some"\nallow=["view", "list", "search"]\nwithhold=["owners", "columns.tags"]\n'
         '[[rule]]\nrole="other"\nkinds=["table"]\nallow=["view", "list"]\nwithhold=["domains"]\n',
     ) as client:
         for name in COMMON:
@@ -233,3 +233,8 @@ def test_filter_of_a_field_that_is_withheld_is_refused(tmp_path: Path) -> None:
         assert refused["message"] == "owner: 'owners' of table is withheld from your roles"
         # Of what has no columns, tags are not withheld with them.
         assert client.ask("GET", "/v1/databases?tag=x", role="some")[0] == 200
+        # Nor are they asked for by their short names in a search.
+        for name in ("owner", "tag", "tags", "tier"):
+            for q in (f"{name}:x", f"_exists_:{name}", f"name:a OR {name}:x*"):
+                assert client.ask("GET", f"/v1/search/query?q={q}", role="some")[0] == 403, q
+        assert client.ask("GET", "/v1/search/query?q=domain:x", role="some")[0] == 200
