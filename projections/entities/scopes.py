@@ -35,6 +35,7 @@ _OF_SOURCE = {"Classification": "tag", "Glossary": "glossaryTerm"}
 """Source of a label -> kind of the entity that it names."""
 _LABEL_KINDS = {"tag": ("tag", "glossaryTerm"), "tier": ("tag",)}
 """List parameter -> kinds of the entities that labels name."""
+_CONTAINERS = frozenset({dict, list})
 _TIER = "Tier"
 """The classification whose tags are tiers."""
 
@@ -140,22 +141,22 @@ def _labels(body: Mapping[str, msgspec.Raw]) -> Iterator[tuple[str, str, bool]]:
     Those of its parts count too, at every depth, as in search documents; not those of an extension.
     """
     for top, raw in body.items():
-        if top != _LABELS and b'"tags"' not in bytes(raw):
+        if top == "extension" or b'"tagFQN"' not in bytes(raw):
+            # Most parts have an empty list of labels.
             continue
         left: list[tuple[str, Any]] = [(top, _decode(raw))]
         while left:
             key, value = left.pop()
-            if isinstance(value, list):
-                left += [(key, each) for each in value]
-            elif isinstance(value, dict) and key != "extension":
-                fqn = value.get("tagFQN")
-                if key == _LABELS and isinstance(fqn, str):
-                    yield fqn, str(value.get("source")), top == _LABELS
-                left += [(each, inner) for each, inner in value.items() if _may_hold(inner)]
-
-
-def _may_hold(value: Any) -> bool:
-    return isinstance(value, dict | list)
+            if type(value) is list:
+                left += [(key, each) for each in value if type(each) in _CONTAINERS]
+                continue
+            if key == _LABELS and isinstance(fqn := value.get("tagFQN"), str):
+                yield fqn, str(value.get("source")), top == _LABELS
+            left += [
+                (each, inner)
+                for each, inner in value.items()
+                if inner and type(inner) in _CONTAINERS and each != "extension"
+            ]
 
 
 def _ends(fqn: str) -> list[str]:

@@ -220,7 +220,8 @@ def test_filter_of_a_field_that_is_withheld_is_refused(tmp_path: Path) -> None:
     with running_under(
         tmp_path,
         '[[rule]]\nrole="admin"\nallow=["view", "create"]\n'
-        '[[rule]]\nrole="some"\nallow=["view", "list", "search"]\nwithhold=["owners", "columns.tags"]\n'
+        '[[rule]]\nrole="some"\nallow=["view", "list", "search"]\n'
+        'withhold=["owners", "columns.tags"]\n'
         '[[rule]]\nrole="other"\nkinds=["table"]\nallow=["view", "list"]\nwithhold=["domains"]\n',
     ) as client:
         for name in COMMON:

@@ -16,7 +16,9 @@ def test_unsupported_parameter_of_a_list_is_400(empty: Client, kind: str, name: 
         status, body = empty.ask("GET", f"/v1/{KINDS[kind].collection}?{name}={value}")
 
         assert (status, body["errorType"]) == (400, "BAD_REQUEST")
-        assert body["message"].startswith(f"{name} narrows this list in OpenMetadata, but not here")
+        assert body["message"].startswith(
+            f"{name} narrows or orders this list in OpenMetadata, but not here"
+        )
 
 
 @pytest.mark.parametrize(("kind", "name"), EVERY)
@@ -35,11 +37,11 @@ def test_unsupported_parameters_are_named_and_told_what_is_accepted(empty: Clien
     asked = "/v1/tables?includeEmptyTestSuite=false"
 
     assert empty.ask("GET", asked)[1]["message"] == (
-        "includeEmptyTestSuite narrows this list in OpenMetadata, but not here; only 'true' is"
-        " accepted"
+        "includeEmptyTestSuite narrows or orders this list in OpenMetadata, but not here;"
+        " only 'true' is accepted"
     )
     assert empty.ask("GET", "/v1/users?isBot=true")[1]["message"] == (
-        "isBot narrows this list in OpenMetadata, but not here"
+        "isBot narrows or orders this list in OpenMetadata, but not here"
     )
 
 

@@ -513,6 +513,7 @@ def test_every_page_of_every_database_has_the_same_bytes(
         include=st.sampled_from(Include),
         status=st.sampled_from([None, "Draft"]),
         scope=st.sampled_from([None, 20, 21]),
+        owner=st.sampled_from([None, 21]),
         limit=st.integers(1, 4),
     )
     def same(
@@ -520,9 +521,11 @@ def test_every_page_of_every_database_has_the_same_bytes(
         include: Include,
         status: str | None,
         scope: int | None,
+        owner: int | None,
         limit: int,
     ) -> None:
         narrowed = {} if scope is None else {"entity": uuid(scope)}
+        narrowed |= {} if owner is None else {"owner": uuid(owner)}
         which = {"include": include, "status": status, "filters": narrowed}
         with (
             tempfile.TemporaryDirectory() as folder,
@@ -547,7 +550,8 @@ def state(
                 "dataContract",
                 deleted=made[1],
                 status=made[2],
-                scopes=[uuid(one) for one in sorted(made[3])],
+                scopes=[uuid(one) for one in sorted(made[3])]
+                + [f"owner:{uuid(one)}" for one in sorted(made[3])],
             )
             for number, made in batch.items()
         }
