@@ -63,9 +63,9 @@ def check_entity_bytes(size: int) -> None:
 
 def check_marks(body: Mapping[str, Raw]) -> None:
     """Raise InvalidInput when a recorded body has more than MAX_MARKS tags, owners or domains."""
-    texts = {key: bytes(raw) for key, raw in body.items()}
-    if sum(map(len, texts.values())) < _LEAST_BYTES:
+    if sum(map(len, body.values())) < _LEAST_BYTES:
         return
+    texts = {key: bytes(raw) for key, raw in body.items()}
     for key in ("owners", "domains"):
         if (count := texts.get(key, b"").count(b'"id":"')) > MAX_MARKS:
             raise InvalidInput(f"{key}: an entity may have {MAX_MARKS} of them, got {count}")

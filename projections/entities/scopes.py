@@ -6,7 +6,7 @@ is narrowed to a scope is a range of the entities in it, in order, with a total 
 - Under a filter of its kind alone, an entity is in the scope of each id that it refers to.
 - Under the filters that all kinds share, the parameter stands before the rest of the scope: a team
   may be owned by a team and have another as its parent. After `owner:` and `domain:` comes the id;
-  of a subdomain, whose name alone says less than its qualified name, the key of its name as well.
+  where the name is not the qualified name, as of a subdomain, also the key of the name.
 - A label has no id. After `tag:` comes the key of the qualified name, and in two further scopes
   those of its first and its last part: the classification, and the bare name of the tag. After
   `tier:` comes the key of the qualified name, of labels of the classification `Tier` alone.
@@ -131,7 +131,7 @@ def _referred(body: Mapping[str, msgspec.Raw], key: str) -> list[_Referred]:
 
 def _known_by(one: _Referred) -> Iterator[str]:
     yield one.id
-    if one.name and names.quote(one.name) != one.fully_qualified_name:
+    if one.name and one.name != one.fully_qualified_name:
         yield _key(one.name)
 
 

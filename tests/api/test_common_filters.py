@@ -62,17 +62,19 @@ def test_team_that_a_team_owns_is_not_below_it(client: Client) -> None:
 
 def test_list_is_narrowed_to_a_domain_and_not_to_those_below_it(client: Client) -> None:
     domains = {}
-    for name, parent in (("Sales", None), ("EU", "Sales"), ("Risk", None), ("EU", "Risk")):
+    given = (("Sales", None), ("EU", "Sales"), ("Risk", None), ("EU", "Risk"), ("a.b", None))
+    for name, parent in given:
         above = {} if parent is None else {"parent": parent}
         made = client.create("domains", name=name, description="x", domainType="Aggregate", **above)
         domains[made["fullyQualifiedName"]] = made["id"]
     client.schema()
-    for name, fqn in (("a", "Sales"), ("b", "Sales.EU"), ("c", "Risk.EU")):
+    for name, fqn in (("a", "Sales"), ("b", "Sales.EU"), ("c", "Risk.EU"), ("d", '"a.b"')):
         client.table(name, domains=[fqn])
 
     assert listed(client, domain="Sales") == ["a"]
     assert listed(client, domain="Sales.EU") == ["b"]
     assert listed(client, domain=domains["Risk.EU"]) == ["c"]
+    assert listed(client, domain="a.b") == listed(client, domain='"a.b"') == ["d"]
     # The bare name is that of two domains.
     assert listed(client, domain="EU") == ["b", "c"]
     assert listed(client, domain="Risk") == []

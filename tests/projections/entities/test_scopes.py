@@ -47,7 +47,7 @@ def test_entity_is_in_the_scopes_of_what_it_refers_to() -> None:
     made = entity(owners=[team, dotted], domains=[nested], databaseSchema=schema)
 
     expected = {"owner:1", "owner:2", "domain:3", "4"} | keys("domain:", ("", "EU"))
-    assert scopes_of(made) == sorted(expected)
+    assert scopes_of(made) == sorted(expected | keys("owner:", ("", "a.b")))
     assert scopes_of(entity("dataProduct", domains=[nested])) == sorted(
         {"domain:3"} | keys("domain:", ("", "EU"))
     )
