@@ -140,7 +140,7 @@ def _change(command: Any, state: Entity) -> list[Event]:
         target = ingested(ALL_KINDS[state.kind], state.body, target, command.ingestion)
     if (size := _size(target)) > _size(state.body):
         check_entity_bytes(size)
-        check_marks(target)
+    check_marks(target, state.body)
     for key in ALL_KINDS[state.kind].fixed:
         if _first(target.get(key)) != _first(state.body.get(key)):
             raise InvalidInput(

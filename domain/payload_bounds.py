@@ -61,22 +61,28 @@ def check_entity_bytes(size: int) -> None:
         )
 
 
-def check_marks(body: Mapping[str, Raw]) -> None:
-    """Raise InvalidInput when a recorded body has more than MAX_MARKS tags, owners or domains."""
+def check_marks(body: Mapping[str, Raw], before: Mapping[str, Raw] | None = None) -> None:
+    """Raise InvalidInput when a recorded body has more than MAX_MARKS tags, owners or domains.
+
+    A body that had more `before` may keep as many.
+    """
+    over = {what: count for what, count in _marks(body).items() if count > MAX_MARKS}
+    held = _marks(before or {}) if over else {}
+    for what, count in over.items():
+        if count > held.get(what, 0):
+            raise InvalidInput(f"an entity may have {MAX_MARKS} {what}, got {count}")
+
+
+def _marks(body: Mapping[str, Raw]) -> dict[str, int]:
+    """The numbers of what lists are narrowed by, as far as they may be above MAX_MARKS."""
     if sum(map(len, body.values())) < _LEAST_BYTES:
-        return
-    texts = {key: bytes(raw) for key, raw in body.items()}
-    for key in ("owners", "domains"):
-        if (count := texts.get(key, b"").count(b'"id":"')) > MAX_MARKS:
-            raise InvalidInput(f"{key}: an entity may have {MAX_MARKS} of them, got {count}")
-    marked = [text for key, text in texts.items() if key != "extension"]
-    if sum(text.count(b'"tagFQN":"') for text in marked) > MAX_MARKS:
-        tags = {label[1] for text in marked for label in _LABEL.finditer(text)}
-        if len(tags) > MAX_MARKS:
-            raise InvalidInput(
-                f"an entity may have {MAX_MARKS} different tags, those of its columns and other"
-                f" parts included, and this one would have {len(tags)}"
-            )
+        return {}
+    texts = {key: bytes(raw) for key, raw in body.items() if key != "extension"}
+    marks = {key: texts.get(key, b"").count(b'"id":"') for key in ("owners", "domains")}
+    if sum(text.count(b'"tagFQN":"') for text in texts.values()) > MAX_MARKS:
+        tags = {label[1] for text in texts.values() for label in _LABEL.finditer(text)}
+        marks["different tags, those of its parts included"] = len(tags)
+    return marks
 
 
 def _has_many_paths(values: Mapping[str, Any]) -> bool:

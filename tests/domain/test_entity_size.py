@@ -74,6 +74,12 @@ def test_writes_cannot_add_tags_to_an_entity_for_ever(
     with pytest.raises(InvalidInput, match=too_many):
         world.put("databaseService", "s", serviceType="Mysql", tags=tags)
     assert world.patch(service, {"op": "replace", "path": "/tags/0", "value": tags[2]})
+    # One that gets smaller all the same gets no more tags.
+    service = world.patch(service, {"op": "add", "path": "/description", "value": "x" * 9_000})
+    smaller = {"op": "replace", "path": "/description", "value": "x"}
+    with pytest.raises(InvalidInput, match=too_many):
+        world.patch(service.entity, smaller, {"op": "add", "path": "/tags/-", "value": tags[3]})
+    service = service.entity
     # What has more already may lose some.
     monkeypatch.setattr(payload_bounds, "MAX_MARKS", 0)
     assert world.patch(service, {"op": "remove", "path": "/tags/0"})

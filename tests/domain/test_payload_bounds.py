@@ -93,16 +93,28 @@ def test_as_many_tags_and_owners_as_there_may_be(values: dict[str, Any]) -> None
         ({"tags": labels(MAX_MARKS + 1)}, "an entity may have 5000 different tags"),
         (
             {"tags": labels(3_000), "columns": [{"children": [{"tags": labels(6_000, 2_999)}]}]},
-            "and this one would have 6000",
+            "those of its parts included, got 6000",
         ),
         (
             {"tags": [{"tagFQN": f'Made."t.{n}\\"'} for n in range(MAX_MARKS + 1)]},
-            "and this one would have 5001",
+            "those of its parts included, got 5001",
         ),
-        ({"owners": people(MAX_MARKS + 1)}, "owners: an entity may have 5000 of them, got 5001"),
-        ({"domains": people(MAX_MARKS + 1)}, "domains: an entity may have 5000"),
+        ({"owners": people(MAX_MARKS + 1)}, "an entity may have 5000 owners, got 5001"),
+        ({"domains": people(MAX_MARKS + 1)}, "an entity may have 5000 domains, got 5001"),
     ],
 )
 def test_more_tags_and_owners_are_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         check_marks(recorded(**values))
+
+
+def test_what_has_more_tags_than_there_may_be_gets_no_more_of_them() -> None:
+    before = recorded(tags=labels(MAX_MARKS + 2), description="x" * 1_000_000)
+
+    check_marks(recorded(tags=labels(MAX_MARKS + 2), description="y"), before)
+    check_marks(recorded(tags=labels(MAX_MARKS + 1)), before)
+    # The whole is smaller than before.
+    with pytest.raises(InvalidInput, match="an entity may have 5000 different tags"):
+        check_marks(recorded(tags=labels(MAX_MARKS + 3)), before)
+    with pytest.raises(InvalidInput, match="an entity may have 5000 owners"):
+        check_marks(recorded(tags=labels(MAX_MARKS), owners=people(MAX_MARKS + 1)), before)
