@@ -98,6 +98,13 @@ def test_list_names_what_it_takes_in_place_of_what_would_narrow_or_order_it(
     assert empty.ask("GET", f"/v1/users?limit=5&{given_name}=x&domain=y")[0] == 400
 
 
+def test_other_lists_refuse_what_they_do_not_take(empty: Client) -> None:
+    for path in ("/v1/audit/events", f"{TABLES}/{NOBODY}/columns", f"{TABLES}/name/a.b/columns"):
+        status, body = empty.ask("GET", f"{path}?owner=ann")
+        assert (status, body["message"].partition(":")[0]) == (400, "unknown parameter 'owner'")
+        assert ": this list takes " in body["message"]
+
+
 def edits(name: str, alphabet: str) -> set[str]:
     """Everything that one slip makes of a name, built edit by edit."""
     splits = [(name[:at], name[at:]) for at in range(len(name) + 1)]
