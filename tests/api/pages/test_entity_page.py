@@ -128,6 +128,20 @@ def test_every_kind_has_a_list_and_pages(shop: Client, kind: str) -> None:
     assert browser.get(f"/entity/{kind}/no.such.one").status_code == 404
 
 
+def test_list_on_a_page_is_narrowed_as_the_list_is(client: Client) -> None:
+    ann = client.create("users", name="ann", email="ann@example.com")
+    client.schema()
+    client.table("orders", owners=[{"id": ann["id"], "type": "user"}])
+    client.table("others")
+    browser = Browser(client, "reader")
+
+    text = browser.get("/browse/table?owner=ann").text
+
+    assert 'owner: <strong><bdi>ann</bdi></strong> <a href="/browse/table">' in text
+    assert ("schema.orders" in text, "schema.others" in text) == (True, False)
+    assert browser.get("/browse/table?offset=1").status_code == 400
+
+
 def test_unknown_kind_is_not_found(shop: Client) -> None:
     assert Browser(shop, "reader").get("/entity/nothing/x").status_code == 404
     assert Browser(shop, "reader").get("/browse/nothing").status_code == 404
