@@ -107,6 +107,7 @@ def entity_values(
     access: Access = request.auth
     body, tag = read_shown(services, request, kind, name)
     entity = columns.decode(kind, body)
+    address = entity_address(kind.name, entity["fullyQualifiedName"])
     live = not entity.get("deleted")
     contract = kind.describes is not None
     withheld = access.withheld(Action.VIEW, kind.name)
@@ -118,7 +119,7 @@ def entity_values(
         "crumbs": crumbs_of(kind, entity),
         "parts": [
             {
-                **column_table(key, entity, column, from_, all_),
+                **column_table(key, entity, address, column, from_, all_),
                 "edit": edit_address(kind, access, entity, key) if live else None,
             }
             for key in columns.column_keys(kind, entity)

@@ -135,6 +135,11 @@ def redirect(address: str, headers: Mapping[str, str] | None = None) -> Finished
     )
 
 
+def is_part(request: AnyRequest) -> bool:
+    """Whether a page asks, by htmx, for a part that takes the place of one which it shows."""
+    return bool(request.headers.get("hx-request") == "true")
+
+
 def here(request: AnyRequest) -> str:
     """The address that a page was asked for by, without the host."""
     path = request.scope["raw_path"].partition(b"?")[0].decode("latin-1")

@@ -11,8 +11,9 @@ from litestar.response.base import ASGIResponse
 from api.pages.addresses import with_query
 from api.pages.facet_names import STATUSES, Written, written
 from api.pages.facets import FACETS, Counts, FacetRow, buckets_of, facet_values, shown_facets
-from api.pages.rendering import AnyRequest, Renderer, html
+from api.pages.rendering import AnyRequest, Renderer, html, is_part
 from api.pages.routing import page
+from api.pages.suggesting import suggested
 from api.pages.understood import understood
 from api.permissions import Action, Permission
 from api.routes.declared_query import Parameters, QueryParameter
@@ -21,11 +22,9 @@ from api.services import Services
 from domain.errors import InvalidInput
 from domain.registry import KINDS
 from projections.search.queries import SearchRequest, search
-from projections.search.suggestions import SuggestRequest, suggest
 from projections.visibility.withholding import FieldWithheld
 
 PAGE_SIZE = 20
-_SUGGESTIONS = 8
 _FIELDS = (
     "entityType",
     "name",
@@ -105,15 +104,12 @@ def search_pages(
             q=given["q"],
         )
         body = await services.light_read(request, render)
-        return html(body, status=status)
+        # A part that says why is shown in place only if it is no failure.
+        return html(body, status=200 if is_part(request) else status)
 
     async def suggestions(request: AnyRequest, q: str) -> ASGIResponse:
-        asked = SuggestRequest(
-            q=q, index="all", size=_SUGGESTIONS, include_source_fields=("fullyQualifiedName",)
-        )
-        answer = await searcher.ask(request, asked.index, partial(suggest, asked))
-        (entry,) = msgspec.json.decode(answer.body)["suggest"]["metadata-suggest"]
-        return html(renderer.page(request, "suggestions.html", options=entry["options"]))
+        options = await suggested(searcher, request, q, "all", ("fullyQualifiedName",))
+        return html(renderer.page(request, "suggestions.html", options=options))
 
     searching = Permission(Action.SEARCH)
     typed: Parameters = {"q": _PARAMETERS["q"]}

@@ -294,6 +294,19 @@ def test_search_by_a_withheld_field_is_refused(guarded: Client, facet: str) -> N
     assert Browser(guarded, "reader").get(f"/search?{facet}").status_code == 200
 
 
+@pytest.mark.parametrize("path", [*ADDRESSES, *CHANGING])
+def test_addresses_on_a_page_hold_wherever_they_are_taken_from(
+    guarded: Client, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One of two columns, so that there are more.
+    monkeypatch.setattr("api.pages.column_tables.COLUMNS_SHOWN", 1)
+
+    for query in ("", "&from=1" if "?" in (ADDRESSES | CHANGING)[path] else "?from=1"):
+        page = Browser(guarded, "admin").get((ADDRESSES | CHANGING)[path] + query).text
+        addresses = re.findall(r' (?:href|action|src|hx-get|hx-post)="([^"]*)"', page)
+        assert [each for each in addresses if not re.match("/(?!/)|#|https?://", each)] == []
+
+
 @pytest.mark.parametrize("path", [*ADDRESSES, *OPEN])
 def test_every_answer_tells_browsers_to_load_nothing_elsewhere(guarded: Client, path: str) -> None:
     headers = Browser(guarded, "reader").get(ADDRESSES.get(path, path)).headers

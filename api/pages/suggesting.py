@@ -1,0 +1,30 @@
+"""What a box suggests while a person types into it."""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from api.pages.rendering import AnyRequest
+from api.routes.searcher import Searcher
+from projections.search.language.patterns import MAX_PATTERN
+from projections.search.suggestions import SuggestRequest, suggest
+
+_MOST = 8
+
+
+async def suggested(
+    searcher: Searcher, request: AnyRequest, typed: str, index: str, fields: Iterable[str]
+) -> list[dict[str, Any]]:
+    """The suggestions for a text: `text` of each, and `fields` of its entity as `_source`.
+
+    A text longer than any that suggestions are made for has none: no box refuses what is typed.
+    """
+    if len(typed) > MAX_PATTERN:
+        return []
+    asked = SuggestRequest(q=typed, index=index, size=_MOST, include_source_fields=tuple(fields))
+    answer = await searcher.ask(request, asked.index, partial(suggest, asked))
+    (entry,) = msgspec.json.decode(answer.body)["suggest"]["metadata-suggest"]
+    options: list[dict[str, Any]] = entry["options"]
+    return options
