@@ -103,6 +103,7 @@ class Renderer:
             "caller": caller if known else None,
             "form_token": form_token,
             "has_provider": self._has_provider,
+            "hidden_fields": (),
             "origin": self._sessions.origin(request.scope),
             "q": "",
             "views": _views(request.scope.get("auth")) if known else [],

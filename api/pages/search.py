@@ -15,6 +15,7 @@ from api.pages.rendering import AnyRequest, Renderer, html, is_part
 from api.pages.routing import page
 from api.pages.suggesting import suggested
 from api.pages.understood import understood
+from api.pages.withheld import hidden_fields
 from api.permissions import Action, Permission
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.searcher import Searcher
@@ -102,6 +103,9 @@ def search_pages(
             problem=problem,
             understood=said,
             q=given["q"],
+            hidden_fields=hidden_fields(
+                request.auth, Action.SEARCH, request.auth.kinds(Action.SEARCH), _FIELDS
+            ),
         )
         body = await services.light_read(request, render)
         # A part that says why is shown in place only if it is no failure.
