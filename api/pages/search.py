@@ -11,17 +11,19 @@ from litestar.response.base import ASGIResponse
 from api.pages.addresses import with_query
 from api.pages.facet_names import STATUSES, Written, written
 from api.pages.facets import FACETS, Counts, FacetRow, buckets_of, facet_values, shown_facets
-from api.pages.rendering import AnyRequest, Renderer, html, is_part
+from api.pages.rendering import AnyRequest, Renderer, here, html, is_part
 from api.pages.routing import page
 from api.pages.suggesting import suggested
 from api.pages.understood import understood
 from api.pages.withheld import hidden_fields
 from api.permissions import Action, Permission
+from api.preparing import RETRY_SECONDS, progress_of
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.searcher import Searcher
 from api.services import Services
 from domain.errors import InvalidInput
 from domain.registry import KINDS
+from projections.generations.current_generation import NotBuilt
 from projections.search.queries import SearchRequest, search
 from projections.visibility.withholding import FieldWithheld
 
@@ -43,6 +45,8 @@ _LARGE = tuple(sorted({key for kind in KINDS.values() for key in kind.large}))
 """What a search need not read of it: naming what to read would name what may be withheld."""
 
 
+_SEARCH = "search"
+"""Name of the projection that searches read beside the sorted one."""
 _BUCKETS = 30
 _CLOSED: Mapping[str, Mapping[str, str]] = {
     "kind": {name.lower(): name for name in KINDS},
@@ -79,7 +83,7 @@ def search_pages(
     """The page of results and the suggestions of its box."""
 
     async def show(request: AnyRequest, **given: Any) -> ASGIResponse:
-        answered, problem, status, said = {}, None, 200, None
+        answered, problem, status, said, prepared = {}, None, 200, None, None
         counts: Counts = {}
         spelled: Written = {}
         facets = shown_facets(request.auth)
@@ -95,6 +99,10 @@ def search_pages(
             problem, status = error.message, 400
         except FieldWithheld as error:
             problem, status = error.message, 403
+        except NotBuilt as error:
+            if error.name != _SEARCH or (prepared := progress_of(error)) is None:
+                raise
+            status = 503
         render = partial(
             renderer.page,
             request,
@@ -102,6 +110,8 @@ def search_pages(
             **_shown(given, answered, facets, counts, spelled),
             problem=problem,
             understood=said,
+            preparing=prepared,
+            again=here(request),
             q=given["q"],
             hidden_fields=hidden_fields(
                 request.auth, Action.SEARCH, request.auth.kinds(Action.SEARCH), _FIELDS
@@ -109,7 +119,8 @@ def search_pages(
         )
         body = await services.light_read(request, render)
         # A part that says why is shown in place only if it is no failure.
-        return html(body, status=200 if is_part(request) else status)
+        headers = {"Retry-After": str(RETRY_SECONDS)} if prepared else None
+        return html(body, status=200 if is_part(request) else status, headers=headers)
 
     async def suggestions(request: AnyRequest, q: str) -> ASGIResponse:
         options = await suggested(searcher, request, q, "all", ("fullyQualifiedName",))

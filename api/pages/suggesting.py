@@ -8,6 +8,7 @@ import msgspec
 
 from api.pages.rendering import AnyRequest
 from api.routes.searcher import Searcher
+from projections.generations.current_generation import NotBuilt
 from projections.search.language.patterns import MAX_PATTERN
 from projections.search.suggestions import SuggestRequest, suggest
 
@@ -20,11 +21,15 @@ async def suggested(
     """The suggestions for a text: `text` of each, and `fields` of its entity as `_source`.
 
     A text longer than any that suggestions are made for has none: no box refuses what is typed.
+    Nor has any while search is not there yet.
     """
     if len(typed) > MAX_PATTERN:
         return []
     asked = SuggestRequest(q=typed, index=index, size=_MOST, include_source_fields=tuple(fields))
-    answer = await searcher.ask(request, asked.index, partial(suggest, asked))
+    try:
+        answer = await searcher.ask(request, asked.index, partial(suggest, asked))
+    except NotBuilt:
+        return []
     (entry,) = msgspec.json.decode(answer.body)["suggest"]["metadata-suggest"]
     options: list[dict[str, Any]] = entry["options"]
     return options
