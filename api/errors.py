@@ -10,6 +10,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
 from api.base_path import as_asked
+from api.preparing import RETRY_SECONDS, progress_of
 from api.refusals import Refusal
 from domain import errors
 from domain.bodies.refused_values import closed_values
@@ -132,6 +133,9 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
             headers=headers,
         )
 
+    if (progress := progress_of(error)) is not None:
+        headers = {"Retry-After": str(RETRY_SECONDS)}
+        return respond(503, ERROR_TYPES[503], progress, headers)
     if isinstance(error, errors.CatalogError):
         status, error_type = status_of(error)
         return respond(status, error_type, error.message, _RETRY if status == 503 else None)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 
 import uvicorn
 
@@ -98,14 +99,19 @@ def make_daemon(stores: Stores, settings: Settings) -> Daemon:
 
     Lists in a file take what is written here from the thread that has appended it.
     """
-    return Daemon(
+    daemon = Daemon(
         stores.supervisors,
         stores.directory,
         pauses={"search": settings.search_refresh},
         at_once=stores.fed_at_once,
+        # Lists are built in a fraction of the time, and pages are there with them.
+        after={"search": "entities"},
         poll_seconds=ALONE_SECONDS if settings.workers == 1 else POLL_SECONDS,
         log=stores.log,
     )
+    for supervisor in stores.supervisors:
+        supervisor.on_progress = partial(daemon.progressed, supervisor.name)
+    return daemon
 
 
 def serve_alone(

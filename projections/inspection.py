@@ -12,8 +12,8 @@ from domain.errors import NotFound, StoreUnavailable
 from domain.event_store.database_url import is_url
 from domain.kinds import EntityKind
 from domain.openmetadata import document
-from projections.feeding.daemon import is_projected, read_states
-from projections.generations.current_generation import CurrentGeneration
+from projections.feeding.daemon import ProjectorState, is_projected, read_states
+from projections.generations.current_generation import CurrentGeneration, NotBuilt
 from projections.generations.definition import KindReport
 from projections.generations.shelf import Pointer
 from projections.homes import Home
@@ -48,6 +48,10 @@ class ProjectionReport(msgspec.Struct, rename="camel"):
     """Digest of the code that built the generation that is read."""
     running_code: str
     """Digest of the code that makes this report; a difference means that a rebuild is due."""
+    built: int | None = None
+    """Entities that are done, while the read model is built for the first time, or anew."""
+    to_build: int | None = None
+    """Entities that are to be built in all."""
     kinds: dict[str, KindReport] | None = None
     """Kind -> what the read model holds of it; None where no details were asked for."""
 
@@ -141,6 +145,7 @@ def _report(
     else:
         state, error = known.state.value, known.error
     checkpoint = entities = size = 0
+    building: ProjectorState | None = None
     kinds, pointer, leader = None, Pointer(), None
     try:
         leader = home.leadership.leader()
@@ -153,6 +158,8 @@ def _report(
         why = unavailable.message
         # What keeps a read model from being built is known to who tries to build it.
         state, error = "unavailable", why if error in (None, why) else f"{why} ({error})"
+        if isinstance(unavailable, NotBuilt) and unavailable.building is not None:
+            state, building = "building", unavailable.building
     return ProjectionReport(
         name=name,
         state=state,
@@ -169,6 +176,8 @@ def _report(
         built_at=pointer.live.built_at if pointer.live else None,
         code=pointer.live.code if pointer.live else None,
         running_code=live.definition.code(),
+        built=building.done if building else None,
+        to_build=building.total if building else None,
         kinds=kinds,
     )
 

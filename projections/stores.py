@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.opening import address_in, note_database, open_event_log
 from domain.event_store.port import EventStore
 from projections.entities.port import SortedReadModel
+from projections.feeding.daemon import read_building
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.folder_shelf import storage_errors
@@ -150,7 +152,9 @@ def open_stores(
                 supervisors.append(supervisor)
                 opened.append(supervisor.close)
                 supervisor.open()
-            current.append(home.reader(log, changes))
+            reader = home.reader(log, changes)
+            reader.building = partial(read_building, directory, reader.definition.name)
+            current.append(reader)
     except BaseException:
         for close in reversed(opened):
             close()

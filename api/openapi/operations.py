@@ -404,7 +404,7 @@ OTHER_OPERATIONS: Mapping[tuple[str, str], tuple[str, Operation]] = MappingProxy
                 id="getReadiness",
                 summary="Can requests be answered with fresh data?",
                 answers={200: "Readiness", 503: "Readiness"},
-                errors=(503,),
+                errors=(400, 503),
             ),
         ),
         ("get", "/metrics"): (

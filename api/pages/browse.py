@@ -13,6 +13,7 @@ from api.pages.entity import kind_of
 from api.pages.relations import read_list
 from api.pages.rendering import AnyRequest, Renderer, html
 from api.pages.routing import accepts_html, page
+from api.pages.withheld import hidden_fields
 from api.permissions import PUBLIC, SIGNED_IN, Access, Action, Permission
 from api.responses import Finished
 from api.routes.declared_query import DeclaredQuery, Parameters
@@ -25,6 +26,8 @@ from domain.rows import assets, databases, people, promises, vocabularies
 from domain.rows import services as service_rows
 
 PAGE_SIZE = 50
+_SHOWN = ("displayName", "description")
+"""Keys that a list shows and that can be withheld."""
 FAMILIES: tuple[tuple[str, tuple[EntityKind, ...]], ...] = (
     ("Services", service_rows.ROWS),
     ("Databases", databases.ROWS),
@@ -84,6 +87,7 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
                 narrowed={name: value for name, value in kept.items() if name != "status"},
                 statuses=_statuses(services, row, request.auth, kept),
                 turned=turned,
+                hidden_fields=hidden_fields(request.auth, Action.LIST, [kind], _SHOWN),
             )
 
         return html(await services.heavy_read(request, work))

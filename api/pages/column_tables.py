@@ -14,13 +14,16 @@ COLUMNS_SHOWN = 200
 
 
 def column_table(
-    key: str, entity: Mapping[str, Any], text: str, start: int, everything: bool
+    key: str, entity: Mapping[str, Any], address: str, text: str, start: int, everything: bool
 ) -> dict[str, Any]:
-    """A table of columns: the rows of this page of it, and where the others are."""
+    """A table of columns: the rows of this page of it, and where the others are.
+
+    `address` is that of the entity's page, which the table may stand on elsewhere too.
+    """
     rows = columns.unfold(entity[key])
     found = columns.matching(rows, text)
     end = len(found) if everything else start + COLUMNS_SHOWN
-    more = with_query("", {"column": text, "from": str(end)}) if end < len(found) else None
+    more = with_query(address, {"column": text, "from": str(end)}) if end < len(found) else None
     return {
         "key": key,
         "total": len(rows),
@@ -28,7 +31,8 @@ def column_table(
         "text": text,
         "rows": found[0 if everything else start : end],
         "more": more,
-        "first": (with_query("", {"column": text}) or "?") if start and not everything else None,
+        "first": with_query(address, {"column": text}) if start and not everything else None,
+        "address": address,
         "described": columns.have(rows, "description"),
         "constrained": columns.have(rows, "constraint"),
         "tagged": columns.have(rows, "tags"),

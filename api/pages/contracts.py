@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from api.pages.quality import run
 from api.pages.rendering import AnyRequest, words
 from api.permissions import Action, Permission
 from api.services import Services
@@ -143,15 +144,6 @@ def _tests(
     may_view = request.auth.may(Permission(Action.VIEW, "testCase"))
     tests = []
     for reference in references[:MOST_SHOWN]:
-        newest = services.measurements.newest(reference["id"], RESULT) if may_view else {}
-        last = msgspec.json.decode(newest[""]) if "" in newest else {}
-        tests.append(
-            {
-                "reference": reference,
-                "seen": may_view,
-                "status": last.get("testCaseStatus", ""),
-                "at": last.get("timestamp"),
-                "result": last.get("result") or "",
-            }
-        )
+        newest = services.measurements.latest(reference["id"], RESULT) if may_view else None
+        tests.append({"reference": reference, "seen": may_view, **run(newest)})
     return tests

@@ -29,6 +29,7 @@ from api.pages.places import Place, place_in
 from api.pages.rendering import AnyRequest, Renderer, html, redirect
 from api.pages.routing import form, page
 from api.pages.sessions import Sessions
+from api.pages.suggesting import suggested
 from api.permissions import Access, Action
 from api.responses import Finished
 from api.routes.declared_query import Parameters, QueryParameter
@@ -40,9 +41,7 @@ from domain.errors import InvalidInput, NotFound, StaleVersion, shown
 from domain.kinds import EntityKind
 from domain.references import StoredClaims
 from domain.registry import KINDS
-from projections.search.suggestions import SuggestRequest, suggest
 
-_CHOICES = 8
 _MOST_ITEMS = 150
 """Items of a list that a form holds, which has a field for each."""
 _MOST_CHARACTERS = 50_000
@@ -161,17 +160,11 @@ def edit_pages(
             raise NotFound(f"{key} is no list")
         visible = request.auth.kinds(Action.SEARCH)
         kinds = [each for each in edited.kinds(row) if each in visible]
-        options = []
+        options: list[dict[str, Any]] = []
         if kinds:
-            asked = SuggestRequest(
-                q=add,
-                index=",".join(KINDS[each].index for each in kinds),
-                size=_CHOICES,
-                include_source_fields=("fullyQualifiedName", "entityType"),
-            )
-            answered = await searcher.decoded(request, asked.index, partial(suggest, asked))
-            (entry,) = answered["suggest"]["metadata-suggest"]
-            options = entry["options"]
+            index = ",".join(KINDS[each].index for each in kinds)
+            fields = ("fullyQualifiedName", "entityType")
+            options = await suggested(searcher, request, add, index, fields)
         several = len(edited.kinds(row)) > 1
         return html(renderer.page(request, "choices.html", options=options, several=several))
 

@@ -14,8 +14,10 @@ from api.pages.column_tables import column_table, edit_address
 from api.pages.contracts import READ, reading
 from api.pages.documents import cut, formatted, json_lines
 from api.pages.editable import editable, may_set_status, sees_all
+from api.pages.quality import runs_of, tests_of
 from api.pages.rendering import HEADERS, HTML, AnyRequest, Renderer
 from api.pages.routing import page
+from api.pages.withheld import hidden_fields
 from api.permissions import Access, Action, Permission
 from api.responses import JSON, LOOP_BYTES, Heavy
 from api.routes.declared_query import Parameters, QueryParameter
@@ -108,8 +110,10 @@ def entity_values(
     access: Access = request.auth
     body, tag = read_shown(services, request, kind, name)
     entity = columns.decode(kind, body)
+    address = entity_address(kind.name, entity["fullyQualifiedName"])
     live = not entity.get("deleted")
     contract = kind.describes is not None
+    tests = tests_of(services, access, kind, entity)
     withheld = access.withheld(Action.VIEW, kind.name)
     return {
         "kind": kind.name,
@@ -119,14 +123,17 @@ def entity_values(
         "crumbs": crumbs_of(kind, entity),
         "parts": [
             {
-                **column_table(key, entity, column, from_, all_),
+                **column_table(key, entity, address, column, from_, all_),
                 "edit": edit_address(kind, access, entity, key) if live else None,
             }
             for key in columns.column_keys(kind, entity)
         ],
+        "tests": tests,
+        "runs": runs_of(services, access, kind, entity),
         "related": [
             {**each, "agreement": agreement_with_contract(services, request, kind, entity, each)}
             for each in relations.related_lists(services, access, kind, entity)
+            if not (tests and each["kind"] == "testCase")
         ],
         "search_of": relations.search_of(kind, entity),
         "editable": editable(kind, access) if live else {},
@@ -136,7 +143,8 @@ def entity_values(
         "may_restore": not live and access.may(Permission(Action.EDIT, kind.name)),
         "agreement": agreement_with_entity(services, request, kind, entity) if contract else None,
         "contract": reading(services, request, entity) if contract else None,
-        "hides_description": withheld is not None and withheld.covers("description"),
+        "hides": {key for key in _HEAD if withheld is not None and withheld.covers(key)},
+        "hidden_fields": hidden_fields(access, Action.VIEW, [kind.name]),
         "problem": None,
         **_facts(kind, entity),
     }

@@ -15,6 +15,7 @@ from api.pages.addresses import entity_address, with_query
 from api.pages.entity import kind_of, may_view, name_of
 from api.pages.rendering import AnyRequest, Renderer, html
 from api.pages.routing import page
+from api.pages.withheld import hidden_fields
 from api.permissions import Access, Action
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.entity_reads import read_entity
@@ -100,6 +101,7 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
                 entity=head,
                 steps=[_line(step, withheld) for step in steps],
                 first=address if before else None,
+                hidden_fields=hidden_fields(request.auth, Action.VIEW, [kind.name]),
                 earlier=with_query(address, {"before": str(steps[-1].stream_version)})
                 if earlier
                 else None,
@@ -136,6 +138,7 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
                 alike=comparison.alike(old, new),
                 first=with_query(address, kept) if start else None,
                 next=with_query(address, kept | {"start": str(following)}) if following else None,
+                hidden_fields=hidden_fields(request.auth, Action.VIEW, [kind.name]),
                 turned_around=with_query(address, {"from": wanted[1], "to": wanted[0]}),
             )
 

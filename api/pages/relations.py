@@ -32,11 +32,16 @@ def read_list(services: Services, kind: EntityKind, access: Access, **given: Any
 
     `given` are parameters of the kind's list. Blocks. Raises InvalidInput and FieldWithheld.
     """
+    page: dict[str, Any] = msgspec.json.decode(list_body(services, kind, access, **given))
+    return page
+
+
+def list_body(services: Services, kind: EntityKind, access: Access, **given: Any) -> bytes:
+    """The JSON of the page that `read_list` gives decoded."""
     defaults = {name: default for name, (_, default) in list_parameters(kind).items()}
     wanted = list_request(kind, access, defaults | given, ())
     with services.stores.entities.use() as entities:
-        page: dict[str, Any] = msgspec.json.decode(b"".join(list_page(entities, wanted)))
-    return page
+        return b"".join(list_page(entities, wanted))
 
 
 def related_lists(

@@ -71,9 +71,12 @@ class Renderer:
         if pieces:
             yield "".join(pieces).encode()
 
-    def error(self, request: AnyRequest, refused: Response[bytes]) -> Response[bytes]:
+    def error(
+        self, request: AnyRequest, refused: Response[bytes], *, goes_on: bool = False
+    ) -> Response[bytes]:
         """The page that says to a person what `api.errors` says to a program.
 
+        With `goes_on` the page looks again by itself, until what was asked for can be shown.
         Without a caller it is the page to sign in at, which leads back to what was asked for.
         """
         said = msgspec.json.decode(refused.content)
@@ -82,7 +85,12 @@ class Renderer:
             body = self.page(request, "sign_in.html", to=_back_to(request), problem=None)
         else:
             typed = request.scope.get("state", {}).get(TYPED)
-            body = self.page(request, "error.html", status=status, said=said, typed=typed)
+            again = here(request) if goes_on and request.method == "GET" else None
+            body = self.page(
+                request, "error.html", status=status, said=said, typed=typed, again=again
+            )
+            # The page that looks again takes no failure for an answer.
+            status = 200 if again and is_part(request) else status
         return Response(
             body,
             status_code=status,
@@ -103,6 +111,7 @@ class Renderer:
             "caller": caller if known else None,
             "form_token": form_token,
             "has_provider": self._has_provider,
+            "hidden_fields": (),
             "origin": self._sessions.origin(request.scope),
             "q": "",
             "views": _views(request.scope.get("auth")) if known else [],
@@ -133,6 +142,11 @@ def redirect(address: str, headers: Mapping[str, str] | None = None) -> Finished
         media_type=HTML,
         headers={**HEADERS, "Location": address, **(headers or {})},
     )
+
+
+def is_part(request: AnyRequest) -> bool:
+    """Whether a page asks, by htmx, for a part that takes the place of one which it shows."""
+    return bool(request.headers.get("hx-request") == "true")
 
 
 def here(request: AnyRequest) -> str:

@@ -11,21 +11,23 @@ from litestar.response.base import ASGIResponse
 from api.pages.addresses import with_query
 from api.pages.facet_names import STATUSES, Written, written
 from api.pages.facets import FACETS, Counts, FacetRow, buckets_of, facet_values, shown_facets
-from api.pages.rendering import AnyRequest, Renderer, html
+from api.pages.rendering import AnyRequest, Renderer, here, html, is_part
 from api.pages.routing import page
+from api.pages.suggesting import suggested
 from api.pages.understood import understood
+from api.pages.withheld import hidden_fields
 from api.permissions import Action, Permission
+from api.preparing import RETRY_SECONDS, progress_of
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.searcher import Searcher
 from api.services import Services
 from domain.errors import InvalidInput
 from domain.registry import KINDS
+from projections.generations.current_generation import NotBuilt
 from projections.search.queries import SearchRequest, search
-from projections.search.suggestions import SuggestRequest, suggest
 from projections.visibility.withholding import FieldWithheld
 
 PAGE_SIZE = 20
-_SUGGESTIONS = 8
 _FIELDS = (
     "entityType",
     "name",
@@ -40,6 +42,8 @@ _FIELDS = (
 )
 """What a result shows of its entity."""
 
+_SEARCH = "search"
+"""Name of the projection that searches read beside the sorted one."""
 _BUCKETS = 30
 _CLOSED: Mapping[str, Mapping[str, str]] = {
     "kind": {name.lower(): name for name in KINDS},
@@ -76,7 +80,7 @@ def search_pages(
     """The page of results and the suggestions of its box."""
 
     async def show(request: AnyRequest, **given: Any) -> ASGIResponse:
-        answered, problem, status, said = {}, None, 200, None
+        answered, problem, status, said, prepared = {}, None, 200, None, None
         counts: Counts = {}
         spelled: Written = {}
         facets = shown_facets(request.auth)
@@ -91,6 +95,10 @@ def search_pages(
             problem, status = error.message, 400
         except FieldWithheld as error:
             problem, status = error.message, 403
+        except NotBuilt as error:
+            if error.name != _SEARCH or (prepared := progress_of(error)) is None:
+                raise
+            status = 503
         render = partial(
             renderer.page,
             request,
@@ -98,18 +106,21 @@ def search_pages(
             **_shown(given, answered, facets, counts, spelled),
             problem=problem,
             understood=said,
+            preparing=prepared,
+            again=here(request),
             q=given["q"],
+            hidden_fields=hidden_fields(
+                request.auth, Action.SEARCH, request.auth.kinds(Action.SEARCH), _FIELDS
+            ),
         )
         body = await services.light_read(request, render)
-        return html(body, status=status)
+        # A part that says why is shown in place only if it is no failure.
+        headers = {"Retry-After": str(RETRY_SECONDS)} if prepared else None
+        return html(body, status=200 if is_part(request) else status, headers=headers)
 
     async def suggestions(request: AnyRequest, q: str) -> ASGIResponse:
-        asked = SuggestRequest(
-            q=q, index="all", size=_SUGGESTIONS, include_source_fields=("fullyQualifiedName",)
-        )
-        answered = await searcher.decoded(request, asked.index, partial(suggest, asked))
-        (entry,) = answered["suggest"]["metadata-suggest"]
-        return html(renderer.page(request, "suggestions.html", options=entry["options"]))
+        options = await suggested(searcher, request, q, "all", ("fullyQualifiedName",))
+        return html(renderer.page(request, "suggestions.html", options=options))
 
     searching = Permission(Action.SEARCH)
     typed: Parameters = {"q": _PARAMETERS["q"]}

@@ -27,6 +27,7 @@ from api.pages.steps import step_pages
 from api.pages.tree import tree_pages
 from api.permissions import PUBLIC
 from api.policies import Policies
+from api.preparing import progress_of
 from api.responses import Finished
 from api.routes.searcher import Searcher
 from api.services import Services
@@ -68,7 +69,9 @@ class Site:
     def answer_error(self, request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
         """The answer to any exception: a page for a person, JSON for a program."""
         answer = render(request, error)
-        return self._renderer.error(request, answer) if wants_page(request.scope) else answer
+        if not wants_page(request.scope):
+            return answer
+        return self._renderer.error(request, answer, goes_on=progress_of(error) is not None)
 
 
 async def _show_asset(request: AnyRequest) -> ASGIResponse:

@@ -13,6 +13,7 @@ from api.pages.entity import crumbs_of, kind_of, may_view, name_of, read_shown
 from api.pages.relations import read_list
 from api.pages.rendering import AnyRequest, Renderer, html
 from api.pages.routing import page
+from api.pages.withheld import hidden_fields
 from api.permissions import SIGNED_IN, Access, Action, Permission
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.signatures import FQN
@@ -23,6 +24,8 @@ from projections.visibility.withholding import FieldWithheld
 
 SHOWN = 100
 """Entities of one kind below another that are shown at once."""
+_SHOWN = ("displayName", "description")
+"""Keys that the tree shows and that can be withheld."""
 READ, MOST_READ = 200, 2_000
 """Entities looked at for them, at once and in all: a list also has what lies deeper."""
 _PLACE: Parameters = {
@@ -76,14 +79,17 @@ def tree_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]
                 for other, parameter, by_id in _lists_below(kind)
                 if below in ("", other.name)
             )
-            branches = _branches(services, request.auth, lists, address, after)
+            branches = list(_branches(services, request.auth, lists, address, after))
             return renderer.page(
                 request,
                 "tree.html",
-                branches=list(branches),
+                branches=branches,
                 crumbs=crumbs_of(kind, entity),
                 entity=entity,
                 kind=kind.name,
+                hidden_fields=hidden_fields(
+                    request.auth, Action.LIST, [each.kind for each in branches], _SHOWN
+                ),
             )
 
         return html(await services.heavy_read(request, work))

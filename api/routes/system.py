@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from anyio import CapacityLimiter, to_thread
@@ -10,14 +10,19 @@ from litestar.handlers import HTTPRouteHandler
 
 from api.metrics import Metrics
 from api.permissions import PUBLIC, Action, Permission
+from api.preparing import preparing, read_as
 from api.responses import Finished
+from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.signatures import route
 from api.services import Services
 from api.tokens.key_cache import OVERDUE_SECONDS, STALE_SECONDS
 from api.tokens.verifier import TokenVerifier
-from projections.inspection import Inspection, inspect
+from projections.inspection import Inspection, ProjectionReport, inspect
 
 OPERATING = Permission(Action.OPERATE)
+_LISTS = read_as("entities")
+_OF = QueryParameter(description="What is to be ready: everything, or lists and entities alone.")
+READY_OF: Parameters = {"of": (Annotated[Literal["all", "lists"], _OF], "all")}
 
 
 class Version(msgspec.Struct):
@@ -28,6 +33,14 @@ class Version(msgspec.Struct):
     timestamp: int
 
 
+class Preparation(msgspec.Struct, omit_defaults=True, rename="camel"):
+    """How far a read model is that is being built; without numbers where that is not known yet."""
+
+    done: int | None = None
+    """Entities."""
+    total: int | None = None
+
+
 class Readiness(msgspec.Struct, omit_defaults=True):
     """Whether requests can be answered with fresh data, and what is in the way."""
 
@@ -36,6 +49,8 @@ class Readiness(msgspec.Struct, omit_defaults=True):
     degraded: list[str] = []
     """What is not in the way of reads, or in nobody's yet, and wants mending; absent when there is
     nothing."""
+    preparing: dict[str, Preparation] = {}
+    """`lists` and `search`, as far as they are not there yet; absent when both are."""
 
 
 def system_routes(
@@ -57,13 +72,15 @@ def system_routes(
         # In a thread, because the first look at a new index opens it, which may take seconds.
         return await to_thread.run_sync(inspect, services.stores, limiter=inspecting)
 
-    async def readyz() -> Finished:
+    async def readyz(of: str) -> Finished:
         keys_gone, degraded = find_key_problems(verifier.key_ages())
         inspection = await inspected()
-        problems = find_problems(inspection, settings.ready_lag) + keys_gone
+        needed = inspection.projections[:1] if of == _LISTS else inspection.projections
+        problems = find_problems(inspection, needed, settings.ready_lag) + keys_gone
         if inspection.log_read_only:
             degraded.append("the database of the log takes no writes: every write is refused")
-        return _json(Readiness(not problems, problems, degraded), 503 if problems else 200)
+        ready = Readiness(not problems, problems, degraded, find_preparing(inspection))
+        return _json(ready, 503 if problems else 200)
 
     async def projections() -> Finished:
         return _json(await inspected())
@@ -78,22 +95,35 @@ def system_routes(
     return [
         route("GET", "/v1/system/version", PUBLIC, version, {}),
         route("GET", "/healthz", PUBLIC, healthz, {}),
-        route("GET", "/readyz", PUBLIC, readyz, {}),
+        route("GET", "/readyz", PUBLIC, readyz, READY_OF),
         route("GET", "/v1/system/projections", OPERATING, projections, {}),
         route("GET", "/metrics", OPERATING, show_metrics, {}),
     ]
 
 
-def find_problems(inspection: Inspection, lag_limit: float) -> list[str]:
-    """The reasons why this host is not ready, one sentence each.
+def find_preparing(inspection: Inspection) -> dict[str, Preparation]:
+    """What of the catalog is being built, and how far it is."""
+    return {
+        read_as(each.name): Preparation(each.built, each.to_build)
+        for each in inspection.projections
+        if each.state == "building"
+    }
+
+
+def find_problems(
+    inspection: Inspection, needed: Sequence[ProjectionReport], lag_limit: float
+) -> list[str]:
+    """The reasons why this host is not ready for what needs some projections, a sentence each.
 
     Anybody may read them: what exactly is wrong with the log is for operators.
     """
     if inspection.head is None:
         return ["the event log cannot be read"]
     problems = [] if inspection.projected else ["no process runs the projectors"]
-    for projection in inspection.projections:
-        if projection.state != "running":
+    for projection in needed:
+        if projection.state == "building":
+            problems.append(preparing(projection.name, projection.built, projection.to_build))
+        elif projection.state != "running":
             problems.append(f"projection {projection.name} is {projection.state}")
         elif (behind := projection.lag_seconds) is not None and behind > lag_limit:
             problems.append(

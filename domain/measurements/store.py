@@ -200,6 +200,19 @@ class MeasurementStore:
             )
             return {part: body for part, body, _ in rows}
 
+    def latest(self, entity_id: str, series: str) -> bytes | None:
+        """The JSON of the newest point of a series that has one part, without a name.
+
+        No other point is read, which `newest` would do, so that a page can ask for many entities.
+        """
+        with self._reading() as connection:
+            row = connection.execute(
+                "SELECT body FROM points WHERE entity = ? AND series = ? AND part = ''"
+                " ORDER BY at DESC LIMIT 1",
+                (entity_id, series),
+            ).fetchone()
+        return row[0] if row else None
+
     def page(
         self,
         entity_id: str,

@@ -19,6 +19,8 @@ POLL_SECONDS = 0.01
 """How often the log is looked at for events that other processes append."""
 ALONE_SECONDS = 0.1
 """The same where no other process serves: those that import wait for no projection."""
+PROGRESS_SECONDS = 0.5
+"""How often the progress of a building is shared with other processes."""
 ANNOUNCED_SECONDS = 1.0
 """The same where the log announces them: an announcement may be lost with its connection."""
 _FIRST_BACKOFF, _LAST_BACKOFF = 0.05, 5.0
@@ -40,6 +42,10 @@ class ProjectorState(msgspec.Struct):
 
     state: State = State.RUNNING
     error: str | None = None
+    done: int | None = None
+    """Entities that the building of a read model is done with; None while none is built."""
+    total: int | None = None
+    """Entities that it has to do in all."""
 
 
 class Steps(Protocol):
@@ -103,6 +109,7 @@ class Daemon:
         *,
         pauses: Mapping[str, float] = MappingProxyType({}),
         at_once: Mapping[str, Callable[[], int]] = MappingProxyType({}),
+        after: Mapping[str, str] = MappingProxyType({}),
         poll_seconds: float = POLL_SECONDS,
         log: EventStore | None = None,
     ) -> None:
@@ -110,6 +117,8 @@ class Daemon:
 
         `at_once`: projection name -> what does the next piece of work in the thread of `appended`,
         and returns how much it was; 0 leaves it to the thread of the projection.
+        `after`: projection name -> the one whose first piece of work is done before its own, such
+        as building a read model, for which both would share the interpreter.
         Every `poll_seconds` the log is looked at for what other processes append; it is asked to
         announce that, so that it need not be looked at all the time.
         """
@@ -117,6 +126,10 @@ class Daemon:
         self._directory = directory
         self._pauses = pauses
         self._at_once = at_once
+        self._after = after
+        self._begun = {projector.name: threading.Event() for projector in projectors}
+        """Set once the first piece of a projection's work is done, or has failed."""
+        self._shared_at = float("-inf")
         self._poll_seconds = poll_seconds
         self._turns = {projector.name: threading.Lock() for projector in projectors}
         """Held by the thread that does a piece of the work of a projection."""
@@ -151,6 +164,8 @@ class Daemon:
         """Let each projector finish its batch, then end its thread."""
         self._stopping.set()
         self.wake()
+        for begun in self._begun.values():
+            begun.set()
         for thread in self._threads:
             thread.join()
         self._threads.clear()
@@ -198,7 +213,23 @@ class Daemon:
         for listener in self._listeners.get(name, ()):
             listener()
 
+    def progressed(self, projection: str, done: int, total: int) -> None:
+        """Share how far the building of a projection's read model is, in entities."""
+        self._states[projection] = ProjectorState(done=done, total=total)
+        now = time.monotonic()
+        if done == total or now - self._shared_at >= PROGRESS_SECONDS:
+            self._shared_at = now
+            self._publish()
+
     def _run(self, projector: Steps) -> None:
+        if (first := self._after.get(projector.name)) is not None:
+            self._begun[first].wait()
+        try:
+            self._step_on(projector)
+        finally:
+            self._begun[projector.name].set()
+
+    def _step_on(self, projector: Steps) -> None:
         backoff = _FIRST_BACKOFF
         wake, pause = self._wake[projector.name], self._pauses.get(projector.name, 0.0)
         while not self._stopping.is_set():
@@ -209,6 +240,7 @@ class Daemon:
                         raise self._failures.pop(projector.name)
                     applied = projector.step()
             except StoreUnavailable as error:
+                self._begun[projector.name].set()
                 self._set_state(projector, State.RETRYING, error.message)
                 self._stopping.wait(backoff)
                 backoff = min(backoff * 2, _LAST_BACKOFF)
@@ -217,7 +249,8 @@ class Daemon:
                 self._set_state(projector, State.STOPPED, f"{type(error).__name__}: {error}")
                 log.exception("projector stopped", extra={"projection": projector.name})
                 return
-            if self._states[projector.name].state is not State.RUNNING:
+            self._begun[projector.name].set()
+            if self._states[projector.name] != ProjectorState():
                 self._set_state(projector, State.RUNNING, None)
             backoff = _FIRST_BACKOFF
             if applied:
@@ -264,6 +297,15 @@ def read_states(directory: Path) -> dict[str, ProjectorState]:
         )
     except (FileNotFoundError, msgspec.DecodeError):
         return {}
+
+
+def read_building(directory: Path, projection: str) -> ProjectorState | None:
+    """The state of a projection whose read model is missing, while its building goes on.
+
+    None where no process of this host builds it, or where the building has failed.
+    """
+    state = read_states(directory).get(projection) if is_projected(directory) else None
+    return state if state is not None and state.state is State.RUNNING else None
 
 
 def is_projected(directory: Path) -> bool:

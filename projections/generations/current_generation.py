@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
+from projections.feeding.daemon import ProjectorState
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged, Superseded
 from projections.generations.change_counter import ChangeCounter
@@ -17,6 +18,19 @@ from projections.verification.run import Source
 T = TypeVar("T")
 
 _ATTEMPTS = 5
+
+
+class NotBuilt(StoreUnavailable):
+    """No generation of a read model may be served yet."""
+
+    def __init__(self, message: str, name: str, building: ProjectorState | None) -> None:
+        """`building` is the state of the projection that builds the read model called `name`.
+
+        It is None where nobody does, or where that has failed.
+        """
+        super().__init__(message)
+        self.name = name
+        self.building = building
 
 
 class _Opened(Generic[M]):
@@ -52,6 +66,8 @@ class CurrentGeneration(Generic[M]):
         """Revision of the pointer that `_opened` or `_refused` follows from."""
         self._opened: _Opened[M] | None = None
         self._refused: Damaged | None = None
+        self.building: Callable[[], ProjectorState | None] = lambda: None
+        """Tells how far a read model is that is not there yet, as NotBuilt has it."""
 
     @contextmanager
     def use(self) -> Iterator[M]:
@@ -176,9 +192,8 @@ class CurrentGeneration(Generic[M]):
         pointer, name = self.shelf.pointer(), self.definition.name
         if pointer.live is None:
             why = f": {pointer.refused}" if pointer.refused else ""
-            raise StoreUnavailable(
-                f"the read model {name} is not built yet; a running server builds it{why}"
-            )
+            message = f"the read model {name} is not built yet; a running server builds it{why}"
+            raise NotBuilt(message, name, self.building())
         if pointer.live.code != self.definition.code():
             raise Damaged(f"the read model {name} was built by other code; rebuild it")
         model = self.definition.open(self.shelf.address(pointer.live.number), False)

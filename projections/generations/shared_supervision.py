@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Generic, Protocol
 
 from domain.errors import StoreUnavailable
-from projections.feeding.port import Overtaken
+from projections.feeding.port import Overtaken, Progress
 from projections.generations.definition import M
 from projections.generations.supervision import GenerationSupervisor
 
@@ -62,6 +62,7 @@ class SharedSupervisor(Generic[M]):
         self._interrupted = False
         self._tried_at = float("-inf")
         self._kept_at = 0.0
+        self.on_progress: Progress = lambda done, total: None
 
     @property
     def current(self) -> bool:
@@ -145,6 +146,7 @@ class SharedSupervisor(Generic[M]):
         supervisor = None
         try:
             supervisor = self._make()
+            supervisor.on_progress = lambda done, total: self.on_progress(done, total)
             supervisor.open()
         except BaseException as error:
             if supervisor is not None:

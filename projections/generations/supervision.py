@@ -16,7 +16,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
 from projections.feeding.daemon import Steps
 from projections.feeding.log_fingerprint import disagreement
-from projections.feeding.port import Damaged, Overtaken
+from projections.feeding.port import Damaged, Overtaken, Progress
 from projections.generations.building import build
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, M
@@ -35,6 +35,9 @@ log_line = logging.getLogger("catalog.projections")
 
 class Supervisor(Steps, Protocol):
     """Feeds and switches the generations of one projection: opened, stepped and closed."""
+
+    on_progress: Progress
+    """Called as a generation is built, which may be set before the first step."""
 
     @property
     def current(self) -> bool:
@@ -82,6 +85,7 @@ class GenerationSupervisor(Generic[M]):
         self._seen: Hashable | None = None
         """Revision of the proposal that was looked at last."""
         self._watched_at = 0.0
+        self.on_progress: Progress = lambda done, total: None
 
     @property
     def name(self) -> str:
@@ -258,7 +262,7 @@ class GenerationSupervisor(Generic[M]):
     def _build(self) -> None:
         """Builds a generation and serves it: not after the pause in which events are gathered."""
         began, head = time.monotonic(), self._log.head()
-        built = build(self.definition, self.shelf, self._log, lambda done, total: self._go_on())
+        built = build(self.definition, self.shelf, self._log, self._progressed)
         if head:
             log_line.info(
                 "the read model is built",
@@ -269,6 +273,11 @@ class GenerationSupervisor(Generic[M]):
                 },
             )
         self._take_up()
+
+    def _progressed(self, done: int, total: int) -> None:
+        self._go_on()
+        if total:  # a check that goes on has no entities to tell of
+            self.on_progress(done, total)
 
     def _take_up(self) -> None:
         """Begins to feed the proposed generation, if there is a new proposal."""

@@ -265,6 +265,33 @@ def test_description_that_is_withheld_is_not_said_to_be_missing(guarded: Client)
     assert "No description" not in said
 
 
+@pytest.mark.parametrize(
+    ("path", "fields"),
+    [
+        ("/entity/{kind}/{fqn}", ["columns.tags", "description", "owners", "tags"]),
+        ("/history/{kind}/{fqn}", ["columns.tags", "description", "owners", "tags"]),
+        ("/compare/{kind}/{fqn}", ["columns.tags", "description", "owners", "tags"]),
+        ("/search", ["description", "owners", "tags"]),
+        ("/browse/{kind}", ["description"]),
+        ("/tree/{kind}/{fqn}", ["description"]),
+    ],
+)
+def test_page_says_which_fields_are_withheld(guarded: Client, path: str, fields: list[str]) -> None:
+    said = Browser(guarded, "clerk").get(ADDRESSES[path]).text
+    listed = said.partition("Withheld from your roles:")[2].partition("</p>")[0]
+
+    assert re.findall("<code>([^<]*)</code>", listed) == fields
+    assert "ithheld" not in Browser(guarded, "reader").get(ADDRESSES[path]).text
+
+
+def test_owners_and_tags_that_are_withheld_are_not_said_to_be_missing(guarded: Client) -> None:
+    said = Browser(guarded, "clerk").get(f"/entity/table/{TABLE}").text
+
+    for title in ("Owners", "Tags"):
+        assert f'<dt>{title}</dt><dd class="dim">withheld from your roles</dd>' in said
+    assert "<dt>Domains</dt><dd><a" in said
+
+
 def test_withheld_fields_of_columns_are_not_edited(guarded: Client) -> None:
     browser, address = Browser(guarded, "curator"), f"/edit/table/{TABLE}"
     page = browser.get(f"{address}?field=description&column=customer.email").text
@@ -292,6 +319,19 @@ def test_who_may_not_edit_is_shown_no_form(guarded: Client) -> None:
 def test_search_by_a_withheld_field_is_refused(guarded: Client, facet: str) -> None:
     assert Browser(guarded, "clerk").get(f"/search?{facet}").status_code == 403
     assert Browser(guarded, "reader").get(f"/search?{facet}").status_code == 200
+
+
+@pytest.mark.parametrize("path", [*ADDRESSES, *CHANGING])
+def test_addresses_on_a_page_hold_wherever_they_are_taken_from(
+    guarded: Client, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # One of two columns, so that there are more.
+    monkeypatch.setattr("api.pages.column_tables.COLUMNS_SHOWN", 1)
+
+    for query in ("", "&from=1" if "?" in (ADDRESSES | CHANGING)[path] else "?from=1"):
+        page = Browser(guarded, "admin").get((ADDRESSES | CHANGING)[path] + query).text
+        addresses = re.findall(r' (?:href|action|src|hx-get|hx-post)="([^"]*)"', page)
+        assert [each for each in addresses if not re.match("/(?!/)|#|https?://", each)] == []
 
 
 @pytest.mark.parametrize("path", [*ADDRESSES, *OPEN])

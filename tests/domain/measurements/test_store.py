@@ -61,6 +61,7 @@ def test_points_come_newest_first_and_one_replaces_that_of_its_time(
     assert page(store).points == [(NOW, b"22"), (NOW - 1, b"{}"), (NOW - 2, b"{}")]
     assert store.newest(ONE, TABLE) == {"": b"22"}
     assert store.newest(TWO, TABLE) == {}
+    assert (store.latest(ONE, TABLE), store.latest(TWO, TABLE)) == (b"22", None)
     kept, summed = sizes(store, tmp_path)
     assert kept == summed
 

@@ -16,6 +16,7 @@ from projections.feeding.daemon import (
     ProjectorState,
     State,
     is_projected,
+    read_building,
     read_states,
 )
 from projections.feeding.port import Checkpoint, Damaged, Folded
@@ -236,3 +237,68 @@ def test_daemon_stops_a_projection_at_what_failed_when_applied_at_once(catalog: 
     stopped = ProjectorState(State.STOPPED, "ValueError: poison")
     assert read_states(catalog.directory)["recording"] == stopped
     assert len(failures) == 1
+
+
+class Gate:
+    """A projector whose first step ends when it may, in the way that it is told."""
+
+    def __init__(self, name: str, failure: Exception | None = None) -> None:
+        self.name = name
+        self.failure = failure
+        self.entered, self.open = threading.Event(), threading.Event()
+
+    def step(self) -> int:
+        self.entered.set()
+        assert self.open.wait(10)
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            raise failure
+        return 0
+
+
+@pytest.mark.parametrize(
+    "failure", [None, StoreUnavailable("disk full"), ValueError("poison")], ids=str
+)
+def test_projection_begins_after_the_first_work_of_another_however_that_ends(
+    tmp_path: Path, failure: Exception | None
+) -> None:
+    first, second = Gate("first", failure), Gate("second")
+    second.open.set()
+    daemon = Daemon([second, first], tmp_path, after={"second": "first"})
+    daemon.start()
+    assert first.entered.wait(10)
+    began_before = second.entered.is_set()
+    first.open.set()
+
+    assert second.entered.wait(10)
+    daemon.stop()
+    assert not began_before
+
+
+def test_daemon_stops_while_a_projection_waits_for_another(tmp_path: Path) -> None:
+    first, second = Gate("first"), Gate("second")
+    daemon = Daemon([first, second], tmp_path, after={"second": "first"})
+    daemon.start()
+    assert first.entered.wait(10)
+    threading.Thread(target=first.open.set).start()
+    second.open.set()
+
+    daemon.stop()
+
+    assert not [t for t in threading.enumerate() if t.name.startswith("projector")]
+
+
+def test_progress_of_a_building_is_shared_until_the_work_is_done(tmp_path: Path) -> None:
+    gate = Gate("recording")
+    daemon = Daemon([gate], tmp_path)
+    with ProjectorLock(tmp_path):
+        daemon.start()
+        assert gate.entered.wait(10)
+        daemon.progressed("recording", 41, 100)
+        assert read_building(tmp_path, "recording") == ProjectorState(done=41, total=100)
+        gate.open.set()
+        until(lambda: read_building(tmp_path, "recording") == ProjectorState())
+        daemon.stop()
+
+    assert read_building(tmp_path, "recording") is None
+    assert read_building(tmp_path, "unknown") is None

@@ -49,6 +49,25 @@ def test_generation_that_is_missing_is_served_by_the_step_that_builds_it(tmp_pat
         assert (generations(stores), len(found(stores))) == ([1, 1], 1)
 
 
+def test_building_tells_how_far_it_is(tmp_path: Path) -> None:
+    with opened(tmp_path) as stores:
+        create(stores, "a")
+    for path in tmp_path.iterdir():
+        if not path.name.startswith("events.db"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    told: dict[str, list[tuple[int, int]]] = {"entities": [], "search": []}
+    with opened(tmp_path) as stores:
+        for supervisor in stores.supervisors:
+            of_one = told[supervisor.name]
+            supervisor.on_progress = lambda done, total, to=of_one: to.append((done, total))
+            supervisor.step()
+
+    assert {name: steps[-1] for name, steps in told.items()} == {
+        "entities": (1, 1),
+        "search": (1, 1),
+    }
+
+
 def test_rebuild_switches_readers_and_keeps_one_previous_generation(directory: Path) -> None:
     with opened(directory) as stores, opened(directory, writable=False) as reader:
         before = listed(reader), found(reader)
