@@ -11,10 +11,11 @@ from litestar.routes import HTTPRoute
 from litestar.utils import normalize_path
 
 from api.access import AccessMiddleware, Guard
+from api.bodies import MAX_BODY_BYTES
 from api.direct_reads import DirectReads
 from api.direct_writes import DirectWrites
 from api.docs import docs_routes
-from api.limits import RateLimit
+from api.limits import Places, RateLimit
 from api.log_writer import LogWriter
 from api.logs import AccessLog
 from api.metrics import Metrics
@@ -172,7 +173,8 @@ def create_app(
     }
     app.reads = DirectReads(searches, guard, services.answers, positions)
     app.writes = DirectWrites(guard)
-    app.edge = Edge(metrics, AccessLog(writer, wanted=settings.access_log), app.reads.answer)
+    log = AccessLog(writer, wanted=settings.access_log)
+    app.edge = Edge(metrics, log, app.reads.answer, Places(MAX_BODY_BYTES, "bytes of bodies"))
     return app
 
 

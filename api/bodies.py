@@ -7,12 +7,43 @@ from litestar import Request
 from litestar.types import Receive
 
 from api.errors import ClientLeft, TooLarge, UnsupportedMediaType
+from api.limits import Places
+from api.permissions import Principal
 
 MAX_BODY = 10_000_000
+MAX_SEARCH_BODY = 65_536
+"""Bytes that the body of a search may have."""
+MAX_BODY_BYTES = 64_000_000
+"""Bytes that the bodies of one caller's requests may have together, while the requests last."""
 JSON_TYPES = ("application/json",)
 PATCH_TYPES = ("application/json-patch+json", "application/json")
 
 _CHARSET = re.compile(r"charset *= *\"?utf-?8\"?", re.IGNORECASE)
+
+
+class BodyBytes:
+    """The bytes of the body of one request, as a part of those that its caller may have.
+
+    They are taken before the body is read, as a body that is still coming fills memory too, and
+    given back when the request ends, however it ends.
+    """
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._caller = ""
+        self._size = 0
+
+    def take(self, caller: str, size: int) -> None:
+        """Take `size` bytes of a caller's; raises TooManyRequests when it has too few left."""
+        if size:
+            self._places.take(caller, size)
+            self._caller, self._size = caller, size
+
+    def keep(self, size: int) -> None:
+        """Give back all but `size` of the bytes that were taken."""
+        if size < self._size:
+            self._places.give_back(self._caller, self._size - size)
+            self._size = size
 
 
 def check_media_type(given: str | None, allowed: tuple[str, ...]) -> None:
@@ -28,13 +59,19 @@ def check_media_type(given: str | None, allowed: tuple[str, ...]) -> None:
 
 
 async def read_body(request: Request[Any, Any, Any], most: int = MAX_BODY) -> bytes:
-    """The whole body of a request, of at most so many bytes.
+    """The whole body of a request, of at most `most` bytes.
 
-    Raises TooLarge, or ClientLeft when a part of it never comes.
+    The bytes that are announced, or `most` where nothing says how many there are, are first taken
+    of those that the caller may have; the edge gives them back when the request ends. Callers who
+    are not signed in share theirs. Raises TooManyRequests when too few are left, TooLarge, and
+    ClientLeft when a part of the body never comes.
     """
-    announced = request.headers.get("content-length", "0")
-    if announced.isdigit() and int(announced) > most:
+    announced = _announced(request, most)
+    if announced > most:
         raise TooLarge(f"a request body may have {most} bytes")
+    caller = request.scope.get("user")
+    taken: BodyBytes = request.scope["state"]["body"]
+    taken.take(caller.name if isinstance(caller, Principal) else "", announced)
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -43,11 +80,20 @@ async def read_body(request: Request[Any, Any, Any], most: int = MAX_BODY) -> by
             raise ClientLeft("the request did not come whole")
         chunk = message.get("body", b"")
         size += len(chunk)
-        if size > most:
-            raise TooLarge(f"a request body may have {most} bytes")
+        if size > announced:
+            raise TooLarge(f"a request body may have {announced} bytes")
         chunks.append(chunk)
         if not message.get("more_body", False):
+            taken.keep(size)
             return b"".join(chunks)
+
+
+def _announced(request: Request[Any, Any, Any], most: int) -> int:
+    """How many bytes the body of a request may have, as its head says."""
+    length = request.headers.get("content-length")
+    if length is not None and length.isdigit():
+        return int(length)
+    return most if "transfer-encoding" in request.headers else 0
 
 
 async def has_left(receive: Receive) -> bool:

@@ -56,19 +56,27 @@ class Places:
         self._what = what
         self._taken: Counter[str] = Counter()
 
-    @contextmanager
-    def held(self, caller: str, size: int = 1) -> Iterator[None]:
-        """Hold `size` places for a block; raises TooManyRequests when a caller has too few left."""
+    def take(self, caller: str, size: int = 1) -> None:
+        """Take `size` places of a caller's; raises TooManyRequests when it has too few left."""
         taken = self._taken[caller]
         if taken + size > self._most:
             raise TooManyRequests(f"{taken} {self._what} of yours are under way: wait for some", 1)
         self._taken[caller] += size
+
+    def give_back(self, caller: str, size: int = 1) -> None:
+        """Give back `size` of the places that a caller has taken."""
+        self._taken[caller] -= size
+        if not self._taken[caller]:
+            del self._taken[caller]
+
+    @contextmanager
+    def held(self, caller: str, size: int = 1) -> Iterator[None]:
+        """Hold `size` places for a block; raises what `take` raises."""
+        self.take(caller, size)
         try:
             yield
         finally:
-            self._taken[caller] -= size
-            if not self._taken[caller]:
-                del self._taken[caller]
+            self.give_back(caller, size)
 
 
 class Streams:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Send
 
 from api import base_path
+from api.bodies import BodyBytes
+from api.limits import Places
 from api.logs import AccessLine, AccessLog, now
 from api.metrics import Metrics
 from api.permissions import Principal
@@ -44,11 +46,16 @@ class Edge:
         metrics: Metrics,
         access_log: AccessLog,
         read: Callable[[HTTPScope], Finished | None],
+        bodies: Places,
     ) -> None:
-        """`read` answers what needs no route; see api.direct_reads."""
+        """`read` answers what needs no route; see api.direct_reads.
+
+        `bodies` are the bytes that the bodies of each caller's requests may have together.
+        """
         self._metrics = metrics
         self._access_log = access_log
         self._read = read
+        self.bodies = bodies
 
     def answer(self, scope: HTTPScope) -> tuple[Finished, str] | None:
         """The answer to a plain read and its request id; None when the application must answer.
@@ -73,7 +80,8 @@ class Edge:
         """Answer a request, under an id that its headers, errors, events and log lines share."""
         reroute(scope)
         request_id = request_id_of(scope["headers"])
-        scope["state"] = {**scope.get("state", {}), "request_id": request_id}
+        body = BodyBytes(self.bodies)
+        scope["state"] = {**scope.get("state", {}), "request_id": request_id, "body": body}
         started = time.perf_counter()
         # 499, as other servers log it, where the client left before there was a status.
         status, sent, position = 499, 0, None
@@ -92,6 +100,7 @@ class Edge:
         try:
             await app(scope, receive, watch)
         finally:
+            body.keep(0)
             self._observe(scope, request_id, started, status, sent, position)
 
     def _observe(

@@ -188,7 +188,11 @@ def _projecting(settings: Settings) -> Iterator[tuple[Stores, Daemon]]:
 def _sweeping(settings: Settings, stores: Stores) -> Iterator[None]:
     """Delete measurements of purged entities, and old ones, from time to time during a block."""
     with closing(open_measurements(settings)) as measurements:
-        sweeper = Sweeper(measurements, lambda each: stores.log.claim_by_id(each) is not None)
+        sweeper = Sweeper(
+            measurements,
+            lambda each: stores.log.claim_by_id(each) is not None,
+            lambda: next((each.event.at for each in stores.log.read(0, 1, newest_first=True)), 0),
+        )
         sweeper.start()
         try:
             yield

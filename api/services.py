@@ -53,8 +53,8 @@ UNSENT_BYTES_EACH, UNSENT_BYTES = 64_000_000, 256_000_000
 Four callers that do not read can have others wait until the receive timeout, but no number of them
 can have the memory of the process.
 """
-MAX_WRITES, MAX_WRITE_BYTES = 256, 64_000_000
-"""How many writes one caller may have under way or waiting, and how many bytes of bodies."""
+MAX_WRITES = 256
+"""How many writes one caller may have under way or waiting."""
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -88,8 +88,6 @@ class Services(msgspec.Struct, frozen=True):
     """Proposes writes, in their callers' turns."""
     write_places: Places
     """Places for writes that wait for their turn, or for their append."""
-    write_bytes: Places
-    """Places for the bodies of writes, in bytes."""
     searches: WorkQueue
     lookups: WorkQueue
     """Short reads that the event loop cannot wait for, such as those of a page of a database."""
@@ -105,11 +103,10 @@ class Services(msgspec.Struct, frozen=True):
     async def write(
         self,
         caller: str,
-        size: int,
         propose: Callable[[], tuple[Proposal, T]],
         has_left: Callable[[], Awaitable[bool]],
     ) -> tuple[Written, T]:
-        """Do a write with a body of `size` bytes: proposed in its caller's turn, stored and listed.
+        """Do a write: proposed in its caller's turn, stored and listed.
 
         `propose` is called in a thread, again when another writer was first. Returns where the
         write is stored, and what came with the proposal, once lists show the write; the write is
@@ -117,7 +114,7 @@ class Services(msgspec.Struct, frozen=True):
         Raises TooManyRequests when the caller has too much waiting, ClientLeft when the client did
         not wait for its turn, and what `Catalog.until_stored` raises.
         """
-        with self.write_bytes.held(caller, size), self.write_places.held(caller):
+        with self.write_places.held(caller):
             for _ in range(_SHARED_ATTEMPTS):
                 with self.listed.waiter() as waiter:
                     submit = partial(self._submit, propose, waiter)
@@ -137,15 +134,14 @@ class Services(msgspec.Struct, frozen=True):
     async def measure(
         self,
         caller: str,
-        size: int,
         work: Callable[[], T],
         has_left: Callable[[], Awaitable[bool]],
     ) -> T:
-        """Change measurements by a request with a body of `size` bytes, in its caller's turn.
+        """Change measurements in the caller's turn.
 
         Raises TooManyRequests and ClientLeft as `write` does, and what `work` raises.
         """
-        with self.write_bytes.held(caller, size), self.write_places.held(caller):
+        with self.write_places.held(caller):
             return await self.writes.go_on(caller, work, has_left)
 
     async def heavy_read(self, request: Request[Any, Any, Any], work: Callable[[], T]) -> T:
@@ -221,7 +217,6 @@ def make_services(settings: Settings, stores: Stores, daemon: Daemon | None = No
         searchable=searchable,
         writes=WorkQueue(_WRITERS, write_places, _WRITERS_EACH),
         write_places=write_places,
-        write_bytes=Places(MAX_WRITE_BYTES, "bytes of writes"),
         searches=WorkQueue(_SEARCHES, Places(settings.search_queue, "searches")),
         lookups=WorkQueue(_LOOKUPS, Places(MAX_HEAVY_READS, "reads")),
         heavy_reads=WorkQueue(_HEAVY_READS, Places(MAX_HEAVY_READS, "large reads")),

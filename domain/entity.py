@@ -20,7 +20,7 @@ from domain.lifecycle import (
     format_version,
     version_step,
 )
-from domain.payload_bounds import check_entity_bytes
+from domain.payload_bounds import check_entity_bytes, check_marks
 from domain.registry import ALL_KINDS
 
 STATUS = "entityStatus"
@@ -107,6 +107,7 @@ def _create(command: commands.CreateEntity, state: Entity | None) -> list[Event]
         raise Conflict(f"id {state.id} is the id of {state.kind} {state.fqn!r}")
     body = command.body
     check_entity_bytes(_size(body))
+    check_marks(body)
     statuses = ALL_KINDS[command.kind].statuses
     if statuses and STATUS not in body:
         body = {**body, STATUS: encode(statuses[0])}
@@ -139,6 +140,7 @@ def _change(command: Any, state: Entity) -> list[Event]:
         target = ingested(ALL_KINDS[state.kind], state.body, target, command.ingestion)
     if (size := _size(target)) > _size(state.body):
         check_entity_bytes(size)
+    check_marks(target, state.body)
     for key in ALL_KINDS[state.kind].fixed:
         if _first(target.get(key)) != _first(state.body.get(key)):
             raise InvalidInput(

@@ -26,6 +26,11 @@ RELATIONS = (
 )
 """Keys that every kind which has them leaves out of lists unless asked."""
 
+COMMON_FILTERS: Mapping[str, str] = MappingProxyType(
+    {"owner": "owners", "domain": "domains", "tag": "tags", "tier": "tags"}
+)
+"""List parameters of every kind that has the key of the body behind them."""
+
 _NAMES = {"name": 10.0, "displayName": 10.0, "fullyQualifiedName": 5.0, "description": 2.0}
 _RELATED = {"owners.name": 1.0, "tags.tagFQN": 0.5}
 
@@ -146,6 +151,16 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         above = names.child(parent, self.name_scope) if self.name_scope else parent
         last = self.name_below if self.name_below and parent else self.name_prefix + name
         return names.child(above, last)
+
+    @cached_property
+    def common_filters(self) -> Mapping[str, str]:
+        """Those of COMMON_FILTERS that the kind has: list parameter -> key of the body."""
+        return {name: key for name, key in COMMON_FILTERS.items() if key in self.keys}
+
+    @cached_property
+    def list_filters(self) -> Mapping[str, str]:
+        """All list parameters that select by an entity referred to, or by a label -> key."""
+        return {**self.filters, **self.common_filters}
 
     @cached_property
     def search(self) -> tuple[SearchField, ...]:

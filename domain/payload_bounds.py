@@ -1,7 +1,10 @@
-"""How large and how deep an entity may be, and how many different keys it may have."""
+"""How large and how deep an entity may be, and how many different keys and tags it may have."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
+
+from msgspec import Raw
 
 from domain.errors import EntityOverLimit, InvalidInput
 from domain.json_input import MAX_DEPTH, MAX_VALUES
@@ -10,6 +13,13 @@ MAX_ENTITY_BYTES = 10_000_000
 """Bytes of JSON that the values of an entity's keys may take together, as they are recorded."""
 MAX_PATHS = 1_000
 """Different dotted paths of keys in an entity; each of them is a field of the search index."""
+MAX_MARKS = 5_000
+"""Different tags that an entity may have, those of its parts included; and owners, and domains.
+Lists are narrowed by each of them."""
+_LABEL = re.compile(rb'"tagFQN":("(?:[^"\\]+|\\.)*")')
+"""A label in JSON without spaces, in which no text can have what looks like one."""
+_LEAST_BYTES = MAX_MARKS * len(b'"id":""')
+"""Bytes that more than MAX_MARKS of anything take at least."""
 _CONTAINERS = frozenset({dict, list})
 
 
@@ -49,6 +59,30 @@ def check_entity_bytes(size: int) -> None:
         raise EntityOverLimit(
             f"an entity may take {MAX_ENTITY_BYTES} bytes, and this one would take {size} or more"
         )
+
+
+def check_marks(body: Mapping[str, Raw], before: Mapping[str, Raw] | None = None) -> None:
+    """Raise InvalidInput when a recorded body has more than MAX_MARKS tags, owners or domains.
+
+    A body that had more `before` may keep as many.
+    """
+    over = {what: count for what, count in _marks(body).items() if count > MAX_MARKS}
+    held = _marks(before or {}) if over else {}
+    for what, count in over.items():
+        if count > held.get(what, 0):
+            raise InvalidInput(f"an entity may have {MAX_MARKS} {what}, got {count}")
+
+
+def _marks(body: Mapping[str, Raw]) -> dict[str, int]:
+    """The numbers of what lists are narrowed by, as far as they may be above MAX_MARKS."""
+    if sum(map(len, body.values())) < _LEAST_BYTES:
+        return {}
+    texts = {key: bytes(raw) for key, raw in body.items() if key != "extension"}
+    marks = {key: texts.get(key, b"").count(b'"id":"') for key in ("owners", "domains")}
+    if sum(text.count(b'"tagFQN":"') for text in texts.values()) > MAX_MARKS:
+        tags = {label[1] for text in texts.values() for label in _LABEL.finditer(text)}
+        marks["different tags, those of its parts included"] = len(tags)
+    return marks
 
 
 def _has_many_paths(values: Mapping[str, Any]) -> bool:

@@ -3,6 +3,7 @@
 import secrets
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,14 @@ def _print(verification: Verification) -> None:
     for problem in log.problems:
         where = f" at position {problem.position}" if problem.position else ""
         _say(console, f"log{where}: {problem.what} {problem.entity_id}")
+    if log.future.count:
+        latest = datetime.fromtimestamp(log.future.latest / 1000, UTC)
+        _say(
+            console,
+            f"clock: {log.future.count} events are of a time more than a day from now, the first at"
+            f" position {log.future.position}, the latest of {latest:%Y-%m-%d %H:%M} UTC. The clock"
+            " of a host was wrong when they were made, or that of this one is; no event is damaged",
+        )
     for proof in verification.projections:
         for difference in proof.differences:
             _print_difference(console, proof.name, difference)

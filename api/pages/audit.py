@@ -5,14 +5,15 @@ from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
-import msgspec
 from anyio import to_thread
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
+from msgspec import UNSET
 
 from api.pages.addresses import with_query
-from api.pages.audit_events import VERBS, event_line, formatted
+from api.pages.audit_events import VERBS, Event, event_line, read_page
+from api.pages.documents import formatted
 from api.pages.rendering import HEADERS, HTML, AnyRequest, Renderer, html, words
 from api.pages.routing import page
 from api.responses import Heavy
@@ -113,14 +114,14 @@ def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler
 
         def chunks() -> Generator[bytes]:
             event = _event_at(services.stores.log, query, position)
-            shown = event.get("body", event.get("patch"))
-            text = None if shown is None else formatted(shown)
+            shown = event.patch if event.body is UNSET else event.body
+            text = None if shown is UNSET else formatted(shown, EVENT_CHARACTERS + 1)
             yield from renderer.chunks(
                 request,
                 "event.html",
                 event=event_line(event),
                 text=None if text is None else text[:EVENT_CHARACTERS],
-                left=0 if text is None else max(len(text) - EVENT_CHARACTERS, 0),
+                goes_on=text is not None and len(text) > EVENT_CHARACTERS,
             )
 
         return Heavy(chunks(), caller, services.heavy_reads, services.streams, dict(HEADERS), HTML)
@@ -149,14 +150,17 @@ async def _stream(
         span = audit_span(after, before, "desc" if after is None else "asc", head)
     except InvalidInput as error:
         return {"events": [], "problem": error.message}
-    work = partial(audit_page, AuditTrail(log), query, span, head, PAGE_SIZE)
-    answered = msgspec.json.decode(await services.heavy_read(request, work))
-    lines = [event_line(each) for each in answered["data"]]
+
+    def work() -> tuple[list[dict[str, Any]], dict[str, int]]:
+        read, paging = read_page(audit_page(AuditTrail(log), query, span, head, PAGE_SIZE))
+        return [event_line(each) for each in read], paging
+
+    lines, paging = await services.heavy_read(request, work)
     events = lines if after is None else lines[::-1]
     values = {"events": events, "head": head, "problem": None}
     if after is not None:
-        return values | {"newest": answered["paging"]["after"], "oldest": after + 1}
-    reached = answered["paging"]["before"]
+        return values | {"newest": paging["after"], "oldest": after + 1}
+    reached = paging["before"]
     return values | {
         "newest": head if before is None else None,
         "oldest": reached if reached > 1 else None,
@@ -176,7 +180,7 @@ def _links(
     }
 
 
-def _event_at(log: EventStore, query: AuditQuery, position: int) -> dict[str, Any]:
+def _event_at(log: EventStore, query: AuditQuery, position: int) -> Event:
     """The event at a position as the API tells it.
 
     Blocks. Raises NotFound where there is none that the caller may see.
@@ -185,11 +189,10 @@ def _event_at(log: EventStore, query: AuditQuery, position: int) -> dict[str, An
     if position > head:
         raise NotFound(f"the log ends at position {head}")
     span = audit_span(position - 1, None, "asc", min(position, head))
-    found = msgspec.json.decode(audit_page(AuditTrail(log), query, span, head, 1))
-    if not found["data"] or found["data"][0]["position"] != position:
+    found, _ = read_page(audit_page(AuditTrail(log), query, span, head, 1))
+    if not found or found[0].position != position:
         raise NotFound(f"no event at position {position} that you may see")
-    event: dict[str, Any] = found["data"][0]
-    return event
+    return found[0]
 
 
 def _asked(kept: Mapping[str, str]) -> dict[str, Any]:

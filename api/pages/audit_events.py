@@ -3,12 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from api.pages.documents import cut, json_lines
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from api.pages.documents import cut, formatted
 from api.pages.rendering import words
 from domain.registry import KINDS
 
 _CHANGES, _CHARACTERS = 12, 600
 """How many changes of an event the stream shows, and how many characters of each value."""
+_NOTHING = Raw(b"null")
 VERBS: Mapping[str, str] = {
     "entity.created": "created",
     "entity.changed": "changed",
@@ -20,35 +24,78 @@ VERBS: Mapping[str, str] = {
 """Type of event -> what somebody did to the entity."""
 
 
-def event_line(event: Mapping[str, Any]) -> dict[str, Any]:
+class Event(msgspec.Struct, rename="camel"):
+    """An event as the API tells it; what it created or changed is not decoded."""
+
+    position: int
+    entity_id: str
+    kind: str
+    fully_qualified_name: str
+    event_type: str
+    version: float
+    actor: str
+    time: int
+    request_id: str
+    status: str | None = None
+    body: Raw | UnsetType = UNSET
+    patch: Raw | UnsetType = UNSET
+
+
+class _Page(msgspec.Struct):
+    data: list[Event]
+    paging: dict[str, int]
+
+
+class _Operation(msgspec.Struct):
+    op: str
+    path: str
+    value: Raw = _NOTHING
+
+
+_page = msgspec.json.Decoder(_Page)
+_by_key = msgspec.json.Decoder(dict[str, Raw])
+_operations = msgspec.json.Decoder(list[_Operation])
+
+
+def read_page(answer: bytes) -> tuple[list[Event], dict[str, int]]:
+    """The events of an AuditPage, and its paging."""
+    page = _page.decode(answer)
+    return page.data, page.paging
+
+
+def event_line(event: Event) -> dict[str, Any]:
     """An event as the stream shows it: what was done, and the first of what it changed."""
-    if "body" in event:
-        changes = [("", f"/{key}", value) for key, value in event["body"].items()]
+    if event.body is not UNSET:
+        changes = [("", f"/{key}", value) for key, value in _by_key.decode(event.body).items()]
+    elif event.patch is not UNSET:
+        changes = [(each.op, each.path, each.value) for each in _operations.decode(event.patch)]
     else:
-        changes = [(each["op"], each["path"], each.get("value")) for each in event.get("patch", ())]
+        changes = []
     touched = dict.fromkeys(words(path.split("/")[1]) for _, path, _ in changes if "/" in path)
-    status = event.get("status")
     return {
-        "position": event["position"],
-        "entity": event["entityId"],
-        "kind": event["kind"],
-        "is_shown": event["kind"] in KINDS,
-        "fqn": event["fullyQualifiedName"],
-        "type": event["eventType"],
-        "verb": VERBS[event["eventType"]],
-        "version": event["version"],
-        "actor": event["actor"],
-        "time": event["time"],
-        "request": event["requestId"],
-        "about": f"to {status}" if status else "" if "body" in event else ", ".join(touched),
+        "position": event.position,
+        "entity": event.entity_id,
+        "kind": event.kind,
+        "is_shown": event.kind in KINDS,
+        "fqn": event.fully_qualified_name,
+        "type": event.event_type,
+        "verb": VERBS[event.event_type],
+        "version": event.version,
+        "actor": event.actor,
+        "time": event.time,
+        "request": event.request_id,
+        "about": f"to {event.status}"
+        if event.status
+        else ""
+        if event.body is not UNSET
+        else ", ".join(touched),
         "changes": [
-            (sort, path, cut(formatted(value), _CHARACTERS) if value is not None else None)
+            (
+                sort,
+                path,
+                None if value == _NOTHING else cut(formatted(value, _CHARACTERS + 1), _CHARACTERS),
+            )
             for sort, path, value in changes[:_CHANGES]
         ],
         "more": max(len(changes) - _CHANGES, 0),
     }
-
-
-def formatted(value: Any) -> str:
-    """A value as people read it: a text as it is, anything else as JSON."""
-    return value if isinstance(value, str) else json_lines(value)

@@ -17,6 +17,7 @@ from api.permissions import PUBLIC, SIGNED_IN, Access, Action, Permission
 from api.responses import Finished
 from api.routes.declared_query import DeclaredQuery, Parameters
 from api.routes.list_parameters import list_parameters
+from api.routes.unsupported_parameters import unsupported_parameters
 from api.services import Services
 from domain.errors import InvalidInput
 from domain.kinds import EntityKind
@@ -95,7 +96,7 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
 
 async def _given(kind: EntityKind, request: AnyRequest) -> dict[str, Any]:
     """The parameters of the kind's list that the address of a page has; raises InvalidInput."""
-    query = DeclaredQuery(list_parameters(kind), {})
+    query = DeclaredQuery(list_parameters(kind), unsupported_parameters(kind.name))
     await query.check(request)
     given = dict(request.query_params)
     try:

@@ -10,6 +10,8 @@ from domain import names
 from domain.kinds import EntityKind
 
 MOST_DEPTH = 40
+_MOST_OBJECT = 64_000
+"""Bytes of an object in an entity that is decoded to be shown."""
 _NOTHING: tuple[Any, ...] = (None, "", [], "NULL")
 
 
@@ -40,13 +42,19 @@ _columns = msgspec.json.Decoder(list[Column] | None)
 
 
 def decode(kind: EntityKind, body: bytes) -> dict[str, Any]:
-    """The JSON of an entity decoded and complete; of the columns of its kind what is shown."""
-    return complete(
-        {
-            key: _columns.decode(raw) if key == kind.columns else msgspec.json.decode(raw)
-            for key, raw in _by_key.decode(body).items()
-        }
-    )
+    """The JSON of an entity decoded and complete; of the columns of its kind what is shown.
+
+    A large object, which pages show as JSON and no more of it than its beginning, stays Raw.
+    """
+
+    def value(key: str, raw: msgspec.Raw) -> Any:
+        if key == kind.columns:
+            return _columns.decode(raw)
+        view = memoryview(raw)
+        is_large = len(view) > _MOST_OBJECT and bytes(view[:1]) == b"{"
+        return raw if is_large else msgspec.json.decode(raw)
+
+    return complete({key: value(key, raw) for key, raw in _by_key.decode(body).items()})
 
 
 class ColumnRow(msgspec.Struct, frozen=True, gc=False):

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from api.pages.documents import json_lines
+from api.pages.documents import cut, formatted
 from api.pages.word_marks import Marked, mark, whole
 from domain import changes, json_diff
 
@@ -160,14 +160,10 @@ def _part_text(part: Mapping[str, Any]) -> str:
 
 def _text(value: Any) -> str:
     """A value as people read it: a text as it is, anything else as JSON."""
-    if isinstance(value, str):
-        return _bounded(value)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    return _bounded(json_lines(value))
+    return _bounded(formatted(value, MOST_TEXT + 1))
 
 
 def _bounded(text: str) -> str:
-    if len(text) <= MOST_TEXT:
-        return text
-    return f"{text[:MOST_TEXT]} … ({len(text):,} characters)"
+    return cut(text, MOST_TEXT)

@@ -1,10 +1,11 @@
 """Entities as templates read them: a template may name nothing that is not there."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
+from msgspec import Raw
 
 OPTIONAL: Mapping[str, None] = MappingProxyType(
     dict.fromkeys(
@@ -25,14 +26,64 @@ MOST_NAME = 500
 """Characters of what an entity is called, which lists show many of."""
 
 
+STEP = 16_384
+"""Bytes of JSON that are formatted at once."""
+_BYTES_OF_CHARACTER = 4
+"""The most bytes that a character takes."""
+_ENDS: Mapping[bytes, bytes] = MappingProxyType({b"{": b"}", b"[": b"]"})
+_by_key = msgspec.json.Decoder(dict[str, Raw])
+_elements = msgspec.json.Decoder(list[Raw])
+
+
 def complete(entity: Mapping[str, Any]) -> dict[str, Any]:
     """The decoded JSON of an entity with each of OPTIONAL, None where it has none."""
     return {**OPTIONAL, **entity}
 
 
-def json_lines(value: Any) -> str:
-    """A value as JSON of several lines, as people read it."""
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+def json_lines(value: bytes | Raw, depth: int = 0) -> Iterator[bytes]:
+    """The chunks of a JSON value in several lines, each indented by what it lies in.
+
+    Lines of what lies deep are many times as long as the value: no step formats more than `STEP`
+    bytes of it, and a reader who needs no more takes no more chunks. `depth` is that of the value.
+    """
+    view, line = memoryview(value), b"\n" + b"  " * depth
+    if len(view) <= STEP:
+        yield msgspec.json.format(bytes(view), indent=2).replace(b"\n", line)
+        return
+    first = bytes(view[:1])
+    if first == b"{":
+        inside = [
+            (b"%b: " % msgspec.json.encode(key), raw) for key, raw in _by_key.decode(value).items()
+        ]
+    elif first == b"[":
+        inside = [(b"", raw) for raw in _elements.decode(value)]
+    else:
+        yield bytes(view)
+        return
+    before = first
+    for key, raw in inside:
+        yield b"%b%b  %b" % (before, line, key)
+        yield from json_lines(raw, depth + 1)
+        before = b","
+    yield line + _ENDS[first] if inside else first + _ENDS[first]
+
+
+def formatted(value: Any, most: int) -> str:
+    """The first `most` characters of a value as people read it: of a text, or else of its JSON.
+
+    The value is decoded, or JSON as it is (Raw). Nothing is formatted that is not shown.
+    """
+    if isinstance(value, Raw) and bytes(memoryview(value)[:1]) == b'"':
+        value = msgspec.json.decode(value)
+    if isinstance(value, str):
+        return value[:most]
+    most_bytes = _BYTES_OF_CHARACTER * most
+    shown = bytearray()
+    for chunk in json_lines(value if isinstance(value, Raw) else msgspec.json.encode(value)):
+        shown += chunk[:most_bytes]
+        if len(shown) >= most_bytes:
+            break
+    return shown.decode(errors="ignore")[:most]
 
 
 def cut(text: str, most: int) -> str:

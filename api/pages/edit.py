@@ -169,8 +169,8 @@ def edit_pages(
                 size=_CHOICES,
                 include_source_fields=("fullyQualifiedName", "entityType"),
             )
-            answer = await searcher.ask(request, asked.index, partial(suggest, asked))
-            (entry,) = msgspec.json.decode(answer.body)["suggest"]["metadata-suggest"]
+            answered = await searcher.decoded(request, asked.index, partial(suggest, asked))
+            (entry,) = answered["suggest"]["metadata-suggest"]
             options = entry["options"]
         several = len(edited.kinds(row)) > 1
         return html(renderer.page(request, "choices.html", options=options, several=several))

@@ -4,7 +4,6 @@ from collections.abc import Generator, Mapping
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
@@ -13,12 +12,12 @@ from api.pages.addresses import entity_address, kind_named
 from api.pages.agreement import agreement_with_contract, agreement_with_entity
 from api.pages.column_tables import column_table, edit_address
 from api.pages.contracts import READ, reading
-from api.pages.documents import json_lines
+from api.pages.documents import cut, formatted, json_lines
 from api.pages.editable import editable, may_set_status, sees_all
 from api.pages.rendering import HEADERS, HTML, AnyRequest, Renderer
 from api.pages.routing import page
 from api.permissions import Access, Action, Permission
-from api.responses import JSON, Heavy, Large
+from api.responses import JSON, LOOP_BYTES, Heavy
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.entity_reads import read_entity
 from api.routes.signatures import FQN, name_in_path
@@ -48,6 +47,8 @@ _HEAD = frozenset(
     ]
 )
 """Keys that the head of the page shows."""
+MOST_JSON = 100_000
+"""Characters of the JSON that is shown of one key."""
 _PARAMETERS: Parameters = {
     **FQN,
     "column": (Annotated[str, QueryParameter(description="Only columns with this text.")], ""),
@@ -183,12 +184,24 @@ def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
                 f"attachment; filename=\"{kind.name}.json\"; filename*=UTF-8''{_file_name(name)}"
             )
 
-        def work() -> Large:
-            body, _ = read_shown(services, request, kind, name)
-            shown = msgspec.json.format(body, indent=2)
-            return Large(shown, caller, services.streams, media_type=JSON, headers=headers)
+        def chunks() -> Generator[bytes]:
+            shown = bytearray()
+            for chunk in json_lines(read_shown(services, request, kind, name)[0]):
+                shown += chunk
+                if len(shown) >= LOOP_BYTES:
+                    yield bytes(shown)
+                    shown.clear()
+            yield bytes(shown)
 
-        return await services.heavy_read(request, work)
+        return Heavy(
+            chunks(),
+            caller,
+            services.heavy_reads,
+            services.streams,
+            headers,
+            JSON,
+            compressible=True,
+        )
 
     return [
         page("/entity/{kind:str}/{fqn:path}", may_view, show, _PARAMETERS),
@@ -229,7 +242,7 @@ def _facts(kind: EntityKind, entity: Mapping[str, Any]) -> dict[str, Any]:
         elif isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
             facts.append((key, ", ".join(map(str, value))))
         else:
-            nested.append((key, json_lines(value)))
+            nested.append((key, cut(formatted(value, MOST_JSON + 1), MOST_JSON)))
     return {"facts": facts, "links": links, "nested": nested}
 
 

@@ -67,8 +67,8 @@ async def written(
         query_filter=msgspec.json.encode({"bool": {"should": any_of}}),
         include_source_fields=("entityType", "name", "fullyQualifiedName"),
     )
-    answer = await searcher.ask(request, asked.index, partial(search, asked))
-    sources = [each["_source"] for each in msgspec.json.decode(answer.body)["hits"]["hits"]]
+    answered = await searcher.decoded(request, asked.index, partial(search, asked))
+    sources = [each["_source"] for each in answered["hits"]["hits"]]
     return {facet: _spellings(sources, key, kinds) for facet, (key, kinds, _) in wanted.items()}
 
 

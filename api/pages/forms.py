@@ -1,12 +1,12 @@
 """What a form of a page sends, once it is certain that a page of ours has sent it."""
 
+from functools import partial
 from hmac import compare_digest
 from urllib.parse import parse_qsl
 
-from anyio import to_thread
-
 from api.bodies import check_media_type, read_body
 from api.errors import Forbidden
+from api.limits import Turns
 from api.pages.rendering import TYPED, AnyRequest
 from api.pages.sessions import Sessions
 from domain.errors import InvalidInput
@@ -17,7 +17,9 @@ _MOST_FIELDS = 200
 MOST_BYTES, _MOST_BYTES_OF_ANYBODY = 500_000, 16_384
 """Of a form, and of one that needs no session; reading its escapes takes 80 times as many."""
 _SMALL = 16_384
-"""Bytes of a form that is read on the event loop."""
+"""Bytes of a form that is read on the event loop; nobody but who is signed in may send more."""
+turns = Turns(1)
+"""Large forms are read one at a time, for the memory that each takes meanwhile."""
 _TEXT = "value"
 """The field with what a person has written, which is not to be lost."""
 
@@ -31,7 +33,8 @@ async def read_form(request: AnyRequest, sessions: Sessions, *, signed_in: bool)
     refuse_other_sites(request, sessions)
     check_media_type(request.headers.get("content-type"), (FORM,))
     body = await read_body(request, MOST_BYTES if signed_in else _MOST_BYTES_OF_ANYBODY)
-    form = await to_thread.run_sync(_fields, body) if len(body) > _SMALL else _fields(body)
+    read = partial(_fields, body)
+    form = read() if len(body) <= _SMALL else await turns.go_on(request.user.name, read)
     request.scope["state"][TYPED] = form.get(_TEXT)
     given = form.pop(TOKEN_FIELD, "")
     if signed_in:

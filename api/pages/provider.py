@@ -2,6 +2,7 @@
 
 import secrets
 from base64 import b64encode, urlsafe_b64encode
+from functools import partial
 from hashlib import sha256
 from hmac import compare_digest
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
+from anyio import CapacityLimiter, to_thread
 
 from api.errors import Unauthorized
+from api.pages.discovery import Discovery
 from api.pages.sessions import Sessions, cookie_named
 from api.refusals import Refusal
 from api.settings import Settings
@@ -24,14 +27,8 @@ RETURN = "/sign-in/return"
 _COOKIE = "catalog_sign_in"
 _SECONDS = 600
 """How long a person may take at the provider."""
-
-
-class _Addresses(msgspec.Struct):
-    """What the provider says of itself (OpenID Connect Discovery)."""
-
-    issuer: str
-    authorization_endpoint: str
-    token_endpoint: str
+_EXCHANGES = 4
+"""Threads that ask the provider for tokens; nothing else waits for them."""
 
 
 class _Tokens(msgspec.Struct):
@@ -60,18 +57,20 @@ class Provider:
         self._settings = settings
         self._sessions = sessions
         self._verifier = verifier
+        self._discovery = Discovery(settings.oidc_issuer or "")
+        self._exchanges = CapacityLimiter(_EXCHANGES)
 
     @property
     def is_set(self) -> bool:
         """Whether there is a provider to sign in at."""
         return self._settings.oidc_issuer is not None
 
-    def start(self, scope: Any, to: str) -> tuple[str, str]:
+    async def start(self, scope: Any, to: str) -> tuple[str, str]:
         """The provider's address to go to, and the cookie to keep; `to` is where to go in the end.
 
-        Blocks while the provider is asked for its addresses. Raises InvalidInput when it does not
-        answer.
+        Raises InvalidInput when the provider does not tell its addresses.
         """
+        address = (await self._discovery.addresses()).authorization_endpoint
         state, verifier, nonce = (secrets.token_urlsafe(32) for _ in range(3))
         started = _Started(state, verifier, nonce, to)
         digest = sha256(started.verifier.encode()).digest()
@@ -87,7 +86,6 @@ class Provider:
                 "code_challenge_method": "S256",
             }
         )
-        address = self._addresses().authorization_endpoint
         sealed = self._sessions.seal(_COOKIE, msgspec.json.encode(started))
         mark = "&" if "?" in address else "?"
         return f"{address}{mark}{query}", self._sessions.cookie(_COOKIE, sealed, _SECONDS, scope)
@@ -125,13 +123,18 @@ class Provider:
             raise InvalidInput("another provider has answered: start the sign-in again")
         return started
 
-    def exchange(self, scope: Any, started: _Started, code: str) -> _Tokens:
-        """The tokens for a code; blocks. Raises InvalidInput when the provider gives none."""
+    async def exchange(self, scope: Any, started: _Started, code: str) -> _Tokens:
+        """The tokens for a code; raises InvalidInput when the provider gives none."""
+        address = (await self._discovery.addresses()).token_endpoint
+        work = partial(self._exchange, address, self._sessions.origin(scope), started, code)
+        return await to_thread.run_sync(work, limiter=self._exchanges)
+
+    def _exchange(self, address: str, origin: str, started: _Started, code: str) -> _Tokens:
         settings = self._settings
         form = {
             "grant_type": "authorization_code",
             "code": code,
-            "redirect_uri": self._sessions.origin(scope) + RETURN,
+            "redirect_uri": origin + RETURN,
             "code_verifier": started.verifier,
         }
         authorization = None
@@ -142,21 +145,8 @@ class Provider:
             secret = Path(settings.oidc_client_secret_file).read_text().strip()
             both = f"{quote(client, safe='')}:{quote(secret, safe='')}"
             authorization = f"Basic {b64encode(both.encode()).decode()}"
-        answer = fetch(self._addresses().token_endpoint, urlencode(form), authorization)
+        answer = fetch(address, urlencode(form), authorization)
         try:
             return msgspec.json.decode(answer, type=_Tokens)
         except msgspec.DecodeError:
             raise InvalidInput("the provider has answered without a token") from None
-
-    def _addresses(self) -> _Addresses:
-        issuer = self._settings.oidc_issuer or ""
-        document = fetch(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-        try:
-            found = msgspec.json.decode(document, type=_Addresses)
-        except msgspec.DecodeError as error:
-            raise InvalidInput(f"the provider's own description cannot be read: {error}") from None
-        if found.issuer != issuer:
-            raise InvalidInput(f"the provider calls itself {found.issuer!r}, not {issuer!r}")
-        for address in (found.authorization_endpoint, found.token_endpoint):
-            check_url(address)
-        return found

@@ -39,9 +39,6 @@ _FIELDS = (
     "updatedAt",
 )
 """What a result shows of its entity."""
-_LARGE = tuple(sorted({key for kind in KINDS.values() for key in kind.large}))
-"""What a search need not read of it: naming what to read would name what may be withheld."""
-
 
 _BUCKETS = 30
 _CLOSED: Mapping[str, Mapping[str, str]] = {
@@ -85,8 +82,7 @@ def search_pages(
         facets = shown_facets(request.auth)
         try:
             sought = _request(given, facets)
-            answer = await searcher.ask(request, sought.index, partial(search, sought))
-            answered = msgspec.json.decode(answer.body)
+            answered = await searcher.decoded(request, sought.index, partial(search, sought))
             said = understood(given["q"])
             counts = buckets_of(answered)
             names = {facet: [str(each["key"]) for each in counts[facet]] for facet in counts}
@@ -111,8 +107,8 @@ def search_pages(
         asked = SuggestRequest(
             q=q, index="all", size=_SUGGESTIONS, include_source_fields=("fullyQualifiedName",)
         )
-        answer = await searcher.ask(request, asked.index, partial(suggest, asked))
-        (entry,) = msgspec.json.decode(answer.body)["suggest"]["metadata-suggest"]
+        answered = await searcher.decoded(request, asked.index, partial(suggest, asked))
+        (entry,) = answered["suggest"]["metadata-suggest"]
         return html(renderer.page(request, "suggestions.html", options=entry["options"]))
 
     searching = Permission(Action.SEARCH)
@@ -138,7 +134,7 @@ def _request(given: Mapping[str, Any], facets: tuple[FacetRow, ...]) -> SearchRe
         deleted=given["deleted"],
         sort_field=field,
         sort_order=order,
-        exclude_source_fields=_LARGE,
+        shown_fields=_FIELDS,
         post_filter=msgspec.json.encode({"bool": {"filter": chosen}}) if chosen else None,
         aggregations=msgspec.json.encode(counted),
         search_after=_place(given["after"]),

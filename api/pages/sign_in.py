@@ -1,6 +1,5 @@
 """Signing in and out: at the identity provider, with a token, or by a link that does so once."""
 
-from functools import partial
 from typing import Annotated
 
 from anyio import to_thread
@@ -74,8 +73,7 @@ def sign_in_routes(
 
     async def leave_for_provider(request: AnyRequest, to: str | None) -> ASGIResponse:
         must_be_set()
-        begin = partial(provider.start, request.scope, local(to))
-        address, cookie = await to_thread.run_sync(begin)
+        address, cookie = await provider.start(request.scope, local(to))
         return redirect(address, {"Set-Cookie": cookie})
 
     async def come_back(request: AnyRequest, **given: str | None) -> ASGIResponse:
@@ -85,9 +83,9 @@ def sign_in_routes(
         if said["error"] is not None or said["code"] is None:
             problem = said["error_description"] or said["error"] or "it gave no code"
             return asked(request, started.to, f"The provider refused: {problem[:200]}", 403)
-        exchange = partial(provider.exchange, request.scope, started, said["code"])
         try:
-            token = await provider.check(started, await to_thread.run_sync(exchange))
+            tokens = await provider.exchange(request.scope, started, said["code"])
+            token = await provider.check(started, tokens)
         except Unauthorized as error:
             request.scope["state"]["refusal"] = error.refusal.value
             return asked(request, started.to, "The provider's token is not accepted here.", 401)

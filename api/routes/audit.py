@@ -101,7 +101,7 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
         page = partial(audit_page, trail, query, span, head, limit or DEFAULT_LIMIT)
         return Large(await services.heavy_read(request, page), caller, services.streams)
 
-    return [route("GET", "/v1/audit/events", AUDITING, events, _PARAMETERS)]
+    return [route("GET", "/v1/audit/events", AUDITING, events, _PARAMETERS, unsupported={})]
 
 
 def audit_query(

@@ -77,7 +77,7 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
             return NOTHING if dry_run else proposal, shown
 
         left = partial(has_left, request.receive)
-        written, shown = await services.write(context.actor, len(body), propose, left)
+        written, shown = await services.write(context.actor, propose, left)
         return Finished(shown, headers=written.headers)
 
     permission = Permission(Action.EDIT, kind.name, also=Action.CREATE)

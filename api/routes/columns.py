@@ -112,8 +112,15 @@ def column_routes(services: Services) -> list[HTTPRouteHandler]:
     viewing = Permission(Action.VIEW, kind.name)
     item = f"/v1/{kind.collection}/{{entity_id:str}}/columns"
     return [
-        route("GET", item, viewing, by_id, {**REQUEST, **ENTITY_ID, **_PAGE}),
-        route("GET", f"{COLUMNS_OF}{{fqn:path}}", viewing, by_name, {**REQUEST, **FQN, **_PAGE}),
+        route("GET", item, viewing, by_id, {**REQUEST, **ENTITY_ID, **_PAGE}, unsupported={}),
+        route(
+            "GET",
+            f"{COLUMNS_OF}{{fqn:path}}",
+            viewing,
+            by_name,
+            {**REQUEST, **FQN, **_PAGE},
+            unsupported={},
+        ),
     ]
 
 

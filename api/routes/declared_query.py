@@ -15,6 +15,10 @@ Parameters = Mapping[str, tuple[Any, Any]]
 """Name -> (annotation, default); `...` for a required one."""
 
 
+_SHOWN = 80
+"""How many characters of a refused name the answer repeats."""
+
+
 class QueryParameter(params.QueryParameter):
     """A query parameter; no two are the same, whatever they say.
 
@@ -36,7 +40,13 @@ class DeclaredQuery:
     There are hundreds of routes, most of which a process is never asked for.
     """
 
-    def __init__(self, parameters: Parameters, unsupported: Mapping[str, str | None]) -> None:
+    def __init__(
+        self, parameters: Parameters, unsupported: Mapping[str, str | None] | None = None
+    ) -> None:
+        """`unsupported` are the parameters that a list refuses by their values: see
+        api.routes.unsupported_parameters. A list refuses all that it does not know, too; where
+        None is given, unknown parameters are ignored.
+        """
         self._parameters = parameters
         self._unsupported = unsupported
 
@@ -75,7 +85,7 @@ class DeclaredQuery:
 
         Litestar takes one of a parameter that is given twice, and msgspec takes `null` for no
         value: both are refused. Unknown parameters are ignored, except names that are nearly known
-        ones and those that OpenMetadata knows.
+        ones; a list refuses them all, since one that is ignored might have narrowed or ordered it.
         """
         seen = set()
         for name, value in request.query_params.multi_items():
@@ -85,9 +95,19 @@ class DeclaredQuery:
                 seen.add(name)
                 if name in self._typed and value.lower() == "null":
                     raise InvalidInput(f"{name} must be left out or have a value, got {value!r}")
+            if name not in self.allowed:
+                self._refuse_unknown(name, value)
+
+    def _refuse_unknown(self, name: str, value: str) -> None:
+        if self._unsupported is not None and name in self._unsupported:
             refuse_unsupported(name, value, self._unsupported)
-            if name not in self.allowed and (meant := meant_name(name, self._in_order)):
-                raise InvalidInput(f"unknown parameter {name!r}: did you mean {meant!r}?")
+            return
+        shown = repr(name[:_SHOWN])
+        if meant := meant_name(name, self._in_order):
+            raise InvalidInput(f"unknown parameter {shown}: did you mean {meant!r}?")
+        if self._unsupported is not None:
+            known = ", ".join(self._in_order)
+            raise InvalidInput(f"unknown parameter {shown}: this list takes {known}")
 
     @cached_property
     def _in_order(self) -> list[str]:

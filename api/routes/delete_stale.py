@@ -74,13 +74,12 @@ def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteH
         caller = context.actor
         in_turn = partial(services.writes.run, caller, has_left=partial(has_left, request.receive))
 
-        with services.write_bytes.held(caller, len(body)):
-            asked, search, head = await in_turn(partial(_begin, services, kind, access, body))
-            while search is not None and await in_turn(partial(search.look_on, _PAGES)):
-                pass
-            stale = search.stale if search else []
-            written, results = await _delete_all(services, kind, request, context, asked, stale)
-            shown = await in_turn(partial(_shown, stale, results, asked.dry_run))
+        asked, search, head = await in_turn(partial(_begin, services, kind, access, body))
+        while search is not None and await in_turn(partial(search.look_on, _PAGES)):
+            pass
+        stale = search.stale if search else []
+        written, results = await _delete_all(services, kind, request, context, asked, stale)
+        shown = await in_turn(partial(_shown, stale, results, asked.dry_run))
         written = replace(written, position=max(written.position, head))
         return Large(shown, caller, services.streams, headers=written.headers)
 

@@ -57,7 +57,7 @@ async def delete_all(
         return NOTHING if dry_run else proposal, made
 
     while len(results) < len(entity_ids):
-        written, made = await services.write(request.user.name, 0, propose, left)
+        written, made = await services.write(request.user.name, propose, left)
         results |= made
     return written, results
 
@@ -89,7 +89,7 @@ async def purge_beforehand(
             found |= dict.fromkeys(before)
         return NOTHING, [*found]
 
-    write, left = partial(services.write, context.actor, 0), partial(has_left, request.receive)
+    write, left = partial(services.write, context.actor), partial(has_left, request.receive)
     _, entity_ids = await write(find, left)
     # The conditions of the request are about the entity that is to be purged, and not about these.
     plain = WriteContext(actor=context.actor, request_id=context.request_id)

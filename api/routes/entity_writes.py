@@ -120,7 +120,7 @@ async def write_entity(
         return proposal, encode(proposal)
 
     left = partial(has_left, request.receive)
-    return await services.write(request.user.name, len(asked.body), propose, left)
+    return await services.write(request.user.name, propose, left)
 
 
 def _shown(

@@ -56,7 +56,7 @@ def join_routes(services: Services) -> list[HTTPRouteHandler]:
                 return whole
             return with_member(whole, "joins", joins_of(services, id_of(entity)))
 
-        return await change(services, request, len(body), work)
+        return await change(services, request, work)
 
     path = f"/v1/{kind.collection}/{{table:str}}/joins"
     return [route("PUT", path, Permission(Action.EDIT, "table"), put, {**REQUEST, **TABLE_IN_PATH})]

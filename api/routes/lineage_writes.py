@@ -127,7 +127,7 @@ def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
             plan = partial(planner.delete_by_source, target_id, source, some, context, kinds)
             return services.catalog.propose_steps(plan)
 
-        write = partial(services.write, request.user.name, len(asked.body))
+        write = partial(services.write, request.user.name)
         left = partial(has_left, request.receive)
         written, (target_id, edge_ids) = await write(find, left)
         deleted = 0
@@ -209,9 +209,7 @@ async def _answer(
         return proposal, (proposal, msgspec.json.encode(details))
 
     left = partial(has_left, request.receive)
-    written, (proposal, body) = await services.write(
-        request.user.name, len(asked.body), propose, left
-    )
+    written, (proposal, body) = await services.write(request.user.name, propose, left)
     headers = {
         "ETag": etag(format_version(proposal.entity.version), proposal.entity.last_event),
         "X-OpenMetadata-Change": proposal.change.value,

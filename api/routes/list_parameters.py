@@ -22,7 +22,7 @@ def list_request(
     `shown` are optional fields that the page shows unasked, as far as the caller may see them.
     """
     withheld = access.withheld(Action.LIST, kind.name)
-    filters = {name: str(given[name]) for name in kind.filters if given[name] is not None}
+    filters = {name: str(given[name]) for name in kind.list_filters if given[name] is not None}
     patterns = {name: given[name] for name in kind.name_filters if given[name]}
     request = ListRequest(
         kind=kind,
@@ -38,6 +38,10 @@ def list_request(
     )
     if withheld:
         for name in filters:
+            if name in kind.common_filters:
+                # Labels of parts are found by it too.
+                withheld.refuse_searched(kind.common_filters[name], name)
+                continue
             withheld.refuse_field(kind.filters[name], name)
             for key in kind.also_in:
                 withheld.refuse_field(key, name)
@@ -71,10 +75,14 @@ def list_parameters(kind: EntityKind) -> Parameters:
         choices = Literal.__getitem__(kind.statuses)
         parameters["status"] = (_query(choices, "Only those in this status."), None)
     for name, key in kind.filters.items():
+        if name in kind.common_filters:
+            continue
         by_id = name in kind.filters_by_id
         hint: Any = UUID if by_id else str
         value = "id" if by_id else "qualified name"
         parameters[name] = (_query(hint, f"Only those whose `{key}` has this {value}."), None)
+    for name in kind.common_filters:
+        parameters[name] = (_query(str, _COMMON[name]), None)
     for name, part in kind.name_filters.items():
         about = f"A regular expression of RE2 that matches a part of the name in `{part.key}`."
         parameters[name] = (_query(str, about), None)
@@ -102,6 +110,16 @@ def _query(hint: Any, description: str) -> Any:
     """The annotation of an optional query parameter."""
     return Annotated[hint | None, QueryParameter(description=description)]
 
+
+_COMMON = {
+    "owner": "Only those that this user or team owns, by name, qualified name or id.",
+    "domain": "Only those in this domain, by name, qualified name or id; not those in domains"
+    " below it.",
+    "tag": "Only those with this tag or glossary term, by name, qualified name or id, or with one"
+    " of this classification or glossary. Tags of columns and other parts count too.",
+    "tier": "Only those of this tier: `Tier1`, `Tier.Tier1`, or the id of the tag.",
+}
+"""What the filters do that kinds have in common, by parameter."""
 
 _HOW_NAMES_ARE_MATCHED: Parameters = {
     "regexMode": (

@@ -58,7 +58,7 @@ def logical_suite_routes(services: Services) -> list[HTTPRouteHandler]:
             return services.catalog.propose_steps(plan)[0], suite_id
 
         left = partial(has_left, request.receive)
-        written, suite_id = await services.write(request.user.name, len(asked.body), propose, left)
+        written, suite_id = await services.write(request.user.name, propose, left)
 
         def shown() -> bytes:
             return visible(asked.access, Action.EDIT, suite, find(services, suite, suite_id))

@@ -135,7 +135,7 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
                 raise NotFound(f"the table has no {profile_type} profile of {at}")
             return visible(request.auth, Action.EDIT, kind, entity)
 
-        return await change(services, request, 0, work)
+        return await change(services, request, work)
 
     async def put_sample(request: AnyRequest, table: str) -> Finished:
         def points(body: bytes) -> Iterable[Point]:
@@ -164,7 +164,7 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
             store.delete(id_of(entity), SAMPLE)
             return visible(request.auth, Action.EDIT, kind, entity)
 
-        return await change(services, request, 0, work)
+        return await change(services, request, work)
 
     viewing, editing = Permission(Action.VIEW, "table"), Permission(Action.EDIT, "table")
     sampling = Permission(Action.VIEW, "table", also=Action.SAMPLE)
@@ -231,16 +231,14 @@ async def write(
         services.measurements.write(id_of(entity), reported, now())
         return shown(entity, body)
 
-    return await change(services, request, len(body), work)
+    return await change(services, request, work)
 
 
-async def change(
-    services: Services, request: AnyRequest, size: int, work: Callable[[], bytes]
-) -> Finished:
+async def change(services: Services, request: AnyRequest, work: Callable[[], bytes]) -> Finished:
     """The answer that a change of measurements makes, when it is its caller's turn."""
     caller: str = request.user.name
     left = partial(has_left, request.receive)
-    answer = await services.measure(caller, size, work, left)
+    answer = await services.measure(caller, work, left)
     return Large(answer, caller, services.streams)
 
 

@@ -108,7 +108,7 @@ def query_cost_routes(services: Services) -> list[HTTPRouteHandler]:
                 record = replace(record, query_reference=bare)
             return msgspec.json.encode(record)
 
-        return await change(services, request, len(body), work)
+        return await change(services, request, work)
 
     async def shown(request: AnyRequest, service: str) -> Finished:
         def work() -> bytes:

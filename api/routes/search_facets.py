@@ -1,25 +1,29 @@
 """What searches count: the values of one field, and what is found of each kind."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Literal
 
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 
-from api.bodies import JSON_TYPES, check_media_type, read_body
+from api.bodies import JSON_TYPES, MAX_SEARCH_BODY, check_media_type, read_body
 from api.permissions import Action, Permission
 from api.responses import Large
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.search import INDEX, Q
-from api.routes.searcher import Searcher
+from api.routes.searcher import Searcher, check_index
 from api.routes.signatures import REQUEST, route
 from api.routes.spellings import Rows, both_spellings, given_values
 from domain.json_input import decode
 from domain.registry import KINDS
 from projections.search.aggregate import AggregateRequest, TopHitsRequest, search_request
-from projections.search.index_names import DATA_ASSETS
+from projections.search.engine import SearchEngine
+from projections.search.index_names import ALL, DATA_ASSETS
 from projections.search.kind_counts import kind_counts
-from projections.search.queries import SearchRequest, search
+from projections.search.queries import SearchAnswer, SearchRequest, search
+from projections.search.sources import ReadSources
+from projections.visibility.withholding import Withheld
 
 
 def _query(name: str, hint: Any, default: Any, description: str) -> tuple[Any, Any]:
@@ -82,9 +86,9 @@ def facet_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
 
     async def aggregate_body(request: Request[Any, Any, Any]) -> Large:
         check_media_type(request.headers.get("content-type"), JSON_TYPES)
-        return await counted(
-            request, decode(await read_body(request), AggregateRequest, "the body")
-        )
+        body = await read_body(request, MAX_SEARCH_BODY)
+        # Which index the body names is known, and checked, once it is decoded.
+        return await searcher.answer(request, ALL, partial(_count_asked, body))
 
     async def counted(request: Request[Any, Any, Any], asked: AggregateRequest) -> Large:
         sought = search_request(asked)
@@ -118,6 +122,22 @@ def facet_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
             direct=direct,
         ),
     ]
+
+
+def _count_asked(
+    body: bytes,
+    engine: SearchEngine,
+    read_sources: ReadSources,
+    visible: frozenset[str],
+    withheld: Mapping[str, Withheld],
+) -> SearchAnswer:
+    """What the body of a request has counted, which is decoded in the thread of the search.
+
+    Raises Forbidden for an index, InvalidInput and FieldWithheld.
+    """
+    sought = search_request(decode(body, AggregateRequest, "the body"))
+    check_index(sought.index, visible)
+    return search(sought, engine, read_sources, visible, withheld)
 
 
 def _encoded(text: str | None) -> bytes | None:

@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Hashable, Mapping
-from types import MappingProxyType
 from typing import Annotated, Any
 from urllib.parse import unquote_to_bytes
 
@@ -83,14 +82,15 @@ def route(
     parameters: Parameters,
     *,
     status: int = 200,
-    unsupported: Mapping[str, str | None] = MappingProxyType({}),
+    unsupported: Mapping[str, str | None] | None = None,
     direct: tuple[PlainRead, Callable[[], Hashable]] | None = None,
 ) -> HTTPRouteHandler:
     """A handler that calls `function` with the declared parameters by keyword.
 
-    `permission` is what the access middleware demands; see api.permissions. `unsupported` are
-    parameters that are refused; see api.routes.unsupported_parameters. `direct` answers plain
-    requests in place of `function`, from something with a revision; see api.direct_reads.
+    `permission` is what the access middleware demands; see api.permissions. `unsupported` is given
+    for a list, which refuses all unknown parameters; see api.routes.unsupported_parameters.
+    `direct` answers plain requests in place of `function`, from something with a revision; see
+    api.direct_reads.
     """
     function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [

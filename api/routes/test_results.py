@@ -44,7 +44,7 @@ def test_result_routes(services: Services) -> list[HTTPRouteHandler]:
             services.measurements.write(id_of(entity), result.points(), now())
             return msgspec.json.encode(_shown(result, request.auth))
 
-        return await change(services, request, len(body), work)
+        return await change(services, request, work)
 
     async def listed(request: AnyRequest, fqn: str, **period: Any) -> Finished:
         def work() -> bytes:

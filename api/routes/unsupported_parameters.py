@@ -1,16 +1,14 @@
-"""Parameters with which OpenMetadata narrows a list and this catalog does not.
+"""Parameters with which OpenMetadata narrows or orders a list and this catalog does not.
 
 Passing over one in silence would show more than was asked for, and clients delete, profile and
-compare what a list shows. So they are refused, whatever other unknown parameters may be.
+compare what a list shows. A list refuses all parameters that it does not know; of these it says
+why, and accepts the value that changes nothing, which clients send.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from domain.errors import InvalidInput
-from domain.registry import KINDS
-
-_OF_SERVICES = MappingProxyType({"domain": None})
 
 _UNSUPPORTED: Mapping[str, Mapping[str, str | None]] = MappingProxyType(
     {
@@ -25,6 +23,7 @@ _UNSUPPORTED: Mapping[str, Mapping[str, str | None]] = MappingProxyType(
             ("entityType", "testPlatform", "supportedDataType", "supportedService", "enabled")
         ),
         "testSuite": {
+            "orderByLastExecutionDate": "false",
             "testSuiteType": None,
             "executableTestSuite": None,
             "includeEmptyTestSuites": "true",
@@ -34,16 +33,16 @@ _UNSUPPORTED: Mapping[str, Mapping[str, str | None]] = MappingProxyType(
             "entityLink": None,
             "entityFQN": None,
             "includeAllTests": "false",
+            "orderByLastExecutionDate": "false",
             "testSuiteType": None,
             "testCaseStatus": None,
             "testCaseType": "all",
             "testPlatforms": None,
             "createdBy": None,
         },
-        **{name: _OF_SERVICES for name in KINDS if name.endswith("Service")},
     }
 )
-"""Kind -> parameter -> the value that narrows nothing, if there is one: its default, or what holds
+"""Kind -> parameter -> the value that changes nothing, if there is one: its default, or what holds
 for all entities of the kind in this catalog."""
 
 
@@ -53,7 +52,9 @@ def unsupported_parameters(kind_name: str) -> Mapping[str, str | None]:
 
 
 def refuse_unsupported(name: str, value: str, unsupported: Mapping[str, str | None]) -> None:
-    """Raises InvalidInput for a parameter that would narrow the list if it were supported."""
+    """Raises InvalidInput for a parameter that would narrow or order the list if it could."""
     if name in unsupported and value.lower() != (allowed := unsupported[name]):
         accepted = f"; only {allowed!r} is accepted" if allowed else ""
-        raise InvalidInput(f"{name} narrows this list in OpenMetadata, but not here{accepted}")
+        raise InvalidInput(
+            f"{name} narrows or orders this list in OpenMetadata, but not here{accepted}"
+        )

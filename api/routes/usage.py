@@ -132,7 +132,7 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             services.measurements.rank_usage(kind.name, moment_of(day), now())
             return b""
 
-        await change(services, request, 0, work)
+        await change(services, request, work)
         # OpenMetadata's answer says no more.
         return Finished(b"", status_code=201)
 

@@ -38,6 +38,22 @@ class Problems:
         return heapq.nsmallest(self._kept, self._lowest)
 
 
+class FutureEvents(msgspec.Struct, rename="camel"):
+    """Events whose time has not come yet: the clock was wrong when they were made, or is now."""
+
+    count: int = 0
+    position: int = 0
+    """The lowest position of one of them."""
+    latest: int = 0
+    """The time of the latest one, in milliseconds since the Unix epoch."""
+
+    def add(self, position: int, at: int) -> None:
+        """Count an event."""
+        self.position = position if not self.count else min(self.position, position)
+        self.latest = max(self.latest, at)
+        self.count += 1
+
+
 class Stream(msgspec.Struct):
     """What the events of one entity amount to, up to the first bad one."""
 
@@ -63,7 +79,7 @@ class StreamReader:
     """Folds streams, and adds what is wrong with their events to the problems."""
 
     def __init__(self, problems: Problems, *, now: int, pins: Sequence[int] = ()) -> None:
-        """`now` is in ms since the epoch.
+        """`now` is in ms since the epoch; events more than a day beyond it are `future` ones.
 
         `pins` are the positions at which states are asked for. Other states are not kept, since an
         entity may have very many.
@@ -71,6 +87,7 @@ class StreamReader:
         self._pins = pins
         self._problems = problems
         self._latest = now + _DAY_MS
+        self.future = FutureEvents()
 
     def read(self, rows: Iterable[StoredRow]) -> Stream:
         """Fold the rows of one stream up to its first bad event."""
@@ -90,6 +107,8 @@ class StreamReader:
                     wrong = self._misfit(state, event)
                     if wrong is None:
                         state = evolve(state, event, entity_id)
+                        if event.at > self._latest:
+                            self.future.add(position, event.at)
                 except Exception as error:  # whatever a damaged payload or an upcaster raises
                     wrong = f"{type_name} cannot be applied: {type(error).__name__}: {error}"
             if wrong is not None or state is None:
@@ -106,8 +125,8 @@ class StreamReader:
     def _misfit(self, state: Entity | None, event: Event) -> str | None:
         """Why an event cannot follow a state, None when it can."""
         creation = isinstance(event, events.EntityCreated)
-        if not 0 < event.at <= self._latest:
-            return f"its time, {event.at}, is not between 1970 and tomorrow"
+        if event.at <= 0:
+            return f"its time, {event.at}, is before 1970"
         if state is None:
             return None if creation else "the stream does not begin with a creation"
         if creation:

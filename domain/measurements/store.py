@@ -286,6 +286,14 @@ class MeasurementStore:
         while self._swept("entity = ?", entity_id):
             pass
 
+    def newest_time(self) -> int:
+        """The time of the newest point, 0 when there is none; raises StoreUnavailable."""
+        if not self._path.exists():
+            return 0
+        with self._reading() as connection:
+            row = connection.execute("SELECT max(at) FROM points").fetchone()
+        return int(row[0] or 0)
+
     def forget_older(self, now: int) -> None:
         """Delete the points of all entities that are too old, so many in a transaction."""
         while self._path.exists() and self._swept("at < ?", now - self._age_ms):

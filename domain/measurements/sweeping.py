@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 
 from domain.errors import StoreUnavailable
+from domain.measurements.reports import DAY_MS
 from domain.measurements.store import MeasurementStore
 
 INTERVAL_SECONDS = 300.0
@@ -18,28 +19,43 @@ def sweep(
     store: MeasurementStore,
     exists: Callable[[str], bool],
     now: int,
+    known: int,
     go_on: Callable[[], bool] = lambda: True,
-) -> None:
+) -> bool:
     """Delete the points of entities that do not exist, and of all that is too old.
 
     `exists` says of an id whether the log has the entity and did not purge it: ids never come
-    back. `now` is in milliseconds since 1970; `go_on` is asked between two entities. Raises
-    StoreUnavailable.
+    back. `now` and `known` are in milliseconds since 1970: the time by the clock, and a time that
+    has been reached for sure. Unless that, or the newest point, is at most a day before `now`,
+    nothing is deleted for its age, as the clock may be wrong; returns whether it was trusted.
+    `go_on` is asked between two entities. Raises StoreUnavailable.
     """
     for entity_id in store.entities():
         if not go_on():
-            return
+            return True
         if not exists(entity_id):
             store.forget(entity_id)
+    if now - max(known, store.newest_time()) > DAY_MS:
+        return False
     store.forget_older(now)
+    return True
 
 
 class Sweeper:
     """Sweeps in a thread; for the one process that projects a data directory."""
 
-    def __init__(self, store: MeasurementStore, exists: Callable[[str], bool]) -> None:
+    def __init__(
+        self, store: MeasurementStore, exists: Callable[[str], bool], newest: Callable[[], int]
+    ) -> None:
+        """`newest` tells the time of the newest event, in milliseconds since 1970.
+
+        It is asked once, at the start: events from then on have their times from the clock that
+        they would have to vouch for. Time that passes is added to it. Raises StoreUnavailable.
+        """
         self._store = store
         self._exists = exists
+        self._known_from_start = newest() - time.monotonic() * 1_000
+        self._trusts = True
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="measurements", daemon=True)
 
@@ -56,6 +72,16 @@ class Sweeper:
         while not self._stopped.wait(INTERVAL_SECONDS):
             try:
                 now = int(time.time() * 1_000)
-                sweep(self._store, self._exists, now, lambda: not self._stopped.is_set())
+                known = int(self._known_from_start + time.monotonic() * 1_000)
+                trusts = sweep(
+                    self._store, self._exists, now, known, lambda: not self._stopped.is_set()
+                )
+                if self._trusts and not trusts:
+                    log.warning(
+                        "measurements are not deleted for their age: nothing was written or"
+                        " measured for more than a day, so nothing tells that the clock is right;"
+                        " a measurement, or a restart after a write, does"
+                    )
+                self._trusts = trusts
             except StoreUnavailable as error:
                 log.error("measurements not swept", extra={"reason": error.message})

@@ -14,9 +14,9 @@ from typing import Protocol
 import msgspec
 
 from domain.kinds import EntityKind
-from domain.registry import KINDS
 from projections.entities.cursors import Place
 from projections.entities.name_filters import NameFilter
+from projections.entities.scopes import Sought, sought_scope
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, ReadModel
 
@@ -43,7 +43,7 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True):
     include: Include = Include.NON_DELETED
     status: str | None = None
     filters: Mapping[str, str] = {}
-    """List parameter -> id or qualified name, as the kind's filters take them."""
+    """List parameter -> id or name, as the kind's own filters and the common ones take them."""
     names: NameFilter | None = None
     """Which entities are shown by their qualified names; None: all."""
     cut: Callable[[bytes], bytes] | None = None
@@ -61,12 +61,10 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True):
         listing = f"{self.kind.name} {self.include.value} {self.status} {narrowed}"
         return f"{listing} {self.names.identity}" if self.names else listing
 
-    def named_by(self, parameter: str) -> list[tuple[str, str]]:
-        """Kind and qualified name of each entity that a filter may name; the first that exists is
-        meant."""
-        kind, fqn = self.kind, self.filters[parameter]
-        kinds = kind.references[kind.attribute_of[kind.filters[parameter]]]
-        return [(referred, KINDS[referred].spelled(fqn)) for referred in kinds]
+    @property
+    def sought(self) -> list[Sought]:
+        """How the scope of each filter is found, by parameter."""
+        return [sought_scope(self.kind, *given) for given in sorted(self.filters.items())]
 
 
 ListedEntity = tuple[str, str, bytes, bytes | None]
@@ -149,7 +147,7 @@ class WrongList(msgspec.Struct, frozen=True):
     """A narrowed list that shows an entity though it should not, or does not though it should."""
 
     scope: str
-    """Id of the entity that the list is narrowed to."""
+    """What the list is narrowed to, as `scopes_of` has it."""
     kind: str
     id: str
     name: str
@@ -162,7 +160,7 @@ class WrongTotal(msgspec.Struct, frozen=True):
 
     kind: str
     scope: str
-    """Id of the entity that the list is narrowed to; empty for the list of the whole kind."""
+    """What the list is narrowed to, as `scopes_of` has it; empty for the list of the whole kind."""
     deleted: bool
     status: str
     """Empty for the entities without a status."""

@@ -10,9 +10,10 @@ from domain.events import Body
 from domain.openmetadata import document
 from domain.openmetadata.stand_ins import stand_ins
 from domain.registry import ALL_KINDS
+from projections.entities.scopes import scopes_of
 from projections.feeding.port import Folded
 
-VERSION = 2
+VERSION = 3
 """Raised whenever the same states give other stored entities."""
 DIGEST_MODULUS = 1 << 128
 """Sums of digests are kept modulo this number, so that they fit in 16 bytes."""
@@ -29,7 +30,7 @@ class StoredEntity(msgspec.Struct, frozen=True, gc=False, array_like=True):
     fqn: str
     status: str | None
     scopes: str
-    """JSON array of the ids of the entities to which lists that show this one can be narrowed."""
+    """JSON array of the scopes to which lists that show this entity can be narrowed."""
     position: int
     """Position in the log of the entity's last event."""
     last_event: str
@@ -42,11 +43,6 @@ class StoredEntity(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Digest of all other fields, 16 bytes."""
 
 
-class _Referred(msgspec.Struct):
-    id: str
-
-
-_references = msgspec.json.Decoder(_Referred | list[_Referred])
 _scopes = msgspec.json.Decoder(list[str])
 _columns = msgspec.msgpack.Encoder()
 
@@ -59,6 +55,7 @@ def stored_code() -> str:
             sorted(kind.optional),
             sorted(kind.filters.items()),
             kind.also_in,
+            sorted(kind.common_filters.items()),
             stand_ins(kind.name, "x"),
         )
         for kind in ALL_KINDS.values()
@@ -101,20 +98,6 @@ def split_fields(entity: Entity) -> tuple[Body, Body]:
     return core, optional
 
 
-def scopes_of(entity: Entity) -> list[str]:
-    """Ids of the entities to which a list of this kind can be narrowed and still show `entity`."""
-    scopes: list[str] = []
-    kind, body = ALL_KINDS[entity.kind], entity.body
-    for key in (*kind.filters.values(), *kind.also_in):
-        if (raw := body.get(key)) is not None:
-            value = _references.decode(raw)
-            if isinstance(value, _Referred):
-                scopes.append(value.id)
-            else:
-                scopes += [one.id for one in value]
-    return sorted({*scopes})
-
-
 def decode_scopes(scopes: str) -> list[str]:
-    """The ids in the `scopes` of a StoredEntity."""
+    """The scopes in the `scopes` of a StoredEntity."""
     return _scopes.decode(scopes)

@@ -7,14 +7,12 @@ the caller sees them are looked at, and only up to `MAX_BYTES` of an answer.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-import msgspec
-
 from domain.registry import KINDS
 from projections.search import tree
 from projections.search.analysis import compose
 from projections.search.language.field_types import field_type
 from projections.search.sought_words import Marks, SoughtWords
-from projections.search.sources import texts_at
+from projections.search.sources import texts_at, values_for
 from projections.search.tree import Node
 from projections.visibility.field_paths import indexed_path
 
@@ -54,9 +52,9 @@ class Highlighter:
         if not self._leaves or len(visible_json) > self._left:
             return {}
         self._left -= len(visible_json)
-        body = msgspec.json.decode(visible_json)
         named = [path for path in self._leaves if path is not None]
         paths = dict.fromkeys([*(field.path for field in KINDS[kind].search), *named])
+        body = values_for(paths, visible_json)
         texts = {
             path: [compose(text) for text in texts_at(body, path, MAX_CHARACTERS)] for path in paths
         }

@@ -61,6 +61,12 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Whether hits have their `_source`; they do anyway when some of its fields are named."""
     include_source_fields: tuple[str, ...] = ()
     exclude_source_fields: tuple[str, ...] = ()
+    shown_fields: tuple[str, ...] = ()
+    """Fields that hits are narrowed to, each where the caller may see it.
+
+    To name a withheld one is no error, as it is in `include_source_fields`: a page shows the same
+    fields to everybody.
+    """
     query_filter: bytes | None = None
     query_filter_name: str = "queryFilter"
     """The parameter that holds it."""
@@ -277,17 +283,20 @@ def _hits(
     visibility: Visibility,
     highlighter: Highlighter,
 ) -> list[dict[str, Any]]:
-    named = request.include_source_fields or request.exclude_source_fields
-    with_source = request.fetch_source or bool(named)
-    wanted = with_source or request.get_hierarchy
-    stored = sources.read([hit.id for hit in page.hits]) if wanted else {}
+    included = request.include_source_fields or request.shown_fields
+    with_source = request.fetch_source or bool(included or request.exclude_source_fields)
+    stored: Mapping[str, bytes] = {}
     chains = {}
     if request.get_hierarchy:
+        stored = sources.read([hit.id for hit in page.hits])
         kept = {hit.id: (hit.kind, stored[hit.id]) for hit in page.hits if hit.id in stored}
         chains = ancestors(kept, read_sources, visibility.show)
     hits: list[dict[str, Any]] = []
     for hit in page.hits:
-        if wanted and hit.id not in stored:
+        if with_source and not request.get_hierarchy:
+            # One at a time: what is left of a document may be far less than all of it.
+            stored = sources.read([hit.id])
+        if (with_source or request.get_hierarchy) and hit.id not in stored:
             continue
         shown: dict[str, Any] = {
             "_index": KINDS[hit.kind].index,
@@ -299,9 +308,7 @@ def _hits(
             if shown_json is None:
                 continue
             whole = source(hit.kind, shown_json)
-            shown["_source"] = Raw(
-                narrow(whole, request.include_source_fields, request.exclude_source_fields)
-            )
+            shown["_source"] = Raw(narrow(whole, included, request.exclude_source_fields))
             if highlights := highlighter.highlights(hit.kind, shown_json):
                 shown["highlight"] = highlights
         if request.sort_field is not None:

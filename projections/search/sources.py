@@ -1,6 +1,6 @@
 """`_source` of a hit: the entity's own JSON with its kind, narrowed to the fields asked for."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -39,6 +39,7 @@ class _Common(msgspec.Struct):
 
 
 _common = msgspec.json.Decoder(_Common)
+_by_key = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _REFERENCE_KEYS = ("name", "displayName", "fullyQualifiedName", "deleted")
 
 
@@ -127,12 +128,12 @@ def narrow(source: bytes, include: Sequence[str], exclude: Sequence[str] = ()) -
     """The source with only the included dotted paths (all, when none is named), less the excluded.
 
     A path names a value and all below it, EVERYTHING the whole source; arrays are narrowed element
-    by element.
+    by element. Only the keys that a path goes into are decoded.
     """
     include = () if EVERYTHING in include else include
     if not include and not exclude:
         return source
-    value = msgspec.json.decode(source)
+    value: Any = _by_key.decode(source)
     if include:
         value = _kept(value, path_tree(include))
     if exclude:
@@ -142,6 +143,8 @@ def narrow(source: bytes, include: Sequence[str], exclude: Sequence[str] = ()) -
 
 def _kept(value: Any, tree: PathTree) -> Any:
     """The value with the paths of the tree alone; None when nothing is left."""
+    if isinstance(value, msgspec.Raw):
+        value = msgspec.json.decode(value)
     if isinstance(value, list):
         kept = [_kept(item, tree) for item in value]
         return [item for item in kept if item is not None] or None
@@ -158,6 +161,8 @@ def _kept(value: Any, tree: PathTree) -> Any:
 
 def _without(value: Any, tree: PathTree) -> Any:
     """The value without the paths of the tree."""
+    if isinstance(value, msgspec.Raw):
+        value = msgspec.json.decode(value)
     if isinstance(value, list):
         return [_without(item, tree) for item in value]
     if not isinstance(value, dict):
@@ -169,6 +174,13 @@ def _without(value: Any, tree: PathTree) -> Any:
         elif (below := tree[key]) is not None:
             left[key] = _without(inner, below)
     return left
+
+
+def values_for(paths: Iterable[str], entity_json: bytes) -> dict[str, Any]:
+    """The decoded values of the keys that dotted paths begin with; no others are decoded."""
+    keys = {path.partition(".")[0] for path in paths}
+    held = _by_key.decode(entity_json)
+    return {key: msgspec.json.decode(raw) for key, raw in held.items() if key in keys}
 
 
 def texts_at(body: Mapping[str, Any], path: str, limit: int) -> list[str]:

@@ -25,6 +25,7 @@ from projections.search.sources import (
     narrow,
     source,
     texts_at,
+    values_for,
 )
 from projections.search.tree import Node
 from projections.visibility.withholding import Withheld
@@ -105,7 +106,7 @@ def suggest(
         sources = BoundedSources(read_sources)
         told: set[str] = set()
         for hit, shown in _documents(page.hits, sources, visibility):
-            text = leaves.suggested(msgspec.json.decode(shown), paths)
+            text = leaves.suggested(values_for(paths, shown), paths)
             if text is None or keyword(text) in told:
                 continue
             told.add(keyword(text))

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from domain.event_store.checks import FutureEvents
 from domain.event_store.port import Problem
 
 
@@ -99,6 +100,8 @@ class LogProof(msgspec.Struct, rename="camel"):
     """Those at the lowest positions, in order."""
     found: int
     """How many problems there are."""
+    future: FutureEvents = msgspec.field(default_factory=FutureEvents)
+    """Events of a time that has not come: a fault of a clock, by which no event is damaged."""
 
 
 class Verification(msgspec.Struct, rename="camel"):

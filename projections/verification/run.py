@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import msgspec
 
 from domain.errors import StoreUnavailable
-from domain.event_store.checks import ClaimChecker, Problems, StreamReader
+from domain.event_store.checks import ClaimChecker, FutureEvents, Problems, StreamReader
 from domain.event_store.port import EventStore, LogSnapshot, Problem
 from projections.feeding.port import Damaged
 from projections.verification.comparison import Comparison, Model
@@ -105,6 +105,7 @@ class _Run:
         self._damage: dict[str, Future[list[str]]] = {}
         self._log_damage: Future[list[Problem]] | None = None
         self._events = 0
+        self._future = FutureEvents()
         if request.log and self._whole:
             self._log_damage = pool.submit(log.damage)
 
@@ -146,6 +147,7 @@ class _Run:
         pins = [comparison.model.position for comparison in self._comparisons.values()]
         now = self._request.now
         reader = StreamReader(self._problems, now=now, pins=pins)
+        self._future = reader.future
         claims = ClaimChecker(log.claims(ids), self._problems) if self._request.log else None
         reported = 0
         try:
@@ -180,7 +182,12 @@ class _Run:
             self._problems.add(problem.position, problem.entity_id, problem.what)
         verdict = Verdict.DIFFERS if self._problems.count else Verdict.EQUAL
         about_log = LogProof(
-            verdict, log.head, self._events, self._problems.lowest(), self._problems.count
+            verdict,
+            log.head,
+            self._events,
+            self._problems.lowest(),
+            self._problems.count,
+            self._future,
         )
         proofs = list(self._proofs.values())
         return Verification(

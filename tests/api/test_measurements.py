@@ -186,7 +186,7 @@ def test_measurements_of_a_purged_table_are_gone_at_once_and_deleted_by_a_sweep(
     log = open_event_log(address_in(client.directory, database_of(client.directory)))
     store = open_measurements(Settings(data=str(client.directory)))
     assert store.entities() == [table]
-    sweep(store, lambda each: log.claim_by_id(each) is not None, NOW)
+    sweep(store, lambda each: log.claim_by_id(each) is not None, NOW, known=NOW)
     assert store.entities() == []
     store.close()
     log.close()

@@ -1,4 +1,7 @@
-"""Query parameters that differ from known ones by case or one slip are refused, others let pass."""
+"""Query parameters that differ from known ones by case or one slip are refused.
+
+Others are let pass, but for lists: one that is passed over might have narrowed or ordered them.
+"""
 
 from itertools import product
 from typing import Any
@@ -56,10 +59,50 @@ def test_slip_is_400_and_names_what_was_meant(
         "&".join(f"p{number}=x" for number in range(2_000)),
     ],
 )
-def test_unknown_parameters_are_let_pass(empty: Client, query: str) -> None:
-    assert empty.ask("GET", f"{TABLES}?{query}") == (200, {"data": [], "paging": {"total": 0}})
+def test_unknown_parameters_are_let_pass_but_for_lists(empty: Client, query: str) -> None:
+    status, body = empty.ask("GET", f"{TABLES}?{query}")
+    assert (status, body["errorType"]) == (400, "BAD_REQUEST")
+    assert body["message"].startswith("unknown parameter ")
     assert empty.ask("GET", f"{SEARCH}?q=*&{query}")[0] == 200
     assert empty.ask("GET", f"{TABLES}/{NOBODY}?{query}")[0] == 404
+
+
+@pytest.mark.parametrize(
+    "given_name",
+    [
+        "offset",
+        "page",
+        "sort",
+        "sortBy",
+        "sortOrder",
+        "orderBy",
+        "orderByLastExecutionDate",
+        "q",
+        "tags",
+        "displayName",
+        "certification",
+        "ownerId",
+        "domainId",
+    ],
+)
+def test_list_names_what_it_takes_in_place_of_what_would_narrow_or_order_it(
+    empty: Client, given_name: str
+) -> None:
+    for value in ("x", "1", ""):
+        status, body = empty.ask("GET", f"/v1/users?{given_name}={value}")
+        assert (status, body["message"]) == (
+            400,
+            f"unknown parameter {given_name!r}: this list takes limit, before, after, fields,"
+            " include, team, domain",
+        )
+    assert empty.ask("GET", f"/v1/users?limit=5&{given_name}=x&domain=y")[0] == 400
+
+
+def test_other_lists_refuse_what_they_do_not_take(empty: Client) -> None:
+    for path in ("/v1/audit/events", f"{TABLES}/{NOBODY}/columns", f"{TABLES}/name/a.b/columns"):
+        status, body = empty.ask("GET", f"{path}?owner=ann")
+        assert (status, body["message"].partition(":")[0]) == (400, "unknown parameter 'owner'")
+        assert ": this list takes " in body["message"]
 
 
 def edits(name: str, alphabet: str) -> set[str]:

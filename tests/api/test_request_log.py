@@ -9,6 +9,7 @@ import uvicorn
 
 from api.bodies import has_left
 from api.connections import BoundedProtocol, bounded
+from api.limits import Places
 from api.log_writer import LogWriter
 from api.logs import AccessLog
 from api.metrics import Metrics
@@ -150,7 +151,8 @@ def test_client_that_has_left_is_noticed() -> None:
 
     async def serve() -> None:
         access_log = AccessLog(LogWriter(2, lambda: None), wanted=False)
-        edge = Edge(Metrics(SharedCounts.made(1)), access_log, lambda scope: None)
+        metrics, bodies = Metrics(SharedCounts.made(1)), Places(0, "bytes")
+        edge = Edge(metrics, access_log, lambda scope: None, bodies)
         protocol = bounded(BoundedProtocol, edge, 10, 5.0)
         config = uvicorn.Config(app, http=protocol, lifespan="off", log_config=None, ws="none")
         server = uvicorn.Server(config)

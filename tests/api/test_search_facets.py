@@ -1,12 +1,17 @@
 """What searches count, over HTTP, and the documents and exports of searches."""
 
+import asyncio
 import csv
+import json
 from collections.abc import Iterator
+from contextlib import suppress
 from io import StringIO
 from typing import Any
 
 import pytest
 
+from api.routes import search_facets
+from domain.json_input import decode
 from tests.api.conftest import Client, running_under
 
 POLICIES = """
@@ -137,6 +142,33 @@ def test_bad_body_is_refused(shop: Client, body: str, status: int, message: str)
         "POST", "/v1/search/aggregate", content=body, headers={"Content-Type": "text/plain"}
     )
     assert wrong[0] == 415
+
+
+def test_body_of_a_search_is_small(shop: Client) -> None:
+    asked = json.dumps({"fieldName": FIELD}).encode()
+    for size, status in ((65_536, 200), (65_537, 413)):
+        body = asked.ljust(size)
+        assert shop.ask("POST", "/v1/search/aggregate", content=body)[0] == status
+        chunks = iter([body[:1_000], body[1_000:]])
+        assert shop.ask("POST", "/v1/search/aggregate", content=chunks)[0] == status
+
+
+def test_body_of_a_search_is_decoded_in_the_thread_of_the_search(
+    shop: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loops: list[bool] = []
+
+    def noted(*given: Any) -> Any:
+        with suppress(RuntimeError):
+            asyncio.get_running_loop()
+            loops.append(True)
+            return decode(*given)
+        loops.append(False)
+        return decode(*given)
+
+    monkeypatch.setattr(search_facets, "decode", noted)
+    assert shop.ask("POST", "/v1/search/aggregate", json={"fieldName": FIELD})[0] == 200
+    assert loops == [False]
 
 
 def test_kinds_are_counted_as_they_are_found(shop: Client) -> None:

@@ -12,8 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from api.errors import TooManyRequests
+from api.limits import Places
 from api.server import make_daemon
-from api.services import MAX_WRITE_BYTES, MAX_WRITES, Services, Written, make_services
+from api.services import MAX_WRITES, Services, Written, make_services
 from api.settings import Settings
 from domain.catalog import EntityProposal, Proposal
 from domain.errors import ConcurrentChange, KeyReused
@@ -92,7 +93,7 @@ def test_writes_of_one_caller_leave_threads_to_others(tmp_path: Path) -> None:
             return write
 
         def write(caller: str, work: Callable[[], None]) -> Coroutine[Any, Any, Any]:
-            return services.write(caller, 1, proposing(work), stays)
+            return services.write(caller, proposing(work), stays)
 
         greedy = [
             asyncio.create_task(write("greedy", work(f"greedy {n}", wait)))
@@ -108,32 +109,23 @@ def test_writes_of_one_caller_leave_threads_to_others(tmp_path: Path) -> None:
     run(test, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("number", "size", "said"),
-    [
-        (2, MAX_WRITE_BYTES // 2, f"{MAX_WRITE_BYTES} bytes of writes"),
-        (MAX_WRITES, 1, f"{MAX_WRITES} writes"),
-    ],
-)
-def test_writes_that_wait_are_bounded_in_number_and_bytes(
-    tmp_path: Path, number: int, size: int, said: str
-) -> None:
+def test_writes_that_wait_are_bounded_in_number(tmp_path: Path) -> None:
     async def test(services: Services) -> None:
         held = threading.Event()
         waiting = [
-            asyncio.create_task(services.write("greedy", size, proposing(held.wait), stays))
-            for _ in range(number)
+            asyncio.create_task(services.write("greedy", proposing(held.wait), stays))
+            for _ in range(MAX_WRITES)
         ]
         await asyncio.sleep(0)
         try:
             with pytest.raises(TooManyRequests) as raised:
-                await services.write("greedy", size, proposing(int), stays)
-            assert str(raised.value) == f"{said} of yours are under way: wait for some"
-            assert await services.write("ann", size, proposing(int), stays) == (NOWHERE, 0)
+                await services.write("greedy", proposing(int), stays)
+            assert str(raised.value) == f"{MAX_WRITES} writes of yours are under way: wait for some"
+            assert await services.write("ann", proposing(int), stays) == (NOWHERE, 0)
         finally:
             held.set()
         await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE)
-        assert await services.write("greedy", size, proposing(int), stays) == (NOWHERE, 0)
+        assert await services.write("greedy", proposing(int), stays) == (NOWHERE, 0)
 
     run(test, tmp_path)
 
@@ -141,8 +133,12 @@ def test_writes_that_wait_are_bounded_in_number_and_bytes(
 def test_write_that_waits_for_its_append_keeps_its_places_and_no_turn(tmp_path: Path) -> None:
     async def test(services: Services) -> None:
         held = HeldStore(services.stores.log)
-        services = replace(services, committer=Committer(held))  # type: ignore[arg-type]
-        names, size = [f"s{n}" for n in range(8)], MAX_WRITE_BYTES // 8
+        services = replace(
+            services,
+            committer=Committer(held),  # type: ignore[arg-type]
+            write_places=Places(9, "writes"),
+        )
+        names = [f"s{n}" for n in range(8)]
         others_wait = threading.Event()
 
         def after_the_others(propose: Callable[[], Any]) -> Callable[[], Any]:
@@ -150,16 +146,16 @@ def test_write_that_waits_for_its_append_keeps_its_places_and_no_turn(tmp_path: 
 
         waiting = [
             asyncio.create_task(
-                services.write("ann", size, after_the_others(putting(services, name)), stays)
+                services.write("ann", after_the_others(putting(services, name)), stays)
             )
             for name in names
         ]
         await asyncio.sleep(0)
         others_wait.set()
         # All have been decided, although not even the first is stored.
-        await asyncio.wait_for(services.write("ann", 0, proposing(int), stays), PATIENCE)
-        with pytest.raises(TooManyRequests):
-            await services.write("ann", 1, proposing(int), stays)
+        await asyncio.wait_for(services.write("ann", proposing(int), stays), PATIENCE)
+        with services.write_places.held("ann"), pytest.raises(TooManyRequests):
+            await services.write("ann", proposing(int), stays)
         assert not any(task.done() for task in waiting)
         held.let_go.set()
         stored = await asyncio.wait_for(asyncio.gather(*waiting), PATIENCE)
@@ -174,7 +170,7 @@ def test_write_that_waits_for_its_append_keeps_its_places_and_no_turn(tmp_path: 
 def test_many_changes_of_one_entity_at_once_are_all_stored(tmp_path: Path) -> None:
     async def test(services: Services) -> None:
         writes = [
-            services.write(f"caller {n % 5}", 1, putting(services, "s", description=f"d{n}"), stays)
+            services.write(f"caller {n % 5}", putting(services, "s", description=f"d{n}"), stays)
             for n in range(100)
         ]
         stored = await asyncio.wait_for(asyncio.gather(*writes), 6 * PATIENCE)
@@ -189,7 +185,7 @@ def test_many_changes_of_one_entity_at_once_are_all_stored(tmp_path: Path) -> No
 def test_repetitions_at_the_same_time_are_answered_as_the_first(tmp_path: Path) -> None:
     async def test(services: Services) -> None:
         writes = [
-            services.write(f"caller {n % 3}", 1, putting(services, f"s{n % 2}", "key"), stays)
+            services.write(f"caller {n % 3}", putting(services, f"s{n % 2}", "key"), stays)
             for n in range(20)
         ]
         stored = await asyncio.wait_for(
@@ -213,7 +209,7 @@ def test_write_that_loses_again_and_again_is_tried_alone(
         store.let_go.set()
         services.catalog.store = store  # type: ignore[assignment]
         services = replace(services, committer=Committer(store))  # type: ignore[arg-type]
-        writing = services.write("ann", 1, putting(services, "s"), stays)
+        writing = services.write("ann", putting(services, "s"), stays)
         if stored:
             written, proposal = await asyncio.wait_for(writing, PATIENCE)
             assert (written, proposal.entity.name) == (Written(position=1, listed=True), "s")

@@ -16,6 +16,7 @@ from projections.entities.port import (
     WrongList,
     WrongTotal,
 )
+from projections.entities.scopes import Sought
 from projections.entities.stored_entity import StoredEntity
 from projections.feeding.port import Checkpoint, moved_on
 
@@ -33,12 +34,7 @@ class PlainReader:
         self, entities: Iterable[StoredEntity], request: ListRequest, place: Place | None
     ) -> None:
         entities = list(entities)
-        scopes = {
-            value
-            if parameter in request.kind.filters_by_id
-            else named(entities, request.named_by(parameter))
-            for parameter, value in request.filters.items()
-        }
+        scopes = {scope(entities, sought) for sought in request.sought}
         self.request = request
         self.place = place
         self.all = sorted(
@@ -109,10 +105,12 @@ class PlainReader:
         return one.name, one.id, one.core, one.optional if self.request.fields else None
 
 
-def named(entities: Iterable[StoredEntity], names: Iterable[tuple[str, str]]) -> str | None:
-    """The id of the first of these entities (kind and qualified name) that there is."""
-    ids = {(one.kind, one.fqn): one.id for one in entities}
-    return next((ids[name] for name in names if name in ids), None)
+def scope(entities: Iterable[StoredEntity], sought: Sought) -> str:
+    """The scope that a filter means among these entities."""
+    ids = {(one.kind, one.fqn): one for one in entities}
+    meant = [ids[name] for name in sought.names if name in ids]
+    meant += [one for one in entities if one.id == sought.entity_id]
+    return sought.scope(meant[0].id, meant[0].kind, meant[0].fqn) if meant else sought.otherwise
 
 
 class PlainEdges:

@@ -5,6 +5,7 @@ import pytest
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.engine import EngineQuery, SearchEngine
+from projections.search.language.text import parse
 from projections.search.tree import (
     Bool,
     Boosted,
@@ -50,10 +51,20 @@ def shop(lasting_engine: SearchEngine) -> SearchEngine:
         (
             made("customers", description="One row for each of our customers", version=0.1,
                  updatedAt=1_704_067_200_000, owners__name="Ann", columns__name=("id", "mail"),
-                 columns__dataType=("INT", "STRING")),
+                 columns__dataType=("INT", "STRING"),
+                 columns__fullyQualifiedName=("shop.db.sales.customers.id",
+                                              "shop.db.sales.customers.mail"),
+                 owners__fullyQualifiedName="Ann", domains__name="EU",
+                 domains__fullyQualifiedName="Sales.EU", service__name="shop",
+                 service__fullyQualifiedName="shop", database__name="db",
+                 database__fullyQualifiedName="shop.db", databaseSchema__name="sales",
+                 databaseSchema__fullyQualifiedName="shop.db.sales"),
             made("dim_orders", description="Orders of the customers, by day", version=0.2,
                  updatedAt=1_717_200_000_000, columns__name=("id", "total"),
-                 columns__dataType=("STRING", "INT"), extension__hot=True),
+                 columns__dataType=("STRING", "INT"), extension__hot=True,
+                 tags__tagFQN=("Tier.Tier1", "Care.Tier2"), dataModel__columns__name="margin",
+                 databaseSchema__name="sales_archive",
+                 databaseSchema__fullyQualifiedName="shop.db.sales_archive"),
             made("customerOrders", description="A view", version=1.0),
             made("raw.orders_v2", "topic", tags__tagFQN="PII.Sensitive", version=-3),
             made("gone", deleted=True, description="customers"),
@@ -251,3 +262,43 @@ def test_decisions_look_at_the_deleted_only_where_they_are_searched(shop):
     assert ids(shop, node) == set()
     assert ids(shop, node, deleted=True) == {"customers"}
     assert ids(shop, MatchAll(), filter=node) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("owner:ann", {"customers"}),
+        ("owner:an", set()),
+        ("owner:A* AND column:mail", {"customers"}),
+        ("NOT owner:*", ALL - {"customers"}),
+        ("domain:EU", {"customers"}),
+        ("domain:Sales.EU", {"customers"}),
+        ("domain:Sales", set()),
+        ("service:shop", {"customers"}),
+        ("database:db", {"customers"}),
+        ("database:SHOP.DB", {"customers"}),
+        # A word of the qualified name is no name of what stands there.
+        ("database:shop", set()),
+        ("schema:sales", {"customers", "dim_orders"}),
+        ("schema:shop.db.sales", {"customers"}),
+        ("schema:shop.db.*", {"customers", "dim_orders"}),
+        ("column:id", {"customers", "dim_orders"}),
+        ("column:margin", {"dim_orders"}),
+        ("column:shop.db.sales.customers.mail", {"customers"}),
+        ("tag:PII", {"raw.orders_v2"}),
+        ("tags:Sensitive", {"raw.orders_v2"}),
+        ("tag:PII.*", {"raw.orders_v2"}),
+        ("tag:*", {"raw.orders_v2", "dim_orders"}),
+        ("tier:Tier1", {"dim_orders"}),
+        ("tier:tier.tier1", {"dim_orders"}),
+        ("tier:Tier", set()),
+        ("tier:Tier2", set()),
+        ("tier:Tier?", {"dim_orders"}),
+        ("tier:Tire1~2", {"dim_orders"}),
+        ("tier:/tier[12]/", {"dim_orders"}),
+        ("tier:*", {"dim_orders"}),
+        ("tag:Tier2 -tier:Tier2", {"dim_orders"}),
+    ],
+)
+def test_short_names_find_what_is_named(shop: SearchEngine, text: str, expected: set[str]) -> None:
+    assert ids(shop, parse(text)) == expected

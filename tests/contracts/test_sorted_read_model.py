@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from benchmarks.postgres_server import PostgresServer
 from domain.errors import InvalidInput, StoreUnavailable
+from domain.event_store.postgres.appending import name_key
 from domain.names import split
 from domain.registry import KINDS
 from projections.entities import list_pages
@@ -223,10 +224,10 @@ def test_cursors_are_these_bytes_for_every_database(model: SortedReadModel) -> N
     }
 
 
-def of_schema(number: int, fqn: str, **more: Any) -> StoredEntity:
-    """A table with its real qualified name, in the scopes of its ancestors."""
+def of_name(number: int, fqn: str, kind: str = "table", **more: Any) -> StoredEntity:
+    """An entity with a qualified name of its own."""
     columns = msgspec.structs.astuple(
-        msgspec.structs.replace(stored(number, split(fqn)[-1], **more), fqn=fqn)
+        msgspec.structs.replace(stored(number, split(fqn)[-1], kind, **more), fqn=fqn)
     )[:-1]
     return StoredEntity(*columns, columns_digest(columns))
 
@@ -253,13 +254,13 @@ def test_lists_are_narrowed_by_names_with_their_totals_and_cursors(
     scopes = [service, database]
     fill(
         model,
-        of_schema(1, "s.one.sales.dim_a", scopes=scopes),
-        of_schema(2, "s.one.sales.dim_b", scopes=scopes),
-        of_schema(3, "s.one.hr.dim_c", scopes=scopes),
-        of_schema(4, "s.one.sales.fact_a", scopes=scopes),
-        of_schema(5, "s.one.sales.DIM_z", scopes=scopes),
-        of_schema(6, 's.two."the schema"."has.dot"', scopes=scopes),
-        of_schema(7, "s.one.sales.dim_gone", scopes=scopes, deleted=1),
+        of_name(1, "s.one.sales.dim_a", scopes=scopes),
+        of_name(2, "s.one.sales.dim_b", scopes=scopes),
+        of_name(3, "s.one.hr.dim_c", scopes=scopes),
+        of_name(4, "s.one.sales.fact_a", scopes=scopes),
+        of_name(5, "s.one.sales.DIM_z", scopes=scopes),
+        of_name(6, 's.two."the schema"."has.dot"', scopes=scopes),
+        of_name(7, "s.one.sales.dim_gone", scopes=scopes, deleted=1),
         stored(8, "service", "databaseService"),
         stored(9, "database", "database"),
     )
@@ -287,9 +288,9 @@ def test_names_narrow_lists_that_other_filters_narrow_too(model: SortedReadModel
     one, two = uuid(10), uuid(11)
     fill(
         model,
-        of_schema(1, "s.d.one.dim_a", scopes=[one, two]),
-        of_schema(2, "s.d.one.fact_a", scopes=[one, two]),
-        of_schema(3, "s.d.one.dim_b", scopes=[one]),
+        of_name(1, "s.d.one.dim_a", scopes=[one, two]),
+        of_name(2, "s.d.one.fact_a", scopes=[one, two]),
+        of_name(3, "s.d.one.dim_b", scopes=[one]),
         stored(10, "one", "databaseSchema"),
         stored(11, "two", "database"),
     )
@@ -303,7 +304,7 @@ def test_names_narrow_lists_that_other_filters_narrow_too(model: SortedReadModel
 
 
 def test_cursor_belongs_to_the_names_that_its_list_is_narrowed_to(model: SortedReadModel) -> None:
-    fill(model, *(of_schema(n, f"s.d.s.{name}") for n, name in enumerate(("a1", "a2", "b1"))))
+    fill(model, *(of_name(n, f"s.d.s.{name}") for n, name in enumerate(("a1", "a2", "b1"))))
     narrowed = name_filter(TABLE, {"tableRegex": "1"})
     cursor = page(model, 1, names=narrowed)["paging"]["after"]
 
@@ -386,6 +387,60 @@ def test_list_is_narrowed_to_entities_by_their_names(model: SortedReadModel) -> 
     assert names(page(model, filters=both)) == ["a"]
     assert names(page(model, filters={"service": service.fqn})) == ["a", "b"]
     assert names(page(model, filters={"service": "nowhere"})) == []
+
+
+def key(kind: str, fqn: str) -> str:
+    """The key of a name in a scope."""
+    return name_key(kind, fqn).hex()
+
+
+def test_list_is_narrowed_by_the_filters_that_kinds_share(model: SortedReadModel) -> None:
+    user, team, domain, tag = uuid(50), uuid(51), uuid(52), uuid(53)
+    mine, theirs = f"owner:{user}", f"owner:{team}"
+    sensitive, bare = f"tag:{key('tag', 'PII.Sensitive')}", f"tag:{key('', 'PII')}"
+    term, tier = f"tag:{key('glossaryTerm', 'Terms.Order')}", f"tier:{key('tag', 'Tier.Tier1')}"
+    fill(
+        model,
+        of_name(50, "ann", "user"),
+        of_name(51, "ann", "team"),
+        of_name(52, "Sales.EU", "domain"),
+        of_name(53, "PII.Sensitive", "tag"),
+        of_name(54, "Terms.Order", "glossaryTerm"),
+        of_name(55, "Tier.Tier1", "tag"),
+        stored(60, "s", "databaseSchema"),
+        stored(1, "a", scopes=[mine, sensitive, bare]),
+        stored(
+            2, "b", scopes=sorted([mine, theirs, f"domain:{domain}", f"domain:{key('', 'EU')}"])
+        ),
+        stored(3, "c", scopes=sorted([tier, term, mine, uuid(60)])),
+        stored(4, "d", scopes=[user]),
+        stored(5, "e", deleted=1, scopes=[mine]),
+    )
+
+    def narrowed(**filters: str) -> list[str]:
+        answer = page(model, filters=filters)
+        assert answer["paging"] == {"total": len(answer["data"])}
+        return names(answer)
+
+    # Of two that have the name, the kind named first is meant.
+    assert narrowed(owner="ann") == narrowed(owner=user) == ["a", "b", "c"]
+    assert narrowed(owner=team) == ["b"]
+    assert narrowed(domain="Sales.EU") == narrowed(domain="EU") == narrowed(domain=domain) == ["b"]
+    assert narrowed(tag="PII.Sensitive") == narrowed(tag="PII") == narrowed(tag=tag) == ["a"]
+    assert narrowed(tag="Terms.Order") == narrowed(tag=uuid(54)) == ["c"]
+    assert narrowed(tier="Tier1") == narrowed(tier="Tier.Tier1") == narrowed(tier=uuid(55)) == ["c"]
+    assert narrowed(owner="ann", tag="PII") == ["a"]
+    assert narrowed(owner="ann", tier=uuid(55), databaseSchema="s_60") == ["c"]
+    assert narrowed(tier=tag) == narrowed(tag=uuid(55)) == narrowed(tag="\0") == []
+    assert narrowed(owner="nobody") == narrowed(owner="\0") == narrowed(domain=uuid(99)) == []
+    both = page(model, include=Include.ALL, filters={"owner": "ann"})
+    assert names(both) == ["a", "b", "c", "e"]
+    regex = name_filter(TABLE, {"tableRegex": "[bc]_"}, by_fqn=True)
+    assert names(page(model, filters={"owner": "ann"}, names=regex)) == ["b", "c"]
+    first = page(model, 2, filters={"owner": "ann"})["paging"]["after"]
+    assert names(page(model, 2, filters={"owner": "ann"}, after=first)) == ["c"]
+    with pytest.raises(InvalidInput, match="not a cursor of this list"):
+        page(model, 2, filters={"owner": user}, after=first)
 
 
 @pytest.mark.parametrize("backward", [False, True])
@@ -477,6 +532,7 @@ def test_every_page_of_every_database_has_the_same_bytes(
         include=st.sampled_from(Include),
         status=st.sampled_from([None, "Draft"]),
         scope=st.sampled_from([None, 20, 21]),
+        owner=st.sampled_from([None, 21]),
         limit=st.integers(1, 4),
     )
     def same(
@@ -484,9 +540,11 @@ def test_every_page_of_every_database_has_the_same_bytes(
         include: Include,
         status: str | None,
         scope: int | None,
+        owner: int | None,
         limit: int,
     ) -> None:
         narrowed = {} if scope is None else {"entity": uuid(scope)}
+        narrowed |= {} if owner is None else {"owner": uuid(owner)}
         which = {"include": include, "status": status, "filters": narrowed}
         with (
             tempfile.TemporaryDirectory() as folder,
@@ -511,7 +569,8 @@ def state(
                 "dataContract",
                 deleted=made[1],
                 status=made[2],
-                scopes=[uuid(one) for one in sorted(made[3])],
+                scopes=[uuid(one) for one in sorted(made[3])]
+                + [f"owner:{uuid(one)}" for one in sorted(made[3])],
             )
             for number, made in batch.items()
         }

@@ -5,7 +5,7 @@ import resource
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,25 @@ def test_hostile_29_large_body_is_413_and_not_read(
     early = {"GET": 200, "DELETE": 400}.get(method, 404 if path == "/nowhere" else 413)
     assert status in (413, early)
     assert server.memory() - before < 64_000_000
+
+
+def test_bodies_that_never_end_take_bounded_memory(server: Serving) -> None:
+    def put(length: int) -> bytes:
+        return server.head("PUT", "/v1/tables", Content_Length=length, Connection="close")
+
+    before, part = server.memory(), b"x" * 8_999_999
+    with ExitStack() as unfinished:
+        for _ in range(14):
+            connection = unfinished.enter_context(server.connect())
+            with suppress(BrokenPipeError, ConnectionResetError):
+                connection.sendall(put(len(part) + 1) + part)
+        status, headers, body = server.ask(put(9_000_000))
+        assert (status, body["errorType"]) == (429, "LIMITS_EXCEPTION")
+        assert headers["retry-after"] == "1"
+        assert server.memory() - before < 120_000_000
+        server.served()
+    # All have left, which gives their bytes back.
+    until(lambda: server.ask(put(len(part)) + part)[0] == 400)
 
 
 @pytest.mark.parametrize(

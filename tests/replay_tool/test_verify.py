@@ -235,3 +235,19 @@ def test_wrong_use_exits_with_2(built: Path, arguments: tuple[str, ...], said: s
     done = replay("verify", *arguments, *data)
 
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_events_of_a_time_to_come_are_told_as_a_fault_of_a_clock(data: Path) -> None:
+    """As in a log that was written by a host whose clock was years ahead."""
+    edit(
+        data / "events.db",
+        "UPDATE stored_events SET state = CAST(replace(state, '\"at\":', '\"at\":9') AS BLOB)"
+        " WHERE rowid = (SELECT max(rowid) FROM stored_events)",
+    )
+
+    done = replay("verify", "log", "--data", str(data))
+    found = json.loads(replay("verify", "log", "--json", "--data", str(data)).stdout)
+
+    assert done.returncode == 0
+    assert "clock: 1 events are of a time more than a day from now, the first at" in done.stdout
+    assert (found["log"]["verdict"], found["log"]["future"]["count"]) == ("equal", 1)

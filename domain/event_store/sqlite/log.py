@@ -20,6 +20,7 @@ from domain.event_store.port import (
     StreamSpan,
 )
 from domain.event_store.recorded_log import RecordedLog
+from domain.event_store.sqlite.clock import ClockGuard
 from domain.event_store.sqlite.connections import Datastore
 from domain.event_store.sqlite.recorder import Recorder
 from domain.event_store.sqlite.restoring import restore_rows
@@ -42,6 +43,7 @@ class SqliteEventStore(RecordedLog):
         self._address = address
         self._database = database
         self._recorder = recorder
+        self._clock = ClockGuard()
 
     @property
     def address(self) -> str:
@@ -75,6 +77,7 @@ class SqliteEventStore(RecordedLog):
         return finish
 
     def _begin(self, appends: Sequence[Append]) -> tuple[list[int | Refusal], Callable[[], None]]:
+        self._clock.check()
         refused = outdated(appends, self.epoch())
         with _translated_errors():
             results, commit = self._recorder.begin_group(without(appends, refused))

@@ -14,9 +14,8 @@ from domain.event_store.postgres.appending import name_key
 from projections.entities.commit_changes import WHOLE_KIND
 from projections.entities.cursors import Place
 from projections.entities.port import Include, ListRequest
+from projections.entities.scopes import NOWHERE, Sought
 
-NOWHERE = "-"
-"""A scope that no entity has, for a filter that names an entity that does not exist."""
 _AFTER_ANY_ID = "~"
 """An id above those of all entities."""
 _STATES = {Include.NON_DELETED: (0,), Include.DELETED: (1,), Include.ALL: (0, 1)}
@@ -29,13 +28,25 @@ Parameters = tuple[Any, ...]
 Statement = tuple[str, Parameters]
 
 
+class ScopeShape(msgspec.Struct, frozen=True):
+    """How a scope is found, but for the values by which it is."""
+
+    prefix: str
+    """Stands before the rest of the scope of an entity that is found."""
+    keyed: bool
+    """Whether the rest of the scope is the key of the entity's name, rather than its id."""
+    names: int
+    """By how many names an entity is looked up."""
+    by_id: bool
+    """Whether an entity is looked up by its id."""
+
+
 class Shape(msgspec.Struct, frozen=True):
     """What the SQL for a list depends on, and its values do not."""
 
     states: tuple[int, ...]
     status: bool
-    scopes: tuple[int, ...]
-    """By how many names the entity of each scope is looked up, 0 where its id is given."""
+    scopes: tuple[ScopeShape, ...]
 
 
 class Selection(msgspec.Struct, frozen=True):
@@ -43,7 +54,7 @@ class Selection(msgspec.Struct, frozen=True):
 
     shape: Shape
     scopes: tuple[Parameters, ...]
-    """The values of each scope: an id, or keys of names."""
+    """The values by which each scope is found; see `_scope`."""
     rest: Parameters
     """The kind, and the status if one is asked for."""
 
@@ -63,18 +74,22 @@ class Selection(msgspec.Struct, frozen=True):
 
 def select(request: ListRequest) -> Selection:
     """The rows of the list that a request pages through, but for its filter by names."""
-    kind, shapes = request.kind, []
-    scopes: list[Parameters] = []
-    for parameter, value in sorted(request.filters.items()):
-        if parameter in kind.filters_by_id:
-            scopes.append((_text(value),))
-            shapes.append(0)
-        else:
-            scopes.append(tuple(name_key(*named) for named in request.named_by(parameter)))
-            shapes.append(len(scopes[-1]))
+    sought = request.sought
     status = () if request.status is None else (_text(request.status),)
-    shape = Shape(_STATES[request.include], bool(status), tuple(shapes))
-    return Selection(shape, tuple(scopes), (kind.name, *status))
+    shape = Shape(_STATES[request.include], bool(status), tuple(map(_shape, sought)))
+    return Selection(shape, tuple(map(_found_by, sought)), (request.kind.name, *status))
+
+
+def _shape(sought: Sought) -> ScopeShape:
+    by_id = sought.entity_id is not None
+    return ScopeShape(sought.prefix, sought.keyed, len(sought.names), by_id)
+
+
+def _found_by(sought: Sought) -> Parameters:
+    """The values of `_scope`."""
+    keys = [name_key(*named) for named in sought.names]
+    ids = () if sought.entity_id is None else (sought.entity_id,)
+    return (*keys, *ids, _text(sought.otherwise))
 
 
 def place_of(place: Place | None) -> Place | None:
@@ -160,7 +175,7 @@ def goes_on(selection: Selection, place: Place, *, backward: bool) -> Statement:
 def narrowest(selection: Selection) -> Statement:
     """A query for how many entities the narrowest of a list's scopes has, of any status."""
     states, kind = selection.shape.states, selection.rest[:1]
-    shapes = [Shape(states, False, (names,)) for names in selection.shape.scopes]
+    shapes = [Shape(states, False, (scope,)) for scope in selection.shape.scopes]
     totals = [_total_sql(shape) for shape in shapes or [Shape(states, False, ())]]
     values = tuple(value for given in selection.scopes or [()] for value in (*given, *kind))
     return f"SELECT least({', '.join(totals)})", values
@@ -259,12 +274,12 @@ def _beyond(beyond: Beyond, backward: bool) -> str:
     return f" AND (k.name, k.id) {'<' if backward else '>'}{'=' * beyond[0]} (%b, %b)"
 
 
-def _scope(names: int) -> str:
-    """An expression for the id of the entity of a scope; NOWHERE when there is none."""
-    if not names:
-        return "%b::text"
-    lookups = ["(SELECT id FROM {}.entities WHERE fqn_key = %b)"] * names
-    return f"coalesce({', '.join(lookups)}, '{NOWHERE}')"
+def _scope(shape: ScopeShape) -> str:
+    """An expression for a scope, of the entity that is found first."""
+    rest = "encode(fqn_key, 'hex')" if shape.keyed else "id"
+    lookup = f"(SELECT '{shape.prefix}' || {rest} FROM {{}}.entities WHERE "
+    by_names, by_id = [f"{lookup}fqn_key = %b)"] * shape.names, [f"{lookup}id = %b)"] * shape.by_id
+    return f"coalesce({', '.join((*by_names, *by_id, '%b::text'))})"
 
 
 def _source(shape: Shape, state: int) -> str:
@@ -273,9 +288,9 @@ def _source(shape: Shape, state: int) -> str:
     if shape.scopes:
         sql = f"{{}}.scopes k WHERE k.scope = {_scope(shape.scopes[0])} AND"
     sql += f" k.kind = %b AND k.deleted = {state}" + " AND k.status = %b" * shape.status
-    for names in shape.scopes[1:]:
+    for scope in shape.scopes[1:]:
         sql += (
-            f" AND EXISTS (SELECT FROM {{}}.scopes o WHERE o.scope = {_scope(names)}"
+            f" AND EXISTS (SELECT FROM {{}}.scopes o WHERE o.scope = {_scope(scope)}"
             " AND o.kind = k.kind AND o.deleted = k.deleted AND o.name = k.name AND o.id = k.id)"
         )
     return sql

@@ -9,11 +9,10 @@ import msgspec
 from projections.entities.commit_changes import WHOLE_KIND
 from projections.entities.cursors import Place
 from projections.entities.port import Include, ListRequest
+from projections.entities.scopes import Sought
 
 ADMITS = "admits"
 """The function of SQL that decides by an entity's qualified name whether the list shows it."""
-_NOWHERE = "-"
-"""A scope that no entity has, for a filter that names an entity that does not exist."""
 
 Parameters = tuple[Any, ...]
 _STATES = {Include.NON_DELETED: (0,), Include.DELETED: (1,), Include.ALL: (0, 1)}
@@ -33,33 +32,35 @@ class Selection(msgspec.Struct, frozen=True):
 
 def select(connection: sqlite3.Connection, request: ListRequest) -> Selection:
     """The rows of the list that a request pages through; its filters are resolved to scopes."""
-    kind, filters = request.kind, request.filters
     if request.names is not None:
         connection.create_function(ADMITS, 1, request.names.admits, deterministic=True)
     selection = Selection(
-        kind.name,
+        request.kind.name,
         _STATES[request.include],
         request.status,
         names=request.names is not None,
     )
-    if not filters:
+    if not request.filters:
         return selection
-    scopes = [
-        value if parameter in kind.filters_by_id else _scope(connection, request, parameter)
-        for parameter, value in sorted(filters.items())
-    ]
+    scopes = [_scope(connection, sought) for sought in request.sought]
     if len(scopes) > 1:
         scopes.sort(key=lambda scope: _counted(connection, selection, scope))
     return msgspec.structs.replace(selection, scopes=tuple(scopes))
 
 
-def _scope(connection: sqlite3.Connection, request: ListRequest, parameter: str) -> str:
-    """The id of the entity that a filter names."""
-    for named in request.named_by(parameter):
-        row = connection.execute("SELECT id FROM entities WHERE kind = ? AND fqn = ?", named)
-        if (match := row.fetchone()) is not None:
-            return str(match[0])
-    return _NOWHERE
+def _scope(connection: sqlite3.Connection, sought: Sought) -> str:
+    """The scope that a filter means."""
+    lookups: list[tuple[str, tuple[str, ...]]] = [(_BY_NAME, named) for named in sought.names]
+    if sought.entity_id is not None:
+        lookups.append((_BY_ID, (sought.entity_id,)))
+    for sql, given in lookups:
+        if (match := connection.execute(sql, given).fetchone()) is not None:
+            return sought.scope(*match)
+    return sought.otherwise
+
+
+_BY_NAME = "SELECT id, kind, fqn FROM entities WHERE kind = ? AND fqn = ?"
+_BY_ID = "SELECT id, kind, fqn FROM entities WHERE id = ?"
 
 
 def count(connection: sqlite3.Connection, selection: Selection) -> int:

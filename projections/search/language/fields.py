@@ -6,6 +6,7 @@ from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.language.dates import Now
 from projections.search.language.field_values import UnknownField, typed
+from projections.search.language.short_names import meant
 from projections.search.tree import Node
 
 
@@ -27,6 +28,13 @@ class Fields(msgspec.Struct, frozen=True):
             for path, boost in self.boosts
         ]
         return over[0] if len(over) == 1 else tree.DisMax(tuple(over))
+
+    def meant(self, node: Node) -> Node:
+        """The leaf of a query text, over the fields that a short name stands for, each typed.
+
+        Raises what `typed` raises.
+        """
+        return meant(node, self.typed)
 
     def typed(self, node: Node) -> Node:
         """The leaf as its field reads it; raises UnknownField even where `lenient`."""

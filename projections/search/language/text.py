@@ -79,7 +79,11 @@ def parse_as_written(text: str, *, where: str = "q") -> tuple[Node, bool]:
 
 
 class _Untyped(Fields, frozen=True):
-    """Leaves their values as they are written."""
+    """Leaves their fields and values as they are written."""
+
+    def meant(self, node: Node) -> Node:
+        """The leaf itself."""
+        return node
 
     def typed(self, node: Node) -> Node:
         """The leaf itself."""
@@ -215,7 +219,7 @@ class _Parser(Scanner):
     def leaf(self, node: Node, start: int) -> Node:
         """The leaf as its field reads it; raises UnknownField, whose column is the field's."""
         try:
-            return self.fields.typed(node)
+            return self.fields.meant(node)
         except UnknownField:
             raise
         except InvalidInput as error:

@@ -1,14 +1,17 @@
 """The page of the log: narrowed, walked, followed, and opened to what an event changed."""
 
+import asyncio
 import re
 from html import unescape
+from typing import Any
 
+import msgspec
 import pytest
 
-from api.pages import audit
+from api.pages import audit, audit_events
 from api.routes import audit as audit_routes
 from tests.api.conftest import Client
-from tests.api.pages.conftest import Browser
+from tests.api.pages.conftest import Browser, fill
 
 TABLE = "service.database.schema.orders"
 
@@ -116,12 +119,13 @@ def test_long_event_is_cut_and_says_where_all_of_it_is(
 ) -> None:
     browser, number = Browser(shop, "admin"), shop.get("/v1/audit/events")["paging"]["head"]
     whole = browser.get(f"/audit/{number}").text
-    assert "more characters" not in whole
+    assert "has more characters" not in whole
     monkeypatch.setattr(audit, "EVENT_CHARACTERS", 40)
 
     cut = browser.get(f"/audit/{number}").text
 
     shown = cut.partition("<pre class")[2].partition("<bdi>")[2].partition("</bdi>")[0]
+    assert "has more characters" in cut
     assert len(unescape(shown)) == 40
     (asked,) = re.findall(r"/v1/audit/events\?[^']*", unescape(cut))
     (event,) = shop.request("GET", asked).json()["data"]
@@ -149,3 +153,22 @@ def test_wrong_filters_are_explained_in_place(shop: Client, query: str, said: st
 def test_event_that_is_not_there_is_told(shop_anywhere: Client) -> None:
     assert Browser(shop_anywhere, "admin").get("/audit/999999").status_code == 404
     assert Browser(shop_anywhere, "admin").get("/audit/0").status_code == 400
+
+
+def test_events_are_read_in_a_thread_and_their_values_are_not_decoded(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(client)
+    browser = Browser(client, "admin")
+    values: list[Any] = []
+    usual = audit_events.formatted
+
+    def noted(value: Any, most: int) -> str:
+        with pytest.raises(RuntimeError):
+            asyncio.get_running_loop()
+        values.append(value)
+        return usual(value, most)
+
+    monkeypatch.setattr(audit_events, "formatted", noted)
+    assert positions(browser.get("/audit").text)
+    assert {type(value) for value in values} == {msgspec.Raw}

@@ -1,9 +1,12 @@
 """What the page of an entity shows."""
 
 import re
+from html import unescape
 
+import msgspec
 import pytest
 
+from api.pages.entity import MOST_JSON
 from domain.registry import KINDS
 from tests.api.conftest import Client
 from tests.api.pages.conftest import Browser
@@ -125,6 +128,20 @@ def test_every_kind_has_a_list_and_pages(shop: Client, kind: str) -> None:
     assert browser.get(f"/entity/{kind}/no.such.one").status_code == 404
 
 
+def test_list_on_a_page_is_narrowed_as_the_list_is(client: Client) -> None:
+    ann = client.create("users", name="ann", email="ann@example.com")
+    client.schema()
+    client.table("orders", owners=[{"id": ann["id"], "type": "user"}])
+    client.table("others")
+    browser = Browser(client, "reader")
+
+    text = browser.get("/browse/table?owner=ann").text
+
+    assert 'owner: <strong><bdi>ann</bdi></strong> <a href="/browse/table">' in text
+    assert ("schema.orders" in text, "schema.others" in text) == (True, False)
+    assert browser.get("/browse/table?offset=1").status_code == 400
+
+
 def test_unknown_kind_is_not_found(shop: Client) -> None:
     assert Browser(shop, "reader").get("/entity/nothing/x").status_code == 404
     assert Browser(shop, "reader").get("/browse/nothing").status_code == 404
@@ -142,3 +159,26 @@ def test_table_stands_beside_what_its_contract_promises(client: Client) -> None:
     text = Browser(client, "reader").get("/entity/table/service.database.schema.t").text
 
     assert 'class="differs"' in text
+
+
+def test_deep_values_are_shown_as_far_as_a_page_needs(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value: list[object] = [1] * 1_000
+    for _ in range(50):
+        value = [value]
+    extension = {"deep": [value] * 100}
+    client.schema()
+    client.table("deep", extension=extension)
+    address, browser = "table/service.database.schema.deep", Browser(client, "reader")
+
+    text = browser.get(f"/entity/{address}").text
+    raw = browser.get(f"/raw/{address}")
+
+    (shown,) = re.findall(r"<pre [^>]*><bdi>({.*?)</bdi></pre>", text, re.DOTALL)
+    assert unescape(shown).startswith('{\n  "deep": [\n    [\n')
+    assert (len(unescape(shown)), shown[-1]) == (MOST_JSON + 1, "…")
+    # The lines of all of it are fifty times as long as the value, and are sent in pieces.
+    assert "content-length" not in raw.headers
+    assert raw.json()["extension"] == extension
+    assert raw.text == msgspec.json.format(raw.text, indent=2)

@@ -1,9 +1,12 @@
 """What the search page shows of what is found."""
 
+import asyncio
 import re
 from html import unescape
+from typing import Any
 from urllib.parse import quote
 
+import msgspec
 import pytest
 
 from tests.api.conftest import Client
@@ -14,6 +17,32 @@ def titles(text: str) -> list[str]:
     """The titles of the results of a page, in order."""
     found = re.findall(r'<h2><a href="/entity/[^"]*"><bdi>(.*?)</bdi></a>', text)
     return [unescape(re.sub("<[^>]*>", "", each)) for each in found]
+
+
+@pytest.mark.parametrize("path", ["/search?q=orders", "/search/suggestions?q=ord"])
+def test_only_what_is_shown_is_decoded_and_in_the_thread_of_the_search(
+    client: Client, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    client.schema()
+    client.table("orders_wide", extension={"k": "x" * 20_000})
+    client.search_until(lambda answer: answer["hits"]["total"]["value"] == 1, q="orders_wide")
+    browser = Browser(client, "reader")
+    decoded: list[int] = []
+    decode = msgspec.json.decode
+
+    def noted(body: Any, **named: Any) -> Any:
+        if named:  # keys alone
+            return decode(body, **named)
+        decoded.append(len(bytes(body)))
+        with pytest.raises(RuntimeError):
+            asyncio.get_running_loop()
+        return decode(body)
+
+    monkeypatch.setattr(msgspec.json, "decode", noted)
+    text = browser.get(path).text
+
+    assert "orders_wide" in text
+    assert 0 < max(decoded) < 20_000
 
 
 def test_results_show_what_was_found_in_them(shop: Client) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from api.pages import history
+from api.limits import Turns
+from api.pages import forms, history
 from tests.api.conftest import Client
 from tests.api.pages.conftest import Browser
 
@@ -40,3 +41,21 @@ def test_short_page_waits_for_no_long_one(
             done.set()
         assert answer.status_code == 200
         assert [each.result().status_code for each in waiting] == [200] * 3
+
+
+def test_large_forms_are_read_in_the_turns_of_their_callers(
+    shop: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    callers: list[str] = []
+
+    class Noted(Turns):
+        async def go_on(self, caller: str, *given: Any) -> Any:
+            callers.append(caller)
+            return await super().go_on(caller, *given)
+
+    monkeypatch.setattr(forms, "turns", Noted(1))
+    for size, read in ((100, []), (20_000, ["the-editor"])):
+        answer = Browser(shop, "editor").post("/sign-out", {"padding": "x" * size})
+        # No form without its token is taken.
+        assert answer.status_code == 403
+        assert callers == read

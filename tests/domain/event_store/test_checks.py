@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from domain.event_store.checks import ClaimChecker, Problems, StreamReader
+from domain.catalog import Catalog
+from domain.event_store.checks import ClaimChecker, FutureEvents, Problems, StreamReader
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import Problem
 from domain.registry import KINDS
@@ -85,7 +86,7 @@ EVENTS: dict[str, tuple[str, int, str]] = {
         "no event at position 5",
     ),
     "other kind": (change("table", "topic", 5), 5, "a topic where the entity is a table"),
-    "time to come": (change('"at":1004', '"at":9876543210', 5), 5, "its time, 9876543210, is not"),
+    "time before 1970": (change('"at":1004', '"at":-1', 5), 5, "its time, -1, is before 1970"),
     "version goes back": (change('"version":2', '"version":0', 5), 5, "version 0 (in tenths)"),
     "no creation": (
         "UPDATE stored_events SET topic = 'entity.soft-deleted' WHERE rowid = 4",
@@ -219,3 +220,30 @@ def test_file_damage_is_found_by_the_database(world: World) -> None:
 
     assert found != []
     assert found == [(0, "the file is damaged")] * len(found)
+
+
+def test_event_of_a_time_to_come_is_a_fault_of_a_clock_and_no_damage(tmp_path: Path) -> None:
+    world = World(tmp_path / "events.db")
+    world.schema()
+    table = world.table("orders")
+    ahead = 10 * 86_400_000
+    world.catalog = Catalog(world.log, now=lambda: ahead)
+    world.patch(table, {"op": "add", "path": "/description", "value": "all"})
+    world.catalog = Catalog(world.log, now=world.now)
+    world.delete(table)
+    world.log.close()
+
+    log = open_event_log(world.path)
+    found = Problems(9)
+    reader = StreamReader(found, now=10_000)
+    with closing(log), log.snapshot() as snapshot:
+        streams = {
+            entity_id: reader.read(rows)
+            for entity_id, rows in groupby(snapshot.streams(), key=itemgetter(0))
+        }
+        head = snapshot.head
+
+    assert found.count == 0
+    assert all(stream.whole for stream in streams.values())
+    assert streams[table.id].events == 3
+    assert reader.future == FutureEvents(1, head - 1, ahead)

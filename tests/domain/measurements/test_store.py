@@ -1,6 +1,7 @@
 """The store of measurements: what is kept, in which order, and how much of it."""
 
 import sqlite3
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from domain.errors import EntityOverLimit, InvalidInput, StoreUnavailable
 from domain.measurements import store as stores
+from domain.measurements import sweeping
 from domain.measurements.reports import COLUMN, SAMPLE, TABLE, Point
 from domain.measurements.store import DAY_MS, FILE, MeasurementStore, Page
 from domain.measurements.sweeping import sweep
@@ -149,17 +151,17 @@ def test_a_sweep_forgets_what_was_purged_and_what_is_too_old(
     monkeypatch.setattr(stores, "SWEPT_AT_ONCE", 2)
     for entity_id in (ONE, TWO):
         store.write(entity_id, [point(NOW - age * DAY_MS) for age in range(5)], NOW)
-    sweep(store, lambda entity_id: entity_id == ONE, NOW + 28 * DAY_MS)
+    sweep(store, lambda entity_id: entity_id == ONE, NOW + 28 * DAY_MS, known=NOW + 28 * DAY_MS)
     assert store.entities() == [ONE]
     assert times(store) == [NOW, NOW - DAY_MS, NOW - 2 * DAY_MS]
-    sweep(store, lambda _: True, NOW + 60 * DAY_MS)
+    sweep(store, lambda _: True, NOW + 60 * DAY_MS, known=NOW + 60 * DAY_MS)
     assert store.entities() == []
 
 
 def test_a_sweep_opens_no_file_where_nothing_was_stored(
     store: MeasurementStore, tmp_path: Path
 ) -> None:
-    sweep(store, lambda _: True, NOW)
+    sweep(store, lambda _: True, NOW, known=NOW)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -203,3 +205,68 @@ def test_sizes_are_those_of_the_points(
         kept, summed = sizes(store, directory)
         assert kept == summed
     store.close()
+
+
+def test_a_sweep_by_a_clock_that_is_ahead_deletes_nothing_for_its_age(
+    store: MeasurementStore,
+) -> None:
+    store.write(ONE, [point(NOW - age * DAY_MS) for age in (20, 0)], NOW)
+    year_ahead = NOW + 365 * DAY_MS
+
+    assert not sweep(store, lambda _: True, year_ahead, known=NOW)
+    assert times(store) == [NOW, NOW - 20 * DAY_MS]
+    # The newest point is within a day, or it is known from elsewhere what time it is.
+    assert sweep(store, lambda _: True, NOW + DAY_MS, known=0)
+    assert sweep(store, lambda _: True, year_ahead, known=year_ahead - DAY_MS)
+    assert times(store) == []
+
+
+def test_sweeper_knows_the_time_from_its_start_and_tells_once_that_it_does_not(
+    store: MeasurementStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked: list[int] = []
+    clock = Clock()
+    monkeypatch.setattr(sweeping, "time", clock)
+    monkeypatch.setattr(sweeping, "INTERVAL_SECONDS", 0.0)
+    sweeps: list[tuple[int, int]] = []
+
+    def noted(store: MeasurementStore, exists: object, now: int, known: int, go_on: object) -> bool:
+        sweeps.append((now, known))
+        clock.pass_hours(1)
+        if len(sweeps) == 4:
+            done.set()
+        return len(sweeps) not in (2, 3)
+
+    done = threading.Event()
+    monkeypatch.setattr(sweeping, "sweep", noted)
+
+    def newest() -> int:
+        asked.append(NOW)
+        return NOW
+
+    sweeper = sweeping.Sweeper(store, lambda _: True, newest)
+    clock.pass_hours(2)
+    sweeper.start()
+    assert done.wait(60)
+    sweeper.stop()
+
+    hour = 3_600_000
+    assert sweeps[:4] == [(hours * hour, NOW + hours * hour) for hours in (2, 3, 4, 5)]
+    assert asked == [NOW]
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+class Clock:
+    """In place of the module `time`: both clocks begin at 0."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    def pass_hours(self, hours: int) -> None:
+        self._seconds += 3600 * hours
+
+    def time(self) -> float:
+        return self._seconds
+
+    def monotonic(self) -> float:
+        return self._seconds

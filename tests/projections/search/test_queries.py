@@ -6,9 +6,11 @@ import pytest
 
 from domain.errors import InvalidInput
 from domain.registry import KINDS
+from projections.search import queries
 from projections.search.highlighting import BEGIN, END
 from projections.search.language.dates import Now
 from projections.search.queries import SearchRequest, search
+from projections.search.sources import narrow
 from projections.visibility.withholding import Withheld
 
 
@@ -177,6 +179,35 @@ def test_source_fields_are_chosen(shop):
     excluded = ("votes", "id", "entityType", "owners", "tags", "deleted")
     left = shop.respond("fact_orders", exclude_source_fields=excluded)
     assert set(left["hits"]["hits"][0]["_source"]) == {"name", "fullyQualifiedName", "description"}
+
+
+def test_shown_fields_are_those_that_the_caller_may_see(shop):
+    request = SearchRequest(q="dim_customer", shown_fields=("name", "description"))
+    plain = json.loads(search(request, shop.engine, shop.read_sources).body)
+    withheld = {"table": Withheld("table", frozenset({"description"}))}
+    less = json.loads(search(request, shop.engine, shop.read_sources, None, withheld).body)
+    assert set(plain["hits"]["hits"][0]["_source"]) == {"name", "description"}
+    assert less["hits"]["hits"][0]["_source"] == {"name": "dim_customer"}
+
+
+def test_documents_are_read_and_narrowed_one_by_one(shop):
+    # All would be in memory at once, though little of each is shown.
+    steps = []
+
+    def read(ids):
+        steps.append(list(ids))
+        return shop.read_sources(ids)
+
+    def narrowed(*given):
+        steps.append("narrowed")
+        return narrow(*given)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(queries, "narrow", narrowed)
+        found = search(SearchRequest(q="*", shown_fields=("name",)), shop.engine, read)
+    ids = [hit["_id"] for hit in json.loads(found.body)["hits"]["hits"]]
+    assert len(ids) > 2
+    assert steps == [step for each in ids for step in ([each], "narrowed")]
 
 
 def test_source_has_the_keys_that_clients_look_for(shop):

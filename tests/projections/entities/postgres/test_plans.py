@@ -21,7 +21,7 @@ PLACE = Place("n05", uuid(5))
 @pytest.fixture(scope="module")
 def model(postgres: PostgresServer) -> Iterator[PostgresReadModel]:
     with postgres_model(postgres) as model:
-        scopes = [uuid(900)]
+        scopes = [uuid(900), f"owner:{uuid(901)}"]
         contracts = (
             stored(n, f"n{n:02}", "dataContract", status="Draft", scopes=scopes) for n in range(20)
         )
@@ -52,6 +52,8 @@ def page(backward: bool, **narrowed: Any) -> list_sql.Statement:
         ({"include": Include.DELETED}, "entities_in_order"),
         ({"status": "Draft"}, "entities_by_status"),
         ({"filters": {"entity": uuid(900)}}, "scopes_pkey"),
+        ({"filters": {"owner": uuid(901)}}, "scopes_pkey"),
+        ({"filters": {"owner": "ann"}}, "scopes_pkey"),
     ],
 )
 def test_page_is_read_from_an_index_in_its_order(
@@ -67,13 +69,27 @@ def test_page_is_read_from_an_index_in_its_order(
         postgres.run(*(model.tables.within(f"ANALYZE {{}}.{table}") for table in tables))
     lines = plan(model, page(backward, **narrowed))
     assert not [line for line in lines if "Sort" in line or "Seq Scan" in line], lines
+    # `entities_1` and the like are tables that a scope is looked up in.
     used = {
-        word for line in lines for word in line.split() if word.startswith(("entities_", "scopes_"))
+        word
+        for line in lines
+        for word in line.split()
+        if word.startswith(("entities_", "scopes_")) and not word[-1].isdigit()
     }
     assert index in used, lines
-    assert used <= {index, "entities_pkey"}, lines
+    assert used <= {index, "entities_pkey", "entities_by_fqn"}, lines
     # What is behind the cursor is told by the index alone.
     assert [line for line in lines if f"Index Only Scan using {index}" in line or "scopes" in index]
+
+
+@pytest.mark.parametrize("named", ["PII.Sensitive", uuid(53)])
+def test_scope_of_a_label_is_looked_up_by_a_key(model: PostgresReadModel, named: str) -> None:
+    selection = list_sql.select(
+        ListRequest(kind=KINDS["table"], limit=10, filters={"tag": named, "tier": named})
+    )
+    statement = list_sql.page(selection, PLACE, 11, 256_000, backward=False, optional=False)
+    lines = plan(model, statement)
+    assert not [line for line in lines if "Sort" in line or "Seq Scan" in line], lines
 
 
 def test_page_of_both_deletion_states_merges_two_ranges(model: PostgresReadModel) -> None:

@@ -1,0 +1,168 @@
+"""The scopes that an entity is listed in, and the scope to which a filter narrows a list.
+
+A scope is a text that many entities have in common, such as the id of their database. A list that
+is narrowed to a scope is a range of the entities in it, in order, with a total that is kept.
+
+- Under a filter of its kind alone, an entity is in the scope of each id that it refers to.
+- Under the filters that all kinds share, the parameter stands before the rest of the scope: a team
+  may be owned by a team and have another as its parent. After `owner:` and `domain:` comes the id;
+  where the name is not the qualified name, as of a subdomain, also the key of the name.
+- A label has no id. After `tag:` comes the key of the qualified name, and in two further scopes
+  those of its first and its last part: the classification, and the bare name of the tag. After
+  `tier:` comes the key of the qualified name, of labels of the classification `Tier` alone.
+
+A key is a digest, as names may be longer than an index takes.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from domain import names
+from domain.entity import Entity
+from domain.errors import InvalidInput
+from domain.event_store.postgres.appending import name_key
+from domain.ids import parse_id
+from domain.kinds import EntityKind
+from domain.registry import ALL_KINDS, KINDS
+
+NOWHERE = "-"
+"""A scope that no entity has, for a filter that names an entity that does not exist."""
+_LABELS = "tags"
+_OF_SOURCE = {"Classification": "tag", "Glossary": "glossaryTerm"}
+"""Source of a label -> kind of the entity that it names."""
+_LABEL_KINDS = {"tag": ("tag", "glossaryTerm"), "tier": ("tag",)}
+"""List parameter -> kinds of the entities that labels name."""
+_CONTAINERS = frozenset({dict, list})
+_TIER = "Tier"
+"""The classification whose tags are tiers."""
+
+
+class _Referred(msgspec.Struct, rename="camel"):
+    id: str
+    name: str | None = None
+    fully_qualified_name: str | None = None
+
+
+_references = msgspec.json.Decoder(_Referred | list[_Referred])
+_decode = msgspec.json.Decoder().decode
+
+
+class Sought(msgspec.Struct, frozen=True):
+    """How the scope is found to which the value of a filter narrows a list.
+
+    An entity is looked up by its names, or by its id; where there is none, `otherwise` is meant.
+    """
+
+    prefix: str = ""
+    """Stands before the rest of the scope of an entity that is found."""
+    names: tuple[tuple[str, str], ...] = ()
+    """Kind and qualified name of each entity that may be meant; the first that exists is."""
+    entity_id: str | None = None
+    """Id of the entity that is meant."""
+    keyed: bool = False
+    """Whether the rest of the scope is the key of the entity's name, rather than its id."""
+    otherwise: str = NOWHERE
+
+    def scope(self, entity_id: str, kind: str, fqn: str) -> str:
+        """The scope that the filter means when it means this entity."""
+        return self.prefix + (name_key(kind, fqn).hex() if self.keyed else entity_id)
+
+
+def sought_scope(kind: EntityKind, parameter: str, value: str) -> Sought:
+    """How the scope is found that a filter of a kind's list means by a value."""
+    if parameter in kind.common_filters:
+        return _sought_in_common(kind, parameter, value)
+    if parameter in kind.filters_by_id:
+        return Sought(otherwise=value)
+    return Sought(names=_names(kind.refers_to[kind.filters[parameter]], value))
+
+
+def _sought_in_common(kind: EntityKind, parameter: str, value: str) -> Sought:
+    prefix = f"{parameter}:"
+    labelled = parameter in _LABEL_KINDS
+    with suppress(InvalidInput):
+        entity_id = parse_id(value, parameter)
+        if labelled:
+            return Sought(prefix, entity_id=entity_id, keyed=True)
+        return Sought(otherwise=prefix + entity_id)
+    if parameter == "tier" and not value.startswith(f"{_TIER}."):
+        value = f"{_TIER}.{value}"
+    kinds = _LABEL_KINDS[parameter] if labelled else kind.refers_to[kind.common_filters[parameter]]
+    return Sought(prefix, _names(kinds, value), keyed=labelled, otherwise=prefix + _key(value))
+
+
+def _names(kinds: tuple[str, ...], fqn: str) -> tuple[tuple[str, str], ...]:
+    return tuple((referred, KINDS[referred].spelled(fqn)) for referred in kinds)
+
+
+def _key(name: str) -> str:
+    """The key of a name by itself, as a text."""
+    return name_key("", name).hex()
+
+
+def scopes_of(entity: Entity) -> list[str]:
+    """The scopes of all lists that can be narrowed and then still show the entity, in order."""
+    kind, body = ALL_KINDS[entity.kind], entity.body
+    own = (key for parameter, key in kind.filters.items() if parameter not in kind.common_filters)
+    scopes = {one.id for key in (*own, *kind.also_in) for one in _referred(body, key)}
+    for parameter, key in kind.common_filters.items():
+        if parameter not in _LABEL_KINDS:
+            for one in _referred(body, key):
+                scopes.update(f"{parameter}:{rest}" for rest in _known_by(one))
+    if _LABELS in kind.common_filters.values():
+        for fqn, source, is_own in {*_labels(body)}:
+            key = name_key(_OF_SOURCE.get(source, ""), fqn).hex()
+            scopes.update((f"tag:{key}", *(f"tag:{_key(part)}" for part in _ends(fqn))))
+            if is_own and fqn.startswith(f"{_TIER}."):
+                scopes.add(f"tier:{key}")
+    return sorted(scopes)
+
+
+def _referred(body: Mapping[str, msgspec.Raw], key: str) -> list[_Referred]:
+    """What the references at a key lead to."""
+    if (raw := body.get(key)) is None:
+        return []
+    value = _references.decode(raw)
+    return value if isinstance(value, list) else [value]
+
+
+def _known_by(one: _Referred) -> Iterator[str]:
+    yield one.id
+    if one.name and one.name != one.fully_qualified_name:
+        yield _key(one.name)
+
+
+def _labels(body: Mapping[str, msgspec.Raw]) -> Iterator[tuple[str, str, bool]]:
+    """Qualified name and source of each label under `tags`, and whether it is the entity's own.
+
+    Those of its parts count too, at every depth, as in search documents; not those of an extension.
+    """
+    for top, raw in body.items():
+        if top == "extension" or b'"tagFQN"' not in bytes(raw):
+            # Most parts have an empty list of labels.
+            continue
+        left: list[tuple[str, Any]] = [(top, _decode(raw))]
+        while left:
+            key, value = left.pop()
+            if type(value) is list:
+                left += [(key, each) for each in value if type(each) in _CONTAINERS]
+                continue
+            if key == _LABELS and isinstance(fqn := value.get("tagFQN"), str):
+                yield fqn, str(value.get("source")), top == _LABELS
+            left += [
+                (each, inner)
+                for each, inner in value.items()
+                if inner and type(inner) in _CONTAINERS and each != "extension"
+            ]
+
+
+def _ends(fqn: str) -> list[str]:
+    """The first and the last part of a label's name, which nobody may have checked."""
+    try:
+        parts = names.split(fqn)
+    except InvalidInput:
+        return []
+    return [parts[0], parts[-1]]

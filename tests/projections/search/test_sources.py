@@ -1,0 +1,40 @@
+"""Documents of hits, narrowed to what is asked for and decoded no further."""
+
+import pytest
+
+from projections.search.sources import narrow, values_for
+
+WIDE = b'{"name":"a","columns":[{"name":"c","size":1.0e2}],"extension":{"k":[1.0e2,{}]}}'
+"""A number that is decoded comes out in another form."""
+
+
+@pytest.mark.parametrize(
+    ("include", "exclude", "left"),
+    [
+        ((), (), WIDE),
+        (("extension",), (), b'{"extension":{"k":[1.0e2,{}]}}'),
+        (("name", "columns.name"), (), b'{"name":"a","columns":[{"name":"c"}]}'),
+        ((), ("columns",), b'{"name":"a","extension":{"k":[1.0e2,{}]}}'),
+        (
+            (),
+            ("columns.size",),
+            b'{"name":"a","columns":[{"name":"c"}],"extension":{"k":[1.0e2,{}]}}',
+        ),
+        (
+            ("columns", "extension"),
+            ("extension.k",),
+            b'{"columns":[{"name":"c","size":1.0e2}],"extension":{}}',
+        ),
+        (("nothing",), (), b"{}"),
+    ],
+)
+def test_only_what_a_path_goes_into_is_decoded(
+    include: tuple[str, ...], exclude: tuple[str, ...], left: bytes
+) -> None:
+    assert narrow(WIDE, include, exclude) == left
+
+
+def test_values_are_decoded_for_the_keys_of_paths_alone() -> None:
+    assert values_for(("columns.name", "displayName"), WIDE) == {
+        "columns": [{"name": "c", "size": 100.0}]
+    }
