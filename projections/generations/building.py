@@ -99,14 +99,15 @@ def _catch_up(definition: Definition[M], model: M, log: EventStore) -> None:
 def _prove(definition: Definition[M], model: M, log: EventStore) -> ProjectionProof:
     """Compares the generation with a replay of the log.
 
-    Raises Differs, and StoreUnavailable when it cannot be read to its end.
+    Raises Differs, and StoreUnavailable when it cannot be compared to its end.
     """
     request = Request(log=False, shown=1, now=time.time_ns() // 1_000_000)
     subjects = {definition.name: lambda: definition.source(model, log)}
     (proof,) = verify(log, subjects, request).projections
-    if proof.verdict is Verdict.UNKNOWN:
-        raise StoreUnavailable(proof.reason or f"{definition.name} cannot be read")
+    if proof.reason is not None:
+        # Nothing was compared to its end, so nothing is known to differ: it may be built again.
+        raise StoreUnavailable(proof.reason)
     if proof.verdict is not Verdict.EQUAL:
-        why = proof.differences[0] if proof.differences else proof.reason
+        why = proof.differences[0] if proof.differences else proof.found
         raise Differs(f"the new generation of {definition.name} differs from the log: {why}")
     return proof

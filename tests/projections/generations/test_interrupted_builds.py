@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from domain.errors import StoreUnavailable
 from projections.entities import bulk_folding
+from projections.feeding.port import Damaged
 from projections.generations.building import build
 from projections.search import bulk_build as search_load
 from projections.search.index.commit import commit_follower
@@ -208,15 +209,24 @@ def test_rebuild_that_is_killed_at_a_call_leaves_whole_generations(
             assert (listed(stores), found(stores)) == expected
 
 
-def test_generation_that_cannot_be_read_to_be_proven_does_not_differ(directory: Path) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        StoreUnavailable("the database is away"),
+        Damaged("the log does not have that position"),  # an older copy of it was put in place
+    ],
+)
+def test_generation_that_cannot_be_read_to_be_proven_does_not_differ(
+    directory: Path, error: StoreUnavailable
+) -> None:
     """A projector that is told of a difference stops; this one may try again."""
 
     @contextmanager
     def lost(model: Any, log: Any) -> Iterator[Any]:
-        raise StoreUnavailable("the database is away")
+        raise error
         yield
 
     with opened(directory) as stores:
         definition = replace(stores.entities.definition, source=lost)
-        with pytest.raises(StoreUnavailable, match="the database is away"):
+        with pytest.raises(StoreUnavailable, match=error.message):
             build(definition, stores.entities.shelf, stores.log, lambda done, total: None)
