@@ -167,7 +167,7 @@ def test_building_that_fails_is_not_said_to_go_on(
         raise OSError(28, "No space left on device")
 
     with preparing(tmp_path, monkeypatch, bulk_build) as (client, go_on):
-        monkeypatch.setattr(bulk_build, "_commit", full)
+        monkeypatch.setattr(bulk_build, "fingerprint_at", full)
         go_on.set()
         until(lambda: "unavailable" in "".join(client.http.get("/readyz").json()["problems"]))
 
