@@ -84,7 +84,9 @@ class _Child:
         self._pulse = Pulse()
         heart = self._pulse.heart_descriptor
         kind, _, number = role.partition("-")
-        command = [sys.executable, "-m", "api.commands", kind, "--data", str(settings.directory)]
+        # Without the working directory, whose modules are none of the program.
+        command = [sys.executable, "-P", "-m", "api.commands"]
+        command += [kind, "--data", str(settings.directory)]
         command += ["--heartbeat", str(heart), "--counts", str(counts.descriptor)]
         inherited = [heart, counts.descriptor]
         if role != "project":

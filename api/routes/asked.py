@@ -45,10 +45,10 @@ async def read_asked(request: AnyRequest, media_types: tuple[str, ...]) -> Asked
     """Read a request for a write; its body is not decoded yet."""
     check_media_type(request.headers.get("content-type"), media_types)
     body = await read_body(request)
-    key = request.headers.get("idempotency-key")
+    key = _only(request, "idempotency-key")
     if key is not None and not 1 <= len(key) <= MAX_KEY_LENGTH:
         raise InvalidInput(f"Idempotency-Key must have 1 to {MAX_KEY_LENGTH} characters")
-    condition, unless = request.headers.get("if-match"), request.headers.get("if-none-match")
+    condition, unless = _only(request, "if-match"), _only(request, "if-none-match")
     target = b"%b %b?%b\0%b\0%b" % (
         request.method.encode(),
         request.scope["raw_path"],
@@ -62,6 +62,14 @@ async def read_asked(request: AnyRequest, media_types: tuple[str, ...]) -> Asked
         idempotency_key=key,
     )
     return Asked(target, body, context, request.auth)
+
+
+def _only(request: AnyRequest, name: str) -> str | None:
+    """The value of a header, None without it; raises InvalidInput where it is given twice."""
+    values = request.headers.getall(name, [])
+    if len(values) > 1:
+        raise InvalidInput(f"the header {name} may be given once, got it {len(values)} times")
+    return values[0] if values else None
 
 
 def asked_by_form(request: AnyRequest, body: bytes, condition: str) -> Asked:

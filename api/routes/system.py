@@ -1,5 +1,6 @@
 """Version, health, readiness, metrics and the state of the projections."""
 
+import asyncio
 import time
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
@@ -66,11 +67,19 @@ def system_routes(
     def healthz() -> Finished:
         return _json({"status": "alive"})
 
-    inspecting = CapacityLimiter(1)
+    inspecting, rendering = CapacityLimiter(1), CapacityLimiter(1)
+    under_way: list[asyncio.Future[Inspection]] = []
 
     async def inspected() -> Inspection:
-        # In a thread, because the first look at a new index opens it, which may take seconds.
-        return await to_thread.run_sync(inspect, services.stores, limiter=inspecting)
+        # Whoever asks while one looks has what that one sees: where a database hangs, each look
+        # takes seconds.
+        if not under_way or under_way[0].done():
+            # In a thread, because the first look at a new index opens it, which may take seconds.
+            look = to_thread.run_sync(inspect, services.stores, limiter=inspecting)
+            under_way[:] = [asyncio.ensure_future(look)]
+            # Should nobody wait for it any more, its error is nobody's.
+            under_way[0].add_done_callback(lambda looked: looked.cancelled() or looked.exception())
+        return await asyncio.shield(under_way[0])
 
     async def readyz(of: str) -> Finished:
         keys_gone, degraded = find_key_problems(verifier.key_ages())
@@ -86,10 +95,9 @@ def system_routes(
         return _json(await inspected())
 
     async def show_metrics() -> Finished:
-        # In the thread as well, because the text of hundreds of series takes tens of milliseconds.
-        body = await to_thread.run_sync(
-            lambda: metrics.render(inspect(services.stores)), limiter=inspecting
-        )
+        inspection = await inspected()
+        # In a thread as well, because the text of hundreds of series takes tens of milliseconds.
+        body = await to_thread.run_sync(metrics.render, inspection, limiter=rendering)
         return Finished(body, media_type=metrics.MEDIA_TYPE)
 
     return [

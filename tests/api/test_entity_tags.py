@@ -1,5 +1,6 @@
 """Entity tags tell a state that was seen from others that have its version."""
 
+import asyncio
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -8,7 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from litestar import Request
 
+from api.bodies import JSON_TYPES, BodyBytes
+from api.limits import Places
+from api.routes.asked import read_asked
+from domain.errors import InvalidInput
 from domain.event_store.transfer import ExportReader, export
 from projections.stores import open_log
 from tests.api.conftest import Client, database_of, running
@@ -162,3 +168,24 @@ def test_what_both_copies_of_a_log_have_has_one_tag(client: Client, tmp_path: Pa
         changed = put(copy, "second", **{"If-Match": tag})
 
     assert (known.status_code, changed.status_code) == (304, 200)
+
+
+@pytest.mark.parametrize("name", ["if-match", "if-none-match", "idempotency-key"])
+def test_condition_that_is_given_twice_is_refused(name: str) -> None:
+    """The second one would be passed over."""
+    given = [("content-type", "application/json"), (name, "*"), (name, 'W/"0.1"')]
+    scope: Any = {
+        "type": "http",
+        "method": "PUT",
+        "path": PATH,
+        "raw_path": PATH.encode(),
+        "query_string": b"",
+        "headers": [(key.encode(), value.encode()) for key, value in given],
+        "state": {"body": BodyBytes(Places(9, "bytes")), "request_id": "r"},
+    }
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    with pytest.raises(InvalidInput, match=f"the header {name} may be given once, got it 2 times"):
+        asyncio.run(read_asked(Request(scope, receive), JSON_TYPES))

@@ -1,13 +1,17 @@
 """Version, health, readiness, metrics, projections."""
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from api.log_writer import MOST_BYTES, LogWriter
 from api.metrics import Metrics
+from api.routes import system
 from api.routes.system import find_key_problems
 from api.shared_counts import MOST_LABEL_BYTES, SharedCounts
 from api.tokens.fetching import Unreachable
@@ -163,3 +167,29 @@ def test_metrics_count_requests_by_route_template(client: Client) -> None:
     assert count("GET", "/v1/tables", 401) in text
     assert 'catalog_projection_checkpoint{projection="entities"} 4.0' in text
     assert table["id"] not in text
+
+
+def test_looks_at_the_projections_are_shared(
+    empty: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a database hangs, each of them takes seconds."""
+    asked, looks = threading.Semaphore(0), []
+
+    def look(stores: Any) -> Any:
+        looks.append(stores)
+        # All have come, and none has an answer.
+        for _ in range(4):
+            assert asked.acquire(timeout=60)
+        return inspect(stores)
+
+    def count(ages: Any) -> Any:
+        asked.release()
+        return find_key_problems(ages)
+
+    monkeypatch.setattr(system, "inspect", look)
+    monkeypatch.setattr(system, "find_key_problems", count)
+    with ThreadPoolExecutor(4) as callers:
+        answers = [*callers.map(lambda _: empty.http.get("/readyz"), range(4))]
+
+    assert [answer.status_code for answer in answers] == [200] * 4
+    assert len(looks) == 1

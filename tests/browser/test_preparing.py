@@ -1,5 +1,7 @@
 """A search that is asked for while search is still being built, in a real browser."""
 
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +16,7 @@ from projections.feeding.daemon import ProjectorState, states_path
 from tests.browser.conftest import Open, violations
 from tests.browser.test_typing import rest, type_slowly
 from tests.e2e.conftest import Server, catalog, serving
+from tests.e2e.family import Family
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +37,15 @@ def served(directory: Path) -> Iterator[Server]:
 
 
 @contextmanager
-def standing_at(directory: Path, done: int) -> Iterator[None]:
-    """Have the server of a directory see no index of search, and a building that stands still."""
+def standing_at(server: Server, directory: Path, done: int) -> Iterator[None]:
+    """Have the server of a directory see no index of search, and a building that stands still.
+
+    The process that builds is stopped meanwhile, or it would go by the pointer that it finds.
+    """
     pointer = directory / "search.json"
     kept = pointer.read_bytes()
+    builder = Family(server, directory).children()["project"]
+    os.kill(builder, signal.SIGSTOP)
     states = {"entities": ProjectorState(), "search": ProjectorState(done=done, total=100_000)}
     states_path(directory).write_bytes(msgspec.json.encode(states))
     replace(pointer, b'{"live":null,"previous":null,"refused":null,"last":0}')
@@ -45,6 +53,7 @@ def standing_at(directory: Path, done: int) -> Iterator[None]:
         yield
     finally:
         replace(pointer, kept)
+        os.kill(builder, signal.SIGCONT)
 
 
 def replace(path: Path, content: bytes) -> None:
@@ -54,12 +63,12 @@ def replace(path: Path, content: bytes) -> None:
 
 
 def test_page_of_a_search_goes_on_by_itself_and_keeps_what_is_typed(
-    opened: Open, directory: Path
+    opened: Open, served: Server, directory: Path
 ) -> None:
     # A page whose console may tell of the answer 503.
     page: Any = opened("reader", "/").context.new_page()
     page.clock.install()
-    with standing_at(directory, 41_000):
+    with standing_at(served, directory, 41_000):
         page.goto("/search?q=cust")
         said = page.get_by_role("status")
         expect(said).to_have_text("Preparing search: 41,000 of 100,000")

@@ -45,6 +45,8 @@ _SETTINGS = {
     # Each statement of an append reads what the append before it has left, which it waited for.
     "default_transaction_isolation": r"read\ committed",
 }
+_BALANCES_FROM = 160_000
+"""The version of libpq from which on it knows the parameter `load_balance_hosts`."""
 _AUTHORITIES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -92,6 +94,10 @@ def read_address(url: str, *, writable: bool) -> Address:
     defaults |= _verification(parameters)
     if "," in parameters.get("host", ""):
         defaults["target_session_attrs"] = "read-write"
+        if psycopg.pq.version() >= _BALANCES_FROM:
+            # In their order the first one that takes writes would be asked again and again, also
+            # a primary that was overtaken, and that is refused.
+            defaults["load_balance_hosts"] = "random"
     return Address(defaults | parameters, names[0])
 
 

@@ -14,6 +14,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.address import Address
+from domain.event_store.postgres.known_server import known_server
 from domain.event_store.postgres.link import Link
 
 T = TypeVar("T")
@@ -73,9 +74,7 @@ class Connections:
         self._size = size or POOL_SIZE
         self._parameters: dict[str, Any] = {**address.parameters, "autocommit": True}
         self._lock = threading.Lock()
-        self._server = ("", "", "")
-        """What `_GREETING` tells of the server that was connected to last."""
-        self._epoch = 0
+        self._server = known_server(address)
         self._is_lost = False
         """Whether the database was out of reach at the last look, which is logged once."""
         self._pool = ConnectionPool(
@@ -94,11 +93,8 @@ class Connections:
 
     @property
     def epoch(self) -> int:
-        """A number that differs once the server was started anew, or another took its place.
-
-        That is after each loss of what it had not on disk, too.
-        """
-        return self._epoch
+        """The epoch of the server, as all connections of the process know it; see `KnownServer`."""
+        return self._server.epoch
 
     def open(self) -> None:
         """Start the pool; it connects when it is asked for connections."""
@@ -130,16 +126,18 @@ class Connections:
                 if time.monotonic() >= ends:
                     raise self._unavailable() from None
                 continue
-            if is_alive(connection):
-                if connection.epoch == self._epoch:
-                    connection.answers_within = APPEND_SECONDS
-                    connection.sync_was_cut = False
-                    return connection
-                # Its server was overtaken by another, and may not know it.
-                connection.close()
+            if self.is_usable(connection):
+                connection.answers_within = APPEND_SECONDS
+                connection.sync_was_cut = False
+                return connection
+            connection.close()
             self.give_back(connection)
             if time.monotonic() >= ends:
                 raise self._unavailable()
+
+    def is_usable(self, connection: Link) -> bool:
+        """Whether a connection answers, and its server was not overtaken, as it may not know."""
+        return connection.epoch == self.epoch and is_alive(connection)
 
     def give_back(self, connection: Link) -> None:
         """Return a connection of `take`, in whatever state it is."""
@@ -170,34 +168,27 @@ class Connections:
         """A connection outside the pool, for who keeps one for long; raises StoreUnavailable."""
         try:
             connection = Link.connect(**self._parameters)
-            try:
-                self._greet(connection)
-            except BaseException:
-                connection.close()
-                raise
+            self._greet(connection)
         except psycopg.Error as error:
             why = str(error).strip().partition("\n")[0]
             raise unavailable(error, why, self._what) from error
         return connection
 
     def _greet(self, connection: Link) -> None:
-        """Get to know the server of a new connection, and refuse one that was overtaken."""
-        connection.adapters.register_dumper(int, Int8BinaryDumper)
-        connection.add_notice_handler(connection.note_cut_sync)
-        connection.session = connection.info.backend_pid
-        timeline, started, recovered, _ = connection.one(_GREETING)
-        if timeline is None:
-            raise Standby("the server is a standby, which takes no writes")
+        """Get to know the server of a new connection; closes one that is of no use, and raises."""
+        try:
+            connection.adapters.register_dumper(int, Int8BinaryDumper)
+            connection.add_notice_handler(connection.note_cut_sync)
+            connection.session = connection.info.backend_pid
+            timeline, started, recovered, _ = connection.one(_GREETING)
+            if timeline is None:
+                raise Standby("the server is a standby, which takes no writes")
+            connection.epoch = self._server.meet(timeline, started, recovered)
+        except BaseException:
+            # The pool only lets go of it, and the server has so many places.
+            connection.close()
+            raise
         with self._lock:
-            newest, *_ = self._server
-            if timeline < newest:
-                raise psycopg.OperationalError(
-                    f"the server is on timeline {timeline}, and another was on {newest} already"
-                )
-            if self._server != (timeline, started, recovered):
-                self._server = timeline, started, recovered
-                self._epoch += 1
-            connection.epoch = self._epoch
             if self._is_lost:
                 self._is_lost = False
                 log.warning("the database of the log answers again")

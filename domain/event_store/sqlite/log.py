@@ -187,10 +187,12 @@ def open_sqlite_log(address: str, *, writable: bool) -> SqliteEventStore:
         database = address if writable else f"{_URI}{quote(address)}?mode=ro"
     with _translated_errors():
         recorder = Recorder(Datastore(database, writable=writable))
-        if writable:
-            with recorder.turn():
+        # From the first look at the name of the file until SQLite holds its lock on it, no other
+        # process may put a copy in its place.
+        with recorder.turn():
+            if writable:
                 recorder.create_table()
-        recorder.select_identity()
+            recorder.select_identity()
     if not address.startswith(_URI):
         _sync_recovered(Path(f"{address}-wal"))
     return SqliteEventStore(address, database, recorder)

@@ -27,6 +27,7 @@ import msgspec
 
 from domain.errors import Conflict, InvalidInput, StoreUnavailable
 from domain.event_store.sqlite.snapshot import connect, find_damage
+from domain.write_turns import WriteTurns
 
 _ASIDE = "replaced-"
 _INCOMING, _UNCHECKED = "incoming.db", "incoming.new"
@@ -78,9 +79,10 @@ def replace_log(copy: Path, file: Path) -> Replaced:
         raise InvalidInput(f"{copy} is no file")
     if file.exists() and copy.samefile(file):
         raise InvalidInput(f"{copy} is the log itself")
-    known = _identity(file)
+    known, turns = _identity(file), WriteTurns(file)
     try:
-        with _alone(file):
+        # Who opens a log has a turn until it holds SQLite's lock on the file.
+        with closing(turns), turns.held(), _alone(file):
             aside = _directory_aside(file)
             replaced = _bring(copy, aside, known or _identity(aside / _INCOMING))
             _move_aside(file, aside)

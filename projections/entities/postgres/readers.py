@@ -94,7 +94,7 @@ class Readers:
         with suppress(IndexError):
             while True:
                 link = self._idle.pop()
-                if pools.is_alive(link):
+                if self._connections.is_usable(link):
                     return link
                 link.close()
                 # To ask each of the others would take as long again.

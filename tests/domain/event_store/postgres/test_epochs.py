@@ -18,6 +18,8 @@ from domain.event_store.appends import prepared
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore, RecordedEvent
 from domain.event_store.postgres import connections, transactions
+from domain.event_store.postgres.address import read_address
+from domain.event_store.postgres.connections import Connections
 from domain.event_store.postgres.link import Link
 from domain.event_store.writes import Expectations, RememberedAnswer
 from domain.plans import Change
@@ -45,8 +47,8 @@ def store(postgres: PostgresServer, schema: str) -> Iterator[EventStore]:
 
 @pytest.fixture
 def other(postgres: PostgresServer, schema: str, store: EventStore) -> Iterator[EventStore]:
-    """The same log, as another host has it."""
-    with closing(open_event_log(postgres.url(schema))) as store:
+    """The same log, as another host has it, which knows nothing of what this one knows."""
+    with closing(open_event_log(postgres.url(schema, application_name="other"))) as store:
         yield store
 
 
@@ -278,7 +280,7 @@ def test_append_by_a_connection_to_a_server_that_was_overtaken_is_not_made(
         running_or_skipped(primary=postgres) as standby,
         proxying(postgres.socket) as proxy,
         closing(open_event_log(postgres.url(schema, **proxy.parameters))) as store,
-        closing(open_event_log(postgres.url(schema))) as overtaken,
+        closing(open_event_log(postgres.url(schema, application_name="other"))) as overtaken,
     ):
         store.append([created("a")])
         until(lambda: has_replayed(standby, schema, 1))
@@ -476,3 +478,47 @@ def test_append_is_settled_in_its_own_epoch(
     else:
         assert isinstance(result, ConcurrentChange)
         assert stored == []
+
+
+def test_pools_of_a_process_know_one_server(
+    postgres: PostgresServer, schema: str, store: EventStore, other: EventStore
+) -> None:
+    """Or the one would go on with a primary that the other one knows to be overtaken."""
+    address = read_address(postgres.url(schema), writable=True)
+    with closing(Connections(address, what="lists")) as lists:
+        lists.open()
+        with lists.use() as link:
+            assert lists.is_usable(link)
+        before, elsewhere = store.epoch(), other.epoch()
+        postgres.stop()
+        postgres.start()
+        assert store.head() == 0
+
+        assert lists.epoch == store.epoch() != before
+        assert not lists.is_usable(link)
+        with lists.use() as link:
+            assert lists.is_usable(link)
+        assert other.epoch() == elsewhere
+
+
+def test_connection_that_is_refused_is_closed(
+    postgres: PostgresServer, schema: str, store: EventStore
+) -> None:
+    """By a standby, which has so many places: somebody may want one to promote it."""
+    with running_or_skipped(primary=postgres) as standby, proxying(postgres.socket) as proxy:
+        url = postgres.url(schema, **proxy.parameters)
+        with closing(open_event_log(url)) as led_away:
+            proxy.lead_to(standby.socket)
+            proxy.cut_all()
+            for _ in range(3):
+                with pytest.raises(StoreUnavailable):
+                    led_away.head()
+            until(lambda: clients_of(standby) == 0)
+
+
+def clients_of(server: PostgresServer) -> int:
+    with server.connect() as connection:
+        ((count,),) = connection.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'catalog'"
+        ).fetchall()
+    return int(count)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from domain import write_turns
 from domain.catalog import Catalog
 from domain.errors import CatalogError, Conflict, InvalidInput, StoreUnavailable
 from domain.event_store.opening import (
@@ -22,6 +23,7 @@ from domain.event_store.opening import (
     open_event_log,
     restore_copy,
 )
+from domain.event_store.sqlite.recorder import Recorder
 from domain.registry import KINDS
 from domain.write_context import WriteContext
 
@@ -153,7 +155,7 @@ def test_copy_is_restored_where_there_is_no_log(copy: Path, tmp_path: Path) -> N
     directory = tmp_path / "none"
     directory.mkdir()
     assert restore_copy(copy, directory).kept is None
-    assert [*directory.iterdir()] == [directory / "events.db"]
+    assert {path.name for path in directory.iterdir()} == {"events.db", "events.db.lock"}
     assert head(directory) == NEW
 
 
@@ -412,3 +414,21 @@ def test_log_that_any_process_has_open_is_not_replaced(crashed: Path, copy: Path
         assert contents(crashed) == before
     restore_copy(copy, crashed)
     assert head(crashed) == NEW
+
+
+def test_log_that_a_process_is_about_to_open_is_not_replaced(
+    crashed: Path, copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has found the file by its name, and would go on with the write-ahead log of the copy."""
+    monkeypatch.setattr(write_turns, "WAIT_SECONDS", 0.05)
+    select, refused = Recorder.select_identity, []
+
+    def meanwhile(self: Recorder) -> str:
+        with pytest.raises(StoreUnavailable, match="writing to"):
+            restore_copy(copy, crashed)
+        refused.append(True)
+        return select(self)
+
+    monkeypatch.setattr(Recorder, "select_identity", meanwhile)
+    with closing(open_event_log(crashed / "events.db")) as log:
+        assert (refused, log.head()) == ([True], OLD)

@@ -1,0 +1,58 @@
+"""The server behind an address, as all connections of this process know it."""
+
+import threading
+from weakref import WeakValueDictionary
+
+import psycopg
+
+from domain.event_store.postgres.address import Address
+
+_PLACE = ("host", "hostaddr", "port", "dbname", "user", "application_name")
+"""The parameters by which connections have a server in common."""
+
+
+class KnownServer:
+    """The server that was connected to last, and the epoch that began with it; for any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._told = ("", "", "")
+        self.epoch = 0
+        """A number that differs once the server was started anew, or another took its place.
+
+        That is after each loss of what it had not on disk, too.
+        """
+
+    def meet(self, timeline: str, started: str, recovered: str) -> int:
+        """Take notice of what the server of a new connection tells of itself; returns its epoch.
+
+        Raises psycopg.OperationalError for a server that was overtaken by another one.
+        """
+        with self._lock:
+            newest, *_ = self._told
+            if timeline < newest:
+                raise psycopg.OperationalError(
+                    f"the server is on timeline {timeline}, and another was on {newest} already"
+                )
+            if self._told != (timeline, started, recovered):
+                self._told = timeline, started, recovered
+                self.epoch += 1
+            return self.epoch
+
+
+_known: WeakValueDictionary[tuple[str | None, ...], KnownServer] = WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def known_server(address: Address) -> KnownServer:
+    """What this process knows of the server at an address: the same for all its connections.
+
+    If each pool knew a server of its own, one would go on with a primary that another one knows to
+    be overtaken.
+    """
+    place = tuple(address.parameters.get(name) for name in _PLACE)
+    with _lock:
+        server = _known.get(place)
+        if server is None:
+            server = _known[place] = KnownServer()
+        return server
