@@ -18,7 +18,7 @@ MAX_MARKS = 5_000
 Lists are narrowed by each of them."""
 _LABEL = re.compile(rb'"tagFQN":("(?:[^"\\]+|\\.)*")')
 """A label in JSON without spaces, in which no text can have what looks like one."""
-_LEAST_BYTES = MAX_MARKS * len(b'"id":""')
+LEAST_MARKED_BYTES = MAX_MARKS * len(b'"id":""')
 """Bytes that more than MAX_MARKS of anything take at least."""
 _CONTAINERS = frozenset({dict, list})
 
@@ -75,7 +75,7 @@ def check_marks(body: Mapping[str, Raw], before: Mapping[str, Raw] | None = None
 
 def _marks(body: Mapping[str, Raw]) -> dict[str, int]:
     """The numbers of what lists are narrowed by, as far as they may be above MAX_MARKS."""
-    if sum(map(len, body.values())) < _LEAST_BYTES:
+    if sum(map(len, body.values())) < LEAST_MARKED_BYTES:
         return {}
     texts = {key: bytes(raw) for key, raw in body.items() if key != "extension"}
     marks = {key: texts.get(key, b"").count(b'"id":"') for key in ("owners", "domains")}

@@ -5,8 +5,8 @@ others who look into the cluster.
 """
 
 import time
-from collections.abc import Callable, Collection, Hashable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Collection, Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TypeVar
 
 import msgspec
@@ -117,9 +117,13 @@ class SearchShelf:
         with suppress(VersionConflict):  # another one stays
             self._records.remove(self._proposal, instead_of)
 
-    def building(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def building(self) -> Iterator[None]:
         """Holds the lock of the builders; raises StoreUnavailable while another one does."""
-        return self._building()
+        with self._building():
+            # Whoever built before may have proposed something a moment ago.
+            self._records.forget(self._proposal)
+            yield
 
     def _write(self, name: str, value: msgspec.Struct, instead_of: Hashable | None) -> Hashable:
         try:

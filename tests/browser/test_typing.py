@@ -164,7 +164,8 @@ def rest(page: Any) -> None:
 
 
 def shown(page: Any) -> str:
-    """The text of a page, without its figures, such as the time that a search took.
+    """The text of a page, without its figures, such as the time that a search took, and the ids of
+    requests.
 
     Suggestions are left out, and what a page renews by itself.
     """
@@ -175,7 +176,7 @@ def shown(page: Any) -> str:
             return main.textContent;
         }"""
     )
-    return re.sub(r"[\d,.]+", "", text)
+    return re.sub(r"[0-9a-f]{8}-[0-9a-f]+|[\d,.]+", "", text)
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def test_writes_cannot_add_tags_to_an_entity_for_ever(
     world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(payload_bounds, "MAX_MARKS", 2)
-    monkeypatch.setattr(payload_bounds, "_LEAST_BYTES", 0)
+    monkeypatch.setattr(payload_bounds, "LEAST_MARKED_BYTES", 0)
     world.create("classification", "c", description="x")
     tags = [{"tagFQN": f"c.t{number}"} for number in range(4)]
     for number in range(4):
