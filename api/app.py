@@ -11,7 +11,7 @@ from litestar.routes import HTTPRoute
 from litestar.utils import normalize_path
 
 from api.access import AccessMiddleware, Guard
-from api.bodies import MAX_BODY_BYTES
+from api.bodies import MAX_BODY_BYTES, MAX_BODY_BYTES_OF_ALL
 from api.direct_reads import DirectReads
 from api.direct_writes import DirectWrites
 from api.docs import docs_routes
@@ -174,7 +174,8 @@ def create_app(
     app.reads = DirectReads(searches, guard, services.answers, positions)
     app.writes = DirectWrites(guard)
     log = AccessLog(writer, wanted=settings.access_log)
-    app.edge = Edge(metrics, log, app.reads.answer, Places(MAX_BODY_BYTES, "bytes of bodies"))
+    bodies = Places(MAX_BODY_BYTES, "bytes of bodies", MAX_BODY_BYTES_OF_ALL)
+    app.edge = Edge(metrics, log, app.reads.answer, bodies)
     return app
 
 

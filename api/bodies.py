@@ -15,6 +15,8 @@ MAX_SEARCH_BODY = 65_536
 """Bytes that the body of a search may have."""
 MAX_BODY_BYTES = 64_000_000
 """Bytes that the bodies of one caller's requests may have together, while the requests last."""
+MAX_BODY_BYTES_OF_ALL = 256_000_000
+"""Bytes that the bodies of all callers' requests may have together."""
 JSON_TYPES = ("application/json",)
 PATCH_TYPES = ("application/json-patch+json", "application/json")
 
@@ -34,7 +36,7 @@ class BodyBytes:
         self._size = 0
 
     def take(self, caller: str, size: int) -> None:
-        """Take `size` bytes of a caller's; raises TooManyRequests when it has too few left."""
+        """Take `size` bytes of a caller's; raises what `Places.take` raises."""
         if size:
             self._places.take(caller, size)
             self._caller, self._size = caller, size
@@ -63,8 +65,9 @@ async def read_body(request: Request[Any, Any, Any], most: int = MAX_BODY) -> by
 
     The bytes that are announced, or `most` where nothing says how many there are, are first taken
     of those that the caller may have; the edge gives them back when the request ends. Callers who
-    are not signed in share theirs. Raises TooManyRequests when too few are left, TooLarge, and
-    ClientLeft when a part of the body never comes.
+    are not signed in share theirs. Raises TooManyRequests when the caller has too few left,
+    Overloaded when all callers together have, TooLarge, and ClientLeft when a part of the body
+    never comes.
     """
     announced = _announced(request, most)
     if announced > most:

@@ -50,21 +50,34 @@ class RateLimit:
 class Places:
     """Places of which each caller may hold a number at a time, such as open streams."""
 
-    def __init__(self, most: int, what: str) -> None:
-        """`most` is how much a caller may have; `what` names it in TooManyRequests."""
+    def __init__(self, most: int, what: str, of_all: float = math.inf) -> None:
+        """`most` is how much a caller may have, `of_all` how much all callers together may.
+
+        `what` names it in the errors.
+        """
         self._most = most
+        self._of_all = of_all
         self._what = what
         self._taken: Counter[str] = Counter()
+        self._taken_by_all = 0
 
     def take(self, caller: str, size: int = 1) -> None:
-        """Take `size` places of a caller's; raises TooManyRequests when it has too few left."""
+        """Take `size` places of a caller's.
+
+        Raises TooManyRequests when the caller has too few left, and Overloaded when all callers
+        together have.
+        """
         taken = self._taken[caller]
         if taken + size > self._most:
             raise TooManyRequests(f"{taken} {self._what} of yours are under way: wait for some", 1)
+        if self._taken_by_all + size > self._of_all:
+            raise Overloaded(f"too many {self._what} of all callers are under way: try again", 1)
         self._taken[caller] += size
+        self._taken_by_all += size
 
     def give_back(self, caller: str, size: int = 1) -> None:
         """Give back `size` of the places that a caller has taken."""
+        self._taken_by_all -= size
         self._taken[caller] -= size
         if not self._taken[caller]:
             del self._taken[caller]

@@ -24,8 +24,8 @@ from benchmarks.workspace import Workspace
 from domain.event_store.appends import prepared
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import RecordedEvent
-from domain.event_store.postgres.appending import name_key
 from domain.events import EntityCreated
+from domain.names import name_key
 
 BUDGET = 0.8
 _WRITERS = (1, 8, 32)

@@ -5,6 +5,7 @@ every name of 1 to 256 characters has exactly one spelling and splits back into 
 """
 
 from collections.abc import Sequence
+from hashlib import blake2b
 
 from domain.errors import InvalidInput
 
@@ -43,6 +44,11 @@ def join(parts: Sequence[str]) -> str:
 def child(parent_fqn: str | None, name: str) -> str:
     """The qualified name of `name` under a parent, or at the root when there is none."""
     return quote(name) if parent_fqn is None else f"{parent_fqn}.{quote(name)}"
+
+
+def name_key(kind: str, fqn: str) -> bytes:
+    """A key of 16 bytes for a qualified name, which may be longer than a database's keys."""
+    return blake2b(f"{kind}\0{fqn}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def split(fqn: str) -> list[str]:

@@ -23,9 +23,9 @@ import msgspec
 from domain import names
 from domain.entity import Entity
 from domain.errors import InvalidInput
-from domain.event_store.postgres.appending import name_key
 from domain.ids import parse_id
 from domain.kinds import EntityKind
+from domain.names import name_key
 from domain.registry import ALL_KINDS, KINDS
 
 NOWHERE = "-"

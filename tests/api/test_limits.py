@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from api.errors import ClientLeft, TooManyRequests
+from api.errors import ClientLeft, Overloaded, TooManyRequests
 from api.limits import Places, RateLimit, WorkQueue
 
 T = TypeVar("T")
@@ -137,6 +137,20 @@ def test_places_may_be_taken_by_size() -> None:
         with places.held("ann", 4), places.held("bo", 10):
             pass
     with places.held("ann", 10):
+        pass
+
+
+def test_places_of_all_callers_together_are_bounded() -> None:
+    places = Places(10, "bytes of writes", of_all=15)
+    with places.held("ann", 10):
+        with pytest.raises(Overloaded) as raised, places.held("bo", 6):
+            pass
+        assert (
+            str(raised.value) == "too many bytes of writes of all callers are under way: try again"
+        )
+        with places.held("bo", 5):
+            pass
+    with places.held("bo", 10), places.held("ann", 5):
         pass
 
 

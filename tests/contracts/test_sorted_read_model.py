@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from benchmarks.postgres_server import PostgresServer
 from domain.errors import InvalidInput, StoreUnavailable
-from domain.event_store.postgres.appending import name_key
-from domain.names import split
+from domain.names import name_key, split
 from domain.registry import KINDS
 from projections.entities import list_pages
 from projections.entities.cursors import Place

@@ -1,7 +1,6 @@
 """What an append is to the database: the parameters of one call, and what its answer means."""
 
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -16,6 +15,7 @@ from domain.event_store.writes import (
     Refusal,
     RememberedAnswer,
 )
+from domain.names import name_key
 
 CHANGE_CLAIMS = f"SELECT * FROM change_claims_1({','.join(['%b'] * 9)})"
 APPEND = f"SELECT * FROM append_1({','.join(['%b'] * 29)})"
@@ -32,11 +32,6 @@ _UNMET = {
     "4 live childless": refusals.HAS_LIVE_CHILDREN,
     "5 edgeless": refusals.HAS_LINEAGE,
 }
-
-
-def name_key(kind: str, fqn: str) -> bytes:
-    """The key of a qualified name in the claims: a digest, as names may be longer than keys."""
-    return blake2b(f"{kind}\0{fqn}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def append_parameters(append: Append) -> list[Any]:

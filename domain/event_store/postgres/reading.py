@@ -9,8 +9,8 @@ import msgspec
 
 from domain.edges import EDGE
 from domain.event_store.port import READ_BYTES, STREAM_BYTES, Claim, StoredRow, StreamSpan
-from domain.event_store.postgres.appending import name_key
 from domain.event_store.postgres.link import Link
+from domain.names import name_key
 
 MAX_INTEGER = 2**63 - 1
 SPANS = 100

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from domain.edges import EDGE, edge_name
-from domain.event_store.postgres.appending import name_key
 from domain.event_store.postgres.link import Link
+from domain.names import name_key
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.errors import postgres_errors
 

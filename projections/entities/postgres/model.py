@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from domain.errors import StoreUnavailable
-from domain.event_store.postgres.appending import name_key
 from domain.event_store.postgres.link import Link
 from domain.event_store.postgres.reading import MAX_INTEGER
+from domain.names import name_key
 from projections.entities.cursors import Place
 from projections.entities.entity_json import with_all_fields
 from projections.entities.port import EntityTooLarge, ListRequest, StoredDocument

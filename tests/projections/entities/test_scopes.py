@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from domain.entity import Entity
-from domain.event_store.postgres.appending import name_key
 from domain.ids import new_id
+from domain.names import name_key
 from domain.registry import KINDS
 from projections.entities.scopes import Sought, scopes_of, sought_scope
 
