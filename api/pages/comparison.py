@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Raw
 
 from api.pages.documents import cut, formatted
 from api.pages.word_marks import Marked, mark, whole
@@ -15,6 +16,9 @@ MOST_CHARACTERS = 200_000
 """Characters of the texts of one page; the row that reaches them is its last."""
 MOST_TEXT = 20_000
 """Characters of one text."""
+MOST_VALUES = 150_000
+"""Commas and opening brackets of what a key holds in both versions, so that comparing it takes
+less than 50 MB; see domain.json_input."""
 _NAMES_SHOWN = 40
 _NOT_COMPARED = ("id", "version", "updatedAt", "updatedBy")
 
@@ -43,23 +47,32 @@ class Row(msgspec.Struct, frozen=True):
         return whole(self.old), whole(self.new)
 
 
-def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Row]:
+def compare(old: Mapping[str, Raw], new: Mapping[str, Raw]) -> Iterator[Row]:
     """The rows for what differs of two versions, key by key, in the order of the newer one.
 
-    Parts between that are alike are one row.
+    Parts between that are alike are one row. One key is decoded at a time; of one that holds more
+    than MOST_VALUES is only said that it differs.
     """
     for key in dict.fromkeys((*new, *old)):
-        if key in _NOT_COMPARED or old.get(key) == new.get(key):
+        raws = [version[key] for version in (old, new) if key in version]
+        if key in _NOT_COMPARED or (len(raws) == 2 and raws[0] == raws[1]):
             continue
-        if _is_named(old.get(key, [])) and _is_named(new.get(key, [])):
-            yield from _parts(key, old.get(key) or [], new.get(key) or [])
+        if sum(map(_values, raws)) > MOST_VALUES:
+            sort: Sort = "updated" if len(raws) == 2 else "added" if key in new else "deleted"
+            yield Row(key, sort, key, _uncompared(old.get(key)), _uncompared(new.get(key)))
+            continue
+        one, other = (
+            {key: msgspec.json.decode(each[key])} if key in each else {} for each in (old, new)
+        )
+        if one == other:
+            continue
+        if _is_named(one.get(key, [])) and _is_named(other.get(key, [])):
+            yield from _parts(key, one.get(key) or [], other.get(key) or [])
         else:
-            one = {key: old[key]} if key in old else {}
-            other = {key: new[key]} if key in new else {}
             yield from _fields(key, key, changes.differences(one, other))
 
 
-def alike(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def alike(old: Mapping[str, Raw], new: Mapping[str, Raw]) -> list[str]:
     """The keys that both versions have with the same values."""
     return [key for key in new if key in old and old[key] == new[key] and key not in _NOT_COMPARED]
 
@@ -79,6 +92,16 @@ def page_of(rows: Iterator[Row], start: int) -> tuple[list[Row], int, int | None
         shown.append(row)
         characters += len(row.old) + len(row.new)
     return shown, total, following
+
+
+def _values(raw: Raw) -> int:
+    """A number of values that a JSON text does not exceed, and that no short text exceeds."""
+    text = bytes(raw)
+    return text.count(b",") + text.count(b"{") + text.count(b"[")
+
+
+def _uncompared(raw: Raw | None) -> str:
+    return "" if raw is None else f"{len(bytes(raw)):,} bytes, too many values to be compared"
 
 
 def _is_named(value: Any) -> bool:

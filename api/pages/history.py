@@ -33,6 +33,7 @@ CHANGES_SHOWN = 6
 """Changes of one version that its line tells."""
 _MOST_VALUE = 60
 """Characters of a value that a line tells."""
+_KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _SORTS = {"added": "added", "updated": "changed", "deleted": "removed"}
 _EVENTS = {
     "entity.created": "created",
@@ -132,7 +133,7 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
                 "compare.html",
                 kind=kind.name,
                 entity=head,
-                versions=list(zip(wanted, (old, new), strict=True)),
+                versions=list(zip(wanted, map(_write, (old, new)), strict=True)),
                 groups=[(key, list(group)) for key, group in groupby(rows, attrgetter("key"))],
                 total=total,
                 alike=comparison.alike(old, new),
@@ -157,8 +158,14 @@ def _head(services: Services, access: Access, kind: EntityKind, fqn: str) -> Hea
     return msgspec.json.decode(body, type=Head)
 
 
-def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[str, Any]:
-    """A version as the caller may see it, decoded."""
+def _write(document: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
+    """When a version was written and by whom, as far as the caller may see it."""
+    keys = ("updatedAt", "updatedBy")
+    return {key: msgspec.json.decode(document[key]) for key in keys if key in document}
+
+
+def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[str, msgspec.Raw]:
+    """The keys of a version as the caller may see it."""
     shown = {
         **version.body,
         "updatedAt": version.at,
@@ -166,8 +173,7 @@ def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[
         **({"deleted": True} if version.deleted else {}),
     }
     encoded = msgspec.json.encode(shown)
-    decoded: dict[str, Any] = msgspec.json.decode(withheld.cut(encoded) if withheld else encoded)
-    return decoded
+    return _KEYS.decode(withheld.cut(encoded) if withheld else encoded)
 
 
 def _line(step: timeline.Step[Told], withheld: Withheld | None) -> dict[str, Any]:

@@ -145,6 +145,18 @@ def test_version_with_itself_is_alike(changed: Client) -> None:
     assert "The two versions are alike" in page(changed, COMPARE)
 
 
+def test_values_that_would_fill_memory_are_not_compared_with_each_other(
+    changed: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.pages.comparison.MOST_VALUES", 50)
+    told = lines(page(changed, f"{COMPARE}?from=0.1&to=1.3"))
+
+    size = r"[\d, ]+ bytes, too many values to be compared"
+    [columns] = [line for line in told if "too many" in line]
+    assert re.fullmatch(f"changed {size} {size}", columns)
+    assert any("One row per order" in line for line in told)
+
+
 def test_version_that_never_was_is_not_found(changed: Client) -> None:
     assert Browser(changed, "reader").get(f"{COMPARE}?from=0.9&to=1.3").status_code == 404
     assert Browser(changed, "reader").get("/history/table/no.such.one").status_code == 404
