@@ -59,7 +59,7 @@ class DatabaseSafe(Safe):
 
     def make(self, document: str, content: bytes) -> bytes:
         """Insert a row, unless there is one."""
-        self._ask(lambda link: link.one(_MAKE, document, content))
+        self._ask(partial(_put, document=document, row=None, content=content))
         made = self.read(document)
         assert made is not None, "documents are never removed"
         return made
@@ -90,7 +90,13 @@ class DatabaseSafe(Safe):
 
 
 def _put(link: Link, document: str, row: tuple[bytes, str] | None, content: bytes) -> Any:
-    """Put in the content of a document that is as it was read; None where it is not any more."""
+    """Put in the content of a document that is as it was read; None where it is not any more.
+
+    A replica that is to have it is waited for: what was revoked stays so when that takes over.
+    """
     if row is None:
-        return link.one(_MAKE, document, content)
-    return link.one(_CHANGE, content, document, row[1])
+        stamp = link.one(_MAKE, document, content)
+    else:
+        stamp = link.one(_CHANGE, content, document, row[1])
+    link.sync()
+    return stamp

@@ -99,7 +99,7 @@ def test_what_a_directory_had_is_taken_over_once(
     tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     directory = tmp_path / "one"
-    with running(directory_of(directory), jwt_secret=None):
+    with running(directory_of(directory), jwt_secret=None, database_url=None):
         pass
     made = {
         subject: CliRunner().invoke(
