@@ -5,10 +5,11 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +21,9 @@ from domain.errors import CatalogError, InvalidInput
 from domain.event_store import database_url
 from domain.names import MAX_NAME_LENGTH
 from projections.search.opensearch import address as search_address
+
+if TYPE_CHECKING:
+    from api.tokens.safe import Safe
 
 EXIT_BAD_LINES, EXIT_USAGE, EXIT_STOPPED = 1, 2, 3
 EXIT_INTERRUPTED = 128 + signal.SIGINT
@@ -135,7 +139,10 @@ def serve(
         search_url=search,
     )
     counts = SharedCounts.made(settings.workers)
-    with open_log_writer(counts.own.count_dropped_line, shared=settings.workers > 1) as writer:
+    with (
+        open_log_writer(counts.own.count_dropped_line, shared=settings.workers > 1) as writer,
+        ExitStack() as exits,
+    ):
         logs.configure(settings.log_level, writer)
         # What is refused is refused before the verifier makes a directory and a secret in it.
         open_policies(settings.policies)
@@ -144,8 +151,8 @@ def serve(
         except OSError as error:
             address = f"{settings.host}:{settings.port}"
             raise InvalidInput(f"cannot listen on {address}: {error}") from None
-        verifier = open_verifier(settings)
-        if settings.makes_secret:
+        verifier = exits.enter_context(closing(open_verifier(settings)))
+        if settings.makes_secret and not settings.database_url:
             warn_of_readers(settings.directory)
 
         def announce() -> None:
@@ -159,7 +166,7 @@ def serve(
                     from api.pages.sign_in_links import make_link  # noqa: PLC0415 - only people need it
 
                     at = settings.public_url or _local_address(host, port)
-                    link = make_link(settings, at.rstrip("/"), "me", ("admin",))
+                    link = make_link(settings, verifier.safe.safe, at.rstrip("/"), "me", ("admin",))
                     _print(f"pages, signed in once by this link: {link}", err=True)
 
         if settings.workers == 1:
@@ -231,27 +238,32 @@ def project(counts: int, heartbeat: int, data: str | None) -> None:
     help="Lifetime such as 90d or 12h, up to 365d: the token is registered, and can be revoked.",
 )
 @_data
+@_database
 @print_errors
 def token(
-    subject: str, roles: tuple[str, ...], ttl: int | None, expires: str | None, data: str | None
+    subject: str,
+    roles: tuple[str, ...],
+    ttl: int | None,
+    expires: str | None,
+    data: str | None,
+    database: str | None,
 ) -> None:
     """Print a bearer token signed with the catalog's secret."""
     from api.policies import open_policies  # noqa: PLC0415 - start-up: import needs no tokens
     from api.tokens.minting import find_minter, mint, mint_long_lived  # noqa: PLC0415 - start-up: as above
     from api.tokens.register import parse_lifetime  # noqa: PLC0415 - start-up: as above
-    from api.tokens.secret import has_own_secret  # noqa: PLC0415 - start-up: as above
+    from api.tokens.safe import SECRET  # noqa: PLC0415 - start-up: as above
 
-    settings = read_settings(data=data)
+    settings = read_settings(data=data, database_url=database)
     _check_roles(roles, open_policies(settings.policies).roles)
     _check_texts("--subject", [subject])
     if expires is not None:
         if ttl is not None:
             raise InvalidInput("--ttl and --expires say the same thing: give one of them")
         lifetime = parse_lifetime(expires)
-        _check_catalog(settings.directory)
-        signed, token_id = mint_long_lived(
-            find_minter(settings), settings.directory, subject, roles, lifetime
-        )
+        with _opened_safe(settings) as safe:
+            minter = find_minter(settings, safe)
+            signed, token_id = mint_long_lived(minter, safe, subject, roles, lifetime)
         click.echo(f"token {token_id}, until catalog revoke --id {token_id}", err=True)
         click.echo(signed)
         return
@@ -260,8 +272,8 @@ def token(
     elif ttl > settings.jwt_max_lifetime:
         most = f"CATALOG_JWT_MAX_LIFETIME ({settings.jwt_max_lifetime})"
         raise InvalidInput(f"--ttl must be at most {most}, got {ttl}")
-    if settings.makes_secret and not has_own_secret(settings.directory):
-        _check_catalog(settings.directory)
+    if settings.makes_secret and not (settings.directory / SECRET).exists():
+        _check_catalog(settings)
     click.echo(mint(find_minter(settings), subject, roles, ttl))
 
 
@@ -270,20 +282,25 @@ def token(
 @click.option("--role", "roles", multiple=True, default=("admin",), help="As for a token.")
 @click.option("--address", help="Where browsers find the catalog (CATALOG_PUBLIC_URL).")
 @_data
+@_database
 @print_errors
 def sign_in_link(
-    subject: str, roles: tuple[str, ...], address: str | None, data: str | None
+    subject: str,
+    roles: tuple[str, ...],
+    address: str | None,
+    data: str | None,
+    database: str | None,
 ) -> None:
     """Print a link that signs in to the pages, once and in the next 15 minutes."""
     from api.pages.sign_in_links import make_link  # noqa: PLC0415 - start-up: only this needs it
     from api.policies import open_policies  # noqa: PLC0415 - start-up: as above
 
-    settings = read_settings(data=data)
+    settings = read_settings(data=data, database_url=database)
     _check_roles(roles, open_policies(settings.policies).roles)
     _check_texts("--subject", [subject])
-    _check_catalog(settings.directory)
     at = address or settings.public_url or _local_address(settings.host, settings.port)
-    click.echo(make_link(settings, at.rstrip("/"), subject, roles))
+    with _opened_safe(settings) as safe:
+        click.echo(make_link(settings, safe, at.rstrip("/"), subject, roles))
 
 
 def _check_roles(roles: Iterable[str], known: Sequence[str]) -> None:
@@ -302,18 +319,21 @@ def _local_address(host: str, port: int) -> str:
 @click.option("--id", "ids", multiple=True, help="Id (jti) of a token.")
 @click.option("--subject", "subjects", multiple=True, help="Whose tokens of up to now to revoke.")
 @_data
+@_database
 @print_errors
-def revoke(ids: tuple[str, ...], subjects: tuple[str, ...], data: str | None) -> None:
+def revoke(
+    ids: tuple[str, ...], subjects: tuple[str, ...], data: str | None, database: str | None
+) -> None:
     """Revoke tokens by id, or all that a subject has now; servers follow within 2 seconds."""
     from api.tokens.register import MOST_ID_CHARACTERS, revoke_tokens  # noqa: PLC0415 - start-up: serve needs no command
 
-    settings = read_settings(data=data)
+    settings = read_settings(data=data, database_url=database)
     if not ids and not subjects:
         raise InvalidInput("name tokens with --id, or whose tokens with --subject")
     _check_texts("--id", ids, MOST_ID_CHARACTERS)
     _check_texts("--subject", subjects)
-    _check_catalog(settings.directory)
-    unknown = revoke_tokens(settings.directory, ids, subjects)
+    with _opened_safe(settings) as safe:
+        unknown = revoke_tokens(safe, ids, subjects)
     for token_id in ids:
         note = " (no long-lived token of this catalog)" if token_id in unknown else ""
         _print(f"revoked: token {token_id[:80]}{note}")
@@ -323,21 +343,65 @@ def revoke(ids: tuple[str, ...], subjects: tuple[str, ...], data: str | None) ->
 
 @main.command(short_help="List the long-lived tokens.")
 @_data
+@_database
 @print_errors
-def tokens(data: str | None) -> None:
-    """List the long-lived tokens: id, subject, roles, end, and whether they are revoked."""
+def tokens(data: str | None, database: str | None) -> None:
+    """List the long-lived tokens: id, subject, roles, key, and their end or that they are revoked.
+
+    The key is the id of the secret that signed the token, as `catalog rotate` tells it.
+    """
     from datetime import UTC, datetime  # noqa: PLC0415 - start-up: as in revoke
 
-    from api.tokens.register import FILE, read_register  # noqa: PLC0415 - start-up: as above
+    from api.tokens.register import read_register  # noqa: PLC0415 - start-up: as above
 
-    settings = read_settings(data=data)
-    _check_catalog(settings.directory)
-    register = read_register(settings.directory / FILE)
+    settings = read_settings(data=data, database_url=database)
+    with _opened_safe(settings) as safe:
+        register = read_register(safe)
     for each in register.long_lived:
         end = datetime.fromtimestamp(each.expires, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         revoked = register.refuses(each.subject, each.id, each.issued)
         state = "revoked" if revoked else f"until {end}"
-        _print(f"{each.id}  {each.subject}  {','.join(each.roles)}  {state}")
+        key = f"key {each.key or 'unknown'}"
+        _print(f"{each.id}  {each.subject}  {','.join(each.roles)}  {key}  {state}")
+
+
+@main.command(short_help="Replace the key that signs tokens, or seals sessions.")
+@click.argument("what", type=click.Choice(["tokens", "sessions"]))
+@click.option("--drop", is_flag=True, help="Instead, let those that were replaced count no more.")
+@_data
+@_database
+@print_errors
+def rotate(what: str, drop: bool, data: str | None, database: str | None) -> None:
+    """Replace the catalog's own secret that signs tokens, or the key that seals sessions.
+
+    What was made with the one that is replaced goes on being good until it ends, or until --drop.
+    Servers follow within 2 seconds.
+    """
+    import time  # noqa: PLC0415 - start-up: as above
+
+    from api.tokens.register import read_register  # noqa: PLC0415 - start-up: as above
+    from api.tokens.safe import SECRET, SESSION_KEY  # noqa: PLC0415 - start-up: as above
+    from api.tokens.secret import drop_previous, key_id, rotate_secret  # noqa: PLC0415 - as above
+
+    settings = read_settings(data=data, database_url=database)
+    if what == "tokens" and not settings.makes_secret:
+        raise InvalidInput(
+            "the settings name the keys of tokens: a secret in a file is replaced by writing the"
+            " new one into a line above it (docs/tokens.md)"
+        )
+    document = SECRET if what == "tokens" else SESSION_KEY
+    with _opened_safe(settings) as safe:
+        if not drop:
+            replaced = rotate_secret(safe, document, time.time())
+            _print(f"replaced: key {key_id(replaced)}, which is kept until {what} of it end")
+            return
+        dropped = {key_id(secret) for secret in drop_previous(safe, document)}
+        register = read_register(safe)
+    for key in sorted(dropped):
+        _print(f"dropped: key {key}")
+    for each in register.long_lived if what == "tokens" else ():
+        if each.key in dropped:
+            _print(f"ended: token {each.id} of {each.subject!r}")
 
 
 def _check_texts(option: str, texts: Iterable[str], most: int = MAX_NAME_LENGTH) -> None:
@@ -348,14 +412,25 @@ def _check_texts(option: str, texts: Iterable[str], most: int = MAX_NAME_LENGTH)
             raise InvalidInput(f"{option} must have {limits}, got {text[:80]!r}")
 
 
-def _check_catalog(directory: Path) -> None:
+@contextmanager
+def _opened_safe(settings: Settings) -> Iterator["Safe"]:
+    """The safe of a catalog that there is, for a block."""
+    from api.tokens.opening import open_safe  # noqa: PLC0415 - start-up: serve opens its own
+
+    _check_catalog(settings)
+    with closing(open_safe(settings)) as safe:
+        yield safe
+
+
+def _check_catalog(settings: Settings) -> None:
     """Refuse a mistyped directory: a secret made there would sign a token that no server takes."""
     from domain.event_store.opening import holds_log  # noqa: PLC0415 - start-up: only this needs it
 
-    if not holds_log(directory):
+    # Whether a database holds a catalog is seen when its safe is opened.
+    if not settings.database_url and not holds_log(settings.directory):
         raise InvalidInput(
-            f"{directory} holds neither a secret nor a catalog: name the data directory of a"
-            " catalog with --data or CATALOG_DATA, or start one there with catalog serve"
+            f"{settings.directory} holds neither a secret nor a catalog: name the data directory of"
+            " a catalog with --data or CATALOG_DATA, or start one there with catalog serve"
         )
 
 

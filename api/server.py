@@ -154,7 +154,7 @@ def serve_worker(
     stores = open_stores(
         settings.directory, settings.database_url, settings.search_url, writable=False
     )
-    with closing(stores), closing(make_services(settings, stores)) as services:
+    with closing(verifier), closing(stores), closing(make_services(settings, stores)) as services:
         app = create_app(services, verifier, writer, Metrics(counts))
         collect_rarely()
         _serve(SharingServer(_config(app, settings), counts, heart), listener, termination)

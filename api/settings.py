@@ -33,9 +33,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     worker_timeout: Annotated[float, Meta(ge=1.0, le=3_600.0)] = 30.0
     """Seconds that one of several processes may give no sign of life before it is replaced."""
     jwt_secret: str | None = None
-    """Shared secret of the tokens (HS256), at least 32 bytes; made in `data` if nothing is set."""
+    """Shared secret of the tokens (HS256), at least 32 bytes; made if nothing is set."""
     jwt_secret_file: Text | None = None
-    """File that holds the shared secret."""
+    """File that holds the shared secret, and below it those that it replaces, one a line."""
     jwks: Text | None = None
     """URL (https) or path of the issuer's JSON Web Key Set, instead of a secret."""
     jwt_issuer: Text | None = None

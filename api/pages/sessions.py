@@ -1,4 +1,4 @@
-"""Sessions: a cookie that holds the caller's token, sealed by a key of the data directory.
+"""Sessions: a cookie that holds the caller's token, sealed by a key in the safe of the catalog.
 
 The token in it is verified on every request as one in an Authorization header is, so that roles,
 expiry and revocation hold for pages as they do for the API. Nothing of a session is kept here.
@@ -9,7 +9,7 @@ import time
 import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
-from functools import cached_property
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,7 +18,9 @@ from api.errors import Unauthorized
 from api.refusals import Refusal
 from api.settings import Settings
 from api.tokens.claims import read_token
-from api.tokens.secret import read_session_key
+from api.tokens.following import FollowedSafe
+from api.tokens.safe import SESSION_KEY
+from api.tokens.secret import MOST_PREVIOUS
 from api.tokens.verifier import MAX_TOKEN_BYTES
 from domain.errors import InvalidInput
 
@@ -34,19 +36,15 @@ _NONCE_BYTES = 12
 class Sessions:
     """Seals what browsers keep for the catalog, and opens what they send."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, safe: FollowedSafe) -> None:
+        """Makes the key where there is none; raises what the safe raises."""
         self._settings = settings
+        self._safe = safe
+        safe.prepare(SESSION_KEY)
 
-    @cached_property
-    def _key(self) -> bytes:
-        return read_session_key(self._settings.directory)
-
-    @cached_property
-    def _cipher(self) -> Any:
-        # Start-up: only who signs in needs it.
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
-
-        return AESGCM(self._key)
+    def _keys(self) -> list[bytes]:
+        """The key that seals, and those that it replaces, of 32 bytes each."""
+        return [bytes.fromhex(key) for key in self._safe.secrets(SESSION_KEY)]
 
     def started(self, token: str, scope: Any) -> str:
         """The Set-Cookie header of a session with a verified token, which ends when the token does.
@@ -78,11 +76,12 @@ class Sessions:
 
         Raises Unauthorized where there is no session, or one that was sealed by another key.
         """
-        return b"Bearer " + self._token(headers)
+        return b"Bearer " + self._opened(headers)[0]
 
     def form_token(self, headers: Headers) -> str:
         """What the forms of a session's pages hold, and those of other sites cannot know."""
-        return blake2b(self._token(headers), key=self._key, digest_size=16).hexdigest()
+        token, key = self._opened(headers)
+        return blake2b(token, key=key, digest_size=16).hexdigest()
 
     def origin(self, scope: Any) -> str:
         """The scheme and host at which browsers see the catalog."""
@@ -101,31 +100,50 @@ class Sessions:
     def seal(self, purpose: str, value: bytes) -> str:
         """A text that only `open` can read, for the same purpose and with the same key."""
         nonce = secrets.token_bytes(_NONCE_BYTES)
-        sealed = self._cipher.encrypt(nonce, zlib.compress(value), purpose.encode())
+        sealed = _cipher(self._keys()[0]).encrypt(nonce, zlib.compress(value), purpose.encode())
         return urlsafe_b64encode(nonce + sealed).decode().rstrip("=")
 
     def open(self, purpose: str, text: str) -> bytes | None:
-        """What was sealed for a purpose; None for anything else."""
+        """What was sealed for a purpose, by a key that counts; None for anything else."""
+        opened = self._open(purpose, text)
+        return None if opened is None else opened[0]
+
+    def _open(self, purpose: str, text: str) -> tuple[bytes, bytes] | None:
+        """What was sealed for a purpose, and by which key."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - start-up: as the cipher
 
         if not (0 < len(text) <= _MOST_BYTES and text.isascii()):
             return None
         try:
             whole = urlsafe_b64decode(text + "=" * (-len(text) % 4))
-            opened = self._cipher.decrypt(
-                whole[:_NONCE_BYTES], whole[_NONCE_BYTES:], purpose.encode()
-            )
-        except (ValueError, InvalidTag):
+        except ValueError:
             return None
-        # Sealed here, so it is as small as what was sealed.
-        return zlib.decompress(opened)
+        for key in self._keys():
+            try:
+                opened = _cipher(key).decrypt(
+                    whole[:_NONCE_BYTES], whole[_NONCE_BYTES:], purpose.encode()
+                )
+            except (ValueError, InvalidTag):
+                continue
+            # Sealed here, so it is as small as what was sealed.
+            return zlib.decompress(opened), key
+        return None
 
-    def _token(self, headers: Headers) -> bytes:
+    def _opened(self, headers: Headers) -> tuple[bytes, bytes]:
+        """The token of a session, and the key that seals it, which is the same until it ends."""
         text = cookie_named(SESSION, headers)
-        token = None if text is None else self.open(SESSION, text)
-        if token is None or len(token) > MAX_TOKEN_BYTES:
+        opened = None if text is None else self._open(SESSION, text)
+        if opened is None or len(opened[0]) > MAX_TOKEN_BYTES:
             raise Unauthorized(Refusal.NO_TOKEN)
-        return token
+        return opened
+
+
+@lru_cache(maxsize=1 + MOST_PREVIOUS)
+def _cipher(key: bytes) -> Any:
+    # Start-up: only who signs in needs it.
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+
+    return AESGCM(key)
 
 
 def cookie_named(name: str, headers: Headers) -> str | None:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
@@ -20,6 +20,7 @@ from api.tokens.verifier import TokenVerifier
 from domain.errors import NotFound
 
 SIGN_IN = "/sign-in"
+_USING_LINKS = 2
 _AGAIN = (
     "This link was used already, or its 15 minutes are over."
     " `catalog sign-in-link` prints a new one."
@@ -50,13 +51,16 @@ def sign_in_routes(
     renderer: Renderer,
 ) -> list[HTTPRouteHandler]:
     """The pages to sign in at, and where their forms are sent."""
+    using_links = CapacityLimiter(_USING_LINKS)
 
     async def show(request: AnyRequest, once: str | None, to: str | None) -> ASGIResponse:
         # Who asks for the head alone, as scanners of links do, has not used the link.
         if once is None or request.method == "HEAD":
             return asked(request, to, None, 200)
-        # The file of a link is written by the command that prints it.
-        token = await to_thread.run_sync(use_link, settings, once)
+        # Anybody may ask, and a database may take its time: others do not wait for these threads.
+        token = await to_thread.run_sync(
+            use_link, settings, verifier.safe.safe, once, limiter=using_links
+        )
         if token is None:
             return asked(request, to, _AGAIN, 403)
         return admitted(request, token, to)

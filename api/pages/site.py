@@ -48,7 +48,7 @@ class Site:
         metrics: Metrics,
     ) -> None:
         """Raises InvalidInput for settings of the pages that do not go together."""
-        self.sessions = Sessions(services.settings)
+        self.sessions = Sessions(services.settings, verifier.safe)
         provider = Provider(services.settings, self.sessions, verifier)
         self._renderer = Renderer(self.sessions, has_provider=provider.is_set)
         self.routes: list[HTTPRouteHandler] = [

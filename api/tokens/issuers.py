@@ -1,7 +1,8 @@
 """Who may issue tokens: one issuer by simple settings, or several in a TOML file."""
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,9 @@ from api.settings import Settings
 from api.tokens.fetching import check_url, fetch
 from api.tokens.key_cache import Load
 from api.tokens.keys import ASYMMETRIC, SYMMETRIC, KeySet, read_key_set, secret_key_set
-from api.tokens.secret import read_own_secret
+from api.tokens.opening import open_safe
+from api.tokens.safe import SECRET, Safe
+from api.tokens.secret import MOST_PREVIOUS, make_secrets
 from domain.errors import InvalidInput
 
 
@@ -24,6 +27,13 @@ class Issuer(msgspec.Struct, frozen=True, kw_only=True):
     roles_claim: str = "roles"
     name_claim: str = "sub"
     secret: str | None = None
+    """What tokens are signed with here; None for an issuer with a key set."""
+    previous: tuple[str, ...] = ()
+    """Secrets that were replaced, and still verify."""
+    secret_file: str | None = None
+    """Path of a file with the secret and the previous ones, one a line."""
+    is_own: bool = False
+    """Whether the secrets are those that the catalog has made for itself."""
     jwks: str | None = None
     """URL or path of the issuer's key set; None for an issuer with a secret."""
     origin: str = "CATALOG_JWT_SECRET"
@@ -34,11 +44,14 @@ class Issuer(msgspec.Struct, frozen=True, kw_only=True):
         """Where the issuer's keys are, as messages say it."""
         return f"{self.origin}: {self.jwks}" if self.jwks is not None else self.origin
 
-    def loader(self) -> Load:
-        """A function that gets the issuer's keys; raises InvalidInput for an unfit secret."""
+    def loader(self, own: Callable[[], tuple[str, ...]] | None = None) -> Load:
+        """A function that gets the issuer's keys; raises InvalidInput for an unfit secret.
+
+        `own` tells the secrets that the catalog has made for itself, which may change.
+        """
         if self.secret is not None:
-            keys = secret_key_set(self.secret, self.origin)
-            return lambda: (keys, [])
+            self._keys((self.secret, *self.previous))
+            return lambda: (self._keys(self._secrets(own)), [])
         where = self.jwks or ""
 
         def load() -> tuple[KeySet, list[str]]:
@@ -46,6 +59,16 @@ class Issuer(msgspec.Struct, frozen=True, kw_only=True):
             return read_key_set(document, self.algorithms)
 
         return load
+
+    def _secrets(self, own: Callable[[], tuple[str, ...]] | None) -> tuple[str, ...]:
+        if self.is_own and own is not None:
+            return own()
+        if self.secret_file is not None:
+            return tuple(_read_secrets(Path(self.secret_file), self.origin))
+        return self.secret or "", *self.previous
+
+    def _keys(self, secrets: tuple[str, ...]) -> KeySet:
+        return secret_key_set(secrets[0], self.origin, secrets[1:])
 
 
 class _Entry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -76,13 +99,18 @@ _SIMPLE = (
 )
 
 
-def read_issuers(settings: Settings) -> list[Issuer]:
+def read_issuers(settings: Settings, safe: Safe | None = None) -> list[Issuer]:
     """The issuers that the settings name; without any, the catalog with a secret of its own.
 
-    Raises InvalidInput naming the setting, or the file and issuer, that is wrong.
+    That secret is in the safe of the catalog, which is opened for the while where none is given.
+    Raises InvalidInput naming the setting, or the file and issuer, that is wrong, and what the safe
+    raises.
     """
     if settings.issuers is None:
-        return [_read_simple(settings)]
+        if settings.makes_secret and safe is None:
+            with closing(open_safe(settings)) as opened:
+                return [_read_simple(settings, opened)]
+        return [_read_simple(settings, safe)]
     defaults = Settings()
     for field in _SIMPLE:
         if getattr(settings, field) != getattr(defaults, field):
@@ -93,17 +121,18 @@ def read_issuers(settings: Settings) -> list[Issuer]:
     return _read_file(Path(settings.issuers))
 
 
-def _read_simple(settings: Settings) -> Issuer:
+def _read_simple(settings: Settings, safe: Safe | None) -> Issuer:
     given = [name for name in _SIMPLE[:3] if getattr(settings, name) is not None]
     if len(given) > 1:
         names = " and ".join(f"CATALOG_{name.upper()}" for name in given)
         raise InvalidInput(f"{names} are both given; for several issuers there is CATALOG_ISSUERS")
     secret, origin = settings.jwt_secret, f"CATALOG_{(given or _SIMPLE)[0].upper()}"
+    previous: Sequence[str] = ()
     if settings.jwt_secret_file is not None:
-        secret = _read_secret(Path(settings.jwt_secret_file), origin)
-    elif not given:
-        secret, path = read_own_secret(settings.directory)
-        origin = f"{path} (remove or mend it)"
+        secret, *previous = _read_secrets(Path(settings.jwt_secret_file), origin)
+    elif not given and safe is not None:
+        secret, *previous = make_secrets(safe, SECRET)
+        origin = f"{safe.name(SECRET)} (remove or mend it)"
     issuer = Issuer(
         name=settings.jwt_issuer,
         audiences=frozenset(_split(settings.jwt_audience) or ()),
@@ -111,6 +140,9 @@ def _read_simple(settings: Settings) -> Issuer:
         roles_claim=settings.jwt_roles_claim,
         name_claim=settings.jwt_name_claim,
         secret=secret,
+        previous=tuple(previous),
+        secret_file=settings.jwt_secret_file,
+        is_own=not given,
         jwks=settings.jwks,
         origin=origin,
     )
@@ -139,9 +171,11 @@ def _read_entry(entry: _Entry, directory: Path, file: str) -> Issuer:
     origin = f"{file}: issuer {entry.issuer!r}"
     if not entry.issuer or (entry.jwks is None) == (entry.secret_file is None):
         raise InvalidInput(f"{origin} needs a name and either jwks or secret_file")
-    secret, jwks = None, entry.jwks
+    secret, jwks, secret_file = None, entry.jwks, None
+    previous: Sequence[str] = ()
     if entry.secret_file is not None:
-        secret = _read_secret(directory / entry.secret_file, f"{origin}: secret_file")
+        secret_file = str(directory / entry.secret_file)
+        secret, *previous = _read_secrets(Path(secret_file), f"{origin}: secret_file")
     elif jwks is not None and "://" not in jwks:
         jwks = str(directory / jwks)
     audiences = [entry.audience] if isinstance(entry.audience, str) else entry.audience
@@ -152,6 +186,8 @@ def _read_entry(entry: _Entry, directory: Path, file: str) -> Issuer:
         roles_claim=entry.roles_claim,
         name_claim=entry.name_claim,
         secret=secret,
+        previous=tuple(previous),
+        secret_file=secret_file,
         jwks=jwks,
         origin=f"{origin}: {'secret_file' if jwks is None else 'jwks'}",
     )
@@ -199,11 +235,17 @@ def _split(value: str | None) -> list[str] | None:
     return None if value is None else [part.strip() for part in value.split(",")]
 
 
-def _read_secret(path: Path, origin: str) -> str:
+def _read_secrets(path: Path, origin: str) -> list[str]:
+    """The secret in a file, and those that it replaces, one a line."""
     try:
-        return _read(path).decode().strip()
+        text = _read(path).decode().strip()
     except (InvalidInput, UnicodeDecodeError):
         raise InvalidInput(f"{origin}: cannot read a secret from {path}") from None
+    secret_key_set(text, origin)  # refuses a public or private key, which has lines too
+    secrets = [line.strip() for line in text.splitlines()]
+    if len(secrets) > 1 + MOST_PREVIOUS:
+        raise InvalidInput(f"{origin} may have {MOST_PREVIOUS} previous secrets, one a line")
+    return secrets
 
 
 def _read(path: Path) -> bytes:

@@ -73,37 +73,42 @@ class CachedKeys:
             if now < self._unknown_from:
                 return
             self._unknown_from = now + UNKNOWN_SECONDS
-        await self._reload()
+        await self._join()
 
     async def reload_if_due(self) -> None:
         """Load the keys again when they have become old."""
         if self._clock() >= self._due:
-            await self._reload()
+            await self._join()
 
-    async def _reload(self) -> None:
+    async def reload(self) -> None:
+        """Load the keys again, after a change of which the process knows."""
+        async with self._loading:
+            await self._load_again()
+
+    async def _join(self) -> None:
         attempt = self._attempts
         async with self._loading:
-            if self._attempts != attempt:
-                return  # whoever held the lock has just loaded them
-            try:
-                keys, problems = await to_thread.run_sync(self._load)
-            except InvalidInput as error:
-                self._due = self._clock() + RETRY_SECONDS
-                usable = max(0, round(self._stale_from - self._clock()))
-                log.error(
-                    "keys not renewed",
-                    extra={
-                        "source": self.source,
-                        "reason": error.message,
-                        "usable_seconds": usable,
-                    },
-                )
-            else:
-                for problem in problems:
-                    log.error("key left out", extra={"source": self.source, "reason": problem})
-                self._publish(keys)
-            finally:
-                self._attempts += 1
+            # Otherwise whoever held the lock has just loaded them.
+            if self._attempts == attempt:
+                await self._load_again()
+
+    async def _load_again(self) -> None:
+        """Load the keys, while the caller has the lock; those that are had count if that fails."""
+        try:
+            keys, problems = await to_thread.run_sync(self._load)
+        except InvalidInput as error:
+            self._due = self._clock() + RETRY_SECONDS
+            usable = max(0, round(self._stale_from - self._clock()))
+            log.error(
+                "keys not renewed",
+                extra={"source": self.source, "reason": error.message, "usable_seconds": usable},
+            )
+        else:
+            for problem in problems:
+                log.error("key left out", extra={"source": self.source, "reason": problem})
+            self._publish(keys)
+        finally:
+            self._attempts += 1
 
     def _publish(self, keys: KeySet) -> None:
         now = self._clock()

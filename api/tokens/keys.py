@@ -9,6 +9,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from jwt.algorithms import HMACAlgorithm
 from jwt.utils import base64url_encode
 
+from api.tokens.secret import key_id
 from domain.errors import InvalidInput
 
 SYMMETRIC = ("HS256",)
@@ -62,8 +63,13 @@ class KeySet(msgspec.Struct, frozen=True, eq=False):
         ]
 
 
-def secret_key_set(secret: str, origin: str) -> KeySet:
-    """The one key of a shared secret (HS256); `origin` names it in errors."""
+def secret_key_set(secret: str, origin: str, previous: Sequence[str] = ()) -> KeySet:
+    """The keys of a shared secret (HS256) and of those that it replaces; `origin` names them."""
+    keys = tuple(_secret_key(each, origin) for each in (secret, *previous))
+    return KeySet(keys, frozenset(key_id(each).encode() for each in (secret, *previous)))
+
+
+def _secret_key(secret: str, origin: str) -> Key:
     raw = secret.encode()
     if len(raw) < MIN_SECRET_BYTES:
         raise InvalidInput(
@@ -74,7 +80,7 @@ def secret_key_set(secret: str, origin: str) -> KeySet:
     except jwt.InvalidKeyError:
         raise InvalidInput(f"{origin} holds a public or private key, not a secret") from None
     jwk = jwt.PyJWK({"kty": "oct", "k": base64url_encode(raw).decode()}, *SYMMETRIC)
-    return KeySet((Key(None, *SYMMETRIC, jwk),), frozenset([b"a secret"]))
+    return Key(None, *SYMMETRIC, jwk)
 
 
 class _Fields(msgspec.Struct):

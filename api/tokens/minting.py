@@ -1,24 +1,24 @@
 """Makes tokens that are signed with a shared secret."""
 
 import time
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import jwt
-from msgspec.structs import replace
 
 from api.settings import Settings
 from api.tokens.claims import SPACED, place_claim
 from api.tokens.issuers import Issuer, read_issuers
 from api.tokens.keys import SYMMETRIC
-from api.tokens.register import LongLived, change_register
+from api.tokens.register import LongLived, Register, change_register, joined
+from api.tokens.safe import Safe
+from api.tokens.secret import key_id
 from domain.errors import InvalidInput
 
 
-def find_minter(settings: Settings) -> Issuer:
-    """The first issuer with a secret; raises InvalidInput if there is none."""
-    for issuer in read_issuers(settings):
+def find_minter(settings: Settings, safe: Safe | None = None) -> Issuer:
+    """The first issuer with a secret, as `read_issuers` finds it; raises InvalidInput if none."""
+    for issuer in read_issuers(settings, safe):
         if issuer.secret is not None:
             issuer.loader()  # refuses a secret that is too short
             return issuer
@@ -34,19 +34,22 @@ def mint(issuer: Issuer, subject: str, roles: tuple[str, ...], lifetime: int) ->
 
 
 def mint_long_lived(
-    issuer: Issuer, directory: Path, subject: str, roles: tuple[str, ...], lifetime: int
+    issuer: Issuer, safe: Safe, subject: str, roles: tuple[str, ...], lifetime: int
 ) -> tuple[str, str]:
-    """A token like those of `mint`, put into the register of a data directory, and its id.
+    """A token like those of `mint`, put into the register of a safe, and its id.
 
-    Raises InvalidInput when the register cannot be read or is full, and OSError.
+    Raises InvalidInput when the register cannot be read or is full, and what the safe raises.
     """
     now = time.time()
     entry = LongLived(
-        id=str(uuid4()), subject=subject, roles=roles, issued=now, expires=now + lifetime
+        id=str(uuid4()),
+        subject=subject,
+        roles=roles,
+        issued=now,
+        expires=now + lifetime,
+        key=key_id(issuer.secret or ""),
     )
-    change_register(
-        directory, now, lambda register: replace(register, long_lived=(*register.long_lived, entry))
-    )
+    change_register(safe, now, lambda register: joined(register, Register(long_lived=(entry,))))
     signed = sign(
         issuer, subject, roles, token_id=entry.id, issued=entry.issued, expires=entry.expires
     )

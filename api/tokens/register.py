@@ -1,38 +1,24 @@
 """The register of tokens: long-lived ones that were issued here, and whose tokens are revoked.
 
-The register is a file of the data directory. `catalog token` and `catalog revoke` write it, and
-each process that serves follows it. A token that lives longer than all others may is good only
-while it stands there; so a register that is lost ends those tokens, and never revives one.
+The register is a document in the safe of the catalog. `catalog token` and `catalog revoke` write
+it, and each process that serves follows it. A token that lives longer than all others may is good
+only while it stands there; so a register that is lost ends those tokens, and never revives one.
 """
 
-import fcntl
-import json
-import logging
-import os
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import msgspec
 
-from api.file_stamp import Stamp, file_stamp
-from api.tokens.secret import sync_names
+from api.tokens.safe import REGISTER, Safe
+from api.tokens.secret import DAY, KEPT_SECONDS, MOST_DAYS
 from domain.errors import InvalidInput
 
-FILE = "tokens.json"
-_LOCK = "tokens.lock"
-DAY = 86_400
-MOST_DAYS = 365
-"""The most days that a long-lived token may be good for."""
-_KEPT = (MOST_DAYS + 1) * DAY
-"""Seconds after which no token can be good any more that was issued before a revocation."""
 _UNITS = {"d": DAY, "h": 3_600, "m": 60, "s": 1}
 MOST_ID_CHARACTERS = 1_024
 """Characters of the id of a token, which other issuers may have made."""
 MOST_ENTRIES = 10_000
 """How many tokens, and how many revocations, the register may hold."""
-
-log = logging.getLogger("catalog.tokens")
 
 
 class LongLived(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,10 +30,12 @@ class LongLived(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[str, ...]
     issued: float
     expires: float
+    key: str | None = None
+    """The id of the secret that signs it; None in registers of before there were ids."""
 
 
 class Register(msgspec.Struct, frozen=True, kw_only=True):
-    """What the file holds; each process replaces it as a whole."""
+    """What the document holds; each process replaces it as a whole."""
 
     long_lived: tuple[LongLived, ...] = ()
     revoked: dict[str, float] = {}
@@ -70,80 +58,64 @@ class Register(msgspec.Struct, frozen=True, kw_only=True):
         return before is not None and (issued is None or issued <= before)
 
 
-class FollowedRegister:
-    """The register as a process knows it; `follow` has it look at the file again."""
-
-    def __init__(self, path: Path) -> None:
-        """Read the register; raises InvalidInput for a file that is none."""
-        self._path = path
-        self._stamp = file_stamp(path)
-        self._failed: Stamp | None = self._stamp
-        self.current = read_register(path)
-        """The same object until the file changes."""
-
-    def follow(self) -> None:
-        """Take over the file if it has changed; one that cannot be read is tried again."""
-        stamp = file_stamp(self._path)
-        if stamp == self._stamp:
-            return
-        try:
-            if stamp is None:
-                raise InvalidInput(f"{self._path} is gone")
-            self.current = read_register(self._path)
-        except InvalidInput as error:
-            if stamp != self._failed:
-                log.error("register of tokens not followed", extra={"reason": error.message})
-                self._failed = stamp
-        else:
-            log.warning("register of tokens changed", extra={"file": str(self._path)})
-            self._stamp = self._failed = stamp
+def read_register(safe: Safe) -> Register:
+    """The register in a safe, an empty one where there is none; raises InvalidInput naming it."""
+    return decode_register(safe.read(REGISTER), safe.name(REGISTER))
 
 
-def read_register(path: Path) -> Register:
-    """The register in a file, an empty one where there is none; raises InvalidInput naming it."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Register)
-    except FileNotFoundError:
+def decode_register(content: bytes | None, origin: str) -> Register:
+    """The register in a document; raises InvalidInput, naming `origin`."""
+    if content is None:
         return Register()
-    except (OSError, msgspec.DecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InvalidInput(f"{path}: the register of tokens cannot be read: {reason}") from None
+    try:
+        return msgspec.json.decode(content, type=Register)
+    except msgspec.DecodeError as error:
+        raise InvalidInput(f"{origin}: the register of tokens cannot be read: {error}") from None
 
 
-def change_register(
-    directory: Path, now: float, change: Callable[[Register], Register]
-) -> Register:
-    """Change the register of a data directory, and have it on disk when this returns.
+def change_register(safe: Safe, now: float, change: Callable[[Register], Register]) -> Register:
+    """Change the register of a safe, and have it survive power loss when this returns.
 
-    What can have no effect any more is dropped. Raises InvalidInput, and OSError.
+    What can have no effect any more is dropped. Raises InvalidInput, and what the safe raises.
     """
-    path = directory / FILE
-    with (directory / _LOCK).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        changed = _without_past(change(read_register(path)), now)
-        for entries in (changed.long_lived, changed.revoked, changed.subjects):
+    origin = safe.name(REGISTER)
+
+    def changed(content: bytes | None) -> bytes:
+        register = _without_past(change(decode_register(content, origin)), now)
+        for entries in (register.long_lived, register.revoked, register.subjects):
             if len(entries) > MOST_ENTRIES:
-                raise InvalidInput(f"{path} may hold {MOST_ENTRIES} tokens and revocations")
-        fresh = path.with_suffix(".new")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(msgspec.to_builtins(changed), file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-        sync_names(directory)
-    return changed
+                raise InvalidInput(f"{origin} may hold {MOST_ENTRIES} tokens and revocations")
+        return msgspec.json.format(msgspec.json.encode(register), indent=1)
+
+    return decode_register(safe.change(REGISTER, changed), origin)
 
 
-def revoke_tokens(directory: Path, ids: Iterable[str], subjects: Iterable[str]) -> set[str]:
+def joined(register: Register, other: Register) -> Register:
+    """What two registers hold together: what either of them has revoked is revoked."""
+    known = {each.id for each in register.long_lived}
+    subjects = {
+        name: max(register.subjects.get(name, 0.0), other.subjects.get(name, 0.0))
+        for name in register.subjects | other.subjects
+    }
+    return Register(
+        long_lived=(
+            *register.long_lived,
+            *(each for each in other.long_lived if each.id not in known),
+        ),
+        revoked=other.revoked | register.revoked,
+        subjects=subjects,
+    )
+
+
+def revoke_tokens(safe: Safe, ids: Iterable[str], subjects: Iterable[str]) -> set[str]:
     """Revoke tokens by their ids, and all that callers have now; returns the ids not known here.
 
-    Raises InvalidInput, and OSError.
+    Raises InvalidInput, and what the safe raises.
     """
     now = time.time()
     revoked, names = dict.fromkeys(ids, now), dict.fromkeys(subjects, now)
     changed = change_register(
-        directory,
+        safe,
         now,
         lambda register: Register(
             long_lived=register.long_lived,
@@ -178,7 +150,7 @@ def _without_past(register: Register, now: float) -> Register:
         revoked={
             token_id: at
             for token_id, at in register.revoked.items()
-            if token_id in ids or at > now - _KEPT
+            if token_id in ids or at > now - KEPT_SECONDS
         },
-        subjects={name: at for name, at in register.subjects.items() if at > now - _KEPT},
+        subjects={name: at for name, at in register.subjects.items() if at > now - KEPT_SECONDS},
     )

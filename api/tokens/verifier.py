@@ -4,22 +4,26 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
 import jwt
 import msgspec
-from anyio import create_task_group, sleep
+from anyio import CapacityLimiter, create_task_group, sleep, to_thread
 
 from api.errors import Unauthorized
 from api.permissions import Principal
 from api.refusals import Refusal
 from api.settings import Settings
 from api.tokens.claims import Claims, find_claim, find_roles, is_name, read_token
+from api.tokens.following import FollowedSafe
 from api.tokens.issuers import Issuer, read_issuers
 from api.tokens.key_cache import CachedKeys, start_all
 from api.tokens.keys import ASYMMETRIC, SYMMETRIC, Key, KeySet
-from api.tokens.register import FILE, FollowedRegister, Register
+from api.tokens.opening import open_safe
+from api.tokens.register import Register
+from api.tokens.safe import SECRET
 
 MAX_TOKEN_BYTES = 8_192
 """Longer tokens are refused before they are decoded."""
@@ -27,8 +31,8 @@ MOST_REMEMBERED = 10_000
 """How many verified tokens are remembered; beyond that the least recently used one is forgotten."""
 TICK_SECONDS = 5.0
 """How often each issuer's keys are looked at for whether they are due to be loaded again."""
-FOLLOW_SECONDS = 1.0
-"""How often the register of tokens is looked at for revocations."""
+FOLLOW_SECONDS = 0.5
+"""How often the safe is looked at for revocations and new keys."""
 
 _signatures = jwt.PyJWS(
     algorithms=[*SYMMETRIC, *ASYMMETRIC], options={"enforce_minimum_key_length": True}
@@ -56,21 +60,26 @@ class TokenVerifier:
     def __init__(
         self,
         trusted: list[tuple[Issuer, CachedKeys]],
-        register: FollowedRegister,
+        safe: FollowedSafe,
         *,
         leeway: float,
         max_lifetime: float,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._trusted = {issuer.name: _Trusted(issuer, cache) for issuer, cache in trusted}
-        self._register = register
+        self.safe = safe
         self._leeway = leeway
         self._max_lifetime = max_lifetime
         self._clock = clock
+        # Not one of the threads that everybody shares, for which this would wait with all others.
+        self._following = CapacityLimiter(1)
         self._remembered: OrderedDict[bytes, _Verified] = OrderedDict()
 
     async def verify(self, header: bytes) -> Principal:
-        """The caller of an Authorization header; raises Unauthorized."""
+        """The caller of an Authorization header; raises Unauthorized.
+
+        Raises StoreUnavailable where nobody can tell which tokens were revoked.
+        """
         known = self.remembered(header)
         if known is not None:
             return known
@@ -93,7 +102,8 @@ class TokenVerifier:
         if (
             self._clock() < known.expires
             and known.keys is known.cache.current()
-            and known.register is self._register.current
+            and self.safe.is_known()
+            and known.register is self.safe.register
         ):
             self._remembered.move_to_end(digest)
             return known.principal
@@ -103,7 +113,7 @@ class TokenVerifier:
     async def _verify(self, token: bytes) -> _Verified:
         """Check a token; its claims come before its keys, so that a bad token causes no request."""
         header, claims, everything = read_token(token)
-        register = self._register.current
+        register = self.safe.register
         self._check_times(claims, register)
         trusted = self._trusted.get(claims.iss)
         if trusted is None:
@@ -148,13 +158,29 @@ class TokenVerifier:
 
     @asynccontextmanager
     async def refreshing(self, _: Any) -> AsyncIterator[None]:
-        """Keep keys and register current while the block runs (a lifespan of the application)."""
+        """Keep keys and safe current while the block runs (a lifespan of the application)."""
         async with create_task_group() as tasks:
             for trusted in self._trusted.values():
                 tasks.start_soon(_keep_current, trusted.cache)
-            tasks.start_soon(_follow, self._register)
+            tasks.start_soon(self._keep_following)
             yield
             tasks.cancel_scope.cancel()
+
+    async def follow(self) -> None:
+        """Look at the safe for what has changed, which may take the database seconds."""
+        if SECRET in await to_thread.run_sync(self.safe.follow, limiter=self._following):
+            for trusted in self._trusted.values():
+                if trusted.issuer.is_own:
+                    await trusted.cache.reload()
+
+    async def _keep_following(self) -> None:
+        while True:
+            await sleep(FOLLOW_SECONDS)
+            await self.follow()
+
+    def close(self) -> None:
+        """Close the safe; nothing may be verified afterwards."""
+        self.safe.safe.close()
 
 
 def _token(header: bytes) -> bytes:
@@ -172,16 +198,23 @@ def _digest(token: bytes) -> bytes:
 
 
 def open_verifier(settings: Settings) -> TokenVerifier:
-    """A verifier with its keys loaded; raises InvalidInput for what an operator must mend."""
-    trusted = [
-        (issuer, CachedKeys(issuer.source, issuer.loader())) for issuer in read_issuers(settings)
-    ]
-    start_all([cache for _, cache in trusted])
+    """A verifier with its keys loaded, which the caller closes.
+
+    Where the log is in a database, its tables are made where they are missing. Raises InvalidInput
+    for what an operator must mend, and StoreUnavailable.
+    """
+    opened = open_safe(settings, is_there=False)
+    try:
+        issuers = read_issuers(settings, opened)
+        safe = FollowedSafe(opened)
+        own = partial(safe.secrets, SECRET)
+        trusted = [(issuer, CachedKeys(issuer.source, issuer.loader(own))) for issuer in issuers]
+        start_all([cache for _, cache in trusted])
+    except BaseException:
+        opened.close()
+        raise
     return TokenVerifier(
-        trusted,
-        FollowedRegister(settings.directory / FILE),
-        leeway=settings.jwt_leeway,
-        max_lifetime=settings.jwt_max_lifetime,
+        trusted, safe, leeway=settings.jwt_leeway, max_lifetime=settings.jwt_max_lifetime
     )
 
 
@@ -199,12 +232,6 @@ async def _keep_current(cache: CachedKeys) -> None:
     while True:
         await sleep(TICK_SECONDS)
         await cache.reload_if_due()
-
-
-async def _follow(register: FollowedRegister) -> None:
-    while True:
-        await sleep(FOLLOW_SECONDS)
-        register.follow()
 
 
 def _is_signed(token: bytes, key: Key) -> bool:

@@ -153,9 +153,10 @@ def running(
         stores = open_stores(directory, settings.database_url, settings.search_url)
         daemon = make_daemon(stores, settings)
         services = make_services(settings, stores, daemon)
+        opened = verifier or open_verifier(settings)
         app = create_app(
             services,
-            verifier or open_verifier(settings),
+            opened,
             LogWriter(2, lambda: None),
             Metrics(SharedCounts.made(1)),
         )
@@ -167,6 +168,7 @@ def running(
             services.close()
             daemon.stop()
             stores.close()
+            opened.close()
 
 
 @contextmanager

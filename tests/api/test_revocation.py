@@ -7,14 +7,19 @@ import pytest
 from click.testing import CliRunner, Result
 
 from api.commands import main
-from api.tokens.register import FILE
-from tests.api.conftest import SECRET, Client, running
+from api.tokens.safe import REGISTER
+from api.tokens.secret import key_id
+from tests.api.conftest import IN_DATABASE, SECRET, Client, environment_of, running
 from tests.waiting import until
 
 
 def catalog(*arguments: str, directory: Path) -> Result:
     """What a command prints, in a process that has the secret of the tests."""
-    environment = {"CATALOG_JWT_SECRET": SECRET, "CATALOG_DATA": str(directory)}
+    environment = {
+        "CATALOG_JWT_SECRET": SECRET,
+        "CATALOG_DATA": str(directory),
+        **environment_of(directory),
+    }
     return CliRunner().invoke(main, arguments, env=environment)
 
 
@@ -31,13 +36,13 @@ def test_a_long_lived_token_is_made_listed_and_revoked_by_commands(client: Clien
     signed, token_id = made.stdout.strip(), made.stderr.split()[1].rstrip(",")
     until(lambda: status(client, "GET", "/v1/tables", signed) == 200, seconds=5)
     listed = catalog("tokens", directory=client.directory).stdout
-    assert listed.startswith(f"{token_id}  ingestion-bot  bot  until 20")
+    assert listed.startswith(f"{token_id}  ingestion-bot  bot  key {key_id(SECRET)}  until 20")
 
     done = catalog("revoke", f"--id={token_id}", directory=client.directory)
     assert done.stdout == f"revoked: token {token_id}\n"
     until(lambda: status(client, "GET", "/v1/tables", signed) == 401, seconds=5)
     listed = catalog("tokens", directory=client.directory).stdout
-    assert listed == f"{token_id}  ingestion-bot  bot  revoked\n"
+    assert listed == f"{token_id}  ingestion-bot  bot  key {key_id(SECRET)}  revoked\n"
 
 
 def test_an_answer_that_is_remembered_is_not_given_to_a_revoked_token(client: Client) -> None:
@@ -80,7 +85,7 @@ def test_commands_refuse_what_has_no_meaning(
     done = catalog(*arguments, directory=client.directory)
     assert done.exit_code == 2
     assert reason in done.stderr
-    assert not (client.directory / FILE).exists()
+    assert not (client.directory / REGISTER).exists()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +97,10 @@ def test_a_register_is_made_in_no_directory_but_that_of_a_catalog(
 ) -> None:
     done = catalog(*arguments, directory=tmp_path)
     assert done.exit_code == 2
-    assert "holds neither a secret nor a catalog" in done.stderr
+    missing = (
+        "of the database holds no log" if IN_DATABASE else "holds neither a secret nor a catalog"
+    )
+    assert missing in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -102,3 +110,35 @@ def test_a_server_starts_with_the_revocations_that_there_are(tmp_path: Path) -> 
     assert catalog("revoke", "--subject=ann", directory=tmp_path).exit_code == 0
     with running(tmp_path) as client:
         assert status(client, "GET", "/v1/tables", made) == 401
+
+
+def test_keys_are_replaced_and_dropped_by_commands(tmp_path: Path) -> None:
+    def run(*arguments: str) -> list[str]:
+        done = CliRunner().invoke(main, [*arguments, f"--data={tmp_path}"], env=told)
+        assert done.exit_code == 0, done.output
+        return done.stdout.splitlines()
+
+    told = environment_of(tmp_path)
+    with running(tmp_path, jwt_secret=None) as client:
+        (old,) = run("token", "--subject=ann", "--role=reader", "--expires=30d")
+        (listed,) = run("tokens")
+        token_id, key = listed.split()[0], listed.split()[4]
+        assert run("rotate", "tokens") == [
+            f"replaced: key {key}, which is kept until tokens of it end"
+        ]
+        (new,) = run("token", "--subject=ann", "--role=reader")
+        until(
+            lambda: [status(client, "GET", "/v1/tables", each) for each in (old, new)] == [200] * 2
+        )
+        assert run("rotate", "tokens", "--drop") == [
+            f"dropped: key {key}",
+            f"ended: token {token_id} of 'ann'",
+        ]
+        until(lambda: status(client, "GET", "/v1/tables", old) == 401)
+        assert status(client, "GET", "/v1/tables", new) == 200
+        assert run("rotate", "tokens", "--drop") == []
+
+
+def test_a_secret_that_the_settings_name_is_not_replaced_by_a_command(client: Client) -> None:
+    done = catalog("rotate", "tokens", directory=client.directory)
+    assert (done.exit_code, "the settings name the keys of tokens" in done.stderr) == (2, True)

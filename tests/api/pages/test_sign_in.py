@@ -2,27 +2,36 @@
 
 import secrets
 import time
+from contextlib import closing
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from api.commands import main
 from api.pages.addresses import is_local
 from api.pages.sign_in_links import make_link
 from api.settings import Settings
 from api.tokens.issuers import Issuer
 from api.tokens.minting import mint
-from tests.api.conftest import SECRET, Client, over_files, token
+from api.tokens.opening import open_safe
+from api.tokens.safe import SESSION_KEY
+from api.tokens.secret import make_secrets
+from tests.api.conftest import SECRET, Client, database_of, environment_of, over_files, token
 from tests.api.pages.conftest import Browser
 from tests.e2e.conftest import catalog
+from tests.waiting import until
 
 
 def settings_of(client: Client) -> Settings:
-    return Settings(data=str(client.directory), jwt_secret=SECRET)
+    directory = client.directory
+    return Settings(data=str(directory), jwt_secret=SECRET, database_url=database_of(directory))
 
 
 def link(client: Client, **given: Any) -> str:
-    made = make_link(settings_of(client), "", given.get("subject", "me"), ("admin",))
-    return made
+    settings = settings_of(client)
+    with closing(open_safe(settings)) as safe:
+        return make_link(settings, safe, "", given.get("subject", "me"), ("admin",))
 
 
 def test_token_signs_in_for_as_long_as_it_is_good(shop: Client) -> None:
@@ -172,3 +181,28 @@ def test_unknown_address_is_a_page_for_people_and_json_for_programs(shop: Client
     assert Browser(shop).get("/nowhere").headers["content-type"].startswith("text/html")
     assert shop.http.get("/nowhere").json()["errorType"] == "NOT_FOUND"
     assert Browser(shop).get("/v1/nowhere").json()["errorType"] == "NOT_FOUND"
+
+
+def test_session_and_its_forms_outlive_the_key_that_sealed_them(shop: Client) -> None:
+    browser = Browser(shop, "reader")
+    form_token = browser.get("/").text.partition('name="form_token" value="')[2].partition('"')[0]
+    environment = {**environment_of(shop.directory), "CATALOG_DATA": str(shop.directory)}
+
+    def rotate(*more: str) -> None:
+        done = CliRunner().invoke(main, ["rotate", "sessions", *more], env=environment)
+        assert done.exit_code == 0, done.output
+
+    rotate()
+    with closing(open_safe(settings_of(shop))) as safe:
+        fresh, former = make_secrets(safe, SESSION_KEY)
+    assert fresh != former
+    # Once the new key is followed, a new session is of that.
+    until(
+        lambda: (
+            Browser(shop, "reader").post("/sign-out", {"form_token": form_token}).status_code == 403
+        )
+    )
+    assert browser.get("/").status_code == 200
+    assert browser.post("/sign-out", {"form_token": form_token}).status_code == 303
+    rotate("--drop")
+    until(lambda: browser.get("/").status_code == 401)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import anyio
@@ -14,16 +15,18 @@ from jwt.utils import base64url_encode
 
 from api.errors import Unauthorized
 from api.permissions import Principal
+from api.tokens.directory_safe import DirectorySafe
+from api.tokens.following import FollowedSafe
 from api.tokens.issuers import Issuer
 from api.tokens.key_cache import CachedKeys
 from api.tokens.keys import KeySet, read_key_set
-from api.tokens.register import FollowedRegister
 from api.tokens.verifier import TokenVerifier
 
 NAME, AUDIENCE = "https://idp.example/realm", "catalog"
 LEEWAY, MAX_LIFETIME = 30.0, 3_600.0
 ALGORITHMS = ("RS256", "ES256", "PS256", "EdDSA")
-NO_REGISTER = FollowedRegister(Path("/nonexistent/tokens.json"))
+_EMPTY = TemporaryDirectory()
+NO_REGISTER = FollowedSafe(DirectorySafe(Path(_EMPTY.name)))
 
 
 class Clock:
@@ -108,7 +111,7 @@ def verifier(
     *trusted: tuple[Issuer, CachedKeys],
     clock: Clock | None = None,
     max_lifetime: float = 3_600.0,
-    register: FollowedRegister = NO_REGISTER,
+    register: FollowedSafe = NO_REGISTER,
 ) -> TokenVerifier:
     """A verifier; without arguments of one issuer with a key for each algorithm."""
     default = (issuer(), cached(public_jwk(algorithm) for algorithm in ALGORITHMS))

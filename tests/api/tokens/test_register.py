@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from api.tokens import register as registers
+from api.tokens.directory_safe import DirectorySafe
+from api.tokens.following import FollowedSafe
 from api.tokens.issuers import Issuer
 from api.tokens.keys import secret_key_set
 from api.tokens.minting import mint, mint_long_lived, sign
 from api.tokens.register import (
     DAY,
-    FILE,
-    FollowedRegister,
     LongLived,
     Register,
     change_register,
@@ -20,6 +20,7 @@ from api.tokens.register import (
     read_register,
     revoke_tokens,
 )
+from api.tokens.safe import REGISTER, Safe
 from api.tokens.verifier import TokenVerifier
 from domain.errors import InvalidInput
 from tests.api.tokens import made
@@ -34,7 +35,8 @@ class Served:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.followed = FollowedRegister(directory / FILE)
+        self.safe = DirectorySafe(directory)
+        self.followed = FollowedSafe(self.safe)
         keys = start(secret_key_set(SECRET, "the test"))
         self.verifier = TokenVerifier([(ISSUER, keys)], self.followed, leeway=0, max_lifetime=DAY)
 
@@ -50,25 +52,25 @@ def served(tmp_path: Path) -> Served:
     return Served(tmp_path)
 
 
-def long_lived(directory: Path, subject: str = "bot") -> tuple[str, str]:
-    return mint_long_lived(ISSUER, directory, subject, ("bot",), 365 * DAY)
+def long_lived(safe: Safe, subject: str = "bot") -> tuple[str, str]:
+    return mint_long_lived(ISSUER, safe, subject, ("bot",), 365 * DAY)
 
 
 def test_a_long_lived_token_is_good_while_it_is_registered(served: Served) -> None:
-    token, token_id = long_lived(served.directory)
+    token, token_id = long_lived(served.safe)
     assert not served.takes(token)  # not followed yet
 
     served.followed.follow()
     assert served.takes(token)
-    (entry,) = read_register(served.directory / FILE).long_lived
+    (entry,) = read_register(served.safe).long_lived
     assert (entry.id, entry.subject, entry.roles) == (token_id, "bot", ("bot",))
     assert entry.expires - entry.issued == 365 * DAY
 
 
 def test_no_other_token_may_live_that_long(served: Served) -> None:
-    _, token_id = long_lived(served.directory)
+    _, token_id = long_lived(served.safe)
     served.followed.follow()
-    (entry,) = served.followed.current.long_lived
+    (entry,) = served.followed.register.long_lived
 
     for made_up in ("another", token_id.upper()):
         times = {"issued": entry.issued, "expires": entry.expires}
@@ -78,12 +80,12 @@ def test_no_other_token_may_live_that_long(served: Served) -> None:
 
 
 def test_a_token_revoked_by_its_id_is_refused_and_no_longer_remembered(served: Served) -> None:
-    (revoked, token_id), (other, _) = long_lived(served.directory), long_lived(served.directory)
+    (revoked, token_id), (other, _) = long_lived(served.safe), long_lived(served.safe)
     served.followed.follow()
     assert served.takes(revoked)
     assert served.takes(other)
 
-    assert revoke_tokens(served.directory, [token_id], []) == set()
+    assert revoke_tokens(served.safe, [token_id], []) == set()
     assert served.remembers(revoked)  # not followed yet
     served.followed.follow()
     assert not served.remembers(revoked)
@@ -92,9 +94,9 @@ def test_a_token_revoked_by_its_id_is_refused_and_no_longer_remembered(served: S
 
 
 def test_all_tokens_that_a_subject_had_are_refused_and_a_new_one_is_good(served: Served) -> None:
-    (long, _), short = long_lived(served.directory), mint(ISSUER, "bot", ("bot",), 60)
+    (long, _), short = long_lived(served.safe), mint(ISSUER, "bot", ("bot",), 60)
     other = mint(ISSUER, "ann", ("reader",), 60)
-    revoke_tokens(served.directory, [], ["bot"])
+    revoke_tokens(served.safe, [], ["bot"])
     served.followed.follow()
 
     assert [served.takes(token) for token in (long, short, other)] == [False, False, True]
@@ -110,25 +112,25 @@ def test_a_token_that_does_not_say_when_it_was_issued_counts_as_old() -> None:
 
 
 def test_revocations_are_there_after_a_restart(served: Served) -> None:
-    token, token_id = long_lived(served.directory)
-    revoke_tokens(served.directory, [token_id], [])
+    token, token_id = long_lived(served.safe)
+    revoke_tokens(served.safe, [token_id], [])
     assert not Served(served.directory).takes(token)
 
 
 def test_ids_that_are_no_long_lived_tokens_are_revoked_and_told(served: Served) -> None:
-    _, token_id = long_lived(served.directory)
-    assert revoke_tokens(served.directory, [token_id, "of the provider"], []) == {"of the provider"}
-    assert "of the provider" in read_register(served.directory / FILE).revoked
+    _, token_id = long_lived(served.safe)
+    assert revoke_tokens(served.safe, [token_id, "of the provider"], []) == {"of the provider"}
+    assert "of the provider" in read_register(served.safe).revoked
 
 
 @pytest.mark.parametrize("content", [None, "no JSON", '{"revoked": 1}'])
 def test_a_register_that_cannot_be_read_changes_nothing(
     served: Served, content: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (revoked, token_id), (good, _) = long_lived(served.directory), long_lived(served.directory)
-    revoke_tokens(served.directory, [token_id], [])
+    (revoked, token_id), (good, _) = long_lived(served.safe), long_lived(served.safe)
+    revoke_tokens(served.safe, [token_id], [])
     served.followed.follow()
-    path = served.directory / FILE
+    path = served.directory / REGISTER
     whole = path.read_bytes()
     path.unlink() if content is None else path.write_text(content)
     caplog.clear()
@@ -138,20 +140,20 @@ def test_a_register_that_cannot_be_read_changes_nothing(
     assert [served.takes(token) for token in (revoked, good)] == [False, True]
     assert [record.message for record in caplog.records] == ["register of tokens not followed"]
     path.write_bytes(whole)
-    revoke_tokens(served.directory, [], ["bot"])
+    revoke_tokens(served.safe, [], ["bot"])
     served.followed.follow()
     assert not served.takes(good)
 
 
 def test_a_damaged_register_stops_the_start_and_a_change(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text("{")
+    (tmp_path / REGISTER).write_text("{")
     for act in (
-        lambda: FollowedRegister(tmp_path / FILE),
-        lambda: revoke_tokens(tmp_path, ["a"], []),
+        lambda: FollowedSafe(DirectorySafe(tmp_path)),
+        lambda: revoke_tokens(DirectorySafe(tmp_path), ["a"], []),
     ):
         with pytest.raises(InvalidInput, match="register of tokens cannot be read"):
             act()
-    assert (tmp_path / FILE).read_text() == "{"
+    assert (tmp_path / REGISTER).read_text() == "{"
 
 
 def test_what_has_no_effect_any_more_is_dropped(tmp_path: Path) -> None:
@@ -163,22 +165,22 @@ def test_what_has_no_effect_any_more_is_dropped(tmp_path: Path) -> None:
         revoked={"old": 1.0, "new": 1.0, "theirs": 1.0, "later": 300.0 * DAY},
         subjects={"ann": 1.0, "bob": 300.0 * DAY},
     )
-    kept = change_register(tmp_path, 400.0 * DAY, lambda _: given)
+    kept = change_register(DirectorySafe(tmp_path), 400.0 * DAY, lambda _: given)
     assert [each.id for each in kept.long_lived] == ["new"]
     assert kept.revoked.keys() == {"new", "later"}
     assert kept.subjects.keys() == {"bob"}
-    assert read_register(tmp_path / FILE) == kept
+    assert read_register(DirectorySafe(tmp_path)) == kept
 
 
 def test_the_register_is_closed_to_others_and_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registers, "MOST_ENTRIES", 2)
-    revoke_tokens(tmp_path, ["a", "b"], [])
+    revoke_tokens(DirectorySafe(tmp_path), ["a", "b"], [])
     with pytest.raises(InvalidInput, match="may hold 2"):
-        revoke_tokens(tmp_path, ["c"], [])
-    assert json.loads((tmp_path / FILE).read_text())["revoked"].keys() == {"a", "b"}
-    assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
+        revoke_tokens(DirectorySafe(tmp_path), ["c"], [])
+    assert json.loads((tmp_path / REGISTER).read_text())["revoked"].keys() == {"a", "b"}
+    assert (tmp_path / REGISTER).stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize(

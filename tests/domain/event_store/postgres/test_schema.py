@@ -11,6 +11,8 @@ from domain.event_store.opening import migrate_log, open_event_log
 from domain.event_store.postgres import schema as tables
 from tests.contracts.recorded import created
 
+NOW, NEXT = tables.VERSION, tables.VERSION + 1
+
 
 @pytest.fixture
 def schema() -> str:
@@ -23,8 +25,8 @@ def url(postgres: PostgresServer, schema: str) -> str:
 
 
 def test_tables_are_made_by_a_writer_and_by_the_command(url: str) -> None:
-    assert migrate_log(url) == (0, 1)
-    assert migrate_log(url) == (1, 1)
+    assert migrate_log(url) == (0, NOW)
+    assert migrate_log(url) == (NOW, NOW)
     with closing(open_event_log(url)) as store:
         assert store.append([created("a")]) == 1
 
@@ -57,9 +59,11 @@ def test_tables_of_a_later_release_are_refused(
     postgres: PostgresServer, url: str, schema: str
 ) -> None:
     migrate_log(url)
-    postgres.run(f"INSERT INTO {schema}.schema_version (version) VALUES (2)")
+    postgres.run(f"INSERT INTO {schema}.schema_version (version) VALUES ({NEXT})")
     for refused in (open_event_log, migrate_log):
-        with pytest.raises(StoreUnavailable, match="is of version 2, made by a later release"):
+        with pytest.raises(
+            StoreUnavailable, match=f"is of version {NEXT}, made by a later release"
+        ):
             refused(url)
 
 
@@ -68,13 +72,13 @@ def test_tables_of_an_older_release_are_upgraded_by_the_command_alone(
 ) -> None:
     with closing(open_event_log(url)) as store:
         store.append([created("a")])
-    monkeypatch.setattr(tables, "VERSION", 2)
+    monkeypatch.setattr(tables, "VERSION", NEXT)
     monkeypatch.setattr(
         tables, "read_step", lambda number: b"ALTER TABLE answers ADD COLUMN more text"
     )
-    with pytest.raises(StoreUnavailable, match="of version 1, and this release needs 2"):
+    with pytest.raises(StoreUnavailable, match=f"of version {NOW}, and this release needs {NEXT}"):
         open_event_log(url)
-    assert migrate_log(url) == (1, 2)
+    assert migrate_log(url) == (NOW, NEXT)
     with closing(open_event_log(url)) as store:
         assert store.head() == 1
 
@@ -84,7 +88,7 @@ def test_step_that_fails_leaves_the_tables_as_they_were(
 ) -> None:
     migrate_log(url)
     with monkeypatch.context() as changed:
-        changed.setattr(tables, "VERSION", 2)
+        changed.setattr(tables, "VERSION", NEXT)
         changed.setattr(tables, "read_step", lambda number: b"DROP TABLE answers; SELECT 1/0")
         with pytest.raises(StoreUnavailable, match="division by zero"):
             migrate_log(url)

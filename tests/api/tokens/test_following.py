@@ -1,0 +1,186 @@
+"""How a process follows a safe whose database does not answer, and keys that are replaced."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import anyio
+import pytest
+
+from api.settings import Settings
+from api.tokens.directory_safe import DirectorySafe
+from api.tokens.following import AWAY_SECONDS, FollowedSafe
+from api.tokens.issuers import Issuer
+from api.tokens.keys import secret_key_set
+from api.tokens.minting import find_minter, mint
+from api.tokens.register import DAY, revoke_tokens
+from api.tokens.safe import SECRET
+from api.tokens.secret import drop_previous, make_secrets, rotate_secret
+from api.tokens.verifier import TokenVerifier, open_verifier
+from domain.errors import InvalidInput, StoreUnavailable
+from tests.api.tokens.made import Clock, start, verify
+
+SECRET_TEXT = "a secret of the test that has more than 32 bytes"
+ISSUER = Issuer(secret=SECRET_TEXT)
+
+
+class Away(DirectorySafe):
+    """A safe whose database answers or not, as a test has it."""
+
+    is_away = False
+
+    def stamps(self) -> Mapping[str, object]:
+        if self.is_away:
+            raise StoreUnavailable("its database is away")
+        return super().stamps()
+
+
+class Served:
+    """A verifier that follows a safe which can be away, on a clock that the test holds."""
+
+    def __init__(self, directory: Path) -> None:
+        self.clock = Clock()
+        self.safe = Away(directory)
+        self.followed = FollowedSafe(self.safe, self.clock)
+        self.verifier = TokenVerifier(
+            [(ISSUER, start(secret_key_set(SECRET_TEXT, "the test")))],
+            self.followed,
+            leeway=0,
+            max_lifetime=DAY,
+        )
+
+    def remembers(self, token: str) -> bool:
+        return self.verifier.remembered(b"Bearer " + token.encode()) is not None
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Served:
+    return Served(tmp_path)
+
+
+def test_the_last_known_register_counts_for_a_minute_and_no_longer(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    revoke_tokens(served.safe, [], ["bob"])
+    served.followed.follow()
+    good, revoked = (mint(ISSUER, name, ("reader",), 600) for name in ("ann", "eve"))
+    assert verify(served.verifier, good) is not None
+    caplog.clear()
+
+    served.safe.is_away = True
+    served.followed.follow()
+    served.clock.now += AWAY_SECONDS - 1
+    served.followed.follow()
+    assert served.remembers(good)
+    revoke_tokens(served.safe, [], ["eve"])
+
+    served.clock.now += 1
+    assert not served.remembers(good)
+    with pytest.raises(StoreUnavailable, match="nobody can tell which tokens were revoked"):
+        anyio.run(served.verifier.verify, b"Bearer " + good.encode())
+    served.safe.is_away = False
+    served.followed.follow()
+    assert verify(served.verifier, good) is not None
+    assert verify(served.verifier, revoked) is None
+    assert [record.message for record in caplog.records] == [
+        "register of tokens not followed",
+        "register of tokens changed",
+        "register of tokens followed again",
+    ]
+
+
+def test_a_document_that_cannot_be_read_just_then_is_read_later(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database can go away between the stamps and the register."""
+    good = mint(ISSUER, "ann", ("reader",), 600)
+    revoke_tokens(served.safe, [], ["ann"])
+
+    def away(_: str) -> bytes | None:
+        raise StoreUnavailable("its database is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(served.safe, "read", away)
+        served.followed.follow()
+    assert verify(served.verifier, good) is not None
+    served.followed.follow()
+    assert verify(served.verifier, good) is None
+
+
+def good(verifier: TokenVerifier, tokens: list[str]) -> list[bool]:
+    """Which tokens a verifier takes once it has looked at its safe."""
+    anyio.run(verifier.follow)
+    return [verify(verifier, token) is not None for token in tokens]
+
+
+def test_own_secret_is_replaced_under_a_server_and_old_tokens_go_on(tmp_path: Path) -> None:
+    settings, safe = Settings(data=str(tmp_path)), DirectorySafe(tmp_path)
+    verifier = open_verifier(settings)
+    old = mint(find_minter(settings), "ann", ("reader",), 600)
+
+    rotate_secret(safe, SECRET, 0.0)
+    new = mint(find_minter(settings), "ann", ("reader",), 600)
+    assert good(verifier, [old, new]) == [True, True]
+
+    drop_previous(safe, SECRET)
+    assert good(verifier, [old, new]) == [False, True]
+
+
+def test_a_secret_in_a_file_is_replaced_by_a_line_above_it(tmp_path: Path) -> None:
+    file = tmp_path / "secret.txt"
+    settings = Settings(data=str(tmp_path / "data"), jwt_secret_file=str(file))
+    file.write_text(f"{SECRET_TEXT}\n")
+    old = mint(find_minter(settings), "ann", ("reader",), 600)
+    file.write_text(f"{SECRET_TEXT.upper()}\n{SECRET_TEXT}\n")
+    new = mint(find_minter(settings), "ann", ("reader",), 600)
+
+    assert find_minter(settings).secret == SECRET_TEXT.upper()
+    both = open_verifier(settings)
+    assert [verify(both, token) is not None for token in (old, new)] == [True, True]
+    file.write_text(SECRET_TEXT.upper())
+    alone = open_verifier(settings)
+    assert [verify(alone, token) is not None for token in (old, new)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (f"{SECRET_TEXT}\nshort", "must have at least 32 bytes"),
+        (f"{SECRET_TEXT}\n" * 10, "may have 8 previous secrets"),
+    ],
+)
+def test_a_file_of_secrets_that_is_none_is_refused(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "secret.txt").write_text(text)
+    with pytest.raises(InvalidInput, match=reason):
+        open_verifier(Settings(data=str(tmp_path), jwt_secret_file=str(tmp_path / "secret.txt")))
+
+
+def test_secrets_that_were_replaced_are_bounded_and_end_by_themselves(tmp_path: Path) -> None:
+    safe = DirectorySafe(tmp_path)
+    for _ in range(8):
+        rotate_secret(safe, SECRET, 0.0)
+    with pytest.raises(InvalidInput, match="keeps 8 that were replaced: drop them first"):
+        rotate_secret(safe, SECRET, 0.0)
+    rotate_secret(safe, SECRET, 367.0 * DAY)
+    assert len(make_secrets(safe, SECRET)) == 2
+
+
+def replaced_twice(change: Callable[[bytes | None], bytes], content: bytes) -> bool:
+    once = change(content)
+    return change(once) == once
+
+
+def test_a_rotation_that_is_done_again_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A database may store a change, and the connection break before it says so."""
+    safe = DirectorySafe(tmp_path)
+    seen: list[bool] = []
+
+    def twice(document: str, change: Callable[[bytes | None], bytes]) -> bytes:
+        content = safe.read(document) or b""
+        seen.append(replaced_twice(change, content))
+        return change(content)
+
+    monkeypatch.setattr(safe, "change", twice)
+    rotate_secret(safe, SECRET, 0.0)
+    assert seen == [True]
