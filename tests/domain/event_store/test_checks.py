@@ -73,7 +73,22 @@ EVENTS: dict[str, tuple[str, int, str]] = {
     "unknown type": (
         "UPDATE stored_events SET topic = 'entity.eaten' WHERE rowid = 5",
         5,
-        "entity.eaten cannot be applied: KeyError",
+        "of a later release, not damaged: an event has the type 'entity.eaten'",
+    ),
+    "unknown field": (
+        change('"at"', '"door":"mcp","at"', 5),
+        5,
+        "of a later release, not damaged: an event has the field 'door' of entity.changed",
+    ),
+    "unknown kind": (
+        change('"table"', '"spreadsheet"', 5),
+        5,
+        "of a later release, not damaged: an event has the kind 'spreadsheet'",
+    ),
+    "later schema": (
+        change('"at"', '"schema":2,"at"', 5),
+        5,
+        "of a later release, not damaged: an event has a schema of entity.changed above 1",
     ),
     "patch that does not fit": (
         change('"add"', '"remove"', 5),
@@ -89,7 +104,8 @@ EVENTS: dict[str, tuple[str, int, str]] = {
     "time before 1970": (change('"at":1004', '"at":-1', 5), 5, "its time, -1, is before 1970"),
     "version goes back": (change('"version":2', '"version":0', 5), 5, "version 0 (in tenths)"),
     "no creation": (
-        "UPDATE stored_events SET topic = 'entity.soft-deleted' WHERE rowid = 4",
+        "UPDATE stored_events SET topic = 'entity.soft-deleted', state = CAST("
+        "json_remove(state, '$.name', '$.fqn', '$.parentId', '$.body') AS BLOB) WHERE rowid = 4",
         4,
         "the stream does not begin with a creation",
     ),
