@@ -1,6 +1,5 @@
 """A log names what its events use, and is neither read nor written by who does not know it."""
 
-import sqlite3
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -16,6 +15,7 @@ from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.connections import Connections
+from domain.event_store.sqlite.snapshot import connect
 from domain.event_store.transfer import ExportReader, export
 from domain.event_store.writes import Expectations, RememberedAnswer
 from tests.contracts.conftest import OpenStore
@@ -35,7 +35,7 @@ def run(store: EventStore, statement: str) -> None:
         with Connections(read_address(store.address, writable=True)).connect() as link:
             link.execute(statement.encode())
         return
-    with closing(sqlite3.connect(store.address, uri=True)) as connection, connection:
+    with closing(connect(store.address)) as connection, connection:
         connection.execute(statement)
 
 

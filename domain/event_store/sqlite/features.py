@@ -12,6 +12,17 @@ TABLE = (
     "CREATE TABLE IF NOT EXISTS features ("
     "number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, since TEXT NOT NULL)"
 )
+_DECLARED = "this_log_needs_release_0_2_0_or_later"
+"""A function of SQL that each connection of this program has, and that is never called."""
+FENCE = (
+    "CREATE TRIGGER IF NOT EXISTS {events}_fence BEFORE INSERT ON {events} WHEN FALSE"
+    f" BEGIN SELECT {_DECLARED}(); END"
+)
+"""Keeps out programs from before release 0.2.0, which do not look at the table.
+
+SQLite prepares no statement that stores events for a connection without the function, and has its
+name in the error.
+"""
 _THERE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 _NEWEST = "SELECT coalesce(max(number), 0) FROM features"
 
@@ -22,6 +33,11 @@ class Known(msgspec.Struct, frozen=True):
     newest: int = -1
     """Number of the feature that was named last; 0 when none was. None has the number -1."""
     names: frozenset[str] = frozenset()
+
+
+def declare(connection: sqlite3.Connection) -> None:
+    """Have a connection of this program store events."""
+    connection.create_function(_DECLARED, 0, lambda: None)
 
 
 def read_features(cursor: Any) -> dict[str, str]:

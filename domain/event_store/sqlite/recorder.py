@@ -72,6 +72,7 @@ _TABLES = (
     "PRIMARY KEY (actor, key)) WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS answers_by_age ON answers (at)",
     features.TABLE,
+    features.FENCE,
     "CREATE TABLE IF NOT EXISTS identity (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT)",
     "CREATE TABLE IF NOT EXISTS restored ("
     "one INTEGER PRIMARY KEY CHECK (one = 1), head INTEGER NOT NULL, count INTEGER NOT NULL)",

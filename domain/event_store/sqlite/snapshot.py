@@ -10,7 +10,7 @@ import msgspec
 from domain.errors import StoreUnavailable
 from domain.event_store.port import Claim, Problem, StoredRow
 from domain.event_store.sqlite.claims import SELECT_CLAIMS, as_claim
-from domain.event_store.sqlite.features import read_features
+from domain.event_store.sqlite.features import declare, read_features
 
 _EVENTS = "SELECT originator_id, originator_version, topic, state, rowid FROM stored_events"
 _GAPS = """
@@ -118,7 +118,9 @@ def _unreadable(error: sqlite3.Error) -> StoreUnavailable:
 
 def connect(database: str) -> sqlite3.Connection:
     """A connection in autocommit mode, which may be used by one thread after the other."""
-    return sqlite3.connect(database, uri=True, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(database, uri=True, isolation_level=None, check_same_thread=False)
+    declare(connection)
+    return connection
 
 
 def open_snapshot(database: str) -> SqliteSnapshot:

@@ -1,6 +1,5 @@
 """Tampering with the file of the log is found, and the first bad position named."""
 
-import sqlite3
 from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
@@ -12,6 +11,7 @@ from domain.catalog import Catalog
 from domain.event_store.checks import ClaimChecker, FutureEvents, Problems, StreamReader
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import Problem
+from domain.event_store.sqlite.snapshot import connect
 from domain.registry import KINDS
 from tests.domain.conftest import World
 
@@ -32,7 +32,7 @@ def world(tmp_path: Path) -> World:
 
 
 def tamper(world: World, *statements: str) -> None:
-    with closing(sqlite3.connect(world.path)) as connection, connection:
+    with closing(connect(str(world.path))) as connection, connection:
         for statement in statements:
             assert connection.execute(statement).rowcount >= 1, statement
 
