@@ -20,6 +20,7 @@ from api.termination import Termination
 from domain.errors import CatalogError, InvalidInput
 from domain.event_store import database_url
 from domain.names import MAX_NAME_LENGTH
+from domain.release import described
 from projections.search.opensearch import address as search_address
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _print(line: str, *, err: bool = False) -> None:
 
 
 @click.group()
-@click.version_option(package_name="metadata-catalog")
+@click.version_option(described())
 def main() -> None:
     """A metadata catalog with an HTTP API compatible with OpenMetadata's."""
     os.umask(0o077)

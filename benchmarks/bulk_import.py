@@ -73,7 +73,10 @@ class _Rows(NamedTuple):
     @classmethod
     def of(cls, path: Path) -> "_Rows":
         connection = sqlite3.connect(path)
-        made = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+        made = (
+            "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
+            " AND type <> 'trigger'"
+        )
         tables = [sql for (sql,) in connection.execute(made)]
         events = connection.execute(
             "SELECT originator_id, originator_version, topic, state FROM stored_events"

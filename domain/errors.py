@@ -13,6 +13,7 @@ CatalogError
 ├── StaleVersion            `If-Match` names a version that is no longer current
 ├── ConcurrentChange        another writer was first; the caller may try again
 └── StoreUnavailable        the log or a read model cannot be read or written now
+    ├── LaterRelease        the log, or a file, uses what only a later release knows
     └── OutcomeUnknown      the log went away while it stored a write, which it may have done
 
 Raised in domain and projections, rendered only at the edges (HTTP, commands).
@@ -91,6 +92,13 @@ class ConcurrentChange(CatalogError):
 
 class StoreUnavailable(CatalogError):
     """The log or a read model cannot be read or written now."""
+
+
+class LaterRelease(StoreUnavailable):
+    """The log, or a file that was exported from one, uses what only a later release knows.
+
+    The message says which one, as far as that is known, and holds nothing that is secret.
+    """
 
 
 class OutcomeUnknown(StoreUnavailable):

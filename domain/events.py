@@ -1,7 +1,8 @@
 """The six events that every kind shares: a fact, who caused it, when, and by which request.
 
 They are a public, stored format: type names are fixed strings, fields are only ever added
-with defaults, and older payloads are lifted by `domain.upcasters`.
+with defaults, and older payloads are lifted by `domain.upcasters`. What a later release has added
+is refused by an older one, which would lose it; `domain.event_store.features` names the releases.
 """
 
 from typing import Any
@@ -14,7 +15,13 @@ Body = dict[str, Raw]
 
 
 class Event(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    gc=False,
 ):
     """What all events carry."""
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from domain import history
-from domain.errors import NotFound, StoreUnavailable
+from domain.errors import LaterRelease, NotFound, StoreUnavailable
 from domain.event_store.database_url import is_url
 from domain.kinds import EntityKind
 from domain.openmetadata import document
@@ -67,7 +67,10 @@ class Inspection(msgspec.Struct, rename="camel"):
     """Position of the newest event; None where the log cannot be read."""
     log_bytes: int | None
     log_error: str | None
-    """Why the log cannot be read."""
+    """Why the log cannot be read, or not all of it."""
+    later_release: str | None
+    """What the log uses that only a later release knows, and which one: this program does not write
+    to the log, and cannot read all of it. None where it knows all."""
     log_read_only: bool
     """Whether the database of the log is set to take no writes now."""
     log_id: str | None
@@ -110,6 +113,14 @@ def inspect(stores: Stores, *, details: bool = False) -> Inspection:
         log_id = stores.log.identity() if details else None
     except StoreUnavailable as unavailable:
         error = unavailable.message
+    later = None
+    try:
+        if error is None:
+            stores.log.refuse_later_release()
+    except LaterRelease as refused:
+        error = later = refused.message
+    except StoreUnavailable as unavailable:
+        error = unavailable.message
     projected = is_projected(stores.directory)
     return Inspection(
         host=socket.gethostname(),
@@ -117,6 +128,7 @@ def inspect(stores: Stores, *, details: bool = False) -> Inspection:
         head=head,
         log_bytes=log_bytes,
         log_error=error,
+        later_release=later,
         log_read_only=read_only,
         log_id=log_id,
         projected=projected,

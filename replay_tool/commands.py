@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from domain.event_store.opening import migrate_log
+from domain.release import described
 from projections.feeding.daemon import ProjectorLock
 from projections.served_notes import note_before_serving
 from projections.stores import make_directory, open_stores
@@ -21,7 +22,7 @@ from replay_tool.verify import verify
 
 
 @click.group()
-@click.version_option(package_name="metadata-catalog")
+@click.version_option(described())
 def main() -> None:
     """Operate the read models of a catalog from its log."""
     os.umask(0o077)

@@ -16,6 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from domain.release import RELEASE, UNKNOWN, commit
 from tests.e2e.conftest import Server, until_ready
 
 ROOT = Path(__file__).parents[1]
@@ -172,7 +173,7 @@ def test_modules_are_those_of_the_wheel(installation: Installation) -> None:
 
 
 def test_wheel_holds_every_file_of_the_packages(installation: Installation) -> None:
-    """Vendored files as well; the wheel's own record says what it holds."""
+    """Vendored files as well, and the commit; the wheel's own record says what it holds."""
     (installed,) = importlib.metadata.distributions(name=NAME, path=[str(installation.packages)])
     folders = ("api", "domain", "projections", "replay_tool")
     held = {str(file) for file in installed.files or () if file.parts[0] in folders}
@@ -183,7 +184,8 @@ def test_wheel_holds_every_file_of_the_packages(installation: Installation) -> N
         if file.is_file() and "__pycache__" not in file.parts
     }
 
-    assert {name for name in held if "__pycache__" not in name} == ours
+    added = set() if commit() == UNKNOWN else {"domain/commit.txt"}
+    assert {name for name in held if "__pycache__" not in name} == ours | added
 
 
 def test_metadata_names_the_licences_and_holds_their_texts(installation: Installation) -> None:
@@ -205,10 +207,13 @@ def test_metadata_names_the_licences_and_holds_their_texts(installation: Install
         assert kept.read_bytes() == path.read_bytes()
 
 
-def test_version_of_the_command_is_that_of_the_wheel(
+def test_version_and_commit_of_the_commands_are_those_of_the_checkout(
     wheel: Path, installation: Installation
 ) -> None:
-    assert installation.run("catalog", "--version").split()[-1] == wheel.name.split("-")[1]
+    assert wheel.name.split("-")[1] == RELEASE
+    for command in ("catalog", "catalog-replay"):
+        printed = installation.run(command, "--version")
+        assert printed == f"{command}, version {RELEASE} (commit {commit()})\n"
 
 
 def test_installed_server_lists_searches_and_documents(

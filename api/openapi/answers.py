@@ -126,7 +126,7 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
                 ),
             }
         ),
-        "Health": closed_object({"status": {"const": "alive"}}),
+        "Health": closed_object({"status": {"const": "alive"}, "release": TEXT, "commit": TEXT}),
         **_search(),
     }
 

@@ -18,6 +18,7 @@ from api.routes.signatures import route
 from api.services import Services
 from api.tokens.key_cache import OVERDUE_SECONDS, STALE_SECONDS
 from api.tokens.verifier import TokenVerifier
+from domain.release import RELEASE, commit
 from projections.inspection import Inspection, ProjectionReport, inspect
 
 OPERATING = Permission(Action.OPERATE)
@@ -32,6 +33,15 @@ class Version(msgspec.Struct):
     version: str
     revision: str
     timestamp: int
+
+
+class Health(msgspec.Struct):
+    """That the process answers, and which program it runs."""
+
+    status: Literal["alive"]
+    release: str
+    commit: str
+    """The commit that the program was built from; `unknown` where nothing tells."""
 
 
 class Preparation(msgspec.Struct, omit_defaults=True, rename="camel"):
@@ -65,7 +75,7 @@ def system_routes(
         return _json(Version(settings.version, "metadata-catalog", started))
 
     def healthz() -> Finished:
-        return _json({"status": "alive"})
+        return _json(Health("alive", RELEASE, commit()))
 
     inspecting, rendering = CapacityLimiter(1), CapacityLimiter(1)
     under_way: list[asyncio.Future[Inspection]] = []
@@ -123,8 +133,11 @@ def find_problems(
 ) -> list[str]:
     """The reasons why this host is not ready for what needs some projections, a sentence each.
 
-    Anybody may read them: what exactly is wrong with the log is for operators.
+    Anybody may read them: what exactly is wrong with the log is for operators, but for the release
+    that it needs.
     """
+    if inspection.later_release is not None:
+        return [inspection.later_release]
     if inspection.head is None:
         return ["the event log cannot be read"]
     problems = [] if inspection.projected else ["no process runs the projectors"]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from domain.event_store.claims import claim_changes
+from domain.event_store.features import features_of
 from domain.event_store.mapper import EventMapper
 from domain.event_store.port import RecordedEvent
 from domain.event_store.refusals import another_epoch
@@ -32,6 +33,7 @@ def prepared(
         changes=[
             change for event in recorded for change in claim_changes(event.entity_id, event.event)
         ],
+        features=features_of(each.event for each in recorded),
         answer=answer,
         expecting=expecting,
         epoch=epoch,

@@ -10,6 +10,7 @@ import msgspec
 
 from domain import events
 from domain.entity import Entity, evolve
+from domain.errors import LaterRelease
 from domain.event_store.claims import claim_of
 from domain.event_store.mapper import decode_event
 from domain.event_store.port import Claim, Problem, StoredRow
@@ -109,6 +110,8 @@ class StreamReader:
                         state = evolve(state, event, entity_id)
                         if event.at > self._latest:
                             self.future.add(position, event.at)
+                except LaterRelease as error:
+                    wrong = f"of a later release, not damaged: {error}"
                 except Exception as error:  # whatever a damaged payload or an upcaster raises
                     wrong = f"{type_name} cannot be applied: {type(error).__name__}: {error}"
             if wrong is not None or state is None:

@@ -4,7 +4,10 @@ from typing import Any
 
 import msgspec
 from eventsourcing.persistence import JSONTranscoder, Mapper, StoredEvent
+from msgspec import Raw
 
+from domain.errors import shown
+from domain.event_store.features import later_event, refuse_kind
 from domain.event_store.port import RecordedEvent
 from domain.event_store.writes import NewRow
 from domain.events import EVENT_TYPES, TYPE_NAMES, Event
@@ -52,18 +55,41 @@ class EventMapper(Mapper[str]):
     def decode(self, topic: str, state: bytes) -> Event:
         """The event of a type name and its payload, lifted to the current schema.
 
-        Raises msgspec.DecodeError when the payload is damaged, KeyError for an unknown type.
+        Raises LaterRelease for a type, a schema, a field or a kind that this program does not know,
+        and msgspec.DecodeError when the payload is damaged.
         """
-        schema = self._schemas[topic]
-        if schema > 1 and self._header.decode(state).schema < schema:
+        schema = self._schemas.get(topic)
+        if schema is None:
+            raise later_event(f"the type {shown(topic)}")
+        if schema > 1:
+            stored = self._header.decode(state).schema
+            if stored > schema:
+                raise later_event(f"schema {stored} of {topic}")
+            # Also where nothing is to be lifted, this takes out the key `schema`.
             payload = upcast(topic, msgspec.json.decode(state), self._upcasters)
             state = self._encoder.encode(payload)
-        return self._decoders[topic].decode(state)
+        try:
+            event = self._decoders[topic].decode(state)
+        except msgspec.ValidationError:
+            self._refuse_later_fields(topic, state)
+            raise
+        refuse_kind(event.kind)
+        return event
+
+    def _refuse_later_fields(self, topic: str, state: bytes) -> None:
+        """Raise LaterRelease when a payload has fields that its type has not."""
+        fields = msgspec.structs.fields(EVENT_TYPES[topic])
+        given = msgspec.json.decode(state, type=dict[str, Raw])
+        unknown = sorted(given.keys() - {field.encode_name for field in fields})
+        if "schema" in unknown:
+            raise later_event(f"a schema of {topic} above {self._schemas[topic]}")
+        if unknown:
+            raise later_event(f"the field {shown(unknown[0])} of {topic}")
 
 
 _mapper = EventMapper()
 
 
 def decode_event(type_name: str, payload: bytes) -> Event:
-    """The event of a stored row; raises msgspec.MsgspecError or KeyError for a damaged row."""
+    """The event of a stored row; raises as `EventMapper.decode` does."""
     return _mapper.decode(type_name, payload)

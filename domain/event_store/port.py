@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+from domain.event_store.features import refuse_unknown
 from domain.event_store.writes import Append, Expectations, Refusal, RememberedAnswer
 from domain.events import Event
 
@@ -91,6 +92,9 @@ class LogSnapshot(Protocol):
     @property
     def count(self) -> int:
         """How many events there are."""
+
+    def features(self) -> dict[str, str]:
+        """The features that the events use; see `EventStore.features`."""
 
     def events(self, after: int = 0) -> Iterator[StoredRow]:
         """The events with positions above `after`, in log order."""
@@ -267,6 +271,19 @@ class EventStore(EntityReads):
     @abstractmethod
     def identity(self) -> str:
         """Random text made with the log, by which a read model of another log is recognised."""
+
+    @abstractmethod
+    def features(self) -> dict[str, str]:
+        """What the events use of the stored format -> the release that first knew it.
+
+        See `domain.event_store.features`. An append names what its events are the first to use.
+        A log that names what this program does not know is not opened, and takes no append: it
+        raises LaterRelease, also where another program has named it after this one has opened it.
+        """
+
+    def refuse_later_release(self) -> None:
+        """Raise LaterRelease when the log uses what this program does not know by now."""
+        refuse_unknown(self.features(), "the log")
 
     def announcements(self, appended: Callable[[], None]) -> Announcements:
         """Have `appended` called, in a thread of the log, whenever anybody has appended something.

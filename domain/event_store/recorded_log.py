@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from domain import events
-from domain.errors import StoreUnavailable
+from domain.errors import LaterRelease, StoreUnavailable
 from domain.event_store.appends import position_of, prepared
 from domain.event_store.mapper import EventMapper
 from domain.event_store.port import (
@@ -75,7 +75,12 @@ class RecordedLog(EventStore):
 
     def _recorded(self, row: StoredRow) -> RecordedEvent:
         entity_id, stream_version, type_name, payload, position = row
-        event = self._mapper.decode(type_name, payload)
+        try:
+            event = self._mapper.decode(type_name, payload)
+        except LaterRelease:
+            # Which release that is, the log says where a program has written this that names it.
+            self.refuse_later_release()
+            raise
         return RecordedEvent(entity_id, stream_version, event, position)
 
     @abstractmethod

@@ -1,10 +1,13 @@
 """The log as NDJSON: a header, a line for each event in its stored form, a trailer.
 
-    {"format":"metadata-catalog-log","version":1,"logId":"...","head":2}
+    {"format":"metadata-catalog-log","version":1,"logId":"...","head":2,
+        "features":{"event:entity.created":"0.2.0",...}}
     {"position":1,"entityId":"...","streamVersion":1,"type":"entity.created","payload":{...}}
     {"position":2,...}
     {"count":2,"head":2,"digest":"..."}
 
+The header is one line. It names the features that the events use, with the release that first knew
+each; without it, as older exports are, no event uses more than the first of these releases knew.
 The digest is BLAKE2b of the event lines with their line ends, so that a file which was cut or
 changed is told from a whole one. Answers to idempotency keys do not travel: they are forgotten
 after a day anyway. Claims do not either: they follow from the events.
@@ -17,7 +20,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw
 
-from domain.errors import InvalidInput
+from domain.errors import InvalidInput, LaterRelease
+from domain.event_store.features import EARLIEST, refuse_unknown
 from domain.event_store.mapper import decode_event
 from domain.event_store.port import READ_BYTES, EventStore, LogSnapshot, StoredRow
 from domain.events import Event
@@ -32,6 +36,7 @@ class Header(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     version: Literal[1]
     log_id: str
     head: int
+    features: dict[str, str] = msgspec.field(default_factory=lambda: dict(EARLIEST))
 
 
 class EventLine(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, gc=False):
@@ -60,7 +65,10 @@ _trailer = msgspec.json.Decoder(Trailer)
 
 def export(log: EventStore, snapshot: LogSnapshot) -> Iterator[bytes]:
     """The lines of an exported log; raises InvalidInput at an event that no import could read."""
-    yield _encode(Header("metadata-catalog-log", 1, log.identity(), snapshot.head)) + b"\n"
+    features = snapshot.features()
+    refuse_unknown(features, "the log")
+    header = Header("metadata-catalog-log", 1, log.identity(), snapshot.head, features)
+    yield _encode(header) + b"\n"
     digest = _new_digest()
     count = 0
     for row in snapshot.events():
@@ -83,11 +91,15 @@ class ExportReader:
     """Reads an exported log; reading to the end proves that the file is whole."""
 
     def __init__(self, lines: Iterable[bytes], name: str) -> None:
-        """Reads the header; `name` stands for the file in errors."""
+        """Reads the header; `name` stands for the file in errors.
+
+        Raises InvalidInput for what is no export, LaterRelease for one that a later release wrote.
+        """
         self._lines = iter(lines)
         self._name = name
         self._number = 1
         self.header: Header = self._decoded(_header, next(self._lines, b""))
+        refuse_unknown(self.header.features, name)
         self.trailer: Trailer | None = None
         """The trailer of the file; None until all events were read."""
 
@@ -155,12 +167,14 @@ def compare(log: LogSnapshot, reader: ExportReader) -> str | None:
 
 
 def readable_event(row: StoredRow) -> Event:
-    """The event of a stored row; raises InvalidInput when an import could not read it."""
+    """The event of a stored row; raises InvalidInput, or LaterRelease, where no import can."""
     _, _, type_name, payload, position = row
     if b"\n" in payload:
         raise InvalidInput(f"the event at position {position} is damaged: it has a line end")
     try:
         return decode_event(type_name, payload)
+    except LaterRelease as error:
+        raise LaterRelease(f"the event at position {position}: {error}") from None
     except (msgspec.MsgspecError, KeyError, ValueError) as error:
         raise InvalidInput(f"the event at position {position} is damaged: {error!r}") from None
 

@@ -60,6 +60,8 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
 
     rows: Sequence[NewRow]
     changes: Sequence[ClaimChange]
+    features: frozenset[str] = frozenset()
+    """What the events use of the stored format; see `domain.event_store.features`."""
     answer: RememberedAnswer | None = None
     expecting: Expectations = Expectations()
     epoch: int | None = None

@@ -30,6 +30,7 @@ from tests.waiting import until
 NOTHING = Inspection(
     host="here",
     shared_log=False,
+    later_release=None,
     log_read_only=False,
     log_id=None,
     head=0,

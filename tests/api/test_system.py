@@ -18,6 +18,7 @@ from api.tokens.fetching import Unreachable
 from api.tokens.issuers import Issuer
 from api.tokens.key_cache import CachedKeys
 from api.tokens.keys import KeySet, read_key_set, secret_key_set
+from domain.release import RELEASE, commit
 from projections.feeding.daemon import ProjectorState, State, states_path
 from projections.inspection import inspect
 from tests.api.conftest import SECRET, Client, running
@@ -33,7 +34,8 @@ def test_version_is_what_the_client_checks(empty: Client) -> None:
 
 
 def test_health_and_readiness_need_no_token(empty: Client) -> None:
-    assert empty.http.get("/healthz").json() == {"status": "alive"}
+    alive = {"status": "alive", "release": RELEASE, "commit": commit()}
+    assert empty.http.get("/healthz").json() == alive
     assert empty.http.get("/readyz").json() == {"ready": True, "problems": []}
 
 

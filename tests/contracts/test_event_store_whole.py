@@ -153,7 +153,6 @@ NOT_WHOLE: dict[str, Any] = {
     "an event twice": lambda all_rows: [*all_rows, (*all_rows[0][:4], all_rows[-1][4] + 1)],
     "a position twice": lambda all_rows: [*all_rows, ("x", 1, *all_rows[0][2:4], all_rows[-1][4])],
     "a name twice": lambda all_rows: [*all_rows, ("x", 1, *all_rows[0][2:4], all_rows[-1][4] + 1)],
-    "a type that is not known": lambda all_rows: [(*all_rows[0][:2], "x", *all_rows[0][3:])],
     "no JSON": lambda all_rows: [(*all_rows[0][:3], b"{", all_rows[0][4])],
 }
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path, PurePosixPath
+from zipfile import ZipFile
 
 import pytest
 import yaml
@@ -103,10 +104,13 @@ def test_context_of_the_build_is_all_that_the_wheel_needs(tmp_path: Path) -> Non
         capture_output=True,
         text=True,
         check=False,
+        env={**os.environ, "CATALOG_COMMIT": "1" * 40},
     )
 
     assert done.returncode == 0, done.stderr
-    assert len(list(tmp_path.glob("*.whl"))) == 1
+    (made,) = tmp_path.glob("*.whl")
+    with ZipFile(made) as packed:
+        assert packed.read("domain/commit.txt") == b"1" * 40 + b"\n"
 
 
 @pytest.mark.parametrize("stage", [BUILD, IMAGE])

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from domain.errors import LaterRelease
 from domain.event_store.mapper import EventMapper
 from domain.event_store.port import RecordedEvent
 from domain.events import EntityRestored, EntityStatusChanged
@@ -73,9 +74,29 @@ def test_other_event_types_keep_their_schema() -> None:
     assert mapper.decode("entity.restored", stored.state) == event
 
 
-def test_unknown_type_is_an_error() -> None:
-    with pytest.raises(KeyError, match=r"entity\.renamed"):
+def test_unknown_type_is_of_a_later_release() -> None:
+    with pytest.raises(LaterRelease, match=r"the type 'entity\.renamed', which this release"):
         EventMapper().decode("entity.renamed", payload())
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"status": "Active", "door": "mcp"}, "the field 'door' of entity.status-changed"),
+        ({"status": "Active", "schema": 2}, "a schema of entity.status-changed above 1"),
+        ({"status": "Active", "kind": "spreadsheet"}, "the kind 'spreadsheet'"),
+    ],
+)
+def test_what_a_later_release_has_added_to_a_payload_is_refused(
+    given: dict[str, Any], what: str
+) -> None:
+    with pytest.raises(LaterRelease, match=f"an event has {what}, which this release"):
+        EventMapper().decode("entity.status-changed", payload(**given))
+
+
+def test_schema_above_that_of_the_upcasters_is_refused() -> None:
+    with pytest.raises(LaterRelease, match=r"schema 3 of entity\.status-changed"):
+        EventMapper(upcasters=TWO).decode("entity.status-changed", payload(schema=3))
 
 
 @pytest.mark.parametrize("state", [b"", b"{", b"[]", b'{"kind":"table"}', b"\xff"])

@@ -18,11 +18,12 @@ from domain.event_store.writes import (
 from domain.names import name_key
 
 CHANGE_CLAIMS = f"SELECT * FROM change_claims_1({','.join(['%b'] * 9)})"
-APPEND = f"SELECT * FROM append_1({','.join(['%b'] * 29)})"
-APPEND_ALONE = f"CALL append_alone_1({','.join(['%b'] * 30)}, NULL, NULL, NULL, NULL)"
-"""The order lock's key comes first, then the parameters of APPEND."""
-APPEND_EVENT = f"CALL append_event_1({','.join(['%b'] * 11)}, NULL)"
-"""The order lock's key comes first, then what `event_parameters` gives."""
+APPEND = f"SELECT * FROM append_2({','.join(['%b'] * 29)})"
+APPEND_ALONE = f"CALL append_alone_2({','.join(['%b'] * 31)}, NULL, NULL, NULL, NULL)"
+"""The order lock's key and the newest known feature's number come first, then the parameters of
+APPEND."""
+APPEND_EVENT = f"CALL append_event_2({','.join(['%b'] * 12)}, NULL)"
+"""As for APPEND_ALONE, then what `event_parameters` gives."""
 _NEVER = -1
 """A stream version that no stream ends at."""
 _UNMET = {

@@ -56,6 +56,8 @@ power loss, whatever is set.
 log = logging.getLogger("catalog.log")
 # The pool warns of each attempt that fails; that the database is away is told here, and once.
 logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
+# psycopg warns of what fails behind the first error of a pipeline, which is raised.
+logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 
 class Standby(psycopg.OperationalError):

@@ -16,7 +16,7 @@ from domain.event_store.postgres.connections import Connections
 from domain.event_store.postgres.link import Link
 
 APPENDED = "log"
-"""What an append announces, on the channel that has the name of the schema; see `append_1`."""
+"""What an append announces, on the channel that has the name of the schema; see `append_2`."""
 _PAUSE_SECONDS = 0.5
 """How long to wait before another try to connect."""
 _GATHER_SECONDS = 0.005

@@ -21,6 +21,7 @@ from domain.event_store.port import (
 from domain.event_store.postgres import reading
 from domain.event_store.postgres.address import Address, read_address
 from domain.event_store.postgres.connections import Connections, unavailable
+from domain.event_store.postgres.features import read_features, read_known
 from domain.event_store.postgres.link import Link
 from domain.event_store.postgres.listening import Listener
 from domain.event_store.postgres.restoring import restore_rows
@@ -138,6 +139,10 @@ class PostgresEventStore(RecordedLog):
         if row is None:
             raise StoreUnavailable("the log is damaged: it has no identity")
         return str(row[0])
+
+    def features(self) -> dict[str, str]:
+        """The rows of the table `features`; see `EventStore.features`."""
+        return self._connections.ask(read_features, within=_LOOK_SECONDS)
 
     def epoch(self) -> int:
         """How many servers, or starts of one, there were so far; see `EntityReads.epoch`."""
@@ -259,7 +264,8 @@ class PostgresEventStore(RecordedLog):
 def open_postgres_log(url: str, *, writable: bool, make: bool) -> PostgresEventStore:
     """The log in the database at a URL; with `make`, its tables are made when there are none.
 
-    Raises InvalidInput for what is no such URL, StoreUnavailable when the log cannot be opened.
+    Raises InvalidInput for what is no such URL, StoreUnavailable when the log cannot be opened, and
+    LaterRelease where a later one has written it.
     """
     address = read_address(url, writable=writable)
     connections = Connections(address)
@@ -268,6 +274,10 @@ def open_postgres_log(url: str, *, writable: bool, make: bool) -> PostgresEventS
         if version == 0 and make:
             _, version = migrate(link, address.schema)
         check_version(version, address.schema)
+        try:
+            read_known(link)
+        except psycopg.Error as error:
+            raise unavailable(error) from error
     connections.open()
     return PostgresEventStore(url, address, connections)
 

@@ -7,8 +7,10 @@ import psycopg
 
 from domain.errors import Conflict, InvalidInput
 from domain.event_store.claims import claim_changes
+from domain.event_store.features import features_of
 from domain.event_store.port import StoredRow
 from domain.event_store.postgres.appending import CHANGE_CLAIMS, claim_parameters, refusal_of
+from domain.event_store.postgres.features import NAME, columns
 from domain.event_store.postgres.link import Link
 from domain.event_store.transfer import in_batches, readable_event
 
@@ -41,10 +43,12 @@ def restore_rows(link: Link, rows: Iterator[StoredRow]) -> Iterator[int]:
     link.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
     if link.execute("SELECT FROM events LIMIT 1").fetchone() is not None:
         raise Conflict("only an empty log can be imported into: this one has events")
+    used: set[str] = set()
     for batch in in_batches(rows):
         # Events are read before any of them is sent: an error says which one it was.
         events = [(row[0], readable_event(row)) for row in batch]
         changes = [*chain.from_iterable(claim_changes(*event) for event in events)]
+        used |= features_of(event for _, event in events)
         where = f"positions {batch[0][4]} to {batch[-1][4]}: an event or a name comes twice"
         try:
             _copy(link, batch)
@@ -58,6 +62,7 @@ def restore_rows(link: Link, rows: Iterator[StoredRow]) -> Iterator[int]:
     broken = link.execute(_BROKEN_STREAM).fetchone()
     if broken is not None:
         raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no whole log")
+    link.execute(NAME.encode(), columns(used))
     for statement in _FINISH:
         link.execute(statement)
 

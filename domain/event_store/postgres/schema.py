@@ -11,11 +11,15 @@ import psycopg
 from psycopg import sql
 
 from domain.errors import Conflict, StoreUnavailable
+from domain.event_store.features import EARLIEST
 from domain.event_store.postgres.connections import unavailable
+from domain.event_store.postgres.features import NAME, columns
 from domain.event_store.postgres.link import Link
 
 VERSION = 2
 """Number of the last step."""
+_WITHOUT_FEATURES = 1
+"""Number of the last step that had no table of features."""
 _LOCK = 7161
 """Key of the advisory lock under which tables are made."""
 
@@ -72,6 +76,8 @@ def migrate(connection: Link, schema: str) -> tuple[int, int]:
             for number in range(before + 1, VERSION + 1):
                 connection.execute(read_step(number), prepare=False)
                 connection.execute("INSERT INTO schema_version (version) VALUES (%s)", [number])
+            if before == _WITHOUT_FEATURES:
+                connection.execute(NAME.encode(), columns(EARLIEST))
         connection.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
     except psycopg.Error as error:
         raise unavailable(error) from error

@@ -9,6 +9,7 @@ import psycopg
 from domain.event_store.port import Claim, Problem, StoredRow, StreamSpan
 from domain.event_store.postgres import reading
 from domain.event_store.postgres.connections import unavailable
+from domain.event_store.postgres.features import read_features
 from domain.event_store.postgres.link import Link
 
 T = TypeVar("T")
@@ -55,6 +56,13 @@ class PostgresSnapshot:
         for statement in _BEGIN:
             link.execute(statement)
         ((self.head, self.count),) = self._link.rows(_EXTENT)
+
+    def features(self) -> dict[str, str]:
+        """The features that are named; see `EventStore.features`."""
+        try:
+            return read_features(self._link)
+        except psycopg.Error as error:
+            raise unavailable(error) from error
 
     def events(self, after: int = 0) -> Iterator[StoredRow]:
         """The events with positions above `after`, in log order."""

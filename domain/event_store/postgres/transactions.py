@@ -26,6 +26,14 @@ from domain.event_store.postgres.appending import (
 )
 from domain.event_store.postgres.clock import ClockGuard
 from domain.event_store.postgres.connections import WAIT_SECONDS, Connections, unavailable
+from domain.event_store.postgres.features import (
+    CHECK,
+    NAME_WITH,
+    Known,
+    naming,
+    read_known,
+    were_named,
+)
 from domain.event_store.postgres.link import Link
 from domain.event_store.writes import Append, Refusal, RememberedAnswer
 
@@ -70,6 +78,8 @@ class Transactions:
     def __init__(self, connections: Connections, schema: str) -> None:
         self._connections = connections
         self._clock = ClockGuard()
+        self._known: Known | None = None
+        """The features as they were read last; the database says when they are others."""
         digest = blake2b(b"order\0" + schema.encode(), digest_size=8).digest()
         self._key = int.from_bytes(digest, "big", signed=True)
         """Key of the advisory lock: logs in other schemas have orders of their own."""
@@ -119,16 +129,19 @@ class Transactions:
                 if refused := outdated([append], link.epoch):
                     return link, refused[0]
                 self._clock.check(link)
+                known = self._features(link)
+                naming_call = naming(append, known)
                 with link.pipeline():
-                    link.execute(_BEGIN.encode(), prepare=False)
-                    self.order(link)
+                    self._start(link, known)
                     cursor = link.cursor(binary=True).execute(APPEND.encode(), call)
+                    if naming_call is not None:
+                        link.execute(NAME_WITH.encode(), naming_call)
                 return link, _result(cursor.fetchone())
             except psycopg.Error as error:
                 # Nothing was committed: it may be done again.
-                lost = link.closed
+                again = link.closed or self._forgets(error)
                 self._connections.give_back(link)
-                if not lost or time.monotonic() >= ends:
+                if not again or time.monotonic() >= ends:
                     raise unavailable(error) from error
             except BaseException:
                 self._connections.give_back(link)
@@ -145,10 +158,7 @@ class Transactions:
         """Store a group whose epoch is that of the link; raises as `_append` does."""
         try:
             self._clock.check(link)
-            if len(appends) == 1:
-                results = [self._append_alone(link, appends[0])]
-            else:
-                results = self._append_all(link, [append_parameters(each) for each in appends])
+            results = self._store(link, appends)
         except psycopg.Error as error:
             if not self._is_stored(link, appends):
                 raise unavailable(error) from error
@@ -156,29 +166,72 @@ class Transactions:
         self._check_stored(link)
         return results
 
-    def _append_alone(self, link: Link, append: Append) -> int | Refusal:
+    def _features(self, link: Link) -> Known:
+        """The features of the log as they were read last; raises LaterRelease, and psycopg.Error.
+
+        Whether others were named since, the database says within the transaction of an append.
+        """
+        known = self._known
+        if known is None or known.epoch != link.epoch:
+            known = self._known = read_known(link)
+        return known
+
+    def _forgets(self, error: psycopg.Error) -> bool:
+        """Whether appends failed only because features were named meanwhile, to be read again."""
+        if were_named(error):
+            self._known = None
+            return True
+        return False
+
+    def _store(self, link: Link, appends: Sequence[Append]) -> list[int | Refusal]:
+        """Store a group by way of what is best for it; raises LaterRelease, and psycopg.Error."""
+        while True:
+            known = self._features(link)
+            try:
+                if len(appends) == 1 and appends[0].features <= known.names:
+                    return [self._append_alone(link, appends[0], known)]
+                return self._append_all(link, appends, known)
+            except psycopg.Error as error:
+                if not self._forgets(error):
+                    raise
+                link.rollback()
+
+    def _append_alone(self, link: Link, append: Append, known: Known) -> int | Refusal:
         """Store a group of one by one statement, which commits; by another where it is refused."""
         if (event := event_parameters(append)) is not None:
-            position = self._append_event(link, event)
+            position = self._append_event(link, event, known)
             if position is not None:
                 return position
-        return _result(link.one(APPEND_ALONE, self._key, *append_parameters(append)))
+        values = append_parameters(append)
+        return _result(link.one(APPEND_ALONE, self._key, known.newest, *values))
 
-    def _append_event(self, link: Link, event: Sequence[Any]) -> int | None:
+    def _append_event(self, link: Link, event: Sequence[Any], known: Known) -> int | None:
         """Store one event with its claim; None when anything is in the way; see `_append_alone`."""
         position: int | None
         try:
-            ((position,),) = link.rows(APPEND_EVENT, self._key, *event)
+            ((position,),) = link.rows(APPEND_EVENT, self._key, known.newest, *event)
         except UniqueViolation:
             return None
         return position
 
-    def _append_all(self, link: Link, calls: Sequence[Sequence[Any]]) -> list[int | Refusal]:
+    def _start(self, link: Link, known: Known) -> None:
+        """Begin a transaction in order, which fails where features were named meanwhile."""
+        link.execute(_BEGIN.encode(), prepare=False)
+        self.order(link)
+        link.execute(CHECK.encode(), [known.newest])
+
+    def _append_all(
+        self, link: Link, appends: Sequence[Append], known: Known
+    ) -> list[int | Refusal]:
         """Store a group by a statement for each append, in one round trip."""
+        calls = [(append_parameters(each), naming(each, known)) for each in appends]
+        cursors = []
         with link.pipeline():
-            link.execute(_BEGIN.encode(), prepare=False)
-            self.order(link)
-            cursors = [link.cursor(binary=True).execute(APPEND.encode(), call) for call in calls]
+            self._start(link, known)
+            for call, naming_call in calls:
+                cursors.append(link.cursor(binary=True).execute(APPEND.encode(), call))
+                if naming_call is not None:
+                    link.execute(NAME_WITH.encode(), naming_call)
             link.execute("COMMIT", prepare=False)
             link.execute(_SYNC.encode())
         return [_result(cursor.fetchone()) for cursor in cursors]

@@ -14,6 +14,7 @@ from eventsourcing.sqlite import (
 )
 
 from domain.errors import OutcomeUnknown
+from domain.event_store.sqlite.features import declare
 from domain.write_turns import WriteTurns
 
 
@@ -35,6 +36,7 @@ class _Pool(SQLiteConnectionPool):
             uri=True,
         )
         connection.row_factory = sqlite3.Row
+        declare(connection)
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA cache_size=-16384")
         connection.execute("PRAGMA mmap_size=268435456")

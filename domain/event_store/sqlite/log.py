@@ -4,7 +4,7 @@ import os
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -12,6 +12,7 @@ from eventsourcing.persistence import IntegrityError, PersistenceError
 
 from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.event_store.appends import joined, outdated, position_of, prepared, without
+from domain.event_store.features import refuse_unknown
 from domain.event_store.port import (
     Claim,
     Problem,
@@ -105,6 +106,11 @@ class SqliteEventStore(RecordedLog):
         with _translated_errors():
             return self._recorder.select_identity()
 
+    def features(self) -> dict[str, str]:
+        """The rows of the table `features`; see `EventStore.features`."""
+        with _translated_errors():
+            return self._recorder.select_features()
+
     def _select_live(self, *, by_name: bool) -> tuple[int, bytes, int]:
         with _translated_errors():
             return self._recorder.select_live(by_name)
@@ -179,20 +185,23 @@ class SqliteEventStore(RecordedLog):
 def open_sqlite_log(address: str, *, writable: bool) -> SqliteEventStore:
     """The log in the SQLite file at a path or `file:` URI; made when missing and `writable`.
 
-    Raises StoreUnavailable when it cannot be opened.
+    Raises StoreUnavailable when it cannot be opened, LaterRelease where a later one has written it.
     """
     database = address
     if not address.startswith(_URI):
         address = str(Path(address).absolute())
         database = address if writable else f"{_URI}{quote(address)}?mode=ro"
-    with _translated_errors():
+    with _translated_errors(), ExitStack() as opened:
         recorder = Recorder(Datastore(database, writable=writable))
+        opened.callback(recorder.datastore.close)
         # From the first look at the name of the file until SQLite holds its lock on it, no other
         # process may put a copy in its place.
         with recorder.turn():
             if writable:
                 recorder.create_table()
             recorder.select_identity()
+            refuse_unknown(recorder.select_features(), "the log")
+        opened.pop_all()
     if not address.startswith(_URI):
         _sync_recovered(Path(f"{address}-wal"))
     return SqliteEventStore(address, database, recorder)

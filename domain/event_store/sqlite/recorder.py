@@ -7,7 +7,8 @@ Differences from the stock recorder, each for a reason:
 - a batch is one `executemany`, and claims and answers are checked and written in its transaction,
   which several independent batches may share;
 - `identity` holds an id made with the log, which exports name;
-- `restored` says what came from another log, whose positions may have gaps.
+- `restored` says what came from another log, whose positions may have gaps;
+- `features` names what of the stored format the events use.
 """
 
 import sqlite3
@@ -23,6 +24,7 @@ from eventsourcing.sqlite import SQLiteApplicationRecorder, SQLiteCursor
 
 from domain.errors import AlreadyExists, ConcurrentChange
 from domain.event_store import refusals
+from domain.event_store.features import EARLIEST, refuse_unknown
 from domain.event_store.port import (
     ANSWERS_KEPT_MS,
     READ_BYTES,
@@ -31,6 +33,7 @@ from domain.event_store.port import (
     StoredRow,
     StreamSpan,
 )
+from domain.event_store.sqlite import features
 from domain.event_store.sqlite.claims import (
     EDGE_INDEXES,
     check_claims,
@@ -68,6 +71,8 @@ _TABLES = (
     "stream_version INTEGER NOT NULL, outcome TEXT NOT NULL, at INTEGER NOT NULL, "
     "PRIMARY KEY (actor, key)) WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS answers_by_age ON answers (at)",
+    features.TABLE,
+    features.FENCE,
     "CREATE TABLE IF NOT EXISTS identity (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT)",
     "CREATE TABLE IF NOT EXISTS restored ("
     "one INTEGER PRIMARY KEY CHECK (one = 1), head INTEGER NOT NULL, count INTEGER NOT NULL)",
@@ -84,6 +89,8 @@ class Recorder(SQLiteApplicationRecorder):
             datastore.writing,
             datastore.turn,
         )
+        self._known = features.Known()
+        """Read in a transaction that appends, as nothing else tells of those by others."""
         columns = "originator_id, originator_version, topic, state"
         self.insert_events_statement = (
             f"INSERT INTO {events_table_name} ({columns}) VALUES (?,?,?,?)"
@@ -117,7 +124,13 @@ class Recorder(SQLiteApplicationRecorder):
         return [statement.format(events=self.events_table_name) for statement in _TABLES]
 
     def _create_table(self, c: SQLiteCursor) -> None:
+        cursor = c.sqlite_cursor
+        there = features.read_features(cursor)
+        # Before anything is made: a later release may have left out what is made here.
+        refuse_unknown(there, "the log")
         super()._create_table(c)
+        if there == EARLIEST:
+            features.name_features(cursor, there)
         c.execute("SELECT 1 FROM identity")
         if c.fetchone() is None:
             c.execute("INSERT OR IGNORE INTO identity VALUES (1, lower(hex(randomblob(16))))")
@@ -143,6 +156,7 @@ class Recorder(SQLiteApplicationRecorder):
         with ExitStack() as stack:
             # It has the lock from its begin: the checks below must hold until the end.
             plain = stack.enter_context(self._writing())
+            self._known = features.still_known(plain, self._known)
             try:
                 results: list[int | Refusal] = [self._append(plain, append) for append in appends]
             except (ConcurrentChange, AlreadyExists):
@@ -169,6 +183,9 @@ class Recorder(SQLiteApplicationRecorder):
         plain.executemany(self.insert_events_statement, append.rows)
         select = "SELECT last_insert_rowid()" if append.rows else self._select_head
         position: int = plain.execute(select).fetchone()[0]
+        # What is named here is known when the next append reads it: this one may be taken back.
+        if not append.features <= self._known.names:
+            features.name_features(plain, append.features - self._known.names)
         write_claims(plain, append.changes)
         check_claims(plain, append.expecting)
         if append.answer is not None:
@@ -233,6 +250,11 @@ class Recorder(SQLiteApplicationRecorder):
                     spans[0] = rest
             cursor.close()
         return rows
+
+    def select_features(self) -> dict[str, str]:
+        """Feature -> the release that first knew it."""
+        with self.reading() as cursor:
+            return features.read_features(cursor)
 
     def select_identity(self) -> str:
         """The random text made with the log."""

@@ -26,6 +26,8 @@ from urllib.parse import quote
 import msgspec
 
 from domain.errors import Conflict, InvalidInput, StoreUnavailable
+from domain.event_store.features import refuse_unknown
+from domain.event_store.sqlite.features import read_features
 from domain.event_store.sqlite.snapshot import connect, find_damage
 from domain.write_turns import WriteTurns
 
@@ -147,7 +149,10 @@ def _refuse_more_files(copy: Path) -> None:
 
 
 def _checked(file: Path, copy: Path, known: str | None) -> Replaced:
-    """What a file holds that was read from `copy`; raises InvalidInput, or Conflict."""
+    """What a file holds that was read from `copy`.
+
+    Raises InvalidInput, Conflict, and LaterRelease for a copy that a later release has written.
+    """
     with file.open("rb") as opened:
         if opened.read(len(_MAGIC)) != _MAGIC:
             raise InvalidInput(
@@ -162,6 +167,7 @@ def _checked(file: Path, copy: Path, known: str | None) -> Replaced:
             ((identity,),) = connection.execute("SELECT id FROM identity")
             counted = "SELECT count(*), coalesce(max(rowid), 0) FROM stored_events"
             ((count, head),) = connection.execute(counted)
+            refuse_unknown(read_features(connection), str(copy))
     except sqlite3.OperationalError as error:
         raise InvalidInput(f"{copy} is no log of a catalog: {error}") from None
     except (sqlite3.DatabaseError, ValueError) as error:

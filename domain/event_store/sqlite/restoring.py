@@ -7,8 +7,10 @@ from typing import Any
 
 from domain.errors import AlreadyExists, ConcurrentChange, Conflict, InvalidInput
 from domain.event_store.claims import claim_changes
+from domain.event_store.features import features_of
 from domain.event_store.port import StoredRow
 from domain.event_store.sqlite.claims import write_claims
+from domain.event_store.sqlite.features import name_features
 from domain.event_store.transfer import in_batches, readable_event
 
 _INSERT = (
@@ -36,8 +38,12 @@ def restore_rows(connection: sqlite3.Connection, rows: Iterator[StoredRow]) -> I
     cursor.execute("BEGIN IMMEDIATE")
     if cursor.execute("SELECT 1 FROM stored_events").fetchone() is not None:
         raise Conflict("only an empty log can be imported into: this one has events")
+    used: set[str] = set()
     for batch in in_batches(rows):
-        changes = chain.from_iterable(claim_changes(row[0], readable_event(row)) for row in batch)
+        events = [readable_event(row) for row in batch]
+        used |= features_of(events)
+        ids = (row[0] for row in batch)
+        changes = chain.from_iterable(map(claim_changes, ids, events))
         try:
             cursor.executemany(_INSERT, batch)
             write_claims(cursor, list(changes))
@@ -48,5 +54,6 @@ def restore_rows(connection: sqlite3.Connection, rows: Iterator[StoredRow]) -> I
     broken: Any = cursor.execute(_BROKEN_STREAM).fetchone()
     if broken is not None:
         raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no whole log")
+    name_features(cursor, used)
     cursor.execute(_RESTORED)
     cursor.execute("COMMIT")

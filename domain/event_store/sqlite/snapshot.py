@@ -10,6 +10,7 @@ import msgspec
 from domain.errors import StoreUnavailable
 from domain.event_store.port import Claim, Problem, StoredRow
 from domain.event_store.sqlite.claims import SELECT_CLAIMS, as_claim
+from domain.event_store.sqlite.features import declare, read_features
 
 _EVENTS = "SELECT originator_id, originator_version, topic, state, rowid FROM stored_events"
 _GAPS = """
@@ -35,6 +36,13 @@ class SqliteSnapshot:
         row = connection.execute("SELECT max(rowid), count(*) FROM stored_events").fetchone()
         self.head: int = row[0] or 0
         self.count: int = row[1]
+
+    def features(self) -> dict[str, str]:
+        """The features that are named; see `EventStore.features`."""
+        try:
+            return read_features(self._connection)
+        except sqlite3.Error as error:
+            raise _unreadable(error) from error
 
     def events(self, after: int = 0) -> Iterator[StoredRow]:
         """The events with positions above `after`, in log order."""
@@ -97,16 +105,22 @@ class SqliteSnapshot:
             for row in self._connection.execute(statement, bound):  # noqa: UP028
                 yield row
         except sqlite3.Error as error:
-            raise StoreUnavailable(f"the event log cannot be read to its end: {error}") from error
+            raise _unreadable(error) from error
 
     def close(self) -> None:
         """End the read transaction."""
         self._connection.close()
 
 
+def _unreadable(error: sqlite3.Error) -> StoreUnavailable:
+    return StoreUnavailable(f"the event log cannot be read to its end: {error}")
+
+
 def connect(database: str) -> sqlite3.Connection:
     """A connection in autocommit mode, which may be used by one thread after the other."""
-    return sqlite3.connect(database, uri=True, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(database, uri=True, isolation_level=None, check_same_thread=False)
+    declare(connection)
+    return connection
 
 
 def open_snapshot(database: str) -> SqliteSnapshot:

@@ -1,6 +1,5 @@
 """Tampering with the file of the log is found, and the first bad position named."""
 
-import sqlite3
 from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
@@ -12,6 +11,7 @@ from domain.catalog import Catalog
 from domain.event_store.checks import ClaimChecker, FutureEvents, Problems, StreamReader
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import Problem
+from domain.event_store.sqlite.snapshot import connect
 from domain.registry import KINDS
 from tests.domain.conftest import World
 
@@ -32,7 +32,7 @@ def world(tmp_path: Path) -> World:
 
 
 def tamper(world: World, *statements: str) -> None:
-    with closing(sqlite3.connect(world.path)) as connection, connection:
+    with closing(connect(str(world.path))) as connection, connection:
         for statement in statements:
             assert connection.execute(statement).rowcount >= 1, statement
 
@@ -73,7 +73,22 @@ EVENTS: dict[str, tuple[str, int, str]] = {
     "unknown type": (
         "UPDATE stored_events SET topic = 'entity.eaten' WHERE rowid = 5",
         5,
-        "entity.eaten cannot be applied: KeyError",
+        "of a later release, not damaged: an event has the type 'entity.eaten'",
+    ),
+    "unknown field": (
+        change('"at"', '"door":"mcp","at"', 5),
+        5,
+        "of a later release, not damaged: an event has the field 'door' of entity.changed",
+    ),
+    "unknown kind": (
+        change('"table"', '"spreadsheet"', 5),
+        5,
+        "of a later release, not damaged: an event has the kind 'spreadsheet'",
+    ),
+    "later schema": (
+        change('"at"', '"schema":2,"at"', 5),
+        5,
+        "of a later release, not damaged: an event has a schema of entity.changed above 1",
     ),
     "patch that does not fit": (
         change('"add"', '"remove"', 5),
@@ -89,7 +104,8 @@ EVENTS: dict[str, tuple[str, int, str]] = {
     "time before 1970": (change('"at":1004', '"at":-1', 5), 5, "its time, -1, is before 1970"),
     "version goes back": (change('"version":2', '"version":0', 5), 5, "version 0 (in tenths)"),
     "no creation": (
-        "UPDATE stored_events SET topic = 'entity.soft-deleted' WHERE rowid = 4",
+        "UPDATE stored_events SET topic = 'entity.soft-deleted', state = CAST("
+        "json_remove(state, '$.name', '$.fqn', '$.parentId', '$.body') AS BLOB) WHERE rowid = 4",
         4,
         "the stream does not begin with a creation",
     ),

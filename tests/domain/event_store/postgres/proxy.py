@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from enum import Enum
 from urllib.parse import quote
 
-_COMMITS = re.compile(rb"COMMIT\0|CALL append_alone_1")
+_COMMITS = re.compile(rb"COMMIT\0|CALL append_alone_2")
 """What a client sends to commit, by itself or within a call, as long as it is not prepared."""
 _COMMITTED = re.compile(rb"COMMIT\0|CALL\0")
 

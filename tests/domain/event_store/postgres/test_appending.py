@@ -24,13 +24,13 @@ def test_lone_events_take_the_short_way(postgres: PostgresServer) -> None:
     schema = new_schema()
     with closing(open_event_log(postgres.url(schema))) as log:
         # Whatever this refused would have to go the long way.
-        postgres.run(f"DROP PROCEDURE {schema}.append_alone_1")
+        postgres.run(f"DROP PROCEDURE {schema}.append_alone_2")
         assert log.append([created("parent")]) == 1
         assert log.append([created("child", parent_id="parent")], expecting=LIVE) == 2
         assert log.append([changed("child", 2)], expecting=LIVE) == 3
         late = changed("child", 2, size=2)
         for refused in (late, changed("child", 4), created("other", "parent")):
-            with pytest.raises(StoreUnavailable, match="append_alone_1"):
+            with pytest.raises(StoreUnavailable, match="append_alone_2"):
                 log.append([refused])
         assert [each.entity_id for each in log.read(0, 9)] == ["parent", "child", "child"]
         assert [each.id for each in log.claims(ids=["parent", "child", "other"])] == [

@@ -3,15 +3,17 @@
 import threading
 from contextlib import closing
 
+import psycopg
 import pytest
 
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import Conflict, StoreUnavailable
+from domain.event_store.features import EARLIEST
 from domain.event_store.opening import migrate_log, open_event_log
 from domain.event_store.postgres import schema as tables
-from tests.contracts.recorded import created
+from tests.contracts.recorded import changed, created
 
-NOW, NEXT = tables.VERSION, tables.VERSION + 1
+VERSION, NEXT = tables.VERSION, tables.VERSION + 1
 
 
 @pytest.fixture
@@ -25,8 +27,8 @@ def url(postgres: PostgresServer, schema: str) -> str:
 
 
 def test_tables_are_made_by_a_writer_and_by_the_command(url: str) -> None:
-    assert migrate_log(url) == (0, NOW)
-    assert migrate_log(url) == (NOW, NOW)
+    assert migrate_log(url) == (0, VERSION)
+    assert migrate_log(url) == (VERSION, VERSION)
     with closing(open_event_log(url)) as store:
         assert store.append([created("a")]) == 1
 
@@ -61,9 +63,8 @@ def test_tables_of_a_later_release_are_refused(
     migrate_log(url)
     postgres.run(f"INSERT INTO {schema}.schema_version (version) VALUES ({NEXT})")
     for refused in (open_event_log, migrate_log):
-        with pytest.raises(
-            StoreUnavailable, match=f"is of version {NEXT}, made by a later release"
-        ):
+        later = f"is of version {NEXT}, made by a later release"
+        with pytest.raises(StoreUnavailable, match=later):
             refused(url)
 
 
@@ -76,11 +77,39 @@ def test_tables_of_an_older_release_are_upgraded_by_the_command_alone(
     monkeypatch.setattr(
         tables, "read_step", lambda number: b"ALTER TABLE answers ADD COLUMN more text"
     )
-    with pytest.raises(StoreUnavailable, match=f"of version {NOW}, and this release needs {NEXT}"):
+    with pytest.raises(
+        StoreUnavailable, match=f"of version {VERSION}, and this release needs {NEXT}"
+    ):
         open_event_log(url)
-    assert migrate_log(url) == (NOW, NEXT)
+    assert migrate_log(url) == (VERSION, NEXT)
     with closing(open_event_log(url)) as store:
         assert store.head() == 1
+
+
+def test_log_of_the_first_step_is_upgraded_and_its_older_programs_store_nothing_more(
+    postgres: PostgresServer, url: str, schema: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(tables, "VERSION", 1)
+        migrate_log(url)
+    event = '\'{"kind":"domain","actor":"ann","at":1,"version":1,"requestId":"r",'
+    event += '"name":"a","fqn":"a","body":{}}\''
+    one = "CALL {}.append_event_1(1, '{}', 1, 'entity.created', {}::bytea, '{}', 'domain', '{}',"
+    one += " '{}', NULL, NULL, NULL)"
+    with postgres.connect() as old_program:
+        old_program.execute(f"SET search_path TO {schema}".encode())
+        old_program.execute(one.format(schema, "a", event, "a", "a", "a").encode())
+        old_program.commit()
+        with pytest.raises(StoreUnavailable, match="of version 1, and this release needs 2"):
+            open_event_log(url)
+        assert migrate_log(url) == (1, VERSION)
+        with pytest.raises(psycopg.errors.UndefinedFunction):
+            old_program.execute(one.format(schema, "b", event, "b", "b", "b").encode())
+    with closing(open_event_log(url)) as store:
+        assert store.features() == EARLIEST
+        assert [each.entity_id for each in store.read(0, 9)] == ["a"]
+        assert store.append([created("b"), changed("a", 2)]) == 3
+        assert store.features() == EARLIEST
 
 
 def test_step_that_fails_leaves_the_tables_as_they_were(

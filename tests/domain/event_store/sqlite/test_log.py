@@ -14,9 +14,14 @@ import pytest
 from domain.errors import OutcomeUnknown, StoreUnavailable
 from domain.event_store.opening import open_event_log
 from domain.event_store.writes import Expectations
-from tests.contracts.recorded import created, unplaced
+from tests.contracts.recorded import changed, created, unplaced
 
 LOG, WAL = "events.db", "events.db-wal"
+OLDER_INSERT = (
+    "INSERT INTO stored_events (originator_id, originator_version, topic, state)"
+    " VALUES ('z', 1, 'entity.created', '{}')"
+)
+"""As programs from before features store events."""
 
 
 class Disk:
@@ -139,3 +144,21 @@ def test_full_disk_stores_nothing(
             store.append([created("a")])
 
     assert type(caught.value) is StoreUnavailable
+
+
+def test_program_from_before_features_stores_nothing_and_reads(tmp_path: Path) -> None:
+    """Neither in a new log, nor in one of its own that a newer program has opened since."""
+    path = tmp_path / LOG
+    with closing(open_event_log(path)) as store:
+        store.append([created("a")])
+    with closing(sqlite3.connect(path, isolation_level=None)) as older:
+        for stored in (1, 2):
+            with pytest.raises(sqlite3.OperationalError, match="this_log_needs_release_0_2_0"):
+                older.execute(OLDER_INSERT)
+            assert older.execute("SELECT count(*) FROM stored_events").fetchone() == (stored,)
+            # As it was made by an older program.
+            older.execute("DROP TRIGGER stored_events_fence")
+            older.execute("DROP TABLE features")
+            with closing(open_event_log(path)) as store:
+                store.append([changed("a", stored + 1)])
+                assert store.damage() == []

@@ -1,0 +1,174 @@
+"""The features of a log: the parts of the stored format that its events use.
+
+A feature is named when an event first uses it, in the transaction that stores the event, together
+with the release that first knew it. So a program can tell that a log is of a later release, and of
+which one, before it reads or writes what it would not understand:
+
+    event:entity.renamed           a type of events
+    field:entity.created.parentId  a field that events of a type may leave out; the others come
+                                   with the type, as fields are only ever added with defaults
+    schema:entity.changed.2        a schema above 1 of the events of a type (`domain.upcasters`)
+    kind:table                     a kind of entity
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from domain.errors import LaterRelease, shown
+from domain.events import EVENT_TYPES, Event
+from domain.release import RELEASE
+from domain.upcasters import UPCASTERS, current_schema
+
+FIRST = "0.2.0"
+"""The first release that named features: a log in which none are named was written before it."""
+
+_KNOWN_SINCE: Mapping[str, tuple[str, ...]] = {
+    FIRST: (
+        "event:entity.created",
+        "event:entity.changed",
+        "event:entity.status-changed",
+        "event:entity.soft-deleted",
+        "event:entity.restored",
+        "event:entity.purged",
+        "field:entity.created.parentId",
+        "kind:team",
+        "kind:user",
+        "kind:domain",
+        "kind:dataProduct",
+        "kind:classification",
+        "kind:tag",
+        "kind:glossary",
+        "kind:glossaryTerm",
+        "kind:databaseService",
+        "kind:messagingService",
+        "kind:dashboardService",
+        "kind:pipelineService",
+        "kind:mlmodelService",
+        "kind:storageService",
+        "kind:searchService",
+        "kind:apiService",
+        "kind:database",
+        "kind:databaseSchema",
+        "kind:table",
+        "kind:storedProcedure",
+        "kind:query",
+        "kind:topic",
+        "kind:chart",
+        "kind:dashboardDataModel",
+        "kind:dashboard",
+        "kind:pipeline",
+        "kind:mlmodel",
+        "kind:container",
+        "kind:searchIndex",
+        "kind:apiCollection",
+        "kind:apiEndpoint",
+        "kind:metric",
+        "kind:testDefinition",
+        "kind:testSuite",
+        "kind:testCase",
+        "kind:dataContract",
+        "kind:lineageEdge",
+    ),
+}
+"""Release -> the features that it was the first to know. Whoever adds one names the release here
+in which it is to appear."""
+
+KNOWN: Mapping[str, str] = MappingProxyType(
+    {name: release for release, names in _KNOWN_SINCE.items() for name in names}
+)
+"""Feature -> the release that first knew it, of all features that this program knows."""
+
+EARLIEST: Mapping[str, str] = MappingProxyType(dict.fromkeys(_KNOWN_SINCE[FIRST], FIRST))
+"""What an older log is taken to use, in which no features are named.
+
+Nothing else can be in it, and every program that knows of features knows all of these, so that to
+read the whole log for those that it really uses would change nothing.
+"""
+
+_KINDS = frozenset(name.removeprefix("kind:") for name in KNOWN if name.startswith("kind:"))
+_SHOWN = 3
+
+
+def _of_type(name: str) -> frozenset[str]:
+    """What all events of a type use."""
+    schema = current_schema(name, UPCASTERS)
+    return frozenset({f"event:{name}"} | ({f"schema:{name}.{schema}"} if schema > 1 else set()))
+
+
+_OF_TYPE = {event_type: _of_type(name) for name, event_type in EVENT_TYPES.items()}
+_OPTIONAL: Mapping[type[Event], tuple[tuple[str, Any, str], ...]] = {
+    event_type: tuple(
+        (field.name, field.default, f"field:{name}.{field.encode_name}")
+        for field in msgspec.structs.fields(event_type)
+        if not field.required
+    )
+    for name, event_type in EVENT_TYPES.items()
+}
+"""Event class -> attribute, default and feature of each field that its events may leave out."""
+
+
+def features_of(events: Iterable[Event]) -> frozenset[str]:
+    """The features that some events use."""
+    sorts = set()
+    for event in events:
+        event_type = type(event)
+        given: tuple[str, ...] = ()
+        for attribute, default, feature in _OPTIONAL[event_type]:
+            if getattr(event, attribute) != default:
+                given = (*given, feature)
+        sorts.add((event_type, event.kind, given))
+    if len(sorts) == 1:
+        return _of_sort(*sorts.pop())
+    return frozenset().union(*(_of_sort(*sort) for sort in sorts))
+
+
+@lru_cache(maxsize=1_000)
+def _of_sort(event_type: type[Event], kind: str, given: tuple[str, ...]) -> frozenset[str]:
+    """What events of a type and kind use of which these fields are given that may be left out."""
+    return _OF_TYPE[event_type] | {f"kind:{kind}", *given}
+
+
+def named(features: Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of a feature and of the release that first knew it, in order.
+
+    Raises LaterRelease for a feature that this program does not know.
+    """
+    refuse_unknown(dict.fromkeys(features, ""), "what is to be stored")
+    return [(name, KNOWN[name]) for name in sorted(features)]
+
+
+def refuse_kind(kind: str) -> None:
+    """Raise LaterRelease for the kind of an event that this program does not know."""
+    if kind not in _KINDS:
+        raise later_event(f"the kind {shown(kind)}")
+
+
+def later_event(what: str) -> LaterRelease:
+    """An event uses `what`, and it is not known which release does."""
+    return LaterRelease(f"an event has {what}, which this release ({RELEASE}) does not know")
+
+
+def refuse_unknown(features: Mapping[str, str], what: str) -> None:
+    """Raise LaterRelease when `what` uses features that this program does not know.
+
+    `features` are the names and the release that first knew each, as `what` has them.
+    """
+    unknown = [(name, since) for name, since in features.items() if name not in KNOWN]
+    if not unknown:
+        return
+    names = ", ".join(name[:80] for name, _ in unknown[:_SHOWN])
+    more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
+    newest = max((since for _, since in unknown), key=_order)
+    knowing = f"release {newest[:20]} knows it" if newest else "a later one knows it"
+    raise LaterRelease(
+        f"{what} uses {names}{more}, which this release ({RELEASE}) does not know: {knowing}"
+    )
+
+
+def _order(release: str) -> list[int]:
+    """What releases are ordered by; a part that is no number comes first."""
+    return [int(part) if part.isdecimal() else -1 for part in release.split(".")]

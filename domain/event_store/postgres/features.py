@@ -1,0 +1,70 @@
+"""The features of a log in PostgreSQL, in a table of it; see `domain.event_store.features`."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import psycopg
+
+from domain.event_store.features import named, refuse_unknown
+from domain.event_store.postgres.link import Link
+from domain.event_store.writes import Append
+
+CHANGED = "CT002"
+"""SQLSTATE of an append whose caller does not know which features are named now."""
+CHECK = "SELECT check_features_2(%b)"
+_READ = "SELECT name, since, number FROM features"
+_ADD = "INSERT INTO features (name, since) {} ON CONFLICT (name) DO NOTHING"
+_NAMED = "SELECT * FROM unnest(%b::text[], %b::text[])"
+NAME = _ADD.format(_NAMED)
+NAME_WITH = _ADD.format(
+    f"{_NAMED} WHERE EXISTS (SELECT FROM events"
+    " WHERE entity_id = %b AND stream_version = %b AND payload = %b)"
+)
+"""Names the features of an append behind it: nothing where the append was refused."""
+
+
+class Known(msgspec.Struct, frozen=True):
+    """The features that a log named at one moment, all of which this program knows."""
+
+    epoch: int
+    """The epoch of the connection that read them: a server that crashed may have lost the newest,
+    and another feature may have its number now."""
+    newest: int
+    """Number of the feature that was named last; 0 when none was."""
+    names: frozenset[str]
+
+
+def read_features(link: Link) -> dict[str, str]:
+    """Feature -> the release that first knew it; raises psycopg.Error."""
+    return {name: since for name, since, _ in link.rows(_READ)}
+
+
+def read_known(link: Link) -> Known:
+    """What a log names now; raises LaterRelease, and psycopg.Error."""
+    rows = link.rows(_READ)
+    refuse_unknown({name: since for name, since, _ in rows}, "the log")
+    newest = max((number for _, _, number in rows), default=0)
+    return Known(link.epoch, newest, frozenset(name for name, _, _ in rows))
+
+
+def were_named(error: psycopg.Error) -> bool:
+    """Whether the database refused appends because of features that their caller did not know."""
+    return error.diag.sqlstate == CHANGED
+
+
+def naming(append: Append, known: Known) -> list[Any] | None:
+    """The parameters of NAME_WITH; None where all is named that an append uses.
+
+    Raises LaterRelease for what this program does not know.
+    """
+    if append.features <= known.names:
+        return None
+    entity_id, stream_version, _, payload = append.rows[0]
+    return [*columns(append.features - known.names), entity_id, stream_version, payload]
+
+
+def columns(features: Iterable[str]) -> list[list[str]]:
+    """The parameters of NAME; raises LaterRelease for a feature that this program does not know."""
+    pairs = named(features)
+    return [[name for name, _ in pairs], [since for _, since in pairs]]

@@ -1,0 +1,70 @@
+"""The features of a log in SQLite, in a table of it; see `domain.event_store.features`."""
+
+import sqlite3
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from domain.event_store.features import EARLIEST, named, refuse_unknown
+
+TABLE = (
+    "CREATE TABLE IF NOT EXISTS features ("
+    "number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, since TEXT NOT NULL)"
+)
+_DECLARED = "this_log_needs_release_0_2_0_or_later"
+"""A function of SQL that each connection of this program has, and that is never called."""
+FENCE = (
+    "CREATE TRIGGER IF NOT EXISTS {events}_fence BEFORE INSERT ON {events} WHEN FALSE"
+    f" BEGIN SELECT {_DECLARED}(); END"
+)
+"""Keeps out programs from before release 0.2.0, which do not look at the table.
+
+SQLite prepares no statement that stores events for a connection without the function, and has its
+name in the error.
+"""
+_THERE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+_NEWEST = "SELECT coalesce(max(number), 0) FROM features"
+
+
+class Known(msgspec.Struct, frozen=True):
+    """The features that a log named at one moment, all of which this program knows."""
+
+    newest: int = -1
+    """Number of the feature that was named last; 0 when none was. None has the number -1."""
+    names: frozenset[str] = frozenset()
+
+
+def declare(connection: sqlite3.Connection) -> None:
+    """Have a connection of this program store events."""
+    connection.create_function(_DECLARED, 0, lambda: None)
+
+
+def read_features(cursor: Any) -> dict[str, str]:
+    """Feature -> the release that first knew it; takes a cursor or a connection.
+
+    Only a program that knows no features makes a log without the table.
+    """
+    if cursor.execute(_THERE, ("features",)).fetchone() is not None:
+        return {row[0]: row[1] for row in cursor.execute("SELECT name, since FROM features")}
+    return dict(EARLIEST) if cursor.execute(_THERE, ("stored_events",)).fetchone() else {}
+
+
+def still_known(cursor: sqlite3.Cursor, known: Known) -> Known:
+    """What a log names now, which is `known` unless features were named meanwhile.
+
+    Called in the transaction of an append, so that nobody names another one before it ends. Raises
+    LaterRelease.
+    """
+    (newest,) = cursor.execute(_NEWEST).fetchone()
+    if newest == known.newest:
+        return known
+    features = read_features(cursor)
+    refuse_unknown(features, "the log")
+    return Known(newest, frozenset(features))
+
+
+def name_features(cursor: Any, features: Iterable[str]) -> None:
+    """Name features, as far as they are not named; raises LaterRelease for one that is unknown."""
+    for feature in named(features):
+        cursor.execute("INSERT OR IGNORE INTO features (name, since) VALUES (?, ?)", feature)
