@@ -43,17 +43,18 @@ class FollowedSafe:
         Raises StoreUnavailable once its database has been away for a minute: nobody could tell what
         was revoked since.
         """
-        if not self.is_known():
+        known = self.known_register()
+        if known is None:
             raise StoreUnavailable(
                 "nobody can tell which tokens were revoked: the database has not answered for"
                 f" {AWAY_SECONDS:.0f} s"
             )
-        return self._register
+        return known
 
-    def is_known(self) -> bool:
-        """Whether the register is one that counts."""
+    def known_register(self) -> Register | None:
+        """The register, None once its database has been away for a minute."""
         since = self._away_since
-        return since is None or self._clock() < since + AWAY_SECONDS
+        return self._register if since is None or self._clock() < since + AWAY_SECONDS else None
 
     def secrets(self, document: str) -> tuple[str, ...]:
         """The secrets of a document as they were last read, the present one first."""

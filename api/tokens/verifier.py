@@ -102,8 +102,7 @@ class TokenVerifier:
         if (
             self._clock() < known.expires
             and known.keys is known.cache.current()
-            and self.safe.is_known()
-            and known.register is self.safe.register
+            and known.register is self.safe.known_register()
         ):
             self._remembered.move_to_end(digest)
             return known.principal

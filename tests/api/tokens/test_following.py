@@ -17,7 +17,9 @@ from api.tokens.safe import SECRET
 from api.tokens.secret import drop_previous, make_secrets, rotate_secret
 from api.tokens.verifier import TokenVerifier, open_verifier
 from domain.errors import InvalidInput, StoreUnavailable
+from tests.api.conftest import running
 from tests.api.tokens.made import Clock, start, verify
+from tests.waiting import until
 
 SECRET_TEXT = "a secret of the test that has more than 32 bytes"
 ISSUER = Issuer(secret=SECRET_TEXT)
@@ -86,6 +88,27 @@ def test_the_last_known_register_counts_for_a_minute_and_no_longer(
         "register of tokens changed",
         "register of tokens followed again",
     ]
+
+
+def test_requests_are_503_while_nobody_can_tell_what_was_revoked(
+    served: Served, tmp_path: Path
+) -> None:
+    headers = {"Authorization": f"Bearer {mint(ISSUER, 'ann', ('admin',), 600)}"}
+    with running(tmp_path, verifier=served.verifier) as client:
+
+        def statuses() -> list[int]:
+            paths = ("/v1/databases", "/v1/databases", "/v1/search/query?q=a")
+            return [client.http.get(path, headers=headers).status_code for path in paths]
+
+        until(lambda: statuses() == [200, 200, 200])
+        served.safe.is_away = True
+        served.followed.follow()
+        served.clock.now += AWAY_SECONDS
+        assert statuses() == [503, 503, 503]
+        assert client.http.get("/healthz").status_code == 200
+        served.safe.is_away = False
+        served.followed.follow()
+        assert statuses() == [200, 200, 200]
 
 
 def test_a_document_that_cannot_be_read_just_then_is_read_later(
