@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 from domain.errors import StoreUnavailable
+from domain.measurements.port import Measurements
 from domain.measurements.reports import DAY_MS
-from domain.measurements.store import MeasurementStore
 
 INTERVAL_SECONDS = 300.0
 """How long after its purge, at most, the measurements of an entity are deleted."""
@@ -16,7 +16,7 @@ log = logging.getLogger("catalog.measurements")
 
 
 def sweep(
-    store: MeasurementStore,
+    store: Measurements,
     exists: Callable[[str], bool],
     now: int,
     known: int,
@@ -45,7 +45,7 @@ class Sweeper:
     """Sweeps in a thread; for the one process that projects a data directory."""
 
     def __init__(
-        self, store: MeasurementStore, exists: Callable[[str], bool], newest: Callable[[], int]
+        self, store: Measurements, exists: Callable[[str], bool], newest: Callable[[], int]
     ) -> None:
         """`newest` tells the time of the newest event, in milliseconds since 1970.
 

@@ -14,7 +14,7 @@ from domain.errors import Conflict, StoreUnavailable
 from domain.event_store.postgres.connections import unavailable
 from domain.event_store.postgres.link import Link
 
-VERSION = 1
+VERSION = 2
 """Number of the last step."""
 _LOCK = 7161
 """Key of the advisory lock under which tables are made."""

@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,9 @@ from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.errors import Conflict, StoreUnavailable
 from domain.event_store.opening import migrate_log, open_event_log
 from domain.event_store.postgres import schema as tables
+from domain.measurements.bounds import Bounds
+from domain.measurements.opening import measurements_at
+from domain.measurements.reports import RESULT, Point
 from tests.contracts.recorded import created
 
 
@@ -23,8 +27,8 @@ def url(postgres: PostgresServer, schema: str) -> str:
 
 
 def test_tables_are_made_by_a_writer_and_by_the_command(url: str) -> None:
-    assert migrate_log(url) == (0, 1)
-    assert migrate_log(url) == (1, 1)
+    assert migrate_log(url) == (0, tables.VERSION)
+    assert migrate_log(url) == (tables.VERSION, tables.VERSION)
     with closing(open_event_log(url)) as store:
         assert store.append([created("a")]) == 1
 
@@ -57,26 +61,29 @@ def test_tables_of_a_later_release_are_refused(
     postgres: PostgresServer, url: str, schema: str
 ) -> None:
     migrate_log(url)
-    postgres.run(f"INSERT INTO {schema}.schema_version (version) VALUES (2)")
+    postgres.run(f"INSERT INTO {schema}.schema_version (version) VALUES ({tables.VERSION + 1})")
     for refused in (open_event_log, migrate_log):
-        with pytest.raises(StoreUnavailable, match="is of version 2, made by a later release"):
+        with pytest.raises(
+            StoreUnavailable, match=f"is of version {tables.VERSION + 1}, made by a"
+        ):
             refused(url)
 
 
 def test_tables_of_an_older_release_are_upgraded_by_the_command_alone(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with closing(open_event_log(url)) as store:
-        store.append([created("a")])
-    monkeypatch.setattr(tables, "VERSION", 2)
-    monkeypatch.setattr(
-        tables, "read_step", lambda number: b"ALTER TABLE answers ADD COLUMN more text"
-    )
+    with monkeypatch.context() as older:
+        older.setattr(tables, "VERSION", 1)
+        with closing(open_event_log(url)) as store:
+            store.append([created("a")])
     with pytest.raises(StoreUnavailable, match="of version 1, and this release needs 2"):
         open_event_log(url)
     assert migrate_log(url) == (1, 2)
     with closing(open_event_log(url)) as store:
-        assert store.head() == 1
+        assert (store.append([created("b")]), store.head()) == (2, 2)
+    with closing(measurements_at(Path(), url, Bounds(days=9, most_bytes=1_000_000))) as measured:
+        measured.write("a", [Point(RESULT, "", 1, b"{}")], now=2)
+        assert measured.latest("a", RESULT) == b"{}"
 
 
 def test_step_that_fails_leaves_the_tables_as_they_were(
@@ -84,7 +91,7 @@ def test_step_that_fails_leaves_the_tables_as_they_were(
 ) -> None:
     migrate_log(url)
     with monkeypatch.context() as changed:
-        changed.setattr(tables, "VERSION", 2)
+        changed.setattr(tables, "VERSION", tables.VERSION + 1)
         changed.setattr(tables, "read_step", lambda number: b"DROP TABLE answers; SELECT 1/0")
         with pytest.raises(StoreUnavailable, match="division by zero"):
             migrate_log(url)
