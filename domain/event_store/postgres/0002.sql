@@ -25,18 +25,28 @@ CREATE INDEX measurements_summed ON measurements (series, part_key, at)
 CREATE TABLE measurement_sizes (entity text COLLATE "C" PRIMARY KEY, bytes bigint NOT NULL);
 INSERT INTO measurement_sizes VALUES ('', 0);
 
-CREATE FUNCTION size_measurements_2() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION add_measurements_2() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE measurement_sizes s
-        SET bytes = s.bytes + CASE TG_OP WHEN 'INSERT' THEN c.bytes ELSE -c.bytes END
-        FROM (SELECT entity, sum(bytes)::bigint AS bytes FROM changed GROUP BY entity) c
+    UPDATE measurement_sizes s SET bytes = s.bytes + c.bytes
+        FROM (SELECT entity, sum(bytes)::bigint AS bytes FROM added GROUP BY entity) c
         WHERE s.entity = c.entity;
     RETURN NULL;
 END $$;
-CREATE TRIGGER measurements_added AFTER INSERT ON measurements
-    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION size_measurements_2();
-CREATE TRIGGER measurements_removed AFTER DELETE ON measurements
-    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION size_measurements_2();
+CREATE FUNCTION remove_measurements_2() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE measurement_sizes s SET bytes = s.bytes - c.bytes
+        FROM (SELECT entity, sum(bytes)::bigint AS bytes FROM removed GROUP BY entity) c
+        WHERE s.entity = c.entity;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER measurements_inserted AFTER INSERT ON measurements
+    REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION add_measurements_2();
+CREATE TRIGGER measurements_replacing AFTER UPDATE ON measurements
+    REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION add_measurements_2();
+CREATE TRIGGER measurements_replaced AFTER UPDATE ON measurements
+    REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION remove_measurements_2();
+CREATE TRIGGER measurements_deleted AFTER DELETE ON measurements
+    REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE FUNCTION remove_measurements_2();
 
 -- Locks entities, also those that have no points yet, until the end of the transaction; answers
 -- with the bytes of all of them. The statements after it read what others have left.
@@ -78,34 +88,34 @@ DECLARE
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
     v_before := lock_measurements_2(v_ids);
-    DELETE FROM measurements m
-        USING unnest(p_entities, p_series, p_keys, p_ats) AS g(entity, series, part_key, at)
-        WHERE m.entity = g.entity AND m.series = g.series AND m.part_key = g.part_key
-            AND m.at = g.at;
     -- An array of numbers that is null gives each point a null.
     INSERT INTO measurements
             (entity, series, part_key, at, part, body, bytes, count, cost, duration)
         SELECT unnest(p_entities), unnest(p_series), unnest(p_keys), unnest(p_ats),
             unnest(p_parts), unnest(p_bodies), unnest(p_bytes), unnest(p_counts),
-            unnest(p_costs), unnest(p_durations);
-    DELETE FROM measurements m
-        USING (SELECT DISTINCT p.entity, p.series, p.part_key, p.most
-            FROM unnest(p_entities, p_series, p_keys, p_most) AS p(entity, series, part_key, most)
-        ) g
-        WHERE m.entity = g.entity AND m.series = g.series AND m.part_key = g.part_key AND m.at <= (
-            SELECT l.at FROM measurements l
-                WHERE l.entity = g.entity AND l.series = g.series AND l.part_key = g.part_key
-                ORDER BY l.at DESC OFFSET g.most LIMIT 1);
+            unnest(p_costs), unnest(p_durations)
+        ON CONFLICT (entity, series, part_key, at) DO UPDATE SET body = excluded.body,
+            bytes = excluded.bytes, count = excluded.count, cost = excluded.cost,
+            duration = excluded.duration;
+    -- What is deleted is named by its place, so that no plan can compare all points with all.
+    DELETE FROM measurements WHERE ctid = ANY (ARRAY(
+        SELECT o.place
+            FROM (SELECT DISTINCT p.entity, p.series, p.part_key, p.most
+                FROM unnest(p_entities, p_series, p_keys, p_most)
+                    AS p(entity, series, part_key, most)) g
+            CROSS JOIN LATERAL (SELECT m.ctid AS place FROM measurements m
+                WHERE m.entity = g.entity AND m.series = g.series AND m.part_key = g.part_key
+                ORDER BY m.at DESC OFFSET g.most) o));
     FOR v_id, v_left IN SELECT s.entity, s.bytes - p_entity_bytes FROM measurement_sizes s
             WHERE s.entity = ANY (v_ids) AND s.bytes > p_entity_bytes LOOP
         -- What this transaction has written stays.
-        DELETE FROM measurements m
-            USING (SELECT o.series, o.part_key, o.at,
-                    sum(o.bytes) OVER (ORDER BY o.at, o.series, o.part) - o.bytes AS freed
-                FROM measurements o
-                WHERE o.entity = v_id AND o.xmin <> pg_current_xact_id()::xid) o
-            WHERE m.entity = v_id AND m.series = o.series AND m.part_key = o.part_key
-                AND m.at = o.at AND o.freed < v_left;
+        DELETE FROM measurements WHERE ctid = ANY (ARRAY(
+            SELECT o.place
+                FROM (SELECT m.ctid AS place,
+                        sum(m.bytes) OVER (ORDER BY m.at, m.series, m.part) - m.bytes AS freed
+                    FROM measurements m
+                    WHERE m.entity = v_id AND m.xmin <> pg_current_xact_id()::xid) o
+                WHERE o.freed < v_left));
     END LOOP;
     PERFORM FROM measurement_sizes s WHERE s.entity = ANY (v_ids) AND s.bytes > p_entity_bytes;
     IF FOUND THEN

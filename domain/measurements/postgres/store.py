@@ -31,27 +31,24 @@ _WRITE = f"CALL write_measurements_2({', '.join(['%b'] * 13)}, NULL)"
 _DELETE = "SELECT delete_measurements_2(%b, %b, %b)"
 _SWEEP = "SELECT sweep_measurements_2(%b, %b, %b)"
 _NEWEST = """
-SELECT m.part, m.body FROM (
-    SELECT part_key, max(at) AS at FROM measurements WHERE entity = %b AND series = %b
-    GROUP BY part_key) newest
-JOIN measurements m ON m.entity = %b AND m.series = %b AND m.part_key = newest.part_key
-    AND m.at = newest.at
+SELECT newest.part, newest.body
+FROM (SELECT DISTINCT part_key FROM measurements WHERE entity = %b AND series = %b) parts
+CROSS JOIN LATERAL (SELECT part, body FROM measurements m
+    WHERE m.entity = %b AND m.series = %b AND m.part_key = parts.part_key
+    ORDER BY m.at DESC LIMIT 1) newest
 """
 _LATEST = (
     "SELECT body FROM measurements WHERE entity = %b AND series = %b AND part_key = %b"
     " ORDER BY at DESC LIMIT 1"
 )
-_OF_SERIES = (
-    "FROM measurements WHERE entity = %b AND series = %b AND at BETWEEN %b AND %b"
-    " AND (%b::bytea IS NULL OR part_key = %b)"
-)
-_TOTAL = f"SELECT count(*) {_OF_SERIES}"
-_PAGE = f"""
+_OF_SERIES = "FROM measurements WHERE entity = %b AND series = %b AND at BETWEEN %b AND %b"
+_OF_PART = f"{_OF_SERIES} AND part_key = %b"
+_PAGE = """
 SELECT at, body, matching FROM (
     SELECT at, body, part, count(*) OVER () AS matching, rank() OVER newest_first - 1 AS newer,
         sum(length(body)) OVER (
             newest_first GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS newer_bytes
-    {_OF_SERIES} WINDOW newest_first AS (ORDER BY at DESC)) points
+    {} WINDOW newest_first AS (ORDER BY at DESC)) points
 WHERE newer < %b AND coalesce(newer_bytes, 0) < %b ORDER BY at DESC, part
 """
 """A point is on the page unless the newer ones, without those of its own time, fill it."""
@@ -116,12 +113,13 @@ class PostgresMeasurements:
         most_bytes: int,
     ) -> Page:
         """Read no bodies but those of the page; see `Measurements.page`."""
-        key = None if part is None else _part_key(part)
+        sought, keys = (_OF_SERIES, []) if part is None else (_OF_PART, [_part_key(part)])
         last = until if before is None else min(until, before - 1)
 
         def read(link: Link) -> Page:
-            (total,) = link.one(_TOTAL, entity_id, series, since, until, key, key)
-            rows = link.rows(_PAGE, entity_id, series, since, last, key, key, limit, most_bytes)
+            of = [entity_id, series, since]
+            (total,) = link.one(f"SELECT count(*) {sought}", *of, until, *keys)
+            rows = link.rows(_PAGE.format(sought), *of, last, *keys, limit, most_bytes)
             more = bool(rows) and rows[0][2] > len(rows)
             return Page(total, [(at, body) for at, body, _ in rows], more=more)
 
