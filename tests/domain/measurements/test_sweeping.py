@@ -1,7 +1,7 @@
 """The sweeping of measurements: what the clock, and what is known beside it, let be deleted."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -35,11 +35,11 @@ def test_a_sweep_by_a_clock_that_is_ahead_deletes_nothing_for_its_age(
     store.write(ONE, [Point(TABLE, "", NOW - age * DAY_MS, b"{}") for age in (20, 0)], NOW)
     year_ahead = NOW + 365 * DAY_MS
 
-    assert not sweep(store, lambda _: True, year_ahead, known=NOW)
+    assert not sweep(store, lambda ids: ids, year_ahead, known=NOW)
     assert times(store) == [NOW, NOW - 20 * DAY_MS]
     # The newest point is within a day, or it is known from elsewhere what time it is.
-    assert sweep(store, lambda _: True, NOW + DAY_MS, known=0)
-    assert sweep(store, lambda _: True, year_ahead, known=year_ahead - DAY_MS)
+    assert sweep(store, lambda ids: ids, NOW + DAY_MS, known=0)
+    assert sweep(store, lambda ids: ids, year_ahead, known=year_ahead - DAY_MS)
     assert times(store) == []
 
 
@@ -52,7 +52,7 @@ def test_sweeper_knows_the_time_from_its_start_and_tells_once_that_it_does_not(
     monkeypatch.setattr(sweeping, "INTERVAL_SECONDS", 0.0)
     sweeps: list[tuple[int, int]] = []
 
-    def noted(store: Measurements, exists: object, now: int, known: int, go_on: object) -> bool:
+    def noted(store: Measurements, existing: object, now: int, known: int, go_on: object) -> bool:
         sweeps.append((now, known))
         clock.pass_hours(1)
         if len(sweeps) == 4:
@@ -66,7 +66,7 @@ def test_sweeper_knows_the_time_from_its_start_and_tells_once_that_it_does_not(
         asked.append(NOW)
         return NOW
 
-    sweeper = sweeping.Sweeper(store, lambda _: True, newest)
+    sweeper = sweeping.Sweeper(store, lambda ids: ids, newest)
     clock.pass_hours(2)
     sweeper.start()
     assert done.wait(60)
@@ -76,6 +76,27 @@ def test_sweeper_knows_the_time_from_its_start_and_tells_once_that_it_does_not(
     assert sweeps[:4] == [(hours * hour, NOW + hours * hour) for hours in (2, 3, 4, 5)]
     assert asked == [NOW]
     assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+def test_the_log_is_asked_of_many_entities_at_once(
+    store: Measurements, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeping, "_ASKED_AT_ONCE", 2)
+    ids = [f"entity-{number}" for number in range(5)]
+    store.write_all({each: [Point(TABLE, "", NOW, b"{}")] for each in ids}, NOW)
+    asked: list[list[str]] = []
+
+    def existing(some: Sequence[str]) -> set[str]:
+        asked.append([*some])
+        return {ids[0], ids[4]}
+
+    assert sweep(store, existing, NOW, known=NOW)
+    assert asked == [ids[:2], ids[2:4], ids[4:]]
+    assert store.entities() == [ids[0], ids[4]]
+    # A sweep that is to end asks nobody, and deletes nothing.
+    assert sweep(store, existing, NOW, NOW, go_on=lambda: False)
+    assert len(asked) == 3
+    assert store.entities() == [ids[0], ids[4]]
 
 
 class Clock:
