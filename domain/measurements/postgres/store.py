@@ -44,12 +44,11 @@ _LATEST = (
 _OF_SERIES = "FROM measurements WHERE entity = %b AND series = %b AND at BETWEEN %b AND %b"
 _OF_PART = f"{_OF_SERIES} AND part_key = %b"
 _PAGE = """
-SELECT at, body, matching FROM (
-    SELECT at, body, part, count(*) OVER () AS matching, rank() OVER newest_first - 1 AS newer,
-        sum(length(body)) OVER (
-            newest_first GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS newer_bytes
-    {} WINDOW newest_first AS (ORDER BY at DESC)) points
-WHERE newer < %b AND coalesce(newer_bytes, 0) < %b ORDER BY at DESC, part
+SELECT at, body, (SELECT count(*) {0}) FROM (
+    SELECT at, body, part, sum(length(body)) OVER (
+        ORDER BY at DESC GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS newer_bytes
+    FROM (SELECT at, body, part {0} ORDER BY at DESC FETCH FIRST (%b) ROWS WITH TIES) newest
+) points WHERE coalesce(newer_bytes, 0) < %b ORDER BY at DESC, part
 """
 """A point is on the page unless the newer ones, without those of its own time, fill it."""
 
@@ -119,7 +118,8 @@ class PostgresMeasurements:
         def read(link: Link) -> Page:
             of = [entity_id, series, since]
             (total,) = link.one(f"SELECT count(*) {sought}", *of, until, *keys)
-            rows = link.rows(_PAGE.format(sought), *of, last, *keys, limit, most_bytes)
+            left = [*of, last, *keys]
+            rows = link.rows(_PAGE.format(sought), *left, *left, limit, most_bytes)
             more = bool(rows) and rows[0][2] > len(rows)
             return Page(total, [(at, body) for at, body, _ in rows], more=more)
 
