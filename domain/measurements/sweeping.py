@@ -11,7 +11,7 @@ from domain.measurements.reports import DAY_MS
 
 INTERVAL_SECONDS = 300.0
 """How long after its purge, at most, the measurements of an entity are deleted."""
-_ASKED_AT_ONCE = 1_000
+ASKED_AT_ONCE = 1_000
 """Entities of which the log is asked together, since it may be a round trip away."""
 
 Existing = Callable[[Sequence[str]], Collection[str]]
@@ -36,10 +36,10 @@ def sweep(
     deleted, another does not find. Raises StoreUnavailable.
     """
     entities = store.entities()
-    for start in range(0, len(entities), _ASKED_AT_ONCE):
+    for start in range(0, len(entities), ASKED_AT_ONCE):
         if not go_on():
             return True
-        some = entities[start : start + _ASKED_AT_ONCE]
+        some = entities[start : start + ASKED_AT_ONCE]
         left = existing(some)
         for entity_id in some:
             if entity_id not in left:

@@ -19,7 +19,8 @@ from domain.measurements.reports import COST, DAY_MS, USAGE, Point, UsageRanks
 
 _ANSWER_SECONDS = 5.0
 """How long after SUM_SECONDS the server may take to say that it has stopped."""
-_IN_TIME = f"SET LOCAL statement_timeout = {SUM_SECONDS * 1_000:.0f}"
+IN_TIME = f"SET LOCAL statement_timeout = {SUM_SECONDS * 1_000:.0f}"
+"""Has the server give up the statements of a transaction that take longer."""
 
 
 class Numbers(msgspec.Struct, frozen=True):
@@ -131,7 +132,7 @@ def _in_time(link: Link) -> Iterator[None]:
     link.answers_within = SUM_SECONDS + _ANSWER_SECONDS
     try:
         with link.transaction():
-            link.execute(_IN_TIME.encode())
+            link.execute(IN_TIME.encode())
             yield
     except QueryCanceled:
         raise StoreUnavailable(f"the sums took more than {SUM_SECONDS:g} s") from None

@@ -81,7 +81,7 @@ def test_sweeper_knows_the_time_from_its_start_and_tells_once_that_it_does_not(
 def test_the_log_is_asked_of_many_entities_at_once(
     store: Measurements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeping, "_ASKED_AT_ONCE", 2)
+    monkeypatch.setattr(sweeping, "ASKED_AT_ONCE", 2)
     ids = [f"entity-{number}" for number in range(5)]
     store.write_all({each: [Point(TABLE, "", NOW, b"{}")] for each in ids}, NOW)
     asked: list[list[str]] = []

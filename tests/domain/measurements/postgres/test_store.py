@@ -160,7 +160,7 @@ def test_sums_that_take_too_long_are_given_up(
 ) -> None:
     store.write(ONE, [Point(USAGE, "table", DAY, b'{"count":1}')], NOW)
     with monkeypatch.context() as hurried, postgres.connect() as holder:
-        hurried.setattr(sums, "_IN_TIME", "SET LOCAL statement_timeout = 1")
+        hurried.setattr(sums, "IN_TIME", "SET LOCAL statement_timeout = 1")
         holder.execute("BEGIN")
         holder.execute(f"LOCK TABLE {schema}.measurements")
         with pytest.raises(StoreUnavailable, match="the sums took more than 20 s"):
