@@ -196,7 +196,7 @@ def _sweeping(settings: Settings, stores: Stores) -> Iterator[None]:
     with closing(open_measurements(settings)) as measurements:
         sweeper = Sweeper(
             measurements,
-            lambda each: stores.log.claim_by_id(each) is not None,
+            lambda ids: {claim.id for claim in stores.log.claims(ids=ids)},
             lambda: next((each.event.at for each in stores.log.read(0, 1, newest_first=True)), 0),
         )
         sweeper.start()

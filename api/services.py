@@ -15,7 +15,9 @@ from api.settings import Settings
 from domain.catalog import Catalog, Proposal
 from domain.errors import AlreadyExists, ConcurrentChange
 from domain.event_store.committer import Committer
-from domain.measurements.store import MeasurementStore
+from domain.measurements.bounds import Bounds
+from domain.measurements.opening import measurements_at
+from domain.measurements.port import Measurements
 from projections.feeding.daemon import Daemon
 from projections.feeding.passing import CheckpointWaiters, Waiter
 from projections.feeding.polling import CheckpointPoller
@@ -95,7 +97,7 @@ class Services(msgspec.Struct, frozen=True):
     """Reads that take more than some milliseconds: histories, large pages, counting."""
     streams: Streams
     answers: RememberedAnswers
-    measurements: MeasurementStore
+    measurements: Measurements
     """What profilers and test runs report; read in the threads of heavy reads."""
     pollers: tuple[CheckpointPoller, ...]
     """Look for commits that other processes make to a database, or that are made to a cluster."""
@@ -259,8 +261,7 @@ def _waiters(
     return waiters, poller
 
 
-def open_measurements(settings: Settings) -> MeasurementStore:
-    """The measurements of a data directory, bounded as the settings say."""
-    return MeasurementStore(
-        settings.directory, days=settings.measurement_days, most_bytes=settings.measurement_bytes
-    )
+def open_measurements(settings: Settings) -> Measurements:
+    """The measurements of a data directory, or of its database, bounded as the settings say."""
+    bounds = Bounds(settings.measurement_days, settings.measurement_bytes)
+    return measurements_at(settings.directory, settings.database_url, bounds)

@@ -3,38 +3,49 @@
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 
 from domain.errors import StoreUnavailable
+from domain.measurements.port import Measurements
 from domain.measurements.reports import DAY_MS
-from domain.measurements.store import MeasurementStore
 
 INTERVAL_SECONDS = 300.0
 """How long after its purge, at most, the measurements of an entity are deleted."""
+ASKED_AT_ONCE = 1_000
+"""Entities of which the log is asked together, since it may be a round trip away."""
+
+Existing = Callable[[Sequence[str]], Collection[str]]
+"""Tells of ids which of them the log has and did not purge: ids never come back."""
 
 log = logging.getLogger("catalog.measurements")
 
 
 def sweep(
-    store: MeasurementStore,
-    exists: Callable[[str], bool],
+    store: Measurements,
+    existing: Existing,
     now: int,
     known: int,
     go_on: Callable[[], bool] = lambda: True,
 ) -> bool:
     """Delete the points of entities that do not exist, and of all that is too old.
 
-    `exists` says of an id whether the log has the entity and did not purge it: ids never come
-    back. `now` and `known` are in milliseconds since 1970: the time by the clock, and a time that
+    `now` and `known` are in milliseconds since 1970: the time by the clock, and a time that
     has been reached for sure. Unless that, or the newest point, is at most a day before `now`,
     nothing is deleted for its age, as the clock may be wrong; returns whether it was trusted.
-    `go_on` is asked between two entities. Raises StoreUnavailable.
+    `go_on` is asked between two entities. Several hosts may sweep at once: what one of them has
+    deleted, another does not find. Raises StoreUnavailable.
     """
-    for entity_id in store.entities():
+    entities = store.entities()
+    for start in range(0, len(entities), ASKED_AT_ONCE):
         if not go_on():
             return True
-        if not exists(entity_id):
-            store.forget(entity_id)
+        some = entities[start : start + ASKED_AT_ONCE]
+        left = existing(some)
+        for entity_id in some:
+            if entity_id not in left:
+                if not go_on():
+                    return True
+                store.forget(entity_id)
     if now - max(known, store.newest_time()) > DAY_MS:
         return False
     store.forget_older(now)
@@ -44,16 +55,14 @@ def sweep(
 class Sweeper:
     """Sweeps in a thread; for the one process that projects a data directory."""
 
-    def __init__(
-        self, store: MeasurementStore, exists: Callable[[str], bool], newest: Callable[[], int]
-    ) -> None:
+    def __init__(self, store: Measurements, existing: Existing, newest: Callable[[], int]) -> None:
         """`newest` tells the time of the newest event, in milliseconds since 1970.
 
         It is asked once, at the start: events from then on have their times from the clock that
         they would have to vouch for. Time that passes is added to it. Raises StoreUnavailable.
         """
         self._store = store
-        self._exists = exists
+        self._existing = existing
         self._known_from_start = newest() - time.monotonic() * 1_000
         self._trusts = True
         self._stopped = threading.Event()
@@ -74,7 +83,7 @@ class Sweeper:
                 now = int(time.time() * 1_000)
                 known = int(self._known_from_start + time.monotonic() * 1_000)
                 trusts = sweep(
-                    self._store, self._exists, now, known, lambda: not self._stopped.is_set()
+                    self._store, self._existing, now, known, lambda: not self._stopped.is_set()
                 )
                 if self._trusts and not trusts:
                     log.warning(

@@ -3,8 +3,10 @@
 import itertools
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +204,69 @@ def receivers(primary: PostgresServer) -> int:
         row = connection.execute("SELECT count(*) FROM pg_stat_replication").fetchone()
     assert row is not None
     return int(row[0])
+
+
+def test_measurements_reported_to_one_host_are_read_and_summed_on_the_other(
+    hosts: list[Client],
+) -> None:
+    one, two = hosts
+    one.schema()
+    table = one.table()["id"]
+    query = one.create("queries", query="SELECT 1", service="service")["id"]
+    at = int(time.time() * 1_000)
+    profile = {"tableProfile": {"timestamp": at, "rowCount": 7.0}}
+    path = f"/v1/tables/{table}"
+    position = one.request("GET", path).headers["X-Catalog-Position"]
+    seen = {"X-Catalog-Position": position}
+    assert one.ask("PUT", f"{path}/tableProfile", json=profile)[0] == 200
+    status, shown = two.ask("GET", f"{path}/tableProfile", headers=seen)
+    assert (status, [each["rowCount"] for each in shown["data"]]) == (200, [7.0])
+
+    sample = {"columns": ["id"], "rows": [[1]]}
+    assert two.ask("PUT", f"{path}/sampleData", json=sample)[0] == 200
+    assert one.get(f"{path}/sampleData")["sampleData"] == sample
+
+    today = str(datetime.now(UTC).date())
+    for host, count in ((one, 5), (two, 8)):
+        use = {"date": today, "count": count}
+        assert host.ask("POST", f"/v1/usage/table/{table}", json=use)[0] == 200
+    ranked = one.request("POST", f"/v1/usage/compute.percentile/table/{today}")
+    assert ranked.status_code == 201, ranked.text
+    for host in hosts:
+        (day,) = host.get(f"/v1/usage/table/{table}")["usage"]
+        assert day["monthlyStats"] == {"count": 8, "percentileRank": 0.0}
+
+    for host, back in ((one, 0), (two, 1)):
+        reference = {"id": query, "type": "query"}
+        cost = {"timestamp": at - back, "queryReference": reference, "cost": 2.5, "count": 4}
+        assert host.ask("POST", "/v1/queryCostRecord", json=cost)[0] == 200
+    for host in hosts:
+        sums = host.get("/v1/queryCostRecord/service/service")["overallStats"]
+        assert (sums["totalCost"], sums["totalExecutionCount"]) == (20.0, 8)
+
+    assert one.ask("DELETE", f"{path}/table/{at}/profile")[0] == 200
+    assert two.get(f"{path}/tableProfile")["data"] == []
+    assert not [*one.directory.glob("measurements.db*"), *two.directory.glob("measurements.db*")]
+
+
+def test_result_of_a_test_reported_to_one_host_is_shown_by_the_other(hosts: list[Client]) -> None:
+    one, two = hosts
+    one.schema()
+    one.table()
+    definition = {
+        "name": "count",
+        "description": "rows",
+        "entityType": "TABLE",
+        "testPlatforms": ["OpenMetadata"],
+    }
+    assert one.ask("POST", "/v1/dataQuality/testDefinitions", json=definition)[0] == 201
+    link = "<#E::table::service.database.schema.orders>"
+    case = {"name": "enough", "entityLink": link, "testDefinition": "count"}
+    response = one.request("POST", "/v1/dataQuality/testCases", json=case)
+    assert response.status_code == 201, response.text
+    path = f"/v1/dataQuality/testCases/testCaseResults/{response.json()['fullyQualifiedName']}"
+    result = {"timestamp": int(time.time() * 1_000), "testCaseStatus": "Failed"}
+    assert one.ask("POST", path, json=result)[0] in (200, 201)
+    seen = {"X-Catalog-Position": response.headers["X-Catalog-Position"]}
+    status, shown = two.ask("GET", path, headers=seen)
+    assert (status, [each["testCaseStatus"] for each in shown["data"]]) == (200, ["Failed"])

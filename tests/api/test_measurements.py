@@ -184,9 +184,11 @@ def test_measurements_of_a_purged_table_are_gone_at_once_and_deleted_by_a_sweep(
     assert client.ask("GET", f"{path}/tableProfile")[0] == 404
 
     log = open_event_log(address_in(client.directory, database_of(client.directory)))
-    store = open_measurements(Settings(data=str(client.directory)))
+    store = open_measurements(
+        Settings(data=str(client.directory), database_url=database_of(client.directory))
+    )
     assert store.entities() == [table]
-    sweep(store, lambda each: log.claim_by_id(each) is not None, NOW, known=NOW)
+    sweep(store, lambda ids: {claim.id for claim in log.claims(ids=ids)}, NOW, known=NOW)
     assert store.entities() == []
     store.close()
     log.close()

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from domain.measurements.bounds import Bounds
+from domain.measurements.opening import measurements_at
 from domain.measurements.reports import COST, Point
-from domain.measurements.store import MeasurementStore
-from tests.api.conftest import Client, running_under
+from tests.api.conftest import Client, database_of, running_under
 
 NOW = int(time.time() * 1_000)
 TODAY = datetime.now(UTC).date()
@@ -314,7 +315,8 @@ def test_sums_of_costs_are_finite_whatever_is_stored(client: Client) -> None:
     service = client.get(f"/v1/queries/{query_id}")["service"]["id"]
     body = b'{"cost":1e308,"count":1e308,"totalDuration":1e308}'
     points = [Point(COST, service, NOW - back, body) for back in range(2)]
-    store = MeasurementStore(client.directory, days=1, most_bytes=1_000_000)
+    bounds = Bounds(days=1, most_bytes=1_000_000)
+    store = measurements_at(client.directory, database_of(client.directory), bounds)
     store.write(query_id, points, NOW)
     store.close()
     shown = client.get("/v1/queryCostRecord/service/service")

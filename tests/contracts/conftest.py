@@ -1,4 +1,4 @@
-"""The databases that every event store port suite runs over, and the index of a cluster."""
+"""The databases that the suites of ports run over, and the index of a cluster."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -15,6 +15,7 @@ from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.connections import Connections
+from tests.contracts.measurement_homes import Home, file_home, postgres_home
 from tests.opensearch_indexes import SharedIndex
 
 OpenStore = Callable[[], EventStore]
@@ -84,6 +85,17 @@ def opener(address: str) -> Iterator[OpenStore]:
     yield open_one
     for store in opened:
         store.close()
+
+
+@pytest.fixture(params=["file", "postgres"])
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Home]:
+    """An empty home of measurements, of either kind."""
+    if request.param == "file":
+        made = file_home(tmp_path)
+    else:
+        made = postgres_home(request.getfixturevalue("postgres"), tmp_path)
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,9 @@ from domain import write_turns
 from domain.errors import StoreUnavailable
 from domain.event_store.opening import open_event_log
 from domain.event_store.writes import Expectations
+from domain.measurements.bounds import Bounds
 from domain.measurements.reports import Point
-from domain.measurements.store import MeasurementStore
+from domain.measurements.sqlite.store import SqliteMeasurements
 from domain.write_turns import WriteTurns
 from tests.contracts.recorded import created
 
@@ -112,7 +113,7 @@ def test_log_and_measurements_are_written_in_turns(
         log.append([created("a")])
         log.append_unsynced([created("b")], expecting=Expectations())()
         assert not is_held(tmp_path / "events.db.lock")
-    with closing(MeasurementStore(tmp_path, days=9, most_bytes=10**6)) as measurements:
+    with closing(SqliteMeasurements(tmp_path, Bounds(days=9, most_bytes=10**6))) as measurements:
         measurements.write("a", [Point(series="s", part="p", at=1, body=b"{}")], now=2)
 
     assert seen == {

@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import closing
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -11,6 +12,9 @@ from domain.errors import Conflict, StoreUnavailable
 from domain.event_store.features import EARLIEST
 from domain.event_store.opening import migrate_log, open_event_log
 from domain.event_store.postgres import schema as tables
+from domain.measurements.bounds import Bounds
+from domain.measurements.opening import measurements_at
+from domain.measurements.reports import RESULT, Point
 from tests.contracts.recorded import changed, created
 
 VERSION, NEXT = tables.VERSION, tables.VERSION + 1
@@ -110,6 +114,9 @@ def test_log_of_the_first_step_is_upgraded_and_its_older_programs_store_nothing_
         assert [each.entity_id for each in store.read(0, 9)] == ["a"]
         assert store.append([created("b"), changed("a", 2)]) == 3
         assert store.features() == EARLIEST
+    with closing(measurements_at(Path(), url, Bounds(days=9, most_bytes=1_000_000))) as measured:
+        measured.write("a", [Point(RESULT, "", 1, b"{}")], now=2)
+        assert measured.latest("a", RESULT) == b"{}"
 
 
 def test_step_that_fails_leaves_the_tables_as_they_were(

@@ -9,16 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from domain.errors import StoreUnavailable
+from domain.measurements.bounds import MOST_QUERIES, RANKED_AT_ONCE, SUM_SECONDS
 from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
 from domain.measurements.reports import COST, DAY_MS, USAGE, Point, UsageRanks
 
-SUM_SECONDS = 20.0
-"""How long the sums of one request may take."""
-MOST_QUERIES = 100
-"""The most queries of which the costs are shown."""
 _STEPS = 100_000
 """Instructions of SQLite between two looks at the clock."""
-_AT_ONCE = 1_000
 SUMMED_INDEX = f"""
 CREATE INDEX IF NOT EXISTS points_summed ON points (series, part, at)
     WHERE series IN ('{USAGE}', '{COST}');
@@ -33,6 +29,17 @@ def _bounded(key: str, most: float) -> str:
 
 _cost, _runs = _bounded("cost", MAX_COST), _bounded("count", MAX_RUNS)
 _duration = _bounded("totalDuration", MAX_DURATION)
+
+
+def _share(of: str) -> str:
+    """The SQL of the share of rows that have less of something, in percent to two places.
+
+    It is rounded as an integer, so that each home of the measurements has the same.
+    """
+    less = f"rank() OVER (ORDER BY {of}) - 1"
+    return f"(20000 * ({less}) + count(*) OVER ()) / (2 * count(*) OVER ()) / 100.0"
+
+
 _RANKS = f"""
 CREATE TEMP TABLE ranks AS WITH used AS (
     SELECT entity, sum(CASE WHEN at = :day THEN {_count} END) AS daily,
@@ -41,9 +48,9 @@ CREATE TEMP TABLE ranks AS WITH used AS (
     GROUP BY entity HAVING daily IS NOT NULL
 )
 SELECT entity,
-    round(100.0 * (rank() OVER (ORDER BY daily) - 1) / count(*) OVER (), 2) AS daily,
-    round(100.0 * (rank() OVER (ORDER BY weekly) - 1) / count(*) OVER (), 2) AS weekly,
-    round(100.0 * (rank() OVER (ORDER BY monthly) - 1) / count(*) OVER (), 2) AS monthly
+    {_share("daily")} AS daily,
+    {_share("weekly")} AS weekly,
+    {_share("monthly")} AS monthly
 FROM used
 """
 _SUMS = f"total({_cost} * {_runs}), total({_runs}), total({_duration}), min({_cost}), max({_cost})"
@@ -67,7 +74,7 @@ def usage_ranks(
         last = 0
         while rows := connection.execute(
             "SELECT rowid, * FROM temp.ranks WHERE rowid > ? ORDER BY rowid LIMIT ?",
-            (last, _AT_ONCE),
+            (last, RANKED_AT_ONCE),
         ).fetchall():
             if time.monotonic() > ended:
                 raise StoreUnavailable(f"storing the ranks took more than {SUM_SECONDS:g} s")

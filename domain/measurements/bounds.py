@@ -1,0 +1,95 @@
+"""Bounds of measurements, in age, count and bytes, the same wherever they are kept."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+import msgspec
+
+from domain.errors import EntityOverLimit, InvalidInput, StoreUnavailable
+from domain.measurements.reports import DAY_MS, SAMPLE, Point
+
+POINT_BYTES = 256 * 1024
+"""The most bytes of JSON of one point, of a sample excepted."""
+SAMPLE_BYTES = 4_000_000
+"""The most bytes of JSON of a sample."""
+ENTITY_BYTES = 32_000_000
+"""The most bytes of all points of an entity; beyond, its oldest points go."""
+MOST_POINTS = 1_000
+"""The most points of one part of a series; beyond, the oldest go."""
+_MOST: Mapping[str, int] = MappingProxyType({SAMPLE: 1})
+"""Series -> the most points of a part, where it is not MOST_POINTS."""
+OVERHEAD = 64
+"""Bytes that a point is counted for beside its JSON and the characters of its part."""
+SWEPT_AT_ONCE = 1_000
+"""Points that one transaction of a sweep deletes."""
+SUM_SECONDS = 20.0
+"""How long the sums of one request may take."""
+MOST_QUERIES = 100
+"""The most queries of which the costs are shown."""
+RANKED_AT_ONCE = 1_000
+"""Entities whose ranks one transaction stores."""
+_AHEAD_MS = DAY_MS
+"""How far in the future a measurement may be, for clocks and time zones that differ."""
+
+Key = tuple[str, str, int]
+"""Series, part and time of a point of an entity."""
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """The bounds that an operator sets."""
+
+    days: int
+    """Points that are older go."""
+    most_bytes: int
+    """The most bytes of the points of all entities together; beyond, nothing is taken."""
+
+    def oldest(self, now: int) -> int:
+        """The time of the oldest point that is kept, at a time in milliseconds since 1970."""
+        return now - self.days * DAY_MS
+
+    def checked(
+        self, points: Mapping[str, Iterable[Point]], now: int
+    ) -> dict[str, dict[Key, bytes]]:
+        """Entity -> the JSON of its points, of several with one key the last.
+
+        Raises InvalidInput for a time that is too old or in the future, EntityOverLimit for a point
+        of too many bytes.
+        """
+        bodies: dict[str, dict[Key, bytes]] = {}
+        for entity_id, given in points.items():
+            for each in given:
+                self._check(each, now)
+                bodies.setdefault(entity_id, {})[each.series, each.part, each.at] = each.body
+        return bodies
+
+    def check_time(self, at: int, now: int, what: str) -> None:
+        """Raise InvalidInput for the time of what is named when it is too old or in the future."""
+        if not self.oldest(now) <= at <= now + _AHEAD_MS:
+            raise InvalidInput(
+                f"the time of a {what} must be of the last {self.days} days (milliseconds since"
+                f" 1970), got {at}"
+            )
+
+    def all_full(self) -> StoreUnavailable:
+        """The error for points of all entities that take too many bytes."""
+        return StoreUnavailable(
+            f"measurements of all entities take more than {self.most_bytes} bytes:"
+            " CATALOG_MEASUREMENT_BYTES, CATALOG_MEASUREMENT_DAYS"
+        )
+
+    def _check(self, point: Point, now: int) -> None:
+        what = f"{point.series} measurement" + (f" of {point.part[:80]!r}" if point.part else "")
+        most = SAMPLE_BYTES if point.series == SAMPLE else POINT_BYTES
+        if len(point.body) > most:
+            raise EntityOverLimit(f"a {what} may have {most} bytes, got {len(point.body)}")
+        self.check_time(point.at, now, what)
+
+
+def most_points(series: str) -> int:
+    """The most points of one part of a series."""
+    return _MOST.get(series, MOST_POINTS)
+
+
+def entity_full() -> EntityOverLimit:
+    """The error for points of one write that take more bytes than an entity may have."""
+    return EntityOverLimit(f"the measurements of an entity may have {ENTITY_BYTES} bytes")

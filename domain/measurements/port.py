@@ -1,0 +1,102 @@
+"""The port of measurements, with two homes: a file of the data directory, or the log's database."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from domain.measurements.costs import CostSums
+from domain.measurements.reports import Point
+
+
+class Page(msgspec.Struct, frozen=True):
+    """Points of one part of a series, the newest first."""
+
+    total: int
+    """How many points there are in the time asked for, before and after this page."""
+    points: Sequence[tuple[int, bytes]]
+    """Time and JSON of each point."""
+    more: bool
+    """Whether older points follow."""
+
+
+class Measurements(Protocol):
+    """A time series beside the log, bounded as `bounds.py` says; for any thread.
+
+    Times are in milliseconds since 1970. What a write has stored survives the end of the process
+    and power loss. Every method raises StoreUnavailable when the home cannot be used.
+    """
+
+    def write(self, entity_id: str, points: Iterable[Point], now: int) -> None:
+        """Store points of an entity; see `write_all`."""
+
+    def write_all(self, points: Mapping[str, Iterable[Point]], now: int) -> None:
+        """Store points of entities by their ids, each in place of one of its part at the same time.
+
+        All of them are stored, or none. Raises InvalidInput for a time that is too old or in the
+        future, EntityOverLimit for what takes too many bytes, and StoreUnavailable, also when all
+        entities have too many.
+        """
+
+    def newest(self, entity_id: str, series: str) -> dict[str, bytes]:
+        """Part -> JSON of its newest point, for all parts of a series."""
+        ...
+
+    def latest(self, entity_id: str, series: str) -> bytes | None:
+        """The JSON of the newest point of a series that has one part, without a name.
+
+        No other point is read, which `newest` would do, so that a page can ask for many entities.
+        """
+
+    def page(
+        self,
+        entity_id: str,
+        series: str,
+        part: str | None,
+        *,
+        since: int,
+        until: int,
+        before: int | None,
+        limit: int,
+        most_bytes: int,
+    ) -> Page:
+        """Points of a part of a series, or of all its parts, with times in [since, until].
+
+        The newest come first, those of one time by their parts, after the time `before` where it
+        is given. The page ends with the point that reaches `limit` (1 at least) or `most_bytes`,
+        but never between two points of one time.
+        """
+        ...
+
+    def delete(self, entity_id: str, series: str, at: int | None = None) -> int:
+        """Delete the points of a series at a time, or all of them; returns how many there were."""
+        ...
+
+    def rank_usage(self, kind: str, day: int, now: int) -> None:
+        """Store, of each entity of a kind that was used on a day, how it ranks among the others.
+
+        The day is given by its first millisecond. Raises InvalidInput for a day that is too old or
+        in the future, and StoreUnavailable, also when it takes too long: the ranks that were
+        computed before are replaced some by some.
+        """
+
+    def query_costs(self, service_id: str) -> list[CostSums]:
+        """What the queries of a service have cost, all together first; none without records."""
+        ...
+
+    def entities(self) -> list[str]:
+        """The ids of all entities that have points; none where nothing was ever stored."""
+        ...
+
+    def forget(self, entity_id: str) -> None:
+        """Delete all points of an entity, so many in a transaction."""
+
+    def newest_time(self) -> int:
+        """The time of the newest point, 0 when there is none."""
+        ...
+
+    def forget_older(self, now: int) -> None:
+        """Delete the points of all entities that are too old, so many in a transaction."""
+
+    def close(self) -> None:
+        """Close all connections; nothing may use the measurements afterwards."""

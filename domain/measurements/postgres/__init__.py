@@ -1,0 +1,1 @@
+"""The port of measurements on tables in the PostgreSQL database of the log."""

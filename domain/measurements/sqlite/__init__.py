@@ -1,0 +1,1 @@
+"""The port of measurements on a SQLite file of the data directory."""
