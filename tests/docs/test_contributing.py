@@ -3,12 +3,12 @@
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 
 from benchmarks.__main__ import BENCHMARKS
+from domain.release import RELEASE
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
@@ -55,8 +55,7 @@ def test_benchmarks_exist() -> None:
 
 
 def test_changelog_tells_of_this_version_and_of_what_comes() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     headings = re.findall(r"^## \[([^\]]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
 
     assert headings[0] == "Unreleased"
-    assert headings[1] == project["version"]
+    assert headings[1] == RELEASE
