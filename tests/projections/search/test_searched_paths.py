@@ -149,3 +149,16 @@ def test_declared_paths_take_no_room(catalog: Fixture, monkeypatch: pytest.Monke
     assert grown(catalog, 10).searched() == SearchedPaths()
     assert is_declared("columns.name")
     assert not is_declared("extension.a")
+
+
+def test_the_first_path_that_does_not_fit_is_logged_once(
+    catalog: Fixture, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bound(monkeypatch, 1)
+    catalog.schema()
+    for name in "abc":
+        catalog.table(name, extension={name: 1})
+    assert grown(catalog, 1).searched() == SearchedPaths(("extension.a",), full=True)
+    assert [r.message for r in caplog.records if r.name == "catalog.search"] == [
+        "search takes no more undeclared paths"
+    ]
