@@ -21,7 +21,7 @@ def check_name(name: str, where: str = "name") -> str:
     if name.isprintable():
         return name
     for position, character in enumerate(name):
-        if character < " " or character == "\x7f" or "\ud800" <= character <= "\udfff":
+        if character < " " or "\x7f" <= character <= "\x9f" or "\ud800" <= character <= "\udfff":
             raise InvalidInput(
                 f"{where} must not hold control characters,"
                 f" got {character!r} at character {position + 1}"

@@ -191,6 +191,9 @@ _OBJECTS = """
 _WORDS = "auth authentication authType"
 """Names whose values are objects, or one word of a list."""
 
+_USERS = "saslUsername username"
+"""Names whose values name a user, beside whom some drivers take a password: `user/password`."""
+
 
 @cache
 def kept_keys(service_type: str) -> frozenset[str]:
@@ -214,3 +217,9 @@ def object_keys() -> frozenset[str]:
 def word_keys() -> frozenset[str]:
     """The names of the keys that hold an object or one word, such as `LDAP`."""
     return frozenset(_WORDS.split())
+
+
+@cache
+def user_keys() -> frozenset[str]:
+    """The names of the keys that name a user."""
+    return frozenset(_USERS.split())

@@ -9,19 +9,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from domain.bodies.connection_keys import kept_keys, object_keys, secret_keys, word_keys
-
-MASK = "*********"
-"""Stands for a secret, as in the answers of OpenMetadata's server."""
-_SETTING = re.compile(
-    r"(pass|pwd|secret|token|key|credential|sig)\w{0,20}\s{0,5}[=:]\s{0,5}\S", re.IGNORECASE
+from domain.bodies.connection_keys import (
+    kept_keys,
+    object_keys,
+    secret_keys,
+    user_keys,
+    word_keys,
 )
-"""A secret beside something else, as in `host;pwd=secret`. Each part is bounded, for speed."""
+from domain.bodies.secret_texts import MASK, holds_secret, names_user_alone
 
-_FILE = re.compile(r"-----BEGIN|^\s{0,20}\{|eyJ[\w-]{10}")
-"""The beginning of a key or certificate, of a file of credentials in JSON, or of a JWT."""
-_SPOKEN = re.compile(r"\b(bearer|basic)\s\S|://[^/\s:]{1,200}:(?!\d{1,5}(\D|$))", re.IGNORECASE)
-"""An authorization, or what stands where an address has a port."""
 _LONGEST = 2_000
 """A longer text says more than where a service is."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z_]{0,39}").fullmatch
@@ -63,11 +59,9 @@ def _kept(key: str, value: Any, keys: frozenset[str]) -> Any:
 
 
 def _holds_secret(key: str, text: str) -> bool:
-    """Whether a text may be or hold a secret, as `https://user:secret@host` or a key file does."""
+    """Whether a text may be or hold a secret where `key` has it."""
     if key in word_keys():
         return _WORD(text) is None
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST or (key in user_keys() and not names_user_alone(text)):
         return True
-    user, at, _ = text.rpartition("@")
-    beside = bool(at and (":" in user or "/" in user)) or _SETTING.search(text) is not None
-    return beside or any(hint.search(text) is not None for hint in (_FILE, _SPOKEN))
+    return holds_secret(text)

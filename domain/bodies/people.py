@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from domain.bodies.base import Domains, EntityBody, Owned
 from domain.bodies.components import Email, Part, Ref, Url, as_reference, outside, refers_to
 from domain.bodies.enumerations import TeamType
+from domain.bodies.secret_texts import without_path
 
 
 class Images(Part, kw_only=True):
@@ -20,7 +21,10 @@ class Images(Part, kw_only=True):
 
 
 class Webhook(Part, kw_only=True):
-    """Where messages go; OpenMetadata's credentials and headers for it are not taken."""
+    """Where messages go; OpenMetadata's credentials and headers for it are not taken.
+
+    Of the address only the host is recorded: whoever knows the path may write there.
+    """
 
     endpoint: Url | None = None
     receivers: list[str] | None = None
@@ -28,6 +32,10 @@ class Webhook(Part, kw_only=True):
     send_to_admins: bool | None = None
     send_to_owners: bool | None = None
     send_to_followers: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.endpoint is not None:
+            self.endpoint = without_path(self.endpoint)
 
 
 class Subscription(Part, kw_only=True):

@@ -19,6 +19,9 @@ class EntityProjection:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
         return self._model.checkpoint_and_fingerprint()
 
+    def begin(self) -> None:
+        """Nothing is noted of a batch: the last states say all."""
+
     def apply(
         self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint
     ) -> None:

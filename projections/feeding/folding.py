@@ -6,7 +6,7 @@ from domain import history
 from domain.entity import Entity, evolve
 from domain.event_store.port import EventStore, RecordedEvent, StreamSpan
 from domain.recent import RecentEntities
-from projections.feeding.port import Folded
+from projections.feeding.port import Folded, Note
 
 FOLDED_BYTES = 32_000_000
 """Bytes of bodies that the states of one commit have together, about; the last may be larger."""
@@ -20,11 +20,14 @@ class Folder:
         self._store = store
         self._recent = RecentEntities(_CACHED_ENTITIES)
 
-    def fold(self, batch: Sequence[RecordedEvent]) -> tuple[dict[str, Folded], int]:
+    def fold(
+        self, batch: Sequence[RecordedEvent], note: Note | None = None
+    ) -> tuple[dict[str, Folded], int]:
         """Id -> the last state of each entity that the batch touches, in order of first touch.
 
         Returns with them how many events of the batch were folded: at least one, and no more once
         the states have FOLDED_BYTES together, for a small event may be of a large entity.
+        `note` is called for each of these events.
         """
         folded: dict[str, Folded] = {}
         earlier = self._read_earlier(batch)
@@ -36,6 +39,8 @@ class Folder:
             state = known.entity if known else self._before(recorded, earlier)
             after = evolve(state, recorded.event, entity_id)
             folded[entity_id] = Folded(after, recorded.position)
+            if note is not None:
+                note(state, after)
             if known is None:
                 size += sum(map(len, after.body.values()))
                 if size >= FOLDED_BYTES:

@@ -48,6 +48,10 @@ Progress = Callable[[int, int], None]
 """Called with the number of entities done and of all; what the call raises ends the work."""
 
 
+Note = Callable[[Entity | None, Entity], None]
+"""Called with an entity before an event (None: at its creation) and after it, in log order."""
+
+
 class ReadModel(Protocol):
     """What a projection writes to, as the generations of every projection need it."""
 
@@ -77,6 +81,12 @@ class Projection(Protocol):
 
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
+
+    def begin(self) -> Note | None:
+        """Begins a batch: gives what is to be called for each of its events before `apply`.
+
+        None where the last states say all. What a batch noted that was not applied is forgotten.
+        """
 
     def apply(
         self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint

@@ -82,7 +82,7 @@ class Projector:
         Raises StoreUnavailable where it is not, whatever came of it.
         """
         try:
-            folded = self._folder.fold(batch)
+            folded = self._folder.fold(batch, self.projection.begin())
         except StoreUnavailable:
             raise
         except Exception as error:

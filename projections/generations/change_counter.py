@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from projections.feeding.port import Checkpoint, Folded, Projection
+from projections.feeding.port import Checkpoint, Folded, Note, Projection
 
 
 class ChangeCounter:
@@ -42,6 +42,10 @@ class CountedProjection:
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of the log there; see the port."""
         return self._projection.checkpoint_and_fingerprint()
+
+    def begin(self) -> Note | None:
+        """Begins a batch; see the port."""
+        return self._projection.begin()
 
     def apply(
         self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint

@@ -15,8 +15,9 @@ from domain.history import folded
 from projections.feeding.log_fingerprint import fingerprint_at
 from projections.feeding.port import Checkpoint, Progress
 from projections.search.documents import is_indexed
-from projections.search.engine import SearchEngine
+from projections.search.engine import SearchedPaths, SearchEngine
 from projections.search.projection import EntityDocuments
+from projections.search.searched_paths import searched_paths
 
 ENTITIES_PER_COMMIT = 5_000
 BYTES_PER_COMMIT = 32_000_000
@@ -46,6 +47,9 @@ def load(engine: SearchEngine, log: EventStore, progress: Progress) -> None:
         engine.reset()
         checkpoint = 0, ""
         reached = _Reached(live.head, fingerprint_at(log, live.head) or "")
+        searched = searched_paths(log, reached.upto)
+    else:
+        searched = engine.searched()
     total = len(live)
     batch = _Batch()
     for start in range(0, total, _STREAMS_AT_A_TIME):
@@ -54,12 +58,12 @@ def load(engine: SearchEngine, log: EventStore, progress: Progress) -> None:
         for entity in _entities(log, ids, reached.upto):
             batch.add(entity)
             if batch.full:
-                checkpoint = _commit(engine, batch, reached, checkpoint)
+                checkpoint = _commit(engine, batch, reached, checkpoint, searched)
                 batch = _Batch()
                 progress(start + bisect_right(part, entity.id), total)
-    checkpoint = _commit(engine, batch, reached, checkpoint)
+    checkpoint = _commit(engine, batch, reached, checkpoint, searched)
     progress(total, total)
-    engine.apply({}, reached.upto, reached.fingerprint, after=checkpoint)
+    engine.apply({}, reached.upto, reached.fingerprint, after=checkpoint, searched=searched)
 
 
 class _Batch:
@@ -80,14 +84,19 @@ class _Batch:
 
 
 def _commit(
-    engine: SearchEngine, batch: _Batch, reached: _Reached, checkpoint: Checkpoint
+    engine: SearchEngine,
+    batch: _Batch,
+    reached: _Reached,
+    checkpoint: Checkpoint,
+    searched: SearchedPaths,
 ) -> Checkpoint:
     """Commit the documents of a batch, and how far it came; returns the checkpoint after it."""
     if not batch.entities:
         return checkpoint
     reached.after = next(reversed(batch.entities))
     fingerprint = msgspec.json.encode(reached).decode()
-    engine.apply(EntityDocuments(batch.entities), 0, fingerprint, after=checkpoint)
+    documents = EntityDocuments(batch.entities, searched)
+    engine.apply(documents, 0, fingerprint, after=checkpoint, searched=searched)
     return 0, fingerprint
 
 

@@ -1,9 +1,12 @@
 """What a search finds as CSV for spreadsheets, page by page, with a row for each entity.
 
 Spreadsheets run a cell as a formula that begins with one of a few characters, also in what somebody
-else has written into a description: such a cell is given an apostrophe, which makes it a text.
+else has written into a description: such a cell is given an apostrophe, which makes it a text. In
+many countries a spreadsheet splits a row at `;`, or at tabs, and then takes quotes inside a row for
+text: what is behind these, or on a line of its own, may begin a cell as well.
 """
 
+import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -44,7 +47,15 @@ _QUOTED = (",", '"', "\r", "\n")
 """What a cell has quotes around it for."""
 READ_BYTES = 4_000_000
 """Bytes of documents that are read in one turn, which one more document may exceed."""
-_FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # noqa: RUF001 (spreadsheets take the wide ones too)
+_FORMULA = "=+-@＝＋－＠"  # noqa: RUF001 (spreadsheets take the wide ones too)
+_BREAKS = "\t\r\n"
+_SPLITTING = f";{_BREAKS}"
+"""What may end a cell inside what was meant to be one."""
+_BLANK = '"' + "".join(filter(str.isspace, map(chr, range(0x3001)))).translate(
+    dict.fromkeys(map(ord, _BREAKS))
+)
+"""What spreadsheets may skip at the beginning of a cell."""
+_BEGINNING = re.compile(f"(?<=[{_SPLITTING}])(?=[{_BLANK}]*+[{re.escape(_FORMULA)}])")
 _TIER = "Tier."
 _KEYS = (
     *("service", "serviceType", "fullyQualifiedName", "name", "displayName", "description"),
@@ -131,15 +142,14 @@ class _File:
 
 
 def row_pieces(row: Sequence[str]) -> Iterator[str]:
-    """A row as the standard library's writer has it, in pieces of little work.
+    """A row as the standard library's writer has its guarded cells, in pieces of little work.
 
     That writer looks at a cell character by character, and all the while no other thread may go on.
     """
     for place, cell in enumerate(row):
         quoted = any(mark in cell for mark in _QUOTED)
         yield ("," if place else "") + ('"' if quoted else "")
-        for start in range(0, len(cell), PIECE):
-            piece = cell[start : start + PIECE]
+        for piece in guarded(cell):
             yield piece.replace('"', '""') if quoted else piece
         if quoted:
             yield '"'
@@ -177,12 +187,21 @@ def _row(kind: str, entity_json: bytes) -> tuple[str, ...]:
         _joined(_objects(entity.get("domains")), "displayName", "name"),
         _joined(tiers, "tagFQN"),
     )
-    return tuple(guarded(cell) if isinstance(cell, str) else "" for cell in cells)
+    return tuple(cell if isinstance(cell, str) else "" for cell in cells)
 
 
-def guarded(cell: str) -> str:
-    """The text, made one that no spreadsheet runs as a formula."""
-    return f"'{cell}" if cell.startswith(_FORMULA) or cell.lstrip().startswith(_FORMULA) else cell
+def guarded(cell: str) -> Iterator[str]:
+    """The text in pieces, made one that no spreadsheet runs as a formula, nor any part of it."""
+    if cell.startswith(tuple(_BREAKS)) or cell.lstrip().startswith(tuple(_FORMULA)):
+        yield "'"
+    begins = False
+    for start in range(0, len(cell), PIECE):
+        piece = cell[start : start + PIECE]
+        if begins and piece.lstrip(_BLANK).startswith(tuple(_FORMULA)):
+            yield "'"
+        yield _BEGINNING.sub("'", piece)
+        before = piece.rstrip(_BLANK)
+        begins = before.endswith(tuple(_SPLITTING)) if before else begins
 
 
 def _objects(value: Any) -> list[Mapping[str, Any]]:

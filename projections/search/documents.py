@@ -20,11 +20,18 @@ from typing import Any
 import msgspec
 
 from domain import names
-from domain.entity import Entity
+from domain.entity import Entity, encode
 from domain.errors import InvalidInput
+from domain.events import EntityChanged, EntityCreated, Event
+from domain.json_patch import pointer
 from domain.registry import KINDS
 from projections.search.language import dates
-from projections.search.language.field_types import MAX_FIELD, moment_paths
+from projections.search.language.field_types import (
+    MAX_FIELD,
+    is_declared,
+    moment_paths,
+    undeclared_keys,
+)
 
 MAX_TEXT = 10_000
 MAX_WEIGHT = 2_000_000
@@ -141,6 +148,38 @@ def entity_digest(entity: Entity) -> int:
         hashed.update(lengths[8 * at : 8 * at + 8])
         hashed.update(part)
     return int.from_bytes(hashed.digest(), "big")
+
+
+def undeclared_paths(before: Entity | None, after: Entity) -> list[str]:
+    """The paths of an entity that no kind declares, as far as an event changed what they are below.
+
+    In the order of their names. `before` is the entity before the event, None at its creation.
+    """
+    paths: set[str] = set()
+    for key, marks in undeclared_keys().items():
+        raw = after.body.get(key)
+        if raw is None or (before is not None and before.body.get(key) is raw):
+            continue
+        value = bytes(raw)
+        if not marks or any(mark in value for mark in marks):
+            paths.update(_gathered({key: _decode(value)}))
+    return sorted(path for path in paths if not is_declared(path))
+
+
+def may_add_paths(event: Event) -> bool:
+    """Whether an entity may have a path after an event that no kind declares, and not before it."""
+    undeclared = undeclared_keys()
+    if isinstance(event, EntityCreated):
+        return not undeclared.keys().isdisjoint(event.body)
+    if isinstance(event, EntityChanged):
+        for operation in event.patch:
+            marks = undeclared.get(pointer(operation["path"])[0])
+            # Without the quotes: the name may stand in the pointer or in the value.
+            if marks is not None and (
+                not marks or any(mark[1:-1] in bytes(encode(operation)) for mark in marks)
+            ):
+                return True
+    return False
 
 
 def nested_objects(

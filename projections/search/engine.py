@@ -5,6 +5,7 @@ What an engine promises is held by `tests/contracts/test_search_engine*.py`.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import Literal, Protocol
 
 import msgspec
@@ -127,8 +128,26 @@ class EngineHits(msgspec.Struct, frozen=True, kw_only=True):
     """What came of the facets, in their order."""
 
 
+class SearchedPaths(msgspec.Struct, frozen=True, dict=True):
+    """The paths of an index that no kind declares, see `searched_paths.py`."""
+
+    paths: tuple[str, ...] = ()
+    """In the order in which they first appear in the log."""
+    full: bool = False
+    """Whether one did not fit any more, and those that appear later are not searched."""
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The paths as a set."""
+        return frozenset(self.paths)
+
+
 class IndexSnapshot(Protocol):
     """One commit of an index, whatever is committed after it."""
+
+    @property
+    def searched(self) -> SearchedPaths:
+        """The paths that the commit searches."""
 
     @property
     def position(self) -> int:
@@ -178,23 +197,29 @@ class SearchEngine(Protocol):
         fingerprint: str = "",
         *,
         after: Checkpoint,
+        searched: SearchedPaths | None = None,
     ) -> None:
         """Replace, add or (None) remove documents by id, in one commit with the position.
 
-        Removing what is not there changes nothing. `fingerprint` is any text that belongs to the
-        position, such as that of the log there. Each document is asked of the mapping once, and
-        no more of them are held than fit into a bounded memory. When this returns, the commit
-        survives power loss, and this engine's searches see it; when it raises StoreUnavailable,
-        nothing was committed. It does so when the checkpoint and its fingerprint are not `after`,
-        which the commit itself compares: what is committed was made from the index as it was there.
+        `searched` are the paths that the index searches from then on, None: those that it has
+        searched so far. Removing what is not there changes nothing. `fingerprint` is any text that
+        belongs to the position, such as that of the log there. Each document is asked of the
+        mapping once, and no more of them are held than fit into a bounded memory. When this
+        returns, the commit survives power loss, and this engine's searches see it; when it raises
+        StoreUnavailable, nothing was committed. It does so when the checkpoint and its fingerprint
+        are not `after`, which the commit itself compares: what is committed was made from the index
+        as it was there.
         """
+
+    def searched(self) -> SearchedPaths:
+        """The paths that the newest commit searches; none after `reset`."""
 
     def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
         """The page of hits; it ends at the engine's deadline with what there is by then.
 
         Nested queries with several conditions need `read_objects`. Raises InvalidInput for what
         the engine cannot do, such as an answer of more than MAX_BUCKETS buckets or MAX_TOP_HITS
-        documents in them (`aggregations`).
+        documents in them (`aggregations`), and for a path that it does not search.
         """
 
     def snapshot(self) -> AbstractContextManager[IndexSnapshot]:

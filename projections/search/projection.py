@@ -1,13 +1,17 @@
 """The projection that keeps a search engine equal to the log."""
 
+import logging
 from collections.abc import Iterator, Mapping
 
 from domain.entity import Entity
-from projections.feeding.port import Checkpoint, Folded
+from projections.feeding.port import Checkpoint, Folded, Note
 from projections.search.documents import SearchDocument, document, is_indexed
-from projections.search.engine import SearchEngine
+from projections.search.engine import SearchedPaths, SearchEngine
+from projections.search.searched_paths import PathsNoted, restricted
 
-VERSION = 3
+log = logging.getLogger("catalog.search")
+
+VERSION = 4
 """Raised whenever the same states give other documents."""
 
 
@@ -17,12 +21,13 @@ class EntityDocuments(Mapping[str, SearchDocument | None]):
     A document takes several times the memory of its entity. Those of purged entities are None.
     """
 
-    def __init__(self, entities: Mapping[str, Entity]) -> None:
+    def __init__(self, entities: Mapping[str, Entity], searched: SearchedPaths) -> None:
         self._entities = entities
+        self._searched = searched
 
     def __getitem__(self, entity_id: str) -> SearchDocument | None:
         entity = self._entities[entity_id]
-        return None if entity.purged else document(entity)
+        return None if entity.purged else restricted(document(entity), self._searched)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entities)
@@ -38,10 +43,17 @@ class SearchProjection:
 
     def __init__(self, engine: SearchEngine) -> None:
         self._engine = engine
+        self._noted: PathsNoted | None = None
+        """The paths of the batch under way."""
 
     def checkpoint_and_fingerprint(self) -> Checkpoint:
         """The checkpoint and the fingerprint of the log there; 0 and "" before the first commit."""
         return self._engine.checkpoint_and_fingerprint()
+
+    def begin(self) -> Note:
+        """Has the paths noted that appear in the events of a batch, in their order."""
+        self._noted = PathsNoted(self._engine.searched())
+        return self._noted.note
 
     def apply(
         self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint
@@ -52,4 +64,11 @@ class SearchProjection:
             for entity_id, folded in entities.items()
             if is_indexed(folded.entity)
         }
-        self._engine.apply(EntityDocuments(states), position, fingerprint, after=after)
+        noted = self._noted or PathsNoted(self._engine.searched())
+        self._noted = None
+        searched = noted.searched()
+        if noted.is_filled:
+            paths = {"paths": len(searched.paths), "position": position}
+            log.warning("search takes no more undeclared paths", extra=paths)
+        documents = EntityDocuments(states, searched)
+        self._engine.apply(documents, position, fingerprint, after=after, searched=searched)

@@ -1,4 +1,4 @@
-"""The search index as verification sees it: the digest of each document."""
+"""The search index as verification sees it: the digest of each document, the searched paths."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -9,6 +9,7 @@ from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged
 from projections.search.documents import entity_digest, is_indexed
 from projections.search.engine import IndexSnapshot, SearchEngine
+from projections.search.searched_paths import searched_paths
 from projections.verification.comparison import Model, Stored
 from projections.verification.report import Difference, Differences, FieldPair
 
@@ -18,8 +19,11 @@ _MODULUS = 1 << 64
 class SortedEntries:
     """The documents of a commit in order of id, which an index does not have; on disk."""
 
-    def __init__(self, connection: sqlite3.Connection, snapshot: IndexSnapshot) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, snapshot: IndexSnapshot, log: EventStore
+    ) -> None:
         self._connection = connection
+        self._log = log
         self._snapshot = snapshot
         self.position = snapshot.position
         connection.execute("CREATE TABLE entries (id TEXT, kind TEXT, digest TEXT)")
@@ -47,7 +51,7 @@ class SortedEntries:
             modulus=_MODULUS,
             explain=lambda due, found: [FieldPair("digest", f"{due:x}", f"{found:x}")],
             kept=self._snapshot.digests(),
-            inner=self._find_doubles,
+            inner=self._find_inner,
         )
 
     def damage(self) -> list[str]:
@@ -63,6 +67,18 @@ class SortedEntries:
             found = "SELECT * FROM entries WHERE id = ?"
             for row in self._connection.execute(found, (entity_id,)):
                 yield _entry(row)
+
+    def _find_inner(self, differences: Differences) -> None:
+        self._find_doubles(differences)
+        due, found = searched_paths(self._log, self.position), self._snapshot.searched
+        if due != found:
+            only = sorted(due.known ^ found.known)[:1]
+            pairs = [
+                FieldPair("paths", len(due.paths), len(found.paths)),
+                FieldPair("full", due.full, found.full),
+                *(FieldPair(path, path in due.known, path in found.known) for path in only),
+            ]
+            differences.add(Difference("counter", "", "", "searched paths", pairs))
 
     def _find_doubles(self, differences: Differences) -> None:
         double = "SELECT id, min(kind), count(*) FROM entries GROUP BY id HAVING count(*) > 1"
@@ -80,7 +96,7 @@ def sorted_entries(engine: SearchEngine, log: EventStore) -> Iterator[SortedEntr
         reason = disagreement(log, snapshot.position, snapshot.fingerprint)
         if reason is not None:
             raise Damaged(f"the search index is not of this log: {reason}")
-        yield SortedEntries(connection, snapshot)
+        yield SortedEntries(connection, snapshot, log)
 
 
 def _entry(row: tuple[str, str, str]) -> Stored[int]:

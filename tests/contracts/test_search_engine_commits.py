@@ -2,13 +2,15 @@
 
 import threading
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
-from domain.errors import StoreUnavailable
+from domain.errors import InvalidInput, StoreUnavailable
+from projections.search.aggregations import Terms
 from projections.search.documents import SearchDocument
-from projections.search.engine import EngineQuery, SearchEngine
-from projections.search.tree import MatchAll, Term
+from projections.search.engine import EngineQuery, Facet, SearchedPaths, SearchEngine
+from projections.search.tree import Bool, Exists, MatchAll, Term
 from tests.commits import commit
 from tests.contracts.search_engines import (
     OpenEngine,
@@ -107,6 +109,44 @@ def test_reset_forgets_all(engine: SearchEngine, open_engine: OpenEngine) -> Non
         assert (each.checkpoint_and_fingerprint(), each.count(), ids(each)) == ((0, ""), 0, set())
     apply(engine, 1, made("b"))
     assert ids(engine) == {"b"}
+
+
+def test_searched_paths_are_of_the_commit(engine: SearchEngine, open_engine: OpenEngine) -> None:
+    assert engine.searched() == SearchedPaths()
+    paths = SearchedPaths(("extension.b", "extension.a"), full=True)
+    document = made("a", extension__a=1, extension__b="x")
+    engine.apply({"a": document}, 7, after=(0, ""), searched=paths)
+    commit(engine, {}, 9)
+    for each in (engine, open_engine()):
+        assert each.searched() == paths
+        with each.snapshot() as snapshot:
+            assert snapshot.searched == paths
+    engine.reset()
+    assert engine.searched() == SearchedPaths()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"tree": Term("extension.c", "x")},
+        {"tree": Bool(must=(MatchAll(), Term("extension.c.keyword", "x")))},
+        {"tree": MatchAll(), "filter": Exists("extension.c")},
+        {"tree": MatchAll(), "post_filter": Bool(must_not=(Exists("extension.c"),))},
+        {"tree": MatchAll(), "facets": (Facet(Terms(name="f", field="extension.c")),)},
+    ],
+)
+def test_query_on_a_path_that_is_not_searched_is_refused(
+    engine: SearchEngine, asked: dict[str, Any]
+) -> None:
+    documents = {"a": made("a", extension__a="x")}
+    engine.apply(documents, 1, after=(0, ""), searched=SearchedPaths(("extension.a.b",)))
+    engine.search(EngineQuery(**asked))
+    full = SearchedPaths(("extension.a.b",), full=True)
+    engine.apply(documents, 2, after=(1, ""), searched=full)
+    with pytest.raises(InvalidInput, match=r"'extension\.c' is not searched: .* 1 paths"):
+        engine.search(EngineQuery(**asked))
+    for field in ("extension.a", "extension.a.b", "extension", "name"):
+        engine.search(EngineQuery(tree=Exists(field)))
 
 
 class Watched(Mapping[str, SearchDocument | None]):

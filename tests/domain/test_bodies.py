@@ -389,3 +389,12 @@ def test_contract_does_not_end_before_it_begins(
 
     with pytest.raises(InvalidInput, match="before effectiveFrom") if refused else nullcontext():
         contract.complete("t.dataContract_n")
+
+
+@pytest.mark.parametrize("kind", ["user", "team"])
+def test_the_path_of_an_address_for_messages_is_not_recorded(kind: str) -> None:
+    slack = {"endpoint": "https://hooks.slack.com/services/T0/B0/hunter2"}
+    more = {"teamType": "Group"} if kind == "team" else {}
+    body = read(kind, profile={"subscription": {"slack": slack}}, **more)
+    shown = {"endpoint": "https://hooks.slack.com/*********"}
+    assert recorded(body, "n")["profile"]["subscription"]["slack"] == shown

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from domain.bodies import enumerations
 from domain.bodies.connection_keys import kept_keys, secret_keys
-from domain.bodies.connections import MASK, without_secrets
+from domain.bodies.connections import without_secrets
+from domain.bodies.secret_texts import MASK
 
 SERVICE_TYPES = [
     service_type
@@ -78,6 +79,22 @@ def test_long_texts_take_no_longer_than_others(part: str) -> None:
     assert kept("Postgres", hostPort=part * 3_000_000) == {"hostPort": MASK}
     assert kept("Postgres", hostPort=part * (2_000 // len(part))) is not None
     assert time.thread_time() - before < 0.5
+
+
+@pytest.mark.parametrize("name", ["scott/hunter2", "scott:hunter2", "scott[app]/hunter2"])
+def test_a_user_is_masked_with_a_password_beside_it(name: str) -> None:
+    assert kept("Oracle", username=name) == {"username": MASK}
+    assert kept("Kafka", saslUsername=name) == {"saslUsername": MASK}
+    assert kept("Oracle", username="scott") == {"username": "scott"}
+
+
+def test_secrets_inside_free_texts_are_masked_in_lists_and_inner_objects() -> None:
+    text = 'x {"password": "hunter2"}'
+    config = {"databaseFilterPattern": {"includes": ["shop", text]}, "path": "pw=hunter2"}
+    assert kept("Mysql", **config) == {
+        "databaseFilterPattern": {"includes": ["shop", MASK]},
+        "path": MASK,
+    }
 
 
 def test_one_word_of_a_list_is_kept() -> None:

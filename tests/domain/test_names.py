@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from domain import names
 from domain.errors import InvalidInput
+from tests.domain.conftest import World
 
 legal = st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=256)
 awkward = st.text(".\"/ '[]Жё\U0001f600", min_size=1, max_size=12)
@@ -76,6 +77,9 @@ def test_split_names_the_place_that_breaks_the_rules(fqn: str, why: str) -> None
         ("n" * 257, "name must have 1 to 256 characters, got 257"),
         ("a\nb", "name must not hold control characters, got '\\n' at character 2"),
         ("\x7f", "name must not hold control characters, got '\\x7f' at character 1"),
+        ("a\x80", "name must not hold control characters, got '\\x80' at character 2"),
+        ("\x85", "name must not hold control characters, got '\\x85' at character 1"),
+        ("\x9f", "name must not hold control characters, got '\\x9f' at character 1"),
         ("ab\ud800", "name must not hold control characters, got '\\ud800' at character 3"),
     ],
 )
@@ -94,3 +98,14 @@ def test_check_name_says_where() -> None:
 @pytest.mark.parametrize("name", ["n" * 256, "Ж" * 256, "\U0001f600" * 256])
 def test_check_name_counts_characters_not_bytes(name: str) -> None:
     assert names.check_name(name) == name
+
+
+def test_an_entity_of_an_older_log_with_a_control_character_can_be_deleted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as older:
+        older.setattr(names, "check_name", lambda name, where="name": name)
+        entity = world.create("databaseService", "a\x85b", serviceType="Mysql")
+    with pytest.raises(InvalidInput, match="control characters"):
+        world.patch(entity, {"op": "add", "path": "/description", "value": "x"})
+    assert world.delete(entity, hard=True).entity.purged

@@ -10,7 +10,7 @@ from typing import Self
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint
 from projections.search.documents import SearchDocument
-from projections.search.engine import EngineHits, EngineQuery, IndexSnapshot
+from projections.search.engine import EngineHits, EngineQuery, IndexSnapshot, SearchedPaths
 from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.commit_writer import CommitWriter
 from projections.search.index.evaluate.deadline import Clock, Deadline
@@ -20,6 +20,7 @@ from projections.search.index.merge.merge_thread import MergeThread
 from projections.search.index.merge.tiers import MAX_SEGMENTS, full_merges, next_merge
 from projections.search.index.search_commit import search
 from projections.search.objects import ReadObjects
+from projections.search.searched_paths import check_searched
 
 DEADLINE = 2.0
 """Seconds after which a search answers with what it has."""
@@ -110,6 +111,11 @@ class WhooshEngine:
         """How many documents there are, soft-deleted ones included."""
         return self._follower.existing().live
 
+    def searched(self) -> SearchedPaths:
+        """The paths that the newest commit searches; see the port."""
+        opened = self._follower.newest()
+        return SearchedPaths() if opened is None else opened.searched
+
     @contextmanager
     def snapshot(self) -> Iterator[IndexSnapshot]:
         """The newest commit, all of it summed, which stays as it is; raises StoreUnavailable."""
@@ -125,6 +131,7 @@ class WhooshEngine:
         """The page of hits; see the port."""
         deadline = Deadline(self._deadline, self._clock)
         opened = self._follower.recent()
+        check_searched(query, opened.searched)
         with self._follower.reading(opened):
             return search(opened.snapshot, query, deadline, read_objects)
 
@@ -141,11 +148,14 @@ class WhooshEngine:
         fingerprint: str = "",
         *,
         after: Checkpoint,
+        searched: SearchedPaths | None = None,
     ) -> None:
         """Commit documents with position and fingerprint; see the port."""
         if not self._writable:
             raise StoreUnavailable("the search index was opened for reading only")
-        segments = self._writer.apply(documents, position, fingerprint, after=after)
+        segments = self._writer.apply(
+            documents, position, fingerprint, after=after, searched=searched
+        )
         if next_merge(segments):
             self._merge_thread.wake()
             if len(segments) > 2 * MAX_SEGMENTS:

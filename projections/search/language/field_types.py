@@ -5,7 +5,7 @@ What organisations define themselves (`extension`) has no type, and any name bel
 that is said here of a field follows from the registry, never from what is stored.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache
 from typing import Literal
@@ -68,6 +68,29 @@ def field_type(field: str) -> FieldType | None:
 def moment_paths() -> frozenset[str]:
     """The indexed paths of dates and times."""
     return frozenset(path for path, kind in _types().items() if kind == "moment")
+
+
+def is_declared(path: str) -> bool:
+    """Whether an indexed path follows from the registry, and not from keys that callers made up."""
+    return path in _types()
+
+
+@cache
+def undeclared_keys() -> Mapping[str, tuple[bytes, ...]]:
+    """Keys of payloads with objects whose keys nobody has declared.
+
+    With each the names that the JSON of its value has, one of them at least, where there is such an
+    object inside it; none where the value is such an object itself.
+    """
+    inner: dict[str, set[bytes]] = {}
+    for path in sorted(_open_paths()):
+        key, _, below = path.partition(".")
+        names = inner.setdefault(key, set())
+        if below:
+            names.add(b'"%s"' % path.rpartition(".")[2].encode())
+        else:
+            names.add(b"")
+    return {key: () if b"" in names else tuple(sorted(names)) for key, names in inner.items()}
 
 
 def near_fields(field: str) -> list[str]:

@@ -13,6 +13,7 @@ from typing import IO, Any
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint, Overtaken, moved_on
 from projections.search.documents import SearchDocument
+from projections.search.engine import SearchedPaths
 from projections.search.opensearch.cluster import (
     Cluster,
     IndexMissing,
@@ -53,6 +54,7 @@ class Commits:
         fingerprint: str,
         *,
         after: Checkpoint,
+        searched: SearchedPaths | None,
     ) -> None:
         """Commits documents with a checkpoint; see the port of engines.
 
@@ -78,7 +80,8 @@ class Commits:
             lines.seek(0)
             for body in _parts(lines, sizes):
                 self._send(body)
-        if self._send(made.checkpoint(position, fingerprint)):
+        kept = newest.searched if searched is None else searched
+        if self._send(made.checkpoint(position, fingerprint, kept)):
             raise VersionConflict(
                 f"another process has projected beyond position {position} already"
             )

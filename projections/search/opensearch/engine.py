@@ -17,6 +17,7 @@ from projections.search.engine import (
     EngineQuery,
     FacetResult,
     IndexSnapshot,
+    SearchedPaths,
 )
 from projections.search.index.evaluate.deadline import Clock, Deadline, OutOfTime
 from projections.search.index.evaluate.nested import MAX_CANDIDATES
@@ -29,6 +30,7 @@ from projections.search.opensearch.leaves import Dsl
 from projections.search.opensearch.nesting import NestedSearch
 from projections.search.opensearch.pinned import Committed, Pinned, check_shards, read_checkpoint
 from projections.search.opensearch.queries import Compiler
+from projections.search.searched_paths import asked_paths, check_searched
 from projections.search.tree import Node
 
 DEADLINE = 2.0
@@ -94,6 +96,10 @@ class OpenSearchEngine:
         total: int = self._search(query)["hits"]["total"]["value"]
         return total
 
+    def searched(self) -> SearchedPaths:
+        """The paths that the newest commit searches; see the port."""
+        return self._newest().searched
+
     @contextmanager
     def snapshot(self) -> Iterator[IndexSnapshot]:
         """The newest commit, kept by the cluster for as long as it is read."""
@@ -117,6 +123,8 @@ class OpenSearchEngine:
     def search(self, query: EngineQuery, read_objects: ReadObjects | None = None) -> EngineHits:
         """The page of hits; see the port."""
         self._check_open()
+        if asked_paths(query):
+            check_searched(query, self.searched())
         deadline = Deadline(self._deadline, self._clock)
         after = None
         if query.search_after is not None:
@@ -291,9 +299,10 @@ class OpenSearchEngine:
         fingerprint: str = "",
         *,
         after: Checkpoint,
+        searched: SearchedPaths | None = None,
     ) -> None:
         """Commit documents with position and fingerprint; see the port."""
-        self._writing().apply(documents, position, fingerprint, after=after)
+        self._writing().apply(documents, position, fingerprint, after=after, searched=searched)
 
     def reset(self) -> None:
         """Forget all documents; the checkpoint becomes 0. Raises StoreUnavailable."""

@@ -6,8 +6,8 @@
 - `sort<n>`: what documents are sorted by, in the order of SORTABLE
 - `values.<path>`, `numbers.<path>`, `booleans.<path>`, `moments.<path>`: what buckets are made of
 - `row`: what hits are shown with, and `digest<n>` four times 16 bits of the digest, for sums
-- `position`, `fingerprint` and `life` (see `rows.Lines`): the checkpoint, in a document that has
-  nothing else
+- `position`, `fingerprint`, `searched` and `life` (see `rows.Lines`): the checkpoint, in a document
+  that has nothing else
 
 Terms are made by us, so that they are the same in every engine: the analyzers only take them apart.
 """
@@ -128,6 +128,7 @@ def mappings() -> dict[str, Any]:
             **{f"digest{n}": {"type": "integer", "index": False} for n in range(DIGEST_PARTS)},
             "position": {"type": "long"},
             "life": keyword | {"index": False},
+            "searched": {"type": "keyword", "index": False, "doc_values": False, "store": True},
             "fingerprint": {"type": "keyword", "index": False, "doc_values": False, "store": True},
             **dict.fromkeys(_COLUMNS, column),
         },

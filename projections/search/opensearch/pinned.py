@@ -6,8 +6,11 @@ from functools import cached_property
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+import msgspec
+
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Damaged
+from projections.search.engine import SearchedPaths
 from projections.search.opensearch import pages
 from projections.search.opensearch.cluster import (
     LOOK_ANSWER_SECONDS,
@@ -30,6 +33,7 @@ class Committed(NamedTuple):
     fingerprint: str
     life: str
     """The life of the index, see `rows.Lines`."""
+    searched: SearchedPaths
 
 
 class Pinned:
@@ -76,6 +80,11 @@ class Pinned:
         """The fingerprint committed with the checkpoint."""
         return self._checkpoint.fingerprint
 
+    @property
+    def searched(self) -> SearchedPaths:
+        """The paths that the commit searches."""
+        return self._checkpoint.searched
+
     @cached_property
     def _checkpoint(self) -> Committed:
         return read_checkpoint(self.search)
@@ -118,14 +127,19 @@ def read_checkpoint(search: Callable[[dict[str, Any]], Mapping[str, Any]]) -> Co
         "size": 2,
         "track_total_hits": False,
         "_source": False,
-        "stored_fields": ["fingerprint"],
+        "stored_fields": ["fingerprint", "searched"],
         "docvalue_fields": ["position", "life"],
     }
     hits = search(body)["hits"]["hits"]
     if len(hits) != 1:
         raise Damaged("the search index has no checkpoint")
     fields = hits[0]["fields"]
-    return Committed(int(fields["position"][0]), fields["fingerprint"][0], fields["life"][0])
+    return Committed(
+        int(fields["position"][0]),
+        fields["fingerprint"][0],
+        fields["life"][0],
+        msgspec.json.decode(fields["searched"][0], type=SearchedPaths),
+    )
 
 
 def check_shards(found: Mapping[str, Any]) -> None:

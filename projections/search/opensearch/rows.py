@@ -9,6 +9,7 @@ import msgspec
 
 from projections.search.analysis import Tokens, keyword, stem, tokens
 from projections.search.documents import SORTABLE, Scalar, SearchDocument, SortValue
+from projections.search.engine import SearchedPaths
 from projections.search.index.aggregate.moments import FIRST, LAST
 from projections.search.index.format import weights
 from projections.search.index.format.schema import StoredDocument
@@ -59,9 +60,16 @@ class Lines:
         """The line that removes a document, unless a newer one is there."""
         return self._lines("delete", entity_id, position, None)
 
-    def checkpoint(self, position: int, fingerprint: str) -> bytes:
+    def checkpoint(
+        self, position: int, fingerprint: str, searched: SearchedPaths | None = None
+    ) -> bytes:
         """The lines that replace the checkpoint by one that is not older."""
-        fields = {"position": position, "fingerprint": fingerprint, "life": self.life}
+        fields = {
+            "position": position,
+            "fingerprint": fingerprint,
+            "life": self.life,
+            "searched": _encode(searched or SearchedPaths()).decode(),
+        }
         return self._lines("index", _CHECKPOINT, position, fields)
 
     def _lines(self, action: str, name: str, position: int, fields: Any) -> bytes:

@@ -40,6 +40,8 @@ class Recording:
     def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         return self.position, self.fingerprint
 
+    def begin(self) -> None: ...
+
     def apply(
         self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint
     ) -> None:

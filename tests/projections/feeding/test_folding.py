@@ -43,6 +43,8 @@ class Commits:
     def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         return self._reached
 
+    def begin(self) -> None: ...
+
     def apply(
         self, entities: Mapping[str, Folded], position: int, fingerprint: str, *, after: Checkpoint
     ) -> None:

@@ -11,7 +11,7 @@ from domain.errors import StoreUnavailable
 from domain.registry import KINDS
 from projections.entities.projection import EntityProjection
 from projections.entities.sqlite.model import open_read_model
-from projections.feeding.port import Folded, Projection
+from projections.feeding.port import Folded, Note, Projection
 from projections.feeding.projector import Projector
 from projections.search.index.engine import WhooshEngine
 from projections.search.projection import SearchProjection
@@ -55,6 +55,9 @@ class Paused:
 
     def checkpoint_and_fingerprint(self) -> tuple[int, str]:
         return self._projection.checkpoint_and_fingerprint()
+
+    def begin(self) -> Note | None:
+        return self._projection.begin()
 
     def apply(self, entities: Mapping[str, Folded], *commit: Any, **options: Any) -> None:
         while self._meanwhile:

@@ -14,6 +14,7 @@ from domain.events import EntityCreated
 from projections.feeding.port import Checkpoint
 from projections.search import bulk_build
 from projections.search.documents import SearchDocument
+from projections.search.engine import SearchedPaths
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.storage import Memory
 
@@ -35,9 +36,10 @@ class Counting(WhooshEngine):
         fingerprint: str = "",
         *,
         after: Checkpoint,
+        searched: SearchedPaths | None = None,
     ) -> None:
         self.commits.append(len(documents))
-        super().apply(documents, position, fingerprint, after=after)
+        super().apply(documents, position, fingerprint, after=after, searched=searched)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from domain.errors import StoreUnavailable
 from domain.registry import KINDS
 from projections.entities.verification_source import stored_entities
 from projections.search.documents import document
+from projections.search.engine import SearchedPaths
 from projections.verification.report import Difference, ProjectionProof, Verdict
 from projections.verification.run import Request, verify
 from tests.commits import commit
@@ -61,6 +62,7 @@ class WrongSums:
 
     def __init__(self, snapshot: Any, *, double: bool) -> None:
         self.position, self.fingerprint = snapshot.position, snapshot.fingerprint
+        self.searched = snapshot.searched
         self._snapshot = snapshot
         self._double = double
 
@@ -83,6 +85,16 @@ class WrongEngine:
     def snapshot(self) -> Iterator[WrongSums]:
         with self._engine.snapshot() as snapshot:
             yield WrongSums(snapshot, double=self._double)
+
+
+def test_paths_that_do_not_follow_from_the_log_are_told(filled: Verified) -> None:
+    filled.table("free", extension={"cost": 1, "colour": "red"})
+    filled.index()
+    assert filled.verify().verdict == Verdict.EQUAL
+    checkpoint = filled.engine.checkpoint_and_fingerprint()
+    wrong = SearchedPaths(("extension.colour",), full=True)
+    filled.engine.apply({}, *checkpoint, after=checkpoint, searched=wrong)
+    assert found(filled) == [("counter", "", "")]
 
 
 def test_sums_that_drifted_are_told(filled: Verified) -> None:

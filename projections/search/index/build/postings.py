@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from projections.search.index.build.vocabulary import Chunks, NumberedTerms
 from projections.search.index.format import weights
 from projections.search.index.format.arrays import Inverted, lexicon, ranges, starts, within
+from projections.search.index.format.sorted_texts import sorted_places
 from projections.search.index.format.terms import VALUE_GAP, WHOLE_SIZE
 
 _BITS = 64
@@ -135,7 +136,7 @@ def _ranked(numbers: NumberedTerms, used: NDArray[Any]) -> tuple[list[bytes], ND
     known = list(numbers)
     some = np.flatnonzero(seen)
     names = [known[number].encode() for number in some.tolist()]
-    order = sorted(range(len(names)), key=names.__getitem__)
+    order = sorted_places(names)
     ranks = np.zeros(len(numbers), np.int64)
     ranks[some[order]] = np.arange(len(order))
     return [names[at] for at in order], ranks

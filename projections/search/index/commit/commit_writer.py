@@ -26,6 +26,7 @@ from whoosh.index import TOC
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint, moved_on
 from projections.search.documents import SearchDocument
+from projections.search.engine import SearchedPaths
 from projections.search.index.build.inverter import Inverter
 from projections.search.index.commit.checksums import WARNING
 from projections.search.index.commit.commit_follower import CommitFollower
@@ -88,6 +89,7 @@ class CommitWriter:
         fingerprint: str,
         *,
         after: Checkpoint,
+        searched: SearchedPaths | None = None,
     ) -> Sequence[Segment]:
         """Replace, add or (None) remove documents by id; returns the segments of the commit.
 
@@ -100,7 +102,7 @@ class CommitWriter:
             with self._follower.reading(opened):
                 kept = _without(opened, list(documents))
             segments = [*kept, *self._write(documents)]
-            self._commit(opened.manifest.after(position, fingerprint), segments)
+            self._commit(opened.manifest.after(position, fingerprint, searched), segments)
             return segments
 
     def merge(

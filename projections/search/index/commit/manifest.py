@@ -8,6 +8,7 @@ generation that the manifest names, so that what a crash leaves behind is never 
 import msgspec
 
 from domain.errors import StoreUnavailable
+from projections.search.engine import SearchedPaths
 from projections.search.index.format.storage import MANIFEST, Storage
 
 
@@ -26,10 +27,21 @@ class Manifest(msgspec.Struct, frozen=True):
     """Text of the writer's that belongs to the position; the index does not read it."""
     sizes: dict[str, int] = msgspec.field(default_factory=dict)
     """File name -> bytes. Manifests of earlier versions have no sizes."""
+    searched: SearchedPaths = SearchedPaths()
+    """The paths that are searched though no kind declares them."""
 
-    def after(self, position: int, fingerprint: str) -> "Manifest":
-        """The beginning of the next commit's manifest."""
-        return Manifest(self.generation + 1, position, self.schema, {}, fingerprint)
+    def after(
+        self, position: int, fingerprint: str, searched: SearchedPaths | None = None
+    ) -> "Manifest":
+        """The beginning of the next commit's manifest; None: the same paths are searched."""
+        return Manifest(
+            self.generation + 1,
+            position,
+            self.schema,
+            {},
+            fingerprint,
+            searched=self.searched if searched is None else searched,
+        )
 
 
 def read_manifest(storage: Storage) -> Manifest | None:

@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 from whoosh.index import TOC
 
+from projections.search.engine import SearchedPaths
 from projections.search.index.commit.manifest import Manifest
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
 from projections.search.index.format.arrays import Arrays
@@ -40,6 +41,11 @@ class OpenedCommit(msgspec.Struct, frozen=True):
     def fingerprint(self) -> str:
         """The text committed with the checkpoint."""
         return self.manifest.fingerprint
+
+    @property
+    def searched(self) -> SearchedPaths:
+        """The paths that are searched though no kind declares them."""
+        return self.manifest.searched
 
     def digests(self) -> Mapping[str, tuple[int, int]]:
         """Kind -> number of its documents, and the sum of their digests modulo 2**64."""

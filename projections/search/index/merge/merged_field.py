@@ -21,6 +21,7 @@ from projections.search.index.format.arrays import (
     ranges,
 )
 from projections.search.index.format.arrays import starts as starts_of
+from projections.search.index.format.sorted_texts import united
 from projections.search.index.format.terms import WHOLE, WHOLE_SIZE
 
 BLOCK = 250_000
@@ -35,21 +36,6 @@ def read_texts(arrays: Arrays, name: str) -> list[bytes]:
     data = arrays[f"{name}.lexicon"].tobytes()
     offsets = arrays[f"{name}.offsets"].tolist()
     return [data[low:high] for low, high in pairwise(offsets)]
-
-
-def united(lexicons: Sequence[list[bytes]]) -> tuple[list[Int64Array], list[bytes]]:
-    """For each lexicon, (its texts,): the place of each text in the union of all; and the union.
-
-    Each lexicon is sorted and without repetition, and so is the union.
-    """
-    together: list[bytes] = []
-    for texts in lexicons:
-        together += texts
-    union = list(dict.fromkeys(sorted(together)))  # the sort makes use of the sorted runs
-    places = {text: place for place, text in enumerate(union)}
-    return [
-        np.fromiter(map(places.__getitem__, texts), np.int64, len(texts)) for texts in lexicons
-    ], union
 
 
 def _mapped_digests(lexicons: Sequence[NDArray[Any]]) -> tuple[list[Int64Array], NDArray[Any]]:

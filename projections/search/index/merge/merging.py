@@ -16,12 +16,12 @@ from projections.search.index.format.arrays import starts as starts_of
 from projections.search.index.format.codec import Dead
 from projections.search.index.format.doc_ids import document_id
 from projections.search.index.format.schema import FIELDS
+from projections.search.index.format.sorted_texts import united
 from projections.search.index.merge.merged_field import (
     Int64Array,
     MergedField,
     put_texts,
     read_texts,
-    united,
 )
 
 _ROWS = 10_000
