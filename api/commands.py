@@ -22,6 +22,7 @@ from domain.names import MAX_NAME_LENGTH
 from projections.search.opensearch import address as search_address
 
 EXIT_BAD_LINES, EXIT_USAGE, EXIT_STOPPED = 1, 2, 3
+EXIT_UNKNOWN = 1
 EXIT_INTERRUPTED = 128 + signal.SIGINT
 DAY = 86_400
 _TEST_DEFINITIONS = Path(__file__).parent / "static" / "test_definitions.jsonl"
@@ -301,10 +302,15 @@ def _local_address(host: str, port: int) -> str:
 @main.command(short_help="Revoke tokens.")
 @click.option("--id", "ids", multiple=True, help="Id (jti) of a token.")
 @click.option("--subject", "subjects", multiple=True, help="Whose tokens of up to now to revoke.")
+@click.option("--known", is_flag=True, help="End with exit code 1 when an id is not registered.")
 @_data
 @print_errors
-def revoke(ids: tuple[str, ...], subjects: tuple[str, ...], data: str | None) -> None:
-    """Revoke tokens by id, or all that a subject has now; servers follow within 2 seconds."""
+def revoke(ids: tuple[str, ...], subjects: tuple[str, ...], known: bool, data: str | None) -> None:
+    """Revoke tokens by id, or all that a subject has now; servers follow within 2 seconds.
+
+    An id that the register of long-lived tokens does not have is revoked as well, as that of a
+    short-lived token, and a warning says so.
+    """
     from api.tokens.register import MOST_ID_CHARACTERS, revoke_tokens  # noqa: PLC0415 - start-up: serve needs no command
 
     settings = read_settings(data=data)
@@ -315,10 +321,13 @@ def revoke(ids: tuple[str, ...], subjects: tuple[str, ...], data: str | None) ->
     _check_catalog(settings.directory)
     unknown = revoke_tokens(settings.directory, ids, subjects)
     for token_id in ids:
-        note = " (no long-lived token of this catalog)" if token_id in unknown else ""
-        _print(f"revoked: token {token_id[:80]}{note}")
+        _print(f"revoked: token {token_id[:80]}")
+        if token_id in unknown:
+            _print(f"warning: no long-lived token has the id {token_id[:80]}", err=True)
     for subject in subjects:
         _print(f"revoked: all tokens of {subject[:80]!r} of up to now")
+    if known and unknown:
+        sys.exit(EXIT_UNKNOWN)
 
 
 @main.command(short_help="List the long-lived tokens.")
