@@ -1,5 +1,6 @@
 """The `catalog` command: serve, mint tokens, import."""
 
+import errno
 import gc
 import os
 import signal
@@ -16,6 +17,7 @@ from api.heartbeat import Heart
 from api.log_writer import open_log_writer
 from api.settings import Settings, read_settings
 from api.termination import Termination
+from domain.disk import explained
 from domain.errors import CatalogError, InvalidInput
 from domain.event_store import database_url
 from domain.names import MAX_NAME_LENGTH
@@ -75,10 +77,16 @@ def print_errors(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*args, **options)
         except (CatalogError, OSError) as error:
-            _print(f"error: {error}", err=True)
+            _print_error(error, options["data"])
             sys.exit(EXIT_USAGE)
 
     return run
+
+
+def _print_error(error: Exception, given: str | None) -> None:
+    """Print an error of a command; a full disk of its data directory is named as the cause."""
+    directory = given or os.environ.get("CATALOG_DATA") or Settings().data
+    _print(f"error: {explained(error, Path(directory))}", err=True)
 
 
 def _print(line: str, *, err: bool = False) -> None:
@@ -99,6 +107,9 @@ def _print(line: str, *, err: bool = False) -> None:
 def main() -> None:
     """A metadata catalog with an HTTP API compatible with OpenMetadata's."""
     os.umask(0o077)
+    for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        # Sent by who rotates logs, and fatal by default.
+        signal.signal(number, signal.SIG_IGN)
 
 
 @main.command(short_help="Serve the HTTP API.")
@@ -122,6 +133,7 @@ def serve(
     termination = Termination()
     termination.install()
     from api import logs, server, supervisor  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api.client_address import read_networks  # noqa: PLC0415 - start-up: as above
     from api.policies import open_policies  # noqa: PLC0415 - start-up: as above
     from api.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
     from api.tokens.secret import warn_of_readers  # noqa: PLC0415 - start-up: as above
@@ -140,11 +152,15 @@ def serve(
         logs.configure(settings.log_level, writer)
         # What is refused is refused before the verifier makes a directory and a secret in it.
         open_policies(settings.policies)
+        read_networks(settings.trusted_proxies)
         try:
             listener = server.bind(settings.host, settings.port)
         except OSError as error:
             address = f"{settings.host}:{settings.port}"
-            raise InvalidInput(f"cannot listen on {address}: {error}") from None
+            why = error.strerror or str(error)
+            if error.errno == errno.EADDRINUSE:
+                why = "another program has the port; name a free one with --port or CATALOG_PORT"
+            raise InvalidInput(f"cannot listen on {address}: {why}") from None
         verifier = open_verifier(settings)
         if settings.makes_secret:
             warn_of_readers(settings.directory)
@@ -434,7 +450,7 @@ def _load(files: Sequence[Path], actor: str, settings: Settings, *, as_bot: bool
             for file in files:
                 run.load(file)
     except ImportStopped as stopped:
-        click.echo(f"error: {stopped}", err=True)
+        _print_error(stopped, settings.data)
         sys.exit(EXIT_STOPPED)
     except KeyboardInterrupt:
         click.echo("stopped: what is counted here is stored, import again for the rest", err=True)

@@ -14,6 +14,7 @@ from api.preparing import RETRY_SECONDS, progress_of
 from api.refusals import Refusal
 from domain import errors
 from domain.bodies.refused_values import closed_values
+from domain.disk import is_of_full_disk
 from projections.visibility.withholding import FieldWithheld
 
 log = logging.getLogger("catalog.http")
@@ -164,6 +165,9 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         message = f"{phrase}: {method} {path}" if status in (404, 405) else error.detail
         return respond(status, error_type, message or phrase, dict(error.headers or {}))
     route = request.scope.get("path_template")
+    if is_of_full_disk(error):
+        log.error("request refused: the disk is full", extra={"route": route, "error": str(error)})
+        return respond(503, ERROR_TYPES[503], "nothing can be stored: the disk is full", _RETRY)
     log.error("request failed", extra={"request_id": request_id, "route": route}, exc_info=error)
     return respond(500, "INTERNAL_ERROR", "the catalog failed to answer; the log says why")
 

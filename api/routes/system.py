@@ -22,6 +22,7 @@ from projections.inspection import Inspection, ProjectionReport, inspect
 
 OPERATING = Permission(Action.OPERATE)
 _LISTS = read_as("entities")
+FULL = "the disk of the data directory is full"
 _OF = QueryParameter(description="What is to be ready: everything, or lists and entities alone.")
 READY_OF: Parameters = {"of": (Annotated[Literal["all", "lists"], _OF], "all")}
 
@@ -88,6 +89,9 @@ def system_routes(
         problems = find_problems(inspection, needed, settings.ready_lag) + keys_gone
         if inspection.log_read_only:
             degraded.append("the database of the log takes no writes: every write is refused")
+        if inspection.disk is not None and inspection.disk.full:
+            # In nobody's way as long as all that was written is there to be read.
+            (problems or degraded).append(FULL)
         ready = Readiness(not problems, problems, degraded, find_preparing(inspection))
         return _json(ready, 503 if problems else 200)
 

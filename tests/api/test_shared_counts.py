@@ -35,6 +35,7 @@ NOTHING = Inspection(
     head=0,
     log_bytes=0,
     log_error=None,
+    disk=None,
     projected=True,
     projections=[],
 )
