@@ -17,7 +17,7 @@ from api.heartbeat import Heart
 from api.log_writer import open_log_writer
 from api.settings import Settings, read_settings
 from api.termination import Termination
-from domain.disk import explained
+from domain.disk import explained, full_disk
 from domain.errors import CatalogError, InvalidInput
 from domain.event_store import database_url
 from domain.names import MAX_NAME_LENGTH
@@ -168,6 +168,8 @@ def serve(
         def announce() -> None:
             termination.check()
             host, port, *_ = listener.getsockname()
+            if (full := full_disk(settings.directory)) is not None:
+                _print(f"warning: {full}", err=True)
             _print(f"catalog listens on http://{host}:{port}, data in {settings.data}")
             if settings.makes_secret:
                 command = f"catalog token --subject NAME --role reader --data {settings.data}"
@@ -235,7 +237,7 @@ def project(counts: int, heartbeat: int, data: str | None) -> None:
     "roles",
     multiple=True,
     required=True,
-    help="reader, editor, admin, bot, or a role of CATALOG_POLICIES.",
+    help="reader, editor, admin, bot, scraper, or a role of CATALOG_POLICIES.",
 )
 @click.option(
     "--ttl",

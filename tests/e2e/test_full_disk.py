@@ -108,3 +108,20 @@ def test_commands_name_the_full_disk(disk: Path, tmp_path: Path) -> None:
         assert last.startswith("error: "), outcome
         assert last.endswith(f"the disk of {directory} is full: 0 bytes are left"), outcome
         assert "Traceback" not in outcome.stderr
+
+
+def test_start_on_a_full_disk_warns_of_it_and_serves_what_is_there(
+    disk: Path, tmp_path: Path
+) -> None:
+    data = disk / "data"
+    with serving(data) as server:
+        until(lambda: lags(server) == [0, 0])
+        assert server.stop() == 0
+    # The file of a log that was closed has no index in memory, which takes some room.
+    fill(disk, 1_000_000)
+    with (tmp_path / "log").open("w") as log, serving(data, log=log) as server:
+        assert server.get("/v1/classifications")["paging"]["total"] == 2
+        assert server.http.get("/readyz").json()["degraded"] == [FULL]
+
+    said = (tmp_path / "log").read_text()
+    assert f"warning: the disk of {data} is full: " in said
