@@ -177,6 +177,14 @@ def create_app(
     log = AccessLog(writer, wanted=settings.access_log)
     address_of = client_addresses(read_networks(settings.trusted_proxies))
     bodies = Places(MAX_BODY_BYTES, "bytes of bodies")
+    metrics.watch(
+        {
+            "writes": services.writes,
+            "searches": services.searches,
+            "lookups": services.lookups,
+            "large reads": services.heavy_reads,
+        }
+    )
     app.edge = Edge(metrics, log, app.reads.answer, bodies, address_of)
     return app
 

@@ -11,7 +11,7 @@ from litestar.exceptions import HTTPException, ValidationException
 
 from api.base_path import as_asked
 from api.preparing import RETRY_SECONDS, progress_of
-from api.refusals import Refusal
+from api.refusals import Denial, Refusal
 from domain import errors
 from domain.bodies.refused_values import closed_values
 from domain.disk import is_of_full_disk
@@ -47,10 +47,11 @@ class ClientLeft(Exception):
 class TooManyRequests(Exception):
     """The caller has used up one of its own limits, such as requests a second."""
 
-    def __init__(self, message: str, retry_after: int) -> None:
-        """`retry_after` is in seconds."""
+    def __init__(self, message: str, retry_after: int, reason: Denial = Denial.UNDER_WAY) -> None:
+        """`retry_after` is in seconds; `reason` is for the log and the metrics."""
         super().__init__(message)
         self.retry_after = retry_after
+        self.reason = reason
 
 
 class Overloaded(Exception):
@@ -122,7 +123,10 @@ def status_of(error: errors.CatalogError) -> tuple[int, str]:
 
 def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """The response to any exception; an unforeseen one is logged, and its text is never shown."""
-    request_id: str = request.scope["state"].get("request_id", "")
+    state = request.scope["state"]
+    request_id: str = state.get("request_id", "")
+    if (denial := _denial(error)) is not None:
+        state["refusal"] = denial.value
 
     def respond(
         status: int, error_type: str, message: str, headers: dict[str, str] | None = None
@@ -170,6 +174,15 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         return respond(503, ERROR_TYPES[503], "nothing can be stored: the disk is full", _RETRY)
     log.error("request failed", extra={"request_id": request_id, "route": route}, exc_info=error)
     return respond(500, "INTERNAL_ERROR", "the catalog failed to answer; the log says why")
+
+
+def _denial(error: Exception) -> Denial | None:
+    """Why a known caller is refused, where it is refused for who it is or how much it asks for."""
+    if isinstance(error, TooManyRequests):
+        return error.reason
+    if isinstance(error, FieldWithheld):
+        return Denial.WITHHELD
+    return Denial.PERMISSION if isinstance(error, Forbidden | errors.NotPermitted) else None
 
 
 _TYPES = {"int": "a whole number", "float": "a number", "bool": "true or false"}

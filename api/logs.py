@@ -72,7 +72,7 @@ class AccessLine(msgspec.Struct, omit_defaults=True):
     client: str = ""
     """Address of the client; behind trusted proxies the one that they name."""
     reason: str = ""
-    """Why the connection refused the request, or why the token was refused."""
+    """Why the connection refused the request, or why the token or the caller was refused."""
     event: Literal["request", ""] = ""
     level: Literal["info", ""] = ""
 

@@ -15,6 +15,7 @@ from api.metrics import Metrics
 from api.permissions import Principal
 from api.reroutes import reroute
 from api.responses import Finished
+from api.shared_counts import REFUSED
 
 MAX_REQUEST_ID = 128
 _CLEAN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:/+=@")
@@ -119,6 +120,8 @@ class Edge:
         seconds = time.perf_counter() - started
         route, method = scope.get("path_template") or "", _known(scope["method"])
         self._metrics.observe(method, route, status, seconds)
+        if status in REFUSED:
+            self._metrics.count_refusal(status, scope["state"].get("refusal", ""))
         if self._access_log.wanted:
             caller = scope.get("user")
             known = isinstance(caller, Principal)
