@@ -108,8 +108,9 @@ def main() -> None:
     """A metadata catalog with an HTTP API compatible with OpenMetadata's."""
     os.umask(0o077)
     for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-        # Sent by who rotates logs, and fatal by default.
-        signal.signal(number, signal.SIG_IGN)
+        # Sent by who rotates logs, and fatal by default; whoever embeds this may have a use for it.
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.SIG_IGN)
 
 
 @main.command(short_help="Serve the HTTP API.")

@@ -27,8 +27,9 @@ def main() -> None:
     """Operate the read models of a catalog from its log."""
     os.umask(0o077)
     for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-        # Sent by who rotates logs, and fatal by default.
-        signal.signal(number, signal.SIG_IGN)
+        # Sent by who rotates logs, and fatal by default; whoever embeds this may have a use for it.
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.SIG_IGN)
     handler = logging.StreamHandler()
     handler.setFormatter(_Lines("%(levelname)s: %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
