@@ -3,6 +3,7 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= catalog-data
+PORT ?= $(or $(CATALOG_PORT),8585)
 
 # Kept bytecode is a quarter of every start of a process, of which tests make hundreds.
 unexport PYTHONDONTWRITEBYTECODE
@@ -23,14 +24,17 @@ $(VENV)/installed: pyproject.toml
 	touch $@
 
 run: install
+	@! $(BIN)/python -c 'import socket; socket.create_connection(("127.0.0.1", $(PORT)), 5)' 2>/dev/null \
+	  || { echo "error: port $(PORT) is taken by another program: end it, or take another one with make run PORT=..." >&2; exit 2; }
 	@test -e $(DATA)/events.db || { $(BIN)/python -m benchmarks.generate 500 > $(VENV)/sample.jsonl \
 	  && $(BIN)/catalog import --data $(DATA) $(VENV)/sample.jsonl; }
 	@echo; echo "In another terminal, the commands on its path, a token for one day, and a request to try:"
 	@echo "  export PATH=\"$(abspath $(BIN)):\$$PATH\" CATALOG_DATA=\"$(abspath $(DATA))\""
 	@echo "  export TOKEN=$$($(BIN)/catalog token --subject me --role admin --data $(DATA))"
-	@echo "  curl -s -H \"Authorization: Bearer \$$TOKEN\" 'http://127.0.0.1:8585/v1/dataContracts?limit=2'"; echo
+	@echo "  curl -s -H \"Authorization: Bearer \$$TOKEN\" 'http://127.0.0.1:$(PORT)/v1/dataContracts?limit=2'"; echo
 	@echo "In a browser, the link that is printed below signs in once."; echo
-	$(BIN)/catalog serve --data $(DATA)
+	@echo "The catalog is at http://127.0.0.1:$(PORT) until Ctrl-C."; echo
+	$(BIN)/catalog serve --data $(DATA) --host 127.0.0.1 --port $(PORT)
 
 # A real identity provider for one test, where node is at hand; without it that test is skipped.
 PROVIDER := tests/e2e/identity_provider

@@ -12,6 +12,7 @@ from litestar.utils import normalize_path
 
 from api.access import AccessMiddleware, Guard
 from api.bodies import MAX_BODY_BYTES, MAX_BODY_BYTES_OF_ALL
+from api.client_address import client_addresses, read_networks
 from api.direct_reads import DirectReads
 from api.direct_writes import DirectWrites
 from api.docs import docs_routes
@@ -174,8 +175,17 @@ def create_app(
     app.reads = DirectReads(searches, guard, services.answers, positions)
     app.writes = DirectWrites(guard)
     log = AccessLog(writer, wanted=settings.access_log)
+    address_of = client_addresses(read_networks(settings.trusted_proxies))
     bodies = Places(MAX_BODY_BYTES, "bytes of bodies", MAX_BODY_BYTES_OF_ALL)
-    app.edge = Edge(metrics, log, app.reads.answer, bodies)
+    metrics.watch(
+        {
+            "writes": services.writes,
+            "searches": services.searches,
+            "lookups": services.lookups,
+            "large reads": services.heavy_reads,
+        }
+    )
+    app.edge = Edge(metrics, log, app.reads.answer, bodies, address_of)
     return app
 
 

@@ -1,5 +1,6 @@
 """The `catalog` command: serve, mint tokens, import."""
 
+import errno
 import gc
 import os
 import signal
@@ -17,6 +18,7 @@ from api.heartbeat import Heart
 from api.log_writer import open_log_writer
 from api.settings import Settings, read_settings
 from api.termination import Termination
+from domain.disk import explained, full_disk
 from domain.errors import CatalogError, InvalidInput
 from domain.event_store import database_url
 from domain.names import MAX_NAME_LENGTH
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from api.tokens.safe import Safe
 
 EXIT_BAD_LINES, EXIT_USAGE, EXIT_STOPPED = 1, 2, 3
+EXIT_UNKNOWN = 1
 EXIT_INTERRUPTED = 128 + signal.SIGINT
 DAY = 86_400
 _TEST_DEFINITIONS = Path(__file__).parent / "static" / "test_definitions.jsonl"
@@ -79,10 +82,16 @@ def print_errors(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*args, **options)
         except (CatalogError, OSError) as error:
-            _print(f"error: {error}", err=True)
+            _print_error(error, options["data"])
             sys.exit(EXIT_USAGE)
 
     return run
+
+
+def _print_error(error: Exception, given: str | None) -> None:
+    """Print an error of a command; a full disk of its data directory is named as the cause."""
+    directory = given or os.environ.get("CATALOG_DATA") or Settings().data
+    _print(f"error: {explained(error, Path(directory))}", err=True)
 
 
 def _print(line: str, *, err: bool = False) -> None:
@@ -103,6 +112,10 @@ def _print(line: str, *, err: bool = False) -> None:
 def main() -> None:
     """A metadata catalog with an HTTP API compatible with OpenMetadata's."""
     os.umask(0o077)
+    for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        # Sent by who rotates logs, and fatal by default; whoever embeds this may have a use for it.
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.SIG_IGN)
 
 
 @main.command(short_help="Serve the HTTP API.")
@@ -126,6 +139,7 @@ def serve(
     termination = Termination()
     termination.install()
     from api import logs, server, supervisor  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api.client_address import read_networks  # noqa: PLC0415 - start-up: as above
     from api.policies import open_policies  # noqa: PLC0415 - start-up: as above
     from api.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
     from api.tokens.secret import warn_of_readers  # noqa: PLC0415 - start-up: as above
@@ -147,11 +161,15 @@ def serve(
         logs.configure(settings.log_level, writer)
         # What is refused is refused before the verifier makes a directory and a secret in it.
         open_policies(settings.policies)
+        read_networks(settings.trusted_proxies)
         try:
             listener = server.bind(settings.host, settings.port)
         except OSError as error:
             address = f"{settings.host}:{settings.port}"
-            raise InvalidInput(f"cannot listen on {address}: {error}") from None
+            why = error.strerror or str(error)
+            if error.errno == errno.EADDRINUSE:
+                why = "another program has the port; name a free one with --port or CATALOG_PORT"
+            raise InvalidInput(f"cannot listen on {address}: {why}") from None
         verifier = exits.enter_context(closing(open_verifier(settings)))
         if settings.makes_secret and not settings.database_url:
             warn_of_readers(settings.directory)
@@ -159,6 +177,8 @@ def serve(
         def announce() -> None:
             termination.check()
             host, port, *_ = listener.getsockname()
+            if (full := full_disk(settings.directory)) is not None:
+                _print(f"warning: {full}", err=True)
             _print(f"catalog listens on http://{host}:{port}, data in {settings.data}")
             if settings.makes_secret:
                 command = f"catalog token --subject NAME --role reader --data {settings.data}"
@@ -226,7 +246,7 @@ def project(counts: int, heartbeat: int, data: str | None) -> None:
     "roles",
     multiple=True,
     required=True,
-    help="reader, editor, admin, bot, or a role of CATALOG_POLICIES.",
+    help="reader, editor, admin, bot, scraper, or a role of CATALOG_POLICIES.",
 )
 @click.option(
     "--ttl",
@@ -319,13 +339,22 @@ def _local_address(host: str, port: int) -> str:
 @main.command(short_help="Revoke tokens.")
 @click.option("--id", "ids", multiple=True, help="Id (jti) of a token.")
 @click.option("--subject", "subjects", multiple=True, help="Whose tokens of up to now to revoke.")
+@click.option("--known", is_flag=True, help="End with exit code 1 when an id is not registered.")
 @_data
 @_database
 @print_errors
 def revoke(
-    ids: tuple[str, ...], subjects: tuple[str, ...], data: str | None, database: str | None
+    ids: tuple[str, ...],
+    subjects: tuple[str, ...],
+    known: bool,
+    data: str | None,
+    database: str | None,
 ) -> None:
-    """Revoke tokens by id, or all that a subject has now; servers follow within 2 seconds."""
+    """Revoke tokens by id, or all that a subject has now; servers follow within 2 seconds.
+
+    An id that the register of long-lived tokens does not have is revoked as well, as that of a
+    short-lived token, and a warning says so.
+    """
     from api.tokens.register import MOST_ID_CHARACTERS, revoke_tokens  # noqa: PLC0415 - start-up: serve needs no command
 
     settings = read_settings(data=data, database_url=database)
@@ -336,10 +365,13 @@ def revoke(
     with _opened_safe(settings) as safe:
         unknown = revoke_tokens(safe, ids, subjects)
     for token_id in ids:
-        note = " (no long-lived token of this catalog)" if token_id in unknown else ""
-        _print(f"revoked: token {token_id[:80]}{note}")
+        _print(f"revoked: token {token_id[:80]}")
+        if token_id in unknown:
+            _print(f"warning: no long-lived token has the id {token_id[:80]}", err=True)
     for subject in subjects:
         _print(f"revoked: all tokens of {subject[:80]!r} of up to now")
+    if known and unknown:
+        sys.exit(EXIT_UNKNOWN)
 
 
 @main.command(short_help="List the long-lived tokens.")
@@ -501,7 +533,7 @@ def _load(files: Sequence[Path], actor: str, settings: Settings, *, as_bot: bool
             for file in files:
                 run.load(file)
     except ImportStopped as stopped:
-        click.echo(f"error: {stopped}", err=True)
+        _print_error(stopped, settings.data)
         sys.exit(EXIT_STOPPED)
     except KeyboardInterrupt:
         click.echo("stopped: what is counted here is stored, import again for the rest", err=True)

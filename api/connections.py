@@ -271,7 +271,7 @@ class BoundedProtocol(HttpToolsProtocol):
             # The request was answered already, before all of its body had come.
             self.transport.close()
             return
-        request_id = self.edge.refused(status, why)
+        request_id = self.edge.refused(status, why, self.client[0] if self.client else "")
         if cycle is not None and not cycle.response_complete:
             if cycle.scope is not self.scope or cycle.response_started:
                 # Earlier requests are answered; then the connection ends.

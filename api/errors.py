@@ -11,9 +11,10 @@ from litestar.exceptions import HTTPException, ValidationException
 
 from api.base_path import as_asked
 from api.preparing import RETRY_SECONDS, progress_of
-from api.refusals import Refusal
+from api.refusals import Denial, Refusal
 from domain import errors
 from domain.bodies.refused_values import closed_values
+from domain.disk import is_of_full_disk
 from projections.visibility.withholding import FieldWithheld
 
 log = logging.getLogger("catalog.http")
@@ -46,10 +47,11 @@ class ClientLeft(Exception):
 class TooManyRequests(Exception):
     """The caller has used up one of its own limits, such as requests a second."""
 
-    def __init__(self, message: str, retry_after: int) -> None:
-        """`retry_after` is in seconds."""
+    def __init__(self, message: str, retry_after: int, reason: Denial = Denial.UNDER_WAY) -> None:
+        """`retry_after` is in seconds; `reason` is for the log and the metrics."""
         super().__init__(message)
         self.retry_after = retry_after
+        self.reason = reason
 
 
 class Overloaded(Exception):
@@ -121,7 +123,10 @@ def status_of(error: errors.CatalogError) -> tuple[int, str]:
 
 def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """The response to any exception; an unforeseen one is logged, and its text is never shown."""
-    request_id: str = request.scope["state"].get("request_id", "")
+    state = request.scope["state"]
+    request_id: str = state.get("request_id", "")
+    if (denial := _denial(error)) is not None:
+        state["refusal"] = denial.value
 
     def respond(
         status: int, error_type: str, message: str, headers: dict[str, str] | None = None
@@ -164,8 +169,20 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         message = f"{phrase}: {method} {path}" if status in (404, 405) else error.detail
         return respond(status, error_type, message or phrase, dict(error.headers or {}))
     route = request.scope.get("path_template")
+    if is_of_full_disk(error):
+        log.error("request refused: the disk is full", extra={"route": route, "error": str(error)})
+        return respond(503, ERROR_TYPES[503], "nothing can be stored: the disk is full", _RETRY)
     log.error("request failed", extra={"request_id": request_id, "route": route}, exc_info=error)
     return respond(500, "INTERNAL_ERROR", "the catalog failed to answer; the log says why")
+
+
+def _denial(error: Exception) -> Denial | None:
+    """Why a known caller is refused, where it is refused for who it is or how much it asks for."""
+    if isinstance(error, TooManyRequests):
+        return error.reason
+    if isinstance(error, FieldWithheld):
+        return Denial.WITHHELD
+    return Denial.PERMISSION if isinstance(error, Forbidden | errors.NotPermitted) else None
 
 
 _TYPES = {"int": "a whole number", "float": "a number", "bool": "true or false"}

@@ -13,6 +13,7 @@ from typing import TypeVar
 from anyio import CancelScope
 
 from api.errors import ClientLeft, Overloaded, TooManyRequests
+from api.refusals import Denial
 
 T = TypeVar("T")
 
@@ -40,7 +41,7 @@ class RateLimit:
         full_at = max(self._full_at.get(caller, now), now)
         if full_at - now > self._depth:
             wait = math.ceil(full_at - now - self._depth)
-            raise TooManyRequests(f"more requests than allowed: wait {wait} s", wait)
+            raise TooManyRequests(f"more requests than allowed: wait {wait} s", wait, Denial.RATE)
         self._full_at[caller] = full_at + self._interval
         self._full_at.move_to_end(caller)
         if len(self._full_at) > _REMEMBERED:
@@ -121,7 +122,8 @@ class Streams:
         with self._places.held(caller):
             held = self._held[caller]
             if held and held + size > self._bytes_each:
-                raise TooManyRequests(f"{held} bytes of your answers are unread: read some", 1)
+                message = f"{held} bytes of your answers are unread: read some"
+                raise TooManyRequests(message, 1, Denial.UNREAD)
             if self._held_by_all + size > self._most_bytes:
                 raise Overloaded("too much of the answers to all callers is unread: try again", 1)
             stream = Stream(self, caller)
@@ -202,6 +204,9 @@ class Turns:
         self._running: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Event]] = {}
         """Caller -> its waiting work, oldest first; callers stand in the order of their turns."""
+        self._queued = 0
+        self.report: Callable[[int, int], None] = lambda running, waiting: None
+        """Called with how much work runs and how much waits, whenever that changes."""
 
     async def go_on(
         self,
@@ -243,6 +248,7 @@ class Turns:
             return False
         turn = asyncio.Event()
         self._waiting.setdefault(caller, deque()).append(turn)
+        self._queue(1)
         try:
             await turn.wait()
         except BaseException:
@@ -251,14 +257,20 @@ class Turns:
                 self._end(caller)
             else:
                 self._waiting[caller].remove(turn)
+                self._queue(-1)
                 if not self._waiting[caller]:
                     del self._waiting[caller]
             raise
         return True
 
+    def _queue(self, change: int) -> None:
+        self._queued += change
+        self.report(self._most - self._idle, self._queued)
+
     def _begin(self, caller: str) -> None:
         self._idle -= 1
         self._running[caller] += 1
+        self._queue(0)
 
     def _end(self, caller: str) -> None:
         """Free a caller's thread for the first waiting caller that may have another one."""
@@ -273,6 +285,9 @@ class Turns:
             turns.popleft().set()
             if turns:
                 self._waiting[following] = turns
+            self._queue(-1)
+        else:
+            self._queue(0)
 
 
 class WorkQueue(Turns):

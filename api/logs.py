@@ -69,8 +69,10 @@ class AccessLine(msgspec.Struct, omit_defaults=True):
     roles: tuple[str, ...] = ()
     position: int | None = None
     """The position in the log that the answer to a write includes."""
+    client: str = ""
+    """Address of the client; behind trusted proxies the one that they name."""
     reason: str = ""
-    """Why the connection refused the request, or why the token was refused."""
+    """Why the connection refused the request, or why the token or the caller was refused."""
     event: Literal["request", ""] = ""
     level: Literal["info", ""] = ""
 

@@ -1,6 +1,11 @@
-"""Prometheus metrics: requests by route, connections, and how far the projections are."""
+"""Prometheus metrics: what this host does, what it takes, and how far its projections are.
 
-from collections.abc import Iterable, Iterator
+`docs/metrics.md` lists them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from importlib.metadata import version
 from itertools import accumulate
 from typing import ClassVar
 
@@ -15,8 +20,12 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
-from api.shared_counts import BUCKETS, Counts, Labels, SharedCounts
+from api.limits import Turns
+from api.metrics_of_projections import projection_metrics, proof_metrics
+from api.process_use import process_use
+from api.shared_counts import BUCKETS, QUEUES, Counts, Labels, SharedCounts
 from projections.inspection import Inspection
+from projections.operation.proofs import Proof
 
 _BOUNDS = [*map(floatToGoString, BUCKETS), "+Inf"]
 
@@ -30,18 +39,28 @@ class Metrics:
         self._counts = counts
         self.observe = counts.own.observe
         """Counts one request under the template of its path, so that ids make no labels."""
+        self.count_refusal = counts.own.count_refusal
+        """Counts one request that was refused for its caller's sake."""
 
     def count_connections(self, number: int) -> None:
         """Remember how many connections this process has open."""
         self._counts.own.connections = number
 
+    def watch(self, queues: Mapping[str, Turns]) -> None:
+        """Have each of the QUEUES say how much of its work runs and waits."""
+        for number, name in enumerate(QUEUES):
+            queues[name].report = partial(self._counts.own.set_queue, number)
+
     def requests(self) -> dict[Labels, tuple[list[int], float]]:
         """The requests of all workers by their labels: how many by bucket, and seconds of all."""
         return _sums(self._counts.workers)
 
-    def render(self, inspection: Inspection) -> bytes:
-        """The metrics of all processes in Prometheus' text format."""
-        return generate_latest(_Snapshot(self._counts, inspection))
+    def render(self, inspection: Inspection, *, ready: bool, proofs: Mapping[str, Proof]) -> bytes:
+        """The metrics of all processes in Prometheus' text format.
+
+        `ready` is what `/readyz` says; `proofs` are the last ones by what they are of.
+        """
+        return generate_latest(_Snapshot(self._counts, inspection, ready=ready, proofs=proofs))
 
 
 class _Snapshot(Collector):
@@ -51,20 +70,39 @@ class _Snapshot(Collector):
     of each process that ever ran, at three and six times the cost.
     """
 
-    def __init__(self, counts: SharedCounts, inspection: Inspection) -> None:
+    def __init__(
+        self,
+        counts: SharedCounts,
+        inspection: Inspection,
+        *,
+        ready: bool,
+        proofs: Mapping[str, Proof],
+    ) -> None:
         self._counts = counts
         self._inspection = inspection
+        self._ready = ready
+        self._proofs = proofs
 
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
+        build = GaugeMetricFamily(
+            "catalog_build_info", "Always 1; the release that runs", labels=("release",)
+        )
+        build.add_metric((version("metadata-catalog"),), 1)
+        yield build
+        yield GaugeMetricFamily("catalog_ready", "Whether /readyz answers 200", self._ready)
         yield CounterMetricFamily(
             "catalog_log_lines_dropped",
             "Log lines dropped, as whoever reads the log did not keep up",
             value=sum(each.dropped_lines for each in self._counts.processes),
         )
         yield self._requests()
+        yield self._refusals()
         yield self._connections()
-        yield from self._projections()
+        yield from self._queues()
+        yield from self._processes()
+        yield from projection_metrics(self._inspection)
+        yield from proof_metrics(self._proofs)
 
     def _requests(self) -> Metric:
         family = HistogramMetricFamily(
@@ -77,6 +115,18 @@ class _Snapshot(Collector):
             family.add_metric((method, route, str(status)), list(cumulative), seconds)
         return family
 
+    def _refusals(self) -> Metric:
+        family = CounterMetricFamily(
+            "catalog_refusals",
+            "Requests refused with 401, 403 or 429, by the reason in the log",
+            labels=("status", "reason"),
+        )
+        counted = [worker.refusals for worker in self._counts.workers]
+        for status, reason in counted[0]:
+            total = sum(each[status, reason] for each in counted)
+            family.add_metric((str(status), reason), total)
+        return family
+
     def _connections(self) -> Metric:
         family = GaugeMetricFamily(
             "catalog_connections", "Open connections, by worker", labels=("worker",)
@@ -85,25 +135,30 @@ class _Snapshot(Collector):
             family.add_metric((str(number),), worker.connections)
         return family
 
-    def _projections(self) -> Iterator[Metric]:
-        yield GaugeMetricFamily(
-            "catalog_log_readable",
-            "Whether this host can read the log",
-            self._inspection.head is not None,
-        )
-        if self._inspection.head is not None:
-            yield GaugeMetricFamily("catalog_log_head", "Newest position", self._inspection.head)
-        for name, text, attribute in (
-            ("checkpoint", "Position that is committed", "checkpoint"),
-            ("lag_events", "Events not yet applied", "lag"),
-            ("lag_seconds", "Age of the oldest event not yet applied", "lag_seconds"),
+    def _queues(self) -> Iterator[Metric]:
+        queues = [worker.queues for worker in self._counts.workers]
+        for place, (name, text) in enumerate(
+            (("running", "Work that runs in threads"), ("waiting", "Work that waits for a thread"))
         ):
-            family = GaugeMetricFamily(f"catalog_projection_{name}", text, labels=("projection",))
-            for projection in self._inspection.projections:
-                # What is not known is no sample: a lag of 0 would say that all is well.
-                if (value := getattr(projection, attribute)) is not None:
-                    family.add_metric((projection.name,), value)
+            family = GaugeMetricFamily(f"catalog_queue_{name}", text, labels=("queue",))
+            for queue in QUEUES:
+                family.add_metric((queue,), sum(each[queue][place] for each in queues))
             yield family
+
+    def _processes(self) -> Iterator[Metric]:
+        cpu = CounterMetricFamily(
+            "catalog_process_cpu_seconds", "Processor time, by process", labels=("process",)
+        )
+        memory = GaugeMetricFamily(
+            "catalog_process_resident_memory_bytes", "Memory, by process", labels=("process",)
+        )
+        for name, counts in self._counts.named():
+            # Its place may be that of a process which has not begun.
+            if counts.process and (use := process_use(counts.process)) is not None:
+                cpu.add_metric((name,), use.cpu_seconds)
+                memory.add_metric((name,), use.memory)
+        yield cpu
+        yield memory
 
 
 def _sums(workers: Iterable[Counts]) -> dict[Labels, tuple[list[int], float]]:

@@ -20,6 +20,7 @@ class Action(StrEnum):
     SAMPLE = "sample"
     AUDIT = "audit"
     OPERATE = "operate"
+    METRICS = "metrics"
 
 
 class Permission(msgspec.Struct, frozen=True):

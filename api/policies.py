@@ -56,6 +56,7 @@ DEFAULT_RULES: Rules = (
     Rule("editor", _WRITE),
     Rule("admin", tuple(Action)),
     Rule("bot", _WRITE, bot=True),
+    Rule("scraper", (Action.METRICS,)),
 )
 """The rules in force while no file is named."""
 
@@ -149,8 +150,9 @@ def _problem(rule: Rule) -> str | None:
             return f"unknown kind {kind!r}; known are {ANY_KIND}, {', '.join(ALL_KINDS)}"
     if not rule.kinds:
         return "kinds is empty"
-    if Action.OPERATE in rule.allow and ANY_KIND not in rule.kinds:
-        return f"operate concerns no kind: it needs kinds = [{ANY_KIND!r}]"
+    for action in (Action.OPERATE, Action.METRICS):
+        if action in rule.allow and ANY_KIND not in rule.kinds:
+            return f"{action} concerns no kind: it needs kinds = [{ANY_KIND!r}]"
     kinds = [kind for kind in ALL_KINDS if rule.concerns(kind)]
     for path in rule.withhold:
         known = [kind for kind in kinds if path in field_paths(kind)]
@@ -177,6 +179,8 @@ def combine(rules: Sequence[Rule], roles: Iterable[str]) -> Access:
             paths = simplest(path for rule in about for path in rule.withhold)
             paths = frozenset(path for path in paths if path in field_paths(kind))
             granted = {action for rule in about for action in rule.allow}
+            if Action.OPERATE in granted:
+                granted.add(Action.METRICS)
             for action in granted - _NOT_OF_EDGES if kind == EDGE else granted:
                 before = hidden.setdefault(action, {}).get(kind)
                 hidden[action][kind] = paths if before is None else in_both(before, paths)

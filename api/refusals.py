@@ -45,5 +45,16 @@ class Refusal(StrEnum):
         return f"the {self}" if self in _SHOWN else "the token is not accepted here"
 
 
+class Denial(StrEnum):
+    """Why a caller that is known is not given what it asks for, as log and metrics say it."""
+
+    PERMISSION = "no permission"
+    WITHHELD = "withheld field"
+    RATE = "too many requests a second"
+    UNDER_WAY = "too much work under way"
+    UNREAD = "too much unread"
+    OTHER = "other"
+
+
 _SCHEME = 'Bearer realm="catalog"'
 _SHOWN = frozenset({Refusal.EXPIRED, Refusal.NOT_YET, Refusal.LIFETIME})

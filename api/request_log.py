@@ -15,6 +15,7 @@ from api.metrics import Metrics
 from api.permissions import Principal
 from api.reroutes import reroute
 from api.responses import Finished
+from api.shared_counts import REFUSED
 
 MAX_REQUEST_ID = 128
 _CLEAN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:/+=@")
@@ -47,15 +48,18 @@ class Edge:
         access_log: AccessLog,
         read: Callable[[HTTPScope], Finished | None],
         bodies: Places,
+        address_of: Callable[[HTTPScope], str],
     ) -> None:
         """`read` answers what needs no route; see api.direct_reads.
 
         `bodies` are the bytes that the bodies of each caller's requests may have together.
+        `address_of` tells the address of the client of a request.
         """
         self._metrics = metrics
         self._access_log = access_log
         self._read = read
         self.bodies = bodies
+        self._address_of = address_of
 
     def answer(self, scope: HTTPScope) -> tuple[Finished, str] | None:
         """The answer to a plain read and its request id; None when the application must answer.
@@ -116,6 +120,8 @@ class Edge:
         seconds = time.perf_counter() - started
         route, method = scope.get("path_template") or "", _known(scope["method"])
         self._metrics.observe(method, route, status, seconds)
+        if status in REFUSED:
+            self._metrics.count_refusal(status, scope["state"].get("refusal", ""))
         if self._access_log.wanted:
             caller = scope.get("user")
             known = isinstance(caller, Principal)
@@ -131,17 +137,21 @@ class Edge:
                     caller=caller.name if known else None,
                     roles=caller.roles if known else (),
                     position=position,
+                    client=self._address_of(scope),
                     reason=scope["state"].get("refusal", ""),
                 )
             )
 
-    def refused(self, status: int, reason: str) -> str:
-        """Log and count a request that its connection refused; returns a new request id."""
+    def refused(self, status: int, reason: str, client: str) -> str:
+        """Log and count a request that its connection refused; returns a new request id.
+
+        `client` is the address of the connection, whose head need not have come.
+        """
         request_id = new_request_id()
         self._metrics.observe("", "", status, 0.0)
         if self._access_log.wanted:
             self._access_log.write(
-                AccessLine(now(), request_id, "", "", status, 0.0, 0, reason=reason)
+                AccessLine(now(), request_id, "", "", status, 0.0, 0, client=client, reason=reason)
             )
         return request_id
 

@@ -228,6 +228,8 @@ def _config(app: Application, settings: Settings) -> uvicorn.Config:
         log_config=None,
         access_log=False,
         server_header=False,
+        # Or what any program of this machine says of its client would be believed.
+        proxy_headers=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
         timeout_keep_alive=75,
         ws="none",

@@ -90,6 +90,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Least severe level of the log lines written to standard error."""
     access_log: bool = True
     """Whether each request is a log line."""
+    trusted_proxies: Text | None = None
+    """Addresses and networks of proxies, with commas, whose X-Forwarded-For names the client."""
 
     @property
     def directory(self) -> Path:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from api.refusals import Denial, Refusal
+
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 """Upper bounds of the buckets of request times, in seconds; one more bucket has no bound."""
 MOST_SERIES = 4_095
@@ -24,9 +26,25 @@ _RECORD = 32
 _SUM = len(BUCKETS) + 1
 _LABELS = _SUM + 1
 MOST_LABEL_BYTES = (_RECORD - _LABELS) * _WORD
-_DROPPED, _CONNECTIONS, _SERIES = range(3)
-"""Words of the first record of a region, which no series has."""
-_REGION = (MOST_SERIES + 1) * _RECORD * _WORD
+_DROPPED, _CONNECTIONS, _SERIES, _PROCESS = range(4)
+"""Words of the first records of a region, which no series has."""
+QUEUES = ("writes", "searches", "lookups", "large reads")
+"""Work that callers take turns in; two words each, for what runs and what waits."""
+_QUEUES = _PROCESS + 1
+REFUSALS = (
+    *((401, reason.value) for reason in Refusal),
+    *((403, reason.value) for reason in (Denial.PERMISSION, Denial.WITHHELD)),
+    *((429, reason.value) for reason in (Denial.RATE, Denial.UNDER_WAY, Denial.UNREAD)),
+    *((status, Denial.OTHER.value) for status in (401, 403, 429)),
+)
+"""Status and reason of each request that is refused for its caller's sake; a word each."""
+_REFUSALS = _QUEUES + 2 * len(QUEUES)
+_REFUSAL_WORDS = {refusal: _REFUSALS + number for number, refusal in enumerate(REFUSALS)}
+REFUSED = frozenset(status for status, _ in REFUSALS)
+"""The statuses of such requests."""
+_FIRST_SERIES = -(-(_REFUSALS + len(REFUSALS)) // _RECORD)
+"""How many records there are before those of series."""
+_REGION = (MOST_SERIES + _FIRST_SERIES) * _RECORD * _WORD
 _OTHER_PROCESSES = 2
 SUPERVISOR, PROJECTING = -2, -1
 """Places of the supervisor and of the process that projects, behind those of the workers."""
@@ -72,6 +90,43 @@ class Counts:
         """Count a log line that was dropped."""
         self._integers[_DROPPED] += 1
 
+    def count_refusal(self, status: int, reason: str) -> None:
+        """Count a request that was refused; REFUSED has the statuses."""
+        word = _REFUSAL_WORDS.get((status, reason))
+        if word is None:
+            word = _REFUSAL_WORDS.get((status, Denial.OTHER.value))
+        if word is not None:
+            self._integers[word] += 1
+
+    @property
+    def refusals(self) -> dict[tuple[int, str], int]:
+        """Status and reason -> how many requests were refused."""
+        return {refusal: self._integers[word] for refusal, word in _REFUSAL_WORDS.items()}
+
+    def set_queue(self, number: int, running: int, waiting: int) -> None:
+        """Say how much work of one of the QUEUES runs, and how much waits."""
+        word = _QUEUES + 2 * number
+        self._integers[word], self._integers[word + 1] = running, waiting
+
+    @property
+    def queues(self) -> dict[str, tuple[int, int]]:
+        """Each of the QUEUES -> how much of its work runs, and how much waits."""
+        words = self._integers
+        places = {name: _QUEUES + 2 * number for number, name in enumerate(QUEUES)}
+        return {name: (words[place], words[place + 1]) for name, place in places.items()}
+
+    @property
+    def process(self) -> int:
+        """The id of the process; 0 where none has begun to count."""
+        return self._integers[_PROCESS]
+
+    def begin(self) -> None:
+        """Count for this process from now on, which has no connections and no work so far."""
+        self._integers[_PROCESS] = os.getpid()
+        self.connections = 0
+        for number in range(len(QUEUES)):
+            self.set_queue(number, 0, 0)
+
     @property
     def dropped_lines(self) -> int:
         """How many log lines were dropped."""
@@ -94,7 +149,8 @@ class Counts:
 
     def _records(self) -> range:
         """The first word of each record in use."""
-        return range(_RECORD, (self._integers[_SERIES] + 1) * _RECORD, _RECORD)
+        first = _FIRST_SERIES * _RECORD
+        return range(first, first + self._integers[_SERIES] * _RECORD, _RECORD)
 
     def _labels(self, place: int) -> Labels:
         text = self._bytes[(place + _LABELS) * _WORD : (place + _RECORD) * _WORD].tobytes()
@@ -109,7 +165,7 @@ class Counts:
             if OTHERS not in self._places:
                 self._places[OTHERS] = self._add(OTHERS)
             return self._places[OTHERS]
-        place = number * _RECORD
+        place = (_FIRST_SERIES + number - 1) * _RECORD
         start = (place + _LABELS) * _WORD
         # All of its bytes, as a process that was killed here may have left a longer text.
         self._bytes[start : start + MOST_LABEL_BYTES] = text.ljust(MOST_LABEL_BYTES, b"\0")
@@ -135,7 +191,14 @@ class SharedCounts:
         self.processes = regions
         self.workers = regions[:-_OTHER_PROCESSES]
         self.own = regions[place]
-        self.own.connections = 0
+        self.own.begin()
+
+    def named(self) -> Iterator[tuple[str, Counts]]:
+        """The counts of each process, with what the process is."""
+        for number, worker in enumerate(self.workers, 1):
+            yield f"worker-{number}", worker
+        yield "supervisor", self.processes[SUPERVISOR]
+        yield "projecting", self.processes[PROJECTING]
 
     @classmethod
     def made(cls, workers: int) -> "SharedCounts":

@@ -1,4 +1,8 @@
-"""Ends a process at SIGTERM or SIGINT, from its first moment on and whatever it is doing."""
+"""Ends a process at SIGTERM or SIGINT, from its first moment on and whatever it is doing.
+
+The commands ignore SIGHUP, SIGUSR1 and SIGUSR2, which other programs are sent to reopen their logs:
+theirs go to standard error, and so there is nothing to reopen.
+"""
 
 import os
 import signal
@@ -25,6 +29,8 @@ class Termination:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._request)
         signal.signal(signal.SIGALRM, self._leave)
+        self._had_terminal = _has_terminal()
+        signal.signal(signal.SIGHUP, self._hang_up)
 
     def check(self) -> None:
         """Raise SystemExit(0) if a signal has come."""
@@ -36,8 +42,22 @@ class Termination:
             self._requested = True
             signal.setitimer(signal.ITIMER_REAL, LATEST_SECONDS)
 
+    def _hang_up(self, number: int, frame: FrameType | None) -> None:
+        """End when the terminal was closed; who rotates log files sends the same signal."""
+        if self._had_terminal and not _has_terminal():
+            os.kill(os.getpid(), signal.SIGTERM)
+
     def _leave(self, number: int, frame: FrameType | None) -> None:
         os._exit(os.EX_OK)
+
+
+def _has_terminal() -> bool:
+    """Whether this process belongs to a terminal."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
 
 
 class Interruption:

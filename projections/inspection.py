@@ -2,12 +2,14 @@
 
 import socket
 import time
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from domain import history
+from domain.disk import Disk, look_at_disk
 from domain.errors import LaterRelease, NotFound, StoreUnavailable
 from domain.event_store.database_url import is_url
 from domain.kinds import EntityKind
@@ -76,6 +78,8 @@ class Inspection(msgspec.Struct, rename="camel"):
     log_id: str | None
     """Random text made with the log, which imports of it do not have; None where no details were
     asked for, or where the log cannot be read."""
+    disk: Disk | None
+    """The disk of the data directory; None where the system does not tell."""
     projected: bool
     """Whether some process of this host runs the projectors."""
     projections: list[ProjectionReport]
@@ -131,12 +135,20 @@ def inspect(stores: Stores, *, details: bool = False) -> Inspection:
         later_release=later,
         log_read_only=read_only,
         log_id=log_id,
+        disk=_disk(stores.directory),
         projected=projected,
         projections=[
             _report(stores, home, live, head, projected=projected, details=details)
             for home, live in zip(stores.homes, stores.read_models, strict=True)
         ],
     )
+
+
+def _disk(directory: Path) -> Disk | None:
+    try:
+        return look_at_disk(directory)
+    except OSError:
+        return None
 
 
 def _report(

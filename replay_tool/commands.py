@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -26,6 +27,10 @@ from replay_tool.verify import verify
 def main() -> None:
     """Operate the read models of a catalog from its log."""
     os.umask(0o077)
+    for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        # Sent by who rotates logs, and fatal by default; whoever embeds this may have a use for it.
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, signal.SIG_IGN)
     handler = logging.StreamHandler()
     handler.setFormatter(_Lines("%(levelname)s: %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)

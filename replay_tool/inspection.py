@@ -68,6 +68,8 @@ def _print(inspection: Inspection) -> None:
         f"{_of_log(inspection)}; projectors {'running' if inspection.projected else 'not running'}",
         highlight=False,
     )
+    if inspection.disk is not None and inspection.disk.full:
+        console.print(inspection.disk.sentence(), highlight=False, soft_wrap=True)
     table = Table(
         "projection",
         "state",

@@ -12,6 +12,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from domain.disk import explained
 from domain.errors import CatalogError, InvalidInput
 from domain.event_store import database_url
 from domain.event_store.opening import holds_log
@@ -95,8 +96,9 @@ def print_errors(command: Callable[..., None]) -> Callable[..., None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             sys.exit(EXIT_UNREAD)
         except (CatalogError, OSError) as error:
+            said = explained(error, options["data"]) if "data" in options else str(error)
             with suppress(OSError):  # of a full disk, say: the exit code tells that it failed
-                click.echo(f"error: {error}", err=True)
+                click.echo(f"error: {said}", err=True)
             sys.exit(EXIT_FAILED)
 
     return run

@@ -20,9 +20,11 @@ from api.tokens.key_cache import OVERDUE_SECONDS, STALE_SECONDS
 from api.tokens.verifier import TokenVerifier
 from domain.release import RELEASE, commit
 from projections.inspection import Inspection, ProjectionReport, inspect
+from projections.operation.proofs import read_proofs
 
 OPERATING = Permission(Action.OPERATE)
 _LISTS = read_as("entities")
+FULL = "the disk of the data directory is full"
 _OF = QueryParameter(description="What is to be ready: everything, or lists and entities alone.")
 READY_OF: Parameters = {"of": (Annotated[Literal["all", "lists"], _OF], "all")}
 
@@ -91,31 +93,44 @@ def system_routes(
             under_way[0].add_done_callback(lambda looked: looked.cancelled() or looked.exception())
         return await asyncio.shield(under_way[0])
 
-    async def readyz(of: str) -> Finished:
+    async def readiness(of: str) -> tuple[Readiness, Inspection]:
         keys_gone, degraded = find_key_problems(verifier.key_ages())
         inspection = await inspected()
         needed = inspection.projections[:1] if of == _LISTS else inspection.projections
         problems = find_problems(inspection, needed, settings.ready_lag) + keys_gone
         if inspection.log_read_only:
             degraded.append("the database of the log takes no writes: every write is refused")
+        if inspection.disk is not None and inspection.disk.full:
+            # In nobody's way as long as all that was written is there to be read.
+            (problems or degraded).append(FULL)
         ready = Readiness(not problems, problems, degraded, find_preparing(inspection))
-        return _json(ready, 503 if problems else 200)
+        return ready, inspection
+
+    async def readyz(of: str) -> Finished:
+        ready, _ = await readiness(of)
+        return _json(ready, 200 if ready.ready else 503)
 
     async def projections() -> Finished:
         return _json(await inspected())
 
     async def show_metrics() -> Finished:
-        inspection = await inspected()
+        ready, inspection = await readiness("all")
+
+        def render() -> bytes:
+            proofs = read_proofs(services.stores.directory)
+            return metrics.render(inspection, ready=ready.ready, proofs=proofs)
+
         # In a thread as well, because the text of hundreds of series takes tens of milliseconds.
-        body = await to_thread.run_sync(metrics.render, inspection, limiter=rendering)
+        body = await to_thread.run_sync(render, limiter=rendering)
         return Finished(body, media_type=metrics.MEDIA_TYPE)
 
+    scraping = Permission(Action.METRICS)
     return [
         route("GET", "/v1/system/version", PUBLIC, version, {}),
         route("GET", "/healthz", PUBLIC, healthz, {}),
         route("GET", "/readyz", PUBLIC, readyz, READY_OF),
         route("GET", "/v1/system/projections", OPERATING, projections, {}),
-        route("GET", "/metrics", OPERATING, show_metrics, {}),
+        route("GET", "/metrics", scraping, show_metrics, {}),
     ]
 
 

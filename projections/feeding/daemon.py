@@ -12,6 +12,7 @@ from typing import IO, Protocol
 
 import msgspec
 
+from domain.disk import is_of_full_disk
 from domain.errors import StoreUnavailable
 from domain.event_store.port import Announcements, EventStore
 
@@ -239,13 +240,13 @@ class Daemon:
                     if projector.name in self._failures:
                         raise self._failures.pop(projector.name)
                     applied = projector.step()
-            except StoreUnavailable as error:
-                self._begun[projector.name].set()
-                self._set_state(projector, State.RETRYING, error.message)
-                self._stopping.wait(backoff)
-                backoff = min(backoff * 2, _LAST_BACKOFF)
-                continue
             except Exception as error:
+                if isinstance(error, StoreUnavailable) or is_of_full_disk(error):
+                    self._begun[projector.name].set()
+                    self._set_state(projector, State.RETRYING, str(error))
+                    self._stopping.wait(backoff)
+                    backoff = min(backoff * 2, _LAST_BACKOFF)
+                    continue
                 self._set_state(projector, State.STOPPED, f"{type(error).__name__}: {error}")
                 log.exception("projector stopped", extra={"projection": projector.name})
                 return

@@ -8,6 +8,7 @@ import pytest
 from litestar import Request
 
 from api.bodies import MAX_BODY_BYTES, read_body
+from api.client_address import client_addresses
 from api.errors import ClientLeft, TooLarge, TooManyRequests
 from api.limits import Places
 from api.log_writer import LogWriter
@@ -33,7 +34,9 @@ class Requests:
     def __init__(self) -> None:
         access_log = AccessLog(LogWriter(2, lambda: None), wanted=False)
         metrics, self.places = Metrics(SharedCounts.made(1)), Places(MOST_TOGETHER, "bytes")
-        self._edge = Edge(metrics, access_log, lambda scope: None, self.places)
+        self._edge = Edge(
+            metrics, access_log, lambda scope: None, self.places, client_addresses(())
+        )
 
     def start(
         self,

@@ -1,5 +1,8 @@
 """Every error has one shape, the framework's own included."""
 
+import errno
+import os
+
 import pytest
 
 from domain.errors import StoreUnavailable
@@ -59,6 +62,22 @@ def test_unavailable_store_is_503_and_says_when_to_try_again(
     response = empty.request("GET", "/v1/tables?limit=3")
 
     assert (response.status_code, response.json()["message"]) == (503, "the disk is full")
+    assert response.headers["Retry-After"] == "1"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_disk_that_takes_no_more_is_503_wherever_the_error_is_raised(
+    empty: Client, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number), "/secret/place")
+
+    monkeypatch.setattr("api.routes.reads.small_page", fail)
+    monkeypatch.setattr("api.routes.reads.list_page", fail)
+    response = empty.request("GET", "/v1/tables?limit=3")
+
+    assert response.status_code == 503
+    assert response.json()["message"] == "nothing can be stored: the disk is full"
     assert response.headers["Retry-After"] == "1"
 
 

@@ -112,6 +112,27 @@ def test_database_that_is_away_is_told_and_comes_back(
     assert "No such file or directory" in vars(said[0])["error"]
 
 
+def test_full_disk_of_the_database_is_told_without_its_files(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    schema = new_schema()
+    with running(tmp_path, database_url=postgres.url(schema)) as client:
+        # What the server says where a table finds no room.
+        postgres.run(
+            f"CREATE FUNCTION {schema}.full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            " RAISE 'could not extend file \"base/5/24601\": No space left on device'"
+            " USING ERRCODE = 'disk_full'; END $$",
+            f"CREATE TRIGGER full_disk BEFORE INSERT ON {schema}.events"
+            f" EXECUTE FUNCTION {schema}.full_disk()",
+        )
+        status, answer = client.ask("POST", TABLES, json={"name": "no", "serviceType": "Mysql"})
+
+    assert (status, answer["message"]) == (
+        503,
+        "the event log cannot be used now: the disk of its database is full (53100)",
+    )
+
+
 def test_database_that_takes_no_writes_is_told_and_refuses_them_while_reads_go_on(
     postgres: PostgresServer, client: Client
 ) -> None:

@@ -77,6 +77,10 @@ def test_rules_are_read(tmp_path: Path) -> None:
             '[[rule]]\nrole = "a"\nallow = ["operate"]\nkinds = ["table"]',
             "operate concerns no kind",
         ),
+        (
+            '[[rule]]\nrole = "a"\nallow = ["metrics"]\nkinds = ["table"]',
+            "metrics concerns no kind",
+        ),
         ('[[rule]]\nrole = "a"', "it neither allows nor withholds anything"),
         ('[[rule]]\nrole = " "\nallow = ["list"]', "role is empty"),
         ('[[rule]]\nrole = "a"\nallow = ["list"]\nkinds = []', "kinds is empty"),
@@ -103,11 +107,26 @@ def test_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_without_a_file_the_roles_are_those_built_in() -> None:
     policies = open_policies(None)
 
-    assert policies.roles == ("reader", "editor", "admin", "bot")
+    assert policies.roles == ("reader", "editor", "admin", "bot", "scraper")
     for kind in KINDS:
         assert policies.access(("editor",)).may(Permission(Action.EDIT, kind, also=Action.CREATE))
     assert not policies.access(("editor",)).may(Permission(Action.AUDIT, "table"))
     assert policies.access(("admin",)).may(Permission(Action.OPERATE))
+
+
+def test_scraper_may_read_the_metrics_and_nothing_else() -> None:
+    scraper = open_policies(None).access(("scraper",))
+
+    allowed = [action for action in Action if scraper.may(Permission(action))]
+    assert allowed == [Action.METRICS]
+    for role, may in (("reader", False), ("editor", False), ("bot", False), ("admin", True)):
+        assert open_policies(None).access((role,)).may(Permission(Action.METRICS)) is may
+
+
+def test_who_may_operate_may_read_the_metrics() -> None:
+    access = combine((Rule("operator", (Action.OPERATE,)),), ["operator"])
+
+    assert access.may(Permission(Action.METRICS))
 
 
 def test_caller_is_a_bot_by_any_of_its_roles() -> None:

@@ -8,6 +8,7 @@ import pytest
 import uvicorn
 
 from api.bodies import has_left
+from api.client_address import client_addresses
 from api.connections import BoundedProtocol, bounded
 from api.limits import Places
 from api.log_writer import LogWriter
@@ -152,7 +153,7 @@ def test_client_that_has_left_is_noticed() -> None:
     async def serve() -> None:
         access_log = AccessLog(LogWriter(2, lambda: None), wanted=False)
         metrics, bodies = Metrics(SharedCounts.made(1)), Places(0, "bytes")
-        edge = Edge(metrics, access_log, lambda scope: None, bodies)
+        edge = Edge(metrics, access_log, lambda scope: None, bodies, client_addresses(()))
         protocol = bounded(BoundedProtocol, edge, 10, 5.0)
         config = uvicorn.Config(app, http=protocol, lifespan="off", log_config=None, ws="none")
         server = uvicorn.Server(config)

@@ -36,6 +36,7 @@ NOTHING = Inspection(
     head=0,
     log_bytes=0,
     log_error=None,
+    disk=None,
     projected=True,
     projections=[],
 )
@@ -84,7 +85,9 @@ def test_requests_of_all_workers_are_shown_as_one_histogram_of_prometheus(
         expected.labels(*labels).observe(seconds)
 
     for each in (*workers, Metrics(counts)):
-        assert lines(each.render(NOTHING)) == lines(generate_latest(registry))
+        assert lines(each.render(NOTHING, ready=True, proofs={})) == lines(
+            generate_latest(registry)
+        )
 
 
 @pytest.mark.parametrize("bound", range(len(BUCKETS)))
@@ -169,7 +172,7 @@ def test_dropped_lines_of_all_processes_are_shown() -> None:
     for place in (0, 1, SUPERVISOR, PROJECTING):
         another(counts, place).own.count_dropped_line()
 
-    text = Metrics(counts).render(NOTHING).decode()
+    text = Metrics(counts).render(NOTHING, ready=True, proofs={}).decode()
 
     assert "catalog_log_lines_dropped_total 4.0" in text.splitlines()
 
@@ -178,7 +181,7 @@ def test_connections_are_shown_by_worker() -> None:
     counts = SharedCounts.made(2)
     counts.workers[1].connections = 3
 
-    text = Metrics(counts).render(NOTHING).decode()
+    text = Metrics(counts).render(NOTHING, ready=True, proofs={}).decode()
 
     shown = [line for line in text.splitlines() if line.startswith("catalog_connections")]
     assert shown == ['catalog_connections{worker="1"} 0.0', 'catalog_connections{worker="2"} 3.0']

@@ -140,7 +140,7 @@ def test_metrics_count_log_lines_that_were_dropped(tmp_path: Path) -> None:
         writer.write(b"x" * MOST_BYTES)
 
     with opened(tmp_path) as stores:
-        text = Metrics(counts).render(inspect(stores)).decode()
+        text = Metrics(counts).render(inspect(stores), ready=True, proofs={}).decode()
 
     assert "catalog_log_lines_dropped_total 2.0" in text.splitlines()
 

@@ -95,3 +95,31 @@ def test_server_that_can_tell_nobody_where_it_listens_serves(tmp_path: Path) -> 
     finally:
         process.kill()
         process.wait(30)
+
+
+@pytest.mark.parametrize("trusted", [None, "127.0.0.0/8"])
+def test_line_has_the_address_of_the_client_and_a_header_counts_from_trusted_proxies_alone(
+    tmp_path: Path, trusted: str | None
+) -> None:
+    setting = {} if trusted is None else {"CATALOG_TRUSTED_PROXIES": trusted}
+    forwarded = {"X-Forwarded-For": "198.51.100.7, 203.0.113.9"}
+    with (
+        (tmp_path / "log").open("w") as log,
+        serving(tmp_path / "data", log=log, **setting) as server,
+    ):
+        # A plain read, which no route answers, and a write.
+        for _ in range(2):
+            server.http.get("/v1/tables?limit=3", headers=forwarded)
+        server.http.post("/v1/glossaries", json={}, headers=forwarded)
+        url = server.http.base_url
+        with closing(socket.create_connection((url.host, url.port or 80))) as connection:
+            connection.sendall(b"nonsense\r\n\r\n")
+            while connection.recv(1_000):
+                pass
+        assert server.stop() == 0
+
+    lines = map(json.loads, (tmp_path / "log").read_text().splitlines()[1:])
+    asked = [line for line in lines if line.get("event") == "request"]
+    named = [line["client"] for line in asked if line["route"] in ("/v1/tables", "/v1/glossaries")]
+    assert named == ["127.0.0.1" if trusted is None else "203.0.113.9"] * 3
+    assert [line["client"] for line in asked if not line["route"]] == ["127.0.0.1"]

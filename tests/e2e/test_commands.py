@@ -79,13 +79,55 @@ def test_wrong_setting_is_named_and_refused(
     assert not (tmp_path / "d").exists()
 
 
+def test_revoking_an_id_that_is_not_registered_is_done_and_warned_of(tmp_path: Path) -> None:
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text(SERVICE)
+    here = ("--data", str(tmp_path / "d"))
+    catalog("import", str(lines), *here)
+    made = catalog("token", "--subject", "bot", "--role", "bot", "--expires", "9d", *here)
+    known = re.findall(r"token (\S+),", made.stderr)[0]
+
+    typo = catalog("revoke", "--id", "mistyped", *here)
+    strict = catalog("revoke", "--known", "--id", "mistyped", "--id", known, *here)
+    good = catalog("revoke", "--known", "--id", known, *here)
+
+    warning = "warning: no long-lived token has the id mistyped\n"
+    assert (typo.returncode, typo.stdout, typo.stderr) == (0, "revoked: token mistyped\n", warning)
+    assert (strict.returncode, strict.stderr) == (1, warning)
+    assert strict.stdout == f"revoked: token mistyped\nrevoked: token {known}\n"
+    assert (good.returncode, good.stderr) == (0, "")
+    register = json.loads((tmp_path / "d" / "tokens.json").read_text())
+    assert set(register["revoked"]) == {"mistyped", known}
+
+
+def test_make_run_on_a_port_in_use_says_so_first(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    with closing(socket.create_server(("127.0.0.1", 0))) as other:
+        port = other.getsockname()[1]
+        arguments = [f"PORT={port}", f"VENV={sys.prefix}", f"DATA={tmp_path / 'd'}"]
+        done = subprocess.run(
+            ["make", "--old-file=install", "run", *arguments],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: port {port} is taken by another program: end it, or")
+    assert not (tmp_path / "d").exists()
+
+
 def test_server_on_a_port_in_use_leaves_nothing_behind(tmp_path: Path) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as other:
         port = str(other.getsockname()[1])
         done = catalog("serve", "--port", port, "--data", str(tmp_path / "d"))
 
     assert done.returncode == 2
-    assert done.stderr.startswith(f"error: cannot listen on 127.0.0.1:{port}: ")
+    assert done.stderr.startswith(
+        f"error: cannot listen on 127.0.0.1:{port}: another program has the port; name a free one"
+    )
     assert not (tmp_path / "d").exists()
 
 

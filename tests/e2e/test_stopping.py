@@ -1,18 +1,21 @@
 """SIGTERM and SIGINT end `catalog serve` soon and cleanly, whatever it is doing."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from projections.feeding.daemon import is_projected
-from tests.e2e.conftest import catalog, replay
+from tests.e2e.conftest import catalog, replay, serving
 from tests.waiting import until
 
 SOON = 14.0
@@ -124,3 +127,60 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = catalog("import", str(file), "--data", str(directory))
     assert done.returncode == 0, done.stderr
     return directory
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
+def test_signals_to_reopen_logs_end_no_process(
+    tmp_path: Path, number: signal.Signals, workers: int
+) -> None:
+    with serving(tmp_path, "--workers", str(workers)) as server:
+        processes = [psutil.Process(server.process.pid)]
+        processes += processes[0].children(recursive=True)
+        assert len(processes) >= (1 if workers == 1 else 4)
+        for each in processes:
+            each.send_signal(number)
+        assert server.get("/v1/glossaries")["data"] == []
+
+        assert [each for each in processes if not each.is_running()] == []
+        assert server.stop() == 0
+
+
+@pytest.mark.parametrize("module", ["api.commands", "replay_tool.commands"])
+def test_commands_ignore_signals_to_reopen_logs(tmp_path: Path, module: str) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    arguments = ["import", str(pipe), "--data", str(tmp_path / "d")]
+    with subprocess.Popen([sys.executable, "-m", module, *arguments], stderr=-1) as process:
+        # It waits for the pipe's writer when this returns.
+        with pipe.open("wb"):
+            for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+                process.send_signal(number)
+        process.communicate(timeout=60)
+
+    assert process.returncode >= 0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_server_ends_with_its_terminal(tmp_path: Path, workers: int) -> None:
+    main, terminal = os.openpty()
+    arguments = ["--port=0", f"--workers={workers}", f"--data={tmp_path}"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "api.commands", "serve", *arguments],
+        stdin=terminal,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0) and None,
+    )
+    os.close(terminal)
+    try:
+        assert process.stdout is not None
+        assert b"listens" in process.stdout.readline()
+        os.close(main)
+
+        assert process.wait(30) == 0
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

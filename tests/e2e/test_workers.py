@@ -6,6 +6,8 @@ from pathlib import Path
 
 import httpx
 
+from api.settings import read_settings
+from api.tokens.minting import find_minter, mint
 from tests.e2e.family import all_serve, clients, family, metric, shares
 from tests.waiting import until
 
@@ -62,3 +64,42 @@ def test_any_scrape_tells_how_far_the_projections_are(tmp_path: Path) -> None:
         for projection in ("entities", "search"):
             lag = f'catalog_projection_lag_events{{projection="{projection}"}}'
             assert {metric(client, lag) for client in asking} == {0}
+
+
+def test_any_scrape_tells_what_each_process_takes_also_one_that_was_replaced(
+    tmp_path: Path,
+) -> None:
+    names = ("worker-1", "worker-2", "supervisor", "projecting")
+
+    def memories(asking: list[httpx.Client]) -> list[set[float]]:
+        name = "catalog_process_resident_memory_bytes"
+        return [
+            {metric(client, f'{name}{{process="{each}"}}') > 10_000_000 for client in asking}
+            for each in names
+        ]
+
+    with family(tmp_path) as running:
+        with clients(running.server, 6) as asking:
+            assert min(shares(asking[0])) > 0
+            until(lambda: memories(asking) == [{True}] * 4)
+        victim = running.children()["worker-1"]
+        os.kill(victim, signal.SIGKILL)
+        until(lambda: victim not in running.children().values() and len(running.children()) == 3)
+        until(lambda: all_serve(running.server))
+        with clients(running.server, 6) as asking:
+            until(lambda: memories(asking) == [{True}] * 4)
+            assert {metric(client, "catalog_ready") for client in asking} == {1}
+
+
+def test_any_scrape_has_the_refusals_of_all_workers(tmp_path: Path) -> None:
+    refused = 'catalog_refusals_total{reason="no permission",status="403"}'
+    with family(tmp_path) as running, clients(running.server, 6) as asking:
+        assert min(shares(asking[0])) > 0
+        token = mint(
+            find_minter(read_settings({}, data=str(tmp_path / "d"))), "r", ("reader",), 600
+        )
+        for client in asking:
+            as_reader = {"Authorization": f"Bearer {token}"}
+            assert client.get("/v1/audit/events", headers=as_reader).status_code == 403
+
+        until(lambda: {metric(client, refused) for client in asking} == {6})

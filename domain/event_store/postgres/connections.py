@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg.errors import ReadOnlySqlTransaction
+from psycopg.errors import DiskFull, ReadOnlySqlTransaction
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -215,6 +215,9 @@ def unavailable(error: psycopg.Error, why: str = "", what: str = LOG) -> StoreUn
     """What becomes of an error of the driver; `why` is for operators, and tells of addresses."""
     if isinstance(error, ReadOnlySqlTransaction):
         why = f"{_NO_WRITES} ({error.sqlstate})"
+    if isinstance(error, DiskFull):
+        # Its own message names a file of the server.
+        why = f"the disk of its database is full ({error.sqlstate})"
     if not why and error.sqlstate is not None:
         why = f"{error.diag.message_primary} ({error.sqlstate})"
     return StoreUnavailable(f"{what} cannot be used now: {why or 'its database is away'}")

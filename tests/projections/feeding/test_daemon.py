@@ -1,5 +1,6 @@
 """Projectors in threads: they follow the log, retry what may pass, stop at what may not."""
 
+import errno
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -80,6 +81,18 @@ def test_daemon_follows_the_log_of_other_writers(catalog: Fixture) -> None:
 def test_daemon_retries_what_may_pass(catalog: Fixture) -> None:
     catalog.schema()
     projection = Recording([StoreUnavailable("disk full"), StoreUnavailable("disk full")])
+    daemon = run(catalog, projection)
+    projection.wait_for(lambda: projection.position == catalog.log.head())
+    daemon.stop()
+
+    assert read_states(catalog.directory)["recording"] == ProjectorState(State.RUNNING, None)
+
+
+def test_daemon_retries_what_a_full_disk_does_not_take_wherever_the_error_is_raised(
+    catalog: Fixture,
+) -> None:
+    catalog.schema()
+    projection = Recording([OSError(errno.ENOSPC, "No space left on device")])
     daemon = run(catalog, projection)
     projection.wait_for(lambda: projection.position == catalog.log.head())
     daemon.stop()

@@ -1,0 +1,70 @@
+"""The address of the client of a request: that of the connection, or behind a trusted proxy."""
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+
+from litestar.types import HTTPScope
+
+from domain.errors import InvalidInput
+
+_FORWARDED = b"x-forwarded-for"
+_REMEMBERED = 1_024
+MOST_PROXIES = 32
+"""How many addresses of an X-Forwarded-For are read, from its end."""
+
+Networks = tuple[IPv4Network | IPv6Network, ...]
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+def read_networks(setting: str | None) -> Networks:
+    """The networks of a setting, with commas between; raises InvalidInput naming what is none."""
+    networks = []
+    for text in (setting or "").split(","):
+        if text := text.strip():
+            try:
+                networks.append(ip_network(text))
+            except ValueError as error:
+                raise InvalidInput(f"CATALOG_TRUSTED_PROXIES: {error}") from None
+    return tuple(networks)
+
+
+def client_addresses(networks: Networks) -> Callable[[HTTPScope], str]:
+    """A function that tells the address of the client of a request; empty where there is none.
+
+    Each proxy adds the address that it was asked from to the end of `X-Forwarded-For`. What a
+    client has sent itself stands before that, so the header is read from its end, and only for as
+    long as an address is that of a trusted proxy. `networks` are those of the trusted proxies.
+    """
+
+    @lru_cache(_REMEMBERED)
+    def is_trusted(address: str) -> bool:
+        parsed = ip_address(address)
+        # A socket for both versions of the protocol shows addresses of the older one in the newer.
+        mapped = getattr(parsed, "ipv4_mapped", None)
+        return any((mapped or parsed) in network for network in networks)
+
+    def address_of(scope: HTTPScope) -> str:
+        connected = scope["client"]
+        if connected is None:
+            return ""
+        client = connected[0]
+        if not networks:
+            return client
+        try:
+            forwarded = _forwarded(scope["headers"])
+            while forwarded and is_trusted(client):
+                client = str(ip_address(forwarded.pop()))
+        except ValueError:
+            # No proxy writes such an address: whoever stands before it is the last that is known.
+            return client
+        return client
+
+    return address_of
+
+
+def _forwarded(headers: Headers) -> list[str]:
+    """The addresses that the proxies of a request have added, the last proxy's last."""
+    values = [value for name, value in headers if name == _FORWARDED]
+    texts = b",".join(values).rsplit(b",", MOST_PROXIES)[-MOST_PROXIES:] if values else []
+    return [text.decode("latin-1").strip() for text in texts]

@@ -1,0 +1,71 @@
+"""Room on the disk of a directory, and the errors of a disk that has none left."""
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+FULL_BYTES = 4_000_000
+"""A disk with less room than this counts as full: a single commit may take as much."""
+_ERRNOS = frozenset((errno.ENOSPC, errno.EDQUOT))
+
+
+class Disk(msgspec.Struct, rename="camel", frozen=True):
+    """The disk that a directory lies on."""
+
+    directory: str
+    bytes: int
+    bytes_left: int
+    """Bytes that may still be written by who is not root."""
+    full: bool
+    """Whether nothing more, or next to nothing, can be written."""
+
+    def sentence(self) -> str:
+        """What there is to say of a full disk, to those who may know where it is."""
+        return f"the disk of {self.directory} is full: {self.bytes_left} bytes are left"
+
+
+def look_at_disk(directory: Path) -> Disk:
+    """The disk of a directory, or of the nearest parent that is there. Raises OSError."""
+    there = directory.absolute()
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    status = os.statvfs(there)
+    left = status.f_bavail * status.f_frsize
+    # Some file systems make files as long as there is room, and count none.
+    has_files = status.f_files == 0 or status.f_favail > 0
+    total = status.f_blocks * status.f_frsize
+    return Disk(str(directory), total, left, left < FULL_BYTES or not has_files)
+
+
+def full_disk(directory: Path) -> str | None:
+    """A sentence on a directory whose disk is full; None for any other one."""
+    try:
+        disk = look_at_disk(directory)
+    except OSError:
+        return None
+    return disk.sentence() if disk.full else None
+
+
+def explained(error: Exception, directory: Path) -> str:
+    """An error as a command says it that works on a data directory, with a full disk as its cause.
+
+    SQLite calls the same cause now a full disk, now an input or output that failed.
+    """
+    full = full_disk(directory)
+    if full is None:
+        return str(error)
+    return full if is_of_full_disk(error) and isinstance(error, OSError) else f"{error}; {full}"
+
+
+def is_of_full_disk(error: BaseException) -> bool:
+    """Whether an error comes of a full disk, or of a quota that is used up."""
+    return any(isinstance(each, OSError) and each.errno in _ERRNOS for each in _causes(error))
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
