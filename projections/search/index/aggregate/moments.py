@@ -81,7 +81,7 @@ def following(begin: int, interval: str | int) -> int:
     if interval == "week":
         return begin + 7 * _DAY
     unit, steps = ("M", 3) if interval == "quarter" else (_UNITS[interval], 1)
-    after = np.datetime64(begin, "ms").astype(f"datetime64[{unit}]") + steps
+    after = np.datetime64(begin, "ms").astype(f"datetime64[{unit}]") + np.timedelta64(steps, unit)
     return int(after.astype("datetime64[ms]").astype(np.int64))
 
 
