@@ -1,5 +1,8 @@
 # Two commands: `make run` serves a sample catalog, `make test` checks everything.
-PYTHON ?= python3.11
+# The newest Python that the tests are run on, or another one from 3.11 on; PYTHON=... names one.
+NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+PYTHON ?= $(shell for each in python3.13 python3.12 python3.11 python3; do \
+  if $$each $(NEW_ENOUGH) 2>/dev/null; then echo $$each; break; fi; done)
 VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= catalog-data
@@ -16,7 +19,11 @@ UNUSED := /(tests?|faker|Crypto|lexers|mypyc?|pip|pkg_resources|setuptools)/
 
 # pip 25.1 is the first that installs dependency groups.
 $(VENV)/installed: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/pip || test -n "$(PYTHON)" \
+	  || { echo "no Python from 3.11 on was found; name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@test -x $(BIN)/pip || $(PYTHON) $(NEW_ENOUGH) \
+	  || { echo "$(PYTHON) is no Python from 3.11 on" >&2; exit 1; }
+	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check "pip>=25.1"
 	$(BIN)/pip install --quiet --no-compile --editable '.[postgres,opensearch]' --group dev
 	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '$(UNUSED)' $(VENV)/lib
