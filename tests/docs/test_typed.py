@@ -31,6 +31,7 @@ REASONS = {
     "needs systemd": r"\b(systemd-run|systemctl)\b",
     "needs PostgreSQL": r"\bCATALOG_DATABASE_URL\b",
     "needs OpenSearch": r"(?i)opensearch",
+    "needs another server": r"\bcatalog serve\b",
 }
 """Why a block is not typed, and what then stands in it; PostgreSQL's have a test of their own."""
 LANGUAGES = {"console", "python", "jsonl", "toml", "yaml", "ini", "text"}
@@ -60,6 +61,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     assert making is not None
     sample.write_text(run("benchmarks.generate", making[1]).stdout)
     assert catalog("import", "--data", str(data), str(sample)).returncode == 0
+    (folder / "docs").symlink_to(ROOT / "docs")
     programs = folder / "bin"
     programs.mkdir()
     for name, module in MODULES.items():
