@@ -1,5 +1,8 @@
 # Two commands: `make run` serves a sample catalog, `make test` checks everything.
-PYTHON ?= python3.11
+# The newest Python that the tests are run on, or another one from 3.11 on; PYTHON=... names one.
+NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+PYTHON ?= $(shell for each in python3.13 python3.12 python3.11 python3; do \
+  if $$each $(NEW_ENOUGH) 2>/dev/null; then echo $$each; break; fi; done)
 VENV := .venv
 BIN := $(VENV)/bin
 DATA ?= catalog-data
@@ -15,11 +18,23 @@ install: $(VENV)/installed
 # Most of what is installed is imported by every test; these are by none, or in small parts.
 UNUSED := /(tests?|faker|Crypto|lexers|mypyc?|pip|pkg_resources|setuptools)/
 
+# What is installed where LOCKED is set, as in CI: these releases alone, held to their hashes.
+LOCK := .ci/requirements.txt
+
 # pip 25.1 is the first that installs dependency groups.
-$(VENV)/installed: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
+$(VENV)/installed: pyproject.toml $(if $(LOCKED),$(LOCK))
+	@test -x $(BIN)/pip || test -n "$(PYTHON)" \
+	  || { echo "no Python from 3.11 on was found; name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@test -x $(BIN)/pip || $(PYTHON) $(NEW_ENOUGH) \
+	  || { echo "$(PYTHON) is no Python from 3.11 on" >&2; exit 1; }
+	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+ifdef LOCKED
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --require-hashes --requirement $(LOCK)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+else
 	$(BIN)/pip install --quiet --disable-pip-version-check "pip>=25.1"
 	$(BIN)/pip install --quiet --no-compile --editable '.[postgres,opensearch]' --group dev
+endif
 	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '$(UNUSED)' $(VENV)/lib
 	touch $@
 

@@ -18,7 +18,7 @@ SLEEPS = {
 }
 """The files that may let time pass, and what the passing of time means there."""
 CLOCKS = ("time", "monotonic", "perf_counter")
-SHORTEST = 0.05
+SHORTEST = 5.0
 """Seconds of wall-clock time of which a busy machine takes more, whatever a test does."""
 
 
@@ -123,7 +123,8 @@ def test_sleep_is_noticed(source: str, lines: list[int]) -> None:
     ("source", "lines"),
     [
         ("assert time.perf_counter() - started < 0.05", [1]),
-        ("assert time.monotonic() - started < 2", []),
+        ("assert time.monotonic() - started < 2", [1]),
+        ("assert time.monotonic() - started < 10", []),
         ("assert time.thread_time() - started < 0.05", []),
     ],
 )

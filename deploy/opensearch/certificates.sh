@@ -4,6 +4,8 @@
 # NAME is the name by which the hosts reach the node. Nothing that is there is replaced; what the hosts are given is
 # authority.pem alone, and the authority's key can be put away, or deleted, afterwards.
 set -eu
+# Before anything is made: keys are never readable by others, not for a moment.
+umask 077
 directory=${1:-$(dirname "$0")/certificates}
 name=${2:-opensearch}
 days=3650
@@ -13,7 +15,6 @@ if [ -e authority.pem ]; then
     echo "there are certificates in $directory already" >&2
     exit 1
 fi
-umask 077
 curve="-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
 openssl req -x509 $curve -keyout authority.key -out authority.pem -days $days -subj "/CN=catalog search authority" \
     -addext basicConstraints=critical,CA:TRUE,pathlen:0 -addext keyUsage=critical,keyCertSign,cRLSign

@@ -124,7 +124,7 @@ class Client:
         return self.create("tables", name=name, databaseSchema=schema, columns=columns, **body)
 
     def search_until(self, found: Callable[[Any], bool], **params: Any) -> Any:
-        """The first search answer that satisfies `found`, within 5 seconds."""
+        """The first search answer that satisfies `found`."""
         answer = None
 
         def is_found() -> bool:
@@ -132,7 +132,7 @@ class Client:
             answer = self.get("/v1/search/query", **params)
             return found(answer)
 
-        until(is_found, seconds=5)
+        until(is_found)
         return answer
 
 

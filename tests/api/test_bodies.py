@@ -21,7 +21,7 @@ from api.shared_counts import SharedCounts
 from tests.api.conftest import Client, running, token
 from tests.api.pages.conftest import HTML, OWN, Browser
 
-PATIENCE = 10
+PATIENCE = 60
 MOST, MOST_TOGETHER = 60, 100
 WHOLE = {"type": "http.request", "body": b"x" * 40, "more_body": False}
 LEFT = {"type": "http.disconnect"}

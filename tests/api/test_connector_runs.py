@@ -34,7 +34,7 @@ def connector(tmp_path: Path) -> Iterator[Connector]:
         connector = Connector(client)
         connector.run()
         yield connector
-        until(lambda: are_at_the_head(client), seconds=5)
+        until(lambda: are_at_the_head(client))
         verified = CliRunner().invoke(
             main, ["verify", "--data", str(tmp_path)], env=environment_of(tmp_path)
         )
@@ -108,7 +108,7 @@ def test_later_runs_store_nothing(connector: Connector) -> None:
 def test_use_is_reported_again_without_a_trace_in_the_log(connector: Connector) -> None:
     client, at = connector.client, int(time.time() * 1_000)
     day = datetime.fromtimestamp(at / 1_000, UTC).date()
-    until(lambda: are_at_the_head(client), seconds=5)
+    until(lambda: are_at_the_head(client))
     connector.report_use("orders", day, at)
     before = head(client)
     connector.report_use("orders", day, at + 1_000)
@@ -173,7 +173,7 @@ def test_dropped_table_goes_and_comes_back_as_people_described_it(connector: Con
     connector.run()
     gone = table(client)
     assert gone["deleted"]
-    until(lambda: are_at_the_head(client), seconds=5)
+    until(lambda: are_at_the_head(client))
     assert connector.found("orders") == []
 
     connector.tables["orders"], connector.keys = dropped, keys

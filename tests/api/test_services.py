@@ -28,7 +28,7 @@ from projections.feeding.daemon import ProjectorLock
 from projections.stores import open_stores
 from tests.api.conftest import SECRET
 
-PATIENCE = 10
+PATIENCE = 60
 PROPOSED = Proposal(append=prepared([]), position=0)
 """A proposal of which nothing needs to be stored, or waited for."""
 NOWHERE = Written(position=0, listed=True)

@@ -193,10 +193,10 @@ def test_patch_says_what_is_wrong_with_its_json(client: Client, content: bytes, 
 
 def test_body_that_is_never_closed_is_refused_soon(empty: Client) -> None:
     content = b"[" + b"[]," * 90 + b'"' + b'\\"' * 30_000
-    started = time.perf_counter()
+    started = time.process_time()
 
     assert error(empty.ask("POST", "/v1/tables", content=content)) == (400, "BAD_REQUEST")
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_write_that_would_make_an_entity_too_large_is_413(client: Client) -> None:

@@ -19,6 +19,8 @@ class Stage:
     """Path in the image -> the file or folder of the repository that is copied there."""
     values: dict[str, str] = field(default_factory=dict)
     """Instruction -> its last argument text: `USER`, `VOLUME`, `EXPOSE`, ..."""
+    runs: list[str] = field(default_factory=list)
+    """What each `RUN` runs, in order."""
 
     def arguments(self, instruction: str) -> list[str]:
         """The words of an instruction in its JSON form, without the options before it."""
@@ -39,6 +41,8 @@ def read_stages() -> list[Stage]:
             continue
         stage = stages[-1]
         stage.values[instruction] = rest
+        if instruction == "RUN":
+            stage.runs.append(rest)
         if instruction == "ENV":
             stage.environment |= dict(word.split("=", 1) for word in shlex.split(rest))
         elif instruction == "COPY" and "--from=" not in rest:

@@ -4,6 +4,7 @@ import re
 import shutil
 import ssl
 import subprocess
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,7 @@ def test_certificates_of_search_prove_the_name_that_hosts_ask_for(tmp_path: Path
     assert shaken_hands(server, client, address.host)
     assert not shaken_hands(server, client, "elsewhere")
     assert (made / "authority.key").stat().st_mode & 0o077 == 0
+    assert made.stat().st_mode & 0o077 == 0
 
 
 def shaken_hands(server: ssl.SSLContext, client: ssl.SSLContext, name: str) -> bool:
@@ -185,7 +187,9 @@ def test_proxy_passes_to_every_host_what_the_catalog_takes() -> None:
     assert proxy["volumes"] == ["./nginx.conf:/etc/nginx/nginx.conf:ro"]
     assert proxy["ports"] == [f"127.0.0.1:{port}:{port}"]
     assert proxy["depends_on"] == list(HOSTS)
-    assert re.findall(r"server (\w+):(\d+) ", NGINX) == [(name, str(port)) for name in HOSTS]
+    assert re.findall(r"server (\w+):(\d+) resolve max_fails=0;", NGINX) == [
+        (name, str(port)) for name in HOSTS
+    ]
     assert f"listen {port};" in NGINX
     assert NGINX.count("{") == NGINX.count("}")
     # A path there would have nginx decode names.
@@ -270,6 +274,65 @@ def test_probes_and_services_ask_what_the_server_answers() -> None:
     (budget,) = BY_KIND["PodDisruptionBudget"]
     assert budget["spec"]["selector"]["matchLabels"] == labels
     assert budget["spec"]["minAvailable"] < SET["spec"]["replicas"]
+
+
+def test_images_are_full_releases_of_this_version_or_of_others() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    one_host = yaml.safe_load((DEPLOY / "compose-one-host.yaml").read_text())
+    services = [*COMPOSE["services"].values(), *one_host["services"].values()]
+    images = {each["image"] for each in services} | {CONTAINER["image"], MIGRATION["image"]}
+
+    assert [image for image in images if not re.search(r":\d+\.\d+", image)] == []
+    assert {image for image in images if "build" not in image and "catalog" in image} == {
+        f"metadata-catalog:{version}"
+    }
+
+
+def test_entrance_of_kubernetes_leads_to_the_hosts_and_passes_over_503() -> None:
+    (entrance,) = BY_KIND["Ingress"]
+    (rule,) = entrance["spec"]["rules"]
+    (path,) = rule["http"]["paths"]
+    to = path["backend"]["service"]
+    (service,) = [each for each in BY_KIND["Service"] if each["metadata"]["name"] == to["name"]]
+    annotations = entrance["metadata"]["annotations"]
+
+    assert to["port"]["name"] in {each["name"] for each in service["spec"]["ports"]}
+    assert [rule["host"]] == entrance["spec"]["tls"][0]["hosts"]
+    name = "nginx.ingress.kubernetes.io/{}".format
+    for key, directive in (
+        (name("upstream-hash-by"), "hash"),
+        (name("proxy-next-upstream"), "proxy_next_upstream"),
+        (name("proxy-body-size"), "client_max_body_size"),
+    ):
+        assert f"{directive} {annotations[key]}" in NGINX
+
+
+def test_network_policy_is_of_the_hosts_and_lets_them_reach_what_they_need() -> None:
+    (policy,) = BY_KIND["NetworkPolicy"]
+    labels = SET["spec"]["template"]["metadata"]["labels"]
+    (coming,) = policy["spec"]["ingress"]
+    going = [port["port"] for each in policy["spec"]["egress"] for port in each["ports"]]
+
+    assert policy["spec"]["podSelector"]["matchLabels"] == labels
+    assert [each["port"] for each in coming["ports"]] == [CONTAINER["ports"][0]["name"]]
+    assert all(coming["from"])
+    (search,) = [each["value"] for each in CONTAINER["env"] if each["name"] == "CATALOG_SEARCH_URL"]
+    assert {5432, urlsplit(search).port, 443, 53} == {*going}
+
+
+def test_monitor_scrapes_each_host_where_metrics_are() -> None:
+    (monitor,) = BY_KIND["ServiceMonitor"]
+    (endpoint,) = monitor["spec"]["endpoints"]
+    selected = monitor["spec"]["selector"]["matchLabels"]
+    services = [
+        each["metadata"]["name"]
+        for each in BY_KIND["Service"]
+        if selected.items() <= each["metadata"].get("labels", {}).items()
+    ]
+
+    assert services == [SET["spec"]["serviceName"]]
+    assert endpoint["port"] == CONTAINER["ports"][0]["name"]
+    assert endpoint["path"] == "/metrics"
 
 
 def test_migration_runs_a_command_that_there_is() -> None:

@@ -2,9 +2,11 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path, PurePosixPath
 from zipfile import ZipFile
 
@@ -18,8 +20,25 @@ COMPOSE = ROOT / "deploy" / "compose-one-host.yaml"
 BUILD, IMAGE = read_stages()
 
 
-def test_bases_are_pinned_to_the_tested_python() -> None:
-    assert [BUILD.base, IMAGE.base] == ["python:3.11-slim"] * 2
+def test_bases_are_pinned_to_a_release_of_a_tested_python() -> None:
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    release = re.fullmatch(r"python:(3\.\d+)\.\d+-slim-bookworm", IMAGE.base)
+
+    assert BUILD.base == IMAGE.base
+    assert release is not None
+    assert f"Programming Language :: Python :: {release[1]}" in classifiers
+
+
+def test_image_installs_nothing_whose_hash_is_not_locked() -> None:
+    words = shlex.split(" ".join(BUILD.runs))
+    installs = " ".join(words).split("pip install ")[1:]
+
+    assert len(installs) == 3
+    for install in installs:
+        assert "--require-hashes" in install or "--no-index" in install
+    assert "--no-build-isolation --no-index" in " ".join(words)
+    locks = {f"locks/{path.name}" for path in BUILD.copies.values() if path.suffix == ".txt"}
+    assert locks == {word for word in words if word.startswith("locks/")}
 
 
 def test_image_runs_without_root() -> None:

@@ -19,9 +19,10 @@ COMPOSE = ROOT / "deploy" / "compose-one-host.yaml"
 UNIT = (ROOT / "deploy" / "catalog.service").read_text().splitlines()
 (EXECUTED,) = (line.partition("=")[2] for line in UNIT if line.startswith("ExecStart="))
 MODULES = {"catalog": "api.commands", "catalog-replay": "replay_tool.commands"}
-LINES = re.findall(r"^\$ (.*)$", PAGE, re.MULTILINE)
 CONTAINER = "docker compose --file deploy/compose-one-host.yaml "
 INSIDE = CONTAINER + "exec -T catalog "
+TYPED = re.findall(r"^\$ (.*)$", PAGE, re.MULTILINE)
+LINES = [line for line in TYPED if line.startswith((CONTAINER, "systemd-run "))]
 
 
 def command_of(line: str) -> list[str]:

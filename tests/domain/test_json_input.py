@@ -49,9 +49,9 @@ def test_decode_refuses_more_values_than_it_could_bear() -> None:
 @pytest.mark.parametrize("quotes", [30_000, 4_900_000])
 def test_decode_of_text_that_is_never_closed_ends_soon(quotes: int) -> None:
     data = b"[" + b"[]," * 90 + b'"' + b'\\"' * quotes
-    started = time.perf_counter()
+    started = time.thread_time()
     assert refusal(data) == "the body is not as expected: Input data was truncated"
-    assert time.perf_counter() - started < 2
+    assert time.thread_time() - started < 2
 
 
 @pytest.mark.parametrize(

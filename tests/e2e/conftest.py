@@ -26,8 +26,9 @@ needs_shared_catalogs = pytest.mark.skipif(
 
 
 def run(module: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
-    return forked.run(module, arguments, {**os.environ, **environment}, timeout=300)
+    """Run a command to its end; a server takes a free port, as another may have the usual one."""
+    variables = {"CATALOG_PORT": "0", **os.environ, **environment}
+    return forked.run(module, arguments, variables, timeout=300)
 
 
 def catalog(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

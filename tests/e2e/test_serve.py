@@ -47,7 +47,7 @@ def test_server_shows_a_write_in_the_next_list_and_in_search(tmp_path: Path, wor
             found = server.get("/v1/search/query", q="orders_19")
             return found["hits"]["total"]["value"] > 0
 
-        until(is_found, seconds=1.0 + 1.0 * (workers > 1))
+        until(is_found)
         assert server.stop() == 0
 
 
@@ -91,7 +91,7 @@ def test_server_with_workers_survives_the_death_of_one_process(tmp_path: Path) -
                 return server.get("/v1/tables", limit=0)["paging"]["total"] > 0
             return False
 
-        until(writes_are_listed, seconds=20)
+        until(writes_are_listed)
 
 
 def test_acknowledged_writes_survive_kill_9(tmp_path: Path) -> None:
@@ -174,6 +174,6 @@ def test_workers_do_not_outlive_their_supervisor(tmp_path: Path) -> None:
         children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
         orphans = [int(child) for child in children.read_text().split()]
         server.process.kill()
-        until(lambda: not any(Path(f"/proc/{one}").exists() for one in orphans), seconds=20)
+        until(lambda: not any(Path(f"/proc/{one}").exists() for one in orphans))
 
     assert len(orphans) == 3

@@ -21,7 +21,7 @@ from domain.event_store.writes import Append, Refusal
 from tests.contracts.recorded import changed, created
 from tests.waiting import until
 
-PATIENCE = 10
+PATIENCE = 60
 
 
 class HeldStore:

@@ -56,7 +56,7 @@ class Recording:
     def wait_for(self, condition: Callable[[], bool]) -> None:
         """Wait until a condition on this projection holds, at most 10 seconds."""
         with self._changed:
-            assert self._changed.wait_for(condition, timeout=10)
+            assert self._changed.wait_for(condition, timeout=60)
 
 
 def run(fixture: Fixture, projection: Recording) -> Daemon:
@@ -264,7 +264,7 @@ class Gate:
 
     def step(self) -> int:
         self.entered.set()
-        assert self.open.wait(10)
+        assert self.open.wait(60)
         failure, self.failure = self.failure, None
         if failure is not None:
             raise failure
@@ -281,11 +281,11 @@ def test_projection_begins_after_the_first_work_of_another_however_that_ends(
     second.open.set()
     daemon = Daemon([second, first], tmp_path, after={"second": "first"})
     daemon.start()
-    assert first.entered.wait(10)
+    assert first.entered.wait(60)
     began_before = second.entered.is_set()
     first.open.set()
 
-    assert second.entered.wait(10)
+    assert second.entered.wait(60)
     daemon.stop()
     assert not began_before
 
@@ -294,7 +294,7 @@ def test_daemon_stops_while_a_projection_waits_for_another(tmp_path: Path) -> No
     first, second = Gate("first"), Gate("second")
     daemon = Daemon([first, second], tmp_path, after={"second": "first"})
     daemon.start()
-    assert first.entered.wait(10)
+    assert first.entered.wait(60)
     threading.Thread(target=first.open.set).start()
     second.open.set()
 
@@ -308,7 +308,7 @@ def test_progress_of_a_building_is_shared_until_the_work_is_done(tmp_path: Path)
     daemon = Daemon([gate], tmp_path)
     with ProjectorLock(tmp_path):
         daemon.start()
-        assert gate.entered.wait(10)
+        assert gate.entered.wait(60)
         daemon.progressed("recording", 41, 100)
         assert read_building(tmp_path, "recording") == ProjectorState(done=41, total=100)
         gate.open.set()

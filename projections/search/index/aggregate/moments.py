@@ -2,6 +2,7 @@
 
 import struct
 import sys
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,13 @@ _SIGN = np.uint64(1 << 63)
 FIRST, LAST = -62_135_596_800_000, 253_402_300_799_999
 """The milliseconds with which the year 1 begins and the year 9999 ends."""
 _DAY = 86_400_000
-_UNITS = {"minute": "m", "hour": "h", "day": "D", "month": "M", "year": "Y"}
+_UNITS: dict[str, Literal["m", "h", "D", "M", "Y"]] = {
+    "minute": "m",
+    "hour": "h",
+    "day": "D",
+    "month": "M",
+    "year": "Y",
+}
 
 
 def number_prefix(path: str) -> bytes:
@@ -80,8 +87,8 @@ def following(begin: int, interval: str | int) -> int:
         return begin + interval
     if interval == "week":
         return begin + 7 * _DAY
-    unit, steps = ("M", 3) if interval == "quarter" else (_UNITS[interval], 1)
-    after = np.datetime64(begin, "ms").astype(f"datetime64[{unit}]") + steps
+    unit, steps = (_UNITS["month"], 3) if interval == "quarter" else (_UNITS[interval], 1)
+    after = np.datetime64(begin, "ms").astype(f"datetime64[{unit}]") + np.timedelta64(steps, unit)
     return int(after.astype("datetime64[ms]").astype(np.int64))
 
 

@@ -95,8 +95,10 @@ class Segment(base.Segment):  # type: ignore[misc]
         return frozenset() if dead is None else frozenset(np.flatnonzero(dead).tolist())
 
     def is_deleted(self, docnum: int) -> bool:
-        """Whether the document with a number is dead."""
-        return self._dead is not None and bool(self._dead[docnum >> 3] & (0x80 >> (docnum & 7)))
+        """Whether a document is dead; Whoosh also asks of the number after the last."""
+        if self._dead is None or docnum >= self.size:
+            return False
+        return bool(self._dead[docnum >> 3] & (0x80 >> (docnum & 7)))
 
     def delete_document(self, docnum: int, delete: bool = True) -> None:
         """Make the document with a number dead, or alive again."""

@@ -34,7 +34,7 @@ class Ear:
     def wait(self, times: int) -> None:
         """Until it was told so many times; fails after ten seconds."""
         with self._told:
-            assert self._told.wait_for(lambda: self.times >= times, timeout=10)
+            assert self._told.wait_for(lambda: self.times >= times, timeout=60)
 
 
 @contextmanager

@@ -164,3 +164,20 @@ def test_whoosh_searcher_sees_one_commit_until_it_is_refreshed(tmp_path):
     assert {hit["id"] for hit in newest.search(Every())} == {"2", "3"}
     newest.close()
     engine.close()
+
+
+def test_not_is_answered_of_a_segment_whose_dead_fill_whole_bytes(tmp_path):
+    """504 documents are 63 bytes of dead ones; Whoosh asks of the number after the last, too."""
+    engine = WhooshEngine.open(tmp_path)
+    tables = {
+        str(n): SearchDocument(str(n), "table", False, {"name": (f"n{n}",)}, {"name": f"n{n}"})
+        for n in range(504)
+    }
+    commit(engine, tables, 1)
+    commit(engine, {"7": None}, 2)
+    engine.close()
+    with index.open_dir(str(tmp_path), indexname=INDEX).searcher() as searcher:
+        assert searcher.reader().doc_count_all() == 504
+        found = searcher.search(Not(Term("text", "name\x1fx")), limit=None)
+        assert {hit["id"] for hit in found} == set(tables) - {"7"}
+        assert not searcher.reader().is_deleted(504)

@@ -150,7 +150,7 @@ def test_commit_keeps_the_file_of_a_merge_that_began_beside_it(tmp_path):
 
     def wait():
         created.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
 
     def merge(found):
         try:
@@ -162,12 +162,12 @@ def test_commit_keeps_the_file_of_a_merge_that_began_beside_it(tmp_path):
 
     def begin_merge():
         thread.start()
-        assert created.wait(10)
+        assert created.wait(60)
 
     storage.begin_merge = begin_merge
     writer.apply(documents(6), 3, "three", after=(2, "two"))
     go_on.set()
-    thread.join(10)
+    thread.join(60)
     assert failures == []
     newest = opened(storage)
     assert sorted(s.size for s in newest.segments.values()) == [1, 5]
@@ -233,13 +233,13 @@ def test_close_abandons_a_merge_and_the_next_commit_removes_its_file(tmp_path):
 
     def wait():
         started.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
 
     engine = WhooshEngine(BesideMerges(tmp_path, wait), writable=True)
     engine.reset()
     for number in range(tiers.MERGE_AT):
         commit(engine, documents(number), number + 1)
-    assert started.wait(10)
+    assert started.wait(60)
     threading.Timer(0.1, go_on.set).start()
     engine.close()
     again = WhooshEngine.open(tmp_path)
