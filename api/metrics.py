@@ -5,7 +5,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from importlib.metadata import version
 from itertools import accumulate
 from typing import ClassVar
 
@@ -24,6 +23,7 @@ from api.limits import Turns
 from api.metrics_of_projections import projection_metrics, proof_metrics
 from api.process_use import process_use
 from api.shared_counts import BUCKETS, QUEUES, Counts, Labels, SharedCounts
+from domain.release import RELEASE, commit
 from projections.inspection import Inspection
 from projections.operation.proofs import Proof
 
@@ -86,9 +86,11 @@ class _Snapshot(Collector):
     def collect(self) -> Iterator[Metric]:
         """All metrics."""
         build = GaugeMetricFamily(
-            "catalog_build_info", "Always 1; the release that runs", labels=("release",)
+            "catalog_build_info",
+            "Always 1; the release that runs, and the commit that it was built from",
+            labels=("release", "commit"),
         )
-        build.add_metric((version("metadata-catalog"),), 1)
+        build.add_metric((RELEASE, commit()), 1)
         yield build
         yield GaugeMetricFamily("catalog_ready", "Whether /readyz answers 200", self._ready)
         yield CounterMetricFamily(

@@ -4,7 +4,6 @@ import re
 import shutil
 import ssl
 import subprocess
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from click.testing import CliRunner
 from api.settings import read_settings
 from domain.event_store.database_url import holds_password
 from domain.event_store.postgres.address import read_address
+from domain.release import RELEASE
 from projections.search.opensearch.address import (
     SearchAddress,
     read_search_address,
@@ -277,14 +277,13 @@ def test_probes_and_services_ask_what_the_server_answers() -> None:
 
 
 def test_images_are_full_releases_of_this_version_or_of_others() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     one_host = yaml.safe_load((DEPLOY / "compose-one-host.yaml").read_text())
     services = [*COMPOSE["services"].values(), *one_host["services"].values()]
     images = {each["image"] for each in services} | {CONTAINER["image"], MIGRATION["image"]}
 
     assert [image for image in images if not re.search(r":\d+\.\d+", image)] == []
     assert {image for image in images if "build" not in image and "catalog" in image} == {
-        f"metadata-catalog:{version}"
+        f"metadata-catalog:{RELEASE}"
     }
 
 
