@@ -18,12 +18,12 @@ class CommitHook(BuildHookInterface[Any]):
     _directory = ""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Name CATALOG_COMMIT of the environment, else the commit of the checkout, if any."""
+        """Name BUILD_COMMIT of the environment, else the commit of the checkout, if any."""
         if version == "editable":
             return
         root = Path(self.root)
         release = runpy.run_path(str(root / "domain" / "release.py"))
-        commit = os.environ.get("CATALOG_COMMIT") or release["read_commit"](root / _FILE, root)
+        commit = os.environ.get("BUILD_COMMIT") or release["read_commit"](root / _FILE, root)
         if commit == release["UNKNOWN"]:
             return
         self._directory = tempfile.mkdtemp()

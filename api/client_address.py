@@ -1,5 +1,6 @@
 """The address of the client of a request: that of the connection, or behind a trusted proxy."""
 
+import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
@@ -9,6 +10,7 @@ from litestar.types import HTTPScope
 from domain.errors import InvalidInput
 
 _FORWARDED = b"x-forwarded-for"
+_BRACKETED = re.compile(r"\[([^\]]*)\](?::\d+)?")
 _REMEMBERED = 1_024
 MOST_PROXIES = 32
 """How many addresses of an X-Forwarded-For are read, from its end."""
@@ -54,13 +56,26 @@ def client_addresses(networks: Networks) -> Callable[[HTTPScope], str]:
         try:
             forwarded = _forwarded(scope["headers"])
             while forwarded and is_trusted(client):
-                client = str(ip_address(forwarded.pop()))
+                client = _plain(forwarded.pop())
         except ValueError:
             # No proxy writes such an address: whoever stands before it is the last that is known.
             return client
         return client
 
     return address_of
+
+
+def _plain(text: str) -> str:
+    """An address without the brackets, port or zone that proxies may write with it.
+
+    Raises ValueError for what is no address.
+    """
+    if bracketed := _BRACKETED.fullmatch(text):
+        text = bracketed[1]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    address = ip_address(text.partition("%")[0])
+    return str(getattr(address, "ipv4_mapped", None) or address)
 
 
 def _forwarded(headers: Headers) -> list[str]:

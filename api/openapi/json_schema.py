@@ -15,7 +15,7 @@ NAME: Schema = {
     "type": "string",
     "minLength": 1,
     "maxLength": MAX_NAME_LENGTH,
-    "pattern": r"^[^\u0000-\u001f\u007f]+$",
+    "pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$",
     "examples": ["orders"],
 }
 

@@ -31,7 +31,7 @@ _QUALIFIED: Schema = {
 _OUTER = r"[^\s\u0000-\u001f\u007f\u0085]"
 _PROGRAM: Schema = {
     **NAME,
-    "pattern": rf"^{_OUTER}([^\u0000-\u001f\u007f]*{_OUTER})?$",
+    "pattern": rf"^{_OUTER}([^\u0000-\u001f\u007f-\u009f]*{_OUTER})?$",
     "description": "Begins and ends with no blank.",
 }
 _POINTER: Schema = {

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from api.tokens.safe import Safe
 from domain.event_store.postgres.address import read_address
+from domain.event_store.postgres.clock import ClockGuard
 from domain.event_store.postgres.connections import CHECK_SECONDS, Connections
 from domain.event_store.postgres.link import Link
 
@@ -43,6 +44,7 @@ class DatabaseSafe(Safe):
         """Raises InvalidInput for what is no URL of a database."""
         self._connections = Connections(read_address(url, writable=True), what=_WHAT, size=_SIZE)
         self._connections.open()
+        self._clock = ClockGuard()
 
     def name(self, document: str) -> str:
         """The name of a document, in the database."""
@@ -65,7 +67,12 @@ class DatabaseSafe(Safe):
         return made
 
     def change(self, document: str, change: Callable[[bytes | None], bytes]) -> bytes:
-        """Replace the row that was read, and begin anew where another process was first."""
+        """Replace the row that was read, and begin anew where another process was first.
+
+        Raises StoreUnavailable on a host whose clock is wrong by more than a minute.
+        """
+        # The past is forgotten by the clock: one that is ahead would revive what was revoked.
+        self._ask(self._clock.check)
         while True:
             row = self._ask(lambda link: link.one(_READ, document))
             changed = change(None if row is None else bytes(row[0]))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from api.tokens.register import Register, decode_register
 from api.tokens.safe import DOCUMENTS, REGISTER, SECRET, SESSION_KEY, Safe
-from api.tokens.secret import make_secrets, read_secrets
+from api.tokens.secret import make_secrets, read_secrets, read_session_keys
 from domain.errors import InvalidInput, StoreUnavailable
 
 AWAY_SECONDS = 60.0
@@ -72,15 +72,18 @@ class FollowedSafe:
 
         One that cannot be read any more is tried again, and counts as it was.
         """
+        taken = set[str]()
         try:
             stamps = self.safe.stamps()
-            changed = {each for each in DOCUMENTS if stamps.get(each) != self._stamps.get(each)}
-            taken = {each for each in changed if self._take(each, stamps.get(each))}
-        except StoreUnavailable as error:
+            for each in DOCUMENTS:
+                stamp = stamps.get(each)
+                if stamp != self._stamps.get(each) and self._take(each, stamp):
+                    taken.add(each)
+        except (StoreUnavailable, OSError) as error:
             if self._away_since is None:
                 self._away_since = self._clock()
-                log.error("register of tokens not followed", extra={"reason": error.message})
-            return set()
+                log.error("register of tokens not followed", extra={"reason": str(error)})
+            return taken
         if self._away_since is not None:
             self._away_since = None
             log.warning("register of tokens followed again")
@@ -108,4 +111,5 @@ class FollowedSafe:
         if document == REGISTER:
             self._register = decode_register(content, origin)
         elif content is not None:
-            self._secrets[document] = read_secrets(content, origin)
+            read = read_session_keys if document == SESSION_KEY else read_secrets
+            self._secrets[document] = read(content, origin)

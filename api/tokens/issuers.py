@@ -238,7 +238,7 @@ def _split(value: str | None) -> list[str] | None:
 def _read_secrets(path: Path, origin: str) -> list[str]:
     """The secret in a file, and those that it replaces, one a line."""
     try:
-        text = _read(path).decode().strip()
+        text = _read(path).decode("utf-8-sig").strip()
     except (InvalidInput, UnicodeDecodeError):
         raise InvalidInput(f"{origin}: cannot read a secret from {path}") from None
     secret_key_set(text, origin)  # refuses a public or private key, which has lines too

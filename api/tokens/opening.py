@@ -9,7 +9,7 @@ from api.tokens.directory_safe import DirectorySafe
 from api.tokens.keys import secret_key_set
 from api.tokens.register import change_register, joined, read_register
 from api.tokens.safe import REGISTER, SECRET, SESSION_KEY, Safe
-from api.tokens.secret import read_secrets
+from api.tokens.secret import read_secrets, read_session_keys
 from domain.event_store.opening import address_in, needing_the_extra, open_event_log
 
 log = logging.getLogger("catalog.tokens")
@@ -55,8 +55,11 @@ def _take_over(directory: DirectorySafe, safe: Safe, documents: Sequence[str]) -
         content = directory.read(document)
         if content is not None:
             origin = directory.name(document)
-            present, *previous = read_secrets(content, origin)
-            secret_key_set(present, origin, previous)  # refuses what is too short
+            if document == SESSION_KEY:
+                present, *_ = read_session_keys(content, origin)
+            else:
+                present, *previous = read_secrets(content, origin)
+                secret_key_set(present, origin, previous)  # refuses what is too short
             made = read_secrets(safe.make(document, content), safe.name(document))
             _set_aside(directory, document, taken=made[0] == present)
 

@@ -69,7 +69,7 @@ def decode_register(content: bytes | None, origin: str) -> Register:
         return Register()
     try:
         return msgspec.json.decode(content, type=Register)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"{origin}: the register of tokens cannot be read: {error}") from None
 
 
@@ -112,18 +112,16 @@ def revoke_tokens(safe: Safe, ids: Iterable[str], subjects: Iterable[str]) -> se
 
     Raises InvalidInput, and what the safe raises.
     """
-    now = time.time()
-    revoked, names = dict.fromkeys(ids, now), dict.fromkeys(subjects, now)
-    changed = change_register(
-        safe,
-        now,
-        lambda register: Register(
-            long_lived=register.long_lived,
-            revoked=register.revoked | revoked,
-            subjects=register.subjects | names,
-        ),
-    )
-    return revoked.keys() - {each.id for each in changed.long_lived}
+    revoked, names = set(ids), set(subjects)
+
+    def revoke(register: Register) -> Register:
+        # The time in which the register is changed: what was issued while this waited is revoked.
+        now = time.time()
+        new = Register(revoked=dict.fromkeys(revoked, now), subjects=dict.fromkeys(names, now))
+        return joined(register, new)
+
+    changed = change_register(safe, time.time(), revoke)
+    return revoked - {each.id for each in changed.long_lived}
 
 
 def parse_lifetime(text: str) -> int:

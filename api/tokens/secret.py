@@ -6,6 +6,7 @@ are dropped.
 """
 
 import logging
+import re
 import secrets
 from hashlib import blake2b
 from pathlib import Path
@@ -21,6 +22,8 @@ KEPT_SECONDS = (MOST_DAYS + 1) * DAY
 MOST_PREVIOUS = 8
 """How many secrets that were replaced may verify beside the present one."""
 
+_SESSION_KEY = re.compile("[0-9a-f]{64}")
+
 log = logging.getLogger("catalog.secret")
 
 
@@ -33,6 +36,16 @@ def read_secrets(content: bytes, origin: str) -> tuple[str, ...]:
     """The secrets in a document, the present one first; raises InvalidInput, naming `origin`."""
     present, previous = _read(content, origin)
     return present, *(secret for secret, _ in previous)
+
+
+def read_session_keys(content: bytes, origin: str) -> tuple[str, ...]:
+    """The keys of sessions in a document, as `read_secrets` gives secrets; each is checked."""
+    keys = read_secrets(content, origin)
+    if not all(map(_SESSION_KEY.fullmatch, keys)):
+        raise InvalidInput(
+            f"{origin} must have keys of 64 hexadecimal digits, one a line: remove or mend it"
+        )
+    return keys
 
 
 def rotate_secret(safe: Safe, document: str, now: float) -> str:

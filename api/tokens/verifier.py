@@ -1,5 +1,6 @@
 """Finds the caller of a token, or refuses the token."""
 
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
@@ -33,6 +34,8 @@ TICK_SECONDS = 5.0
 """How often each issuer's keys are looked at for whether they are due to be loaded again."""
 FOLLOW_SECONDS = 0.5
 """How often the safe is looked at for revocations and new keys."""
+
+log = logging.getLogger("catalog.tokens")
 
 _signatures = jwt.PyJWS(
     algorithms=[*SYMMETRIC, *ASYMMETRIC], options={"enforce_minimum_key_length": True}
@@ -175,7 +178,11 @@ class TokenVerifier:
     async def _keep_following(self) -> None:
         while True:
             await sleep(FOLLOW_SECONDS)
-            await self.follow()
+            try:
+                await self.follow()
+            except Exception:
+                # Whatever it was: who stopped following would never learn of a revocation.
+                log.exception("register of tokens not followed")
 
     def close(self) -> None:
         """Close the safe; nothing may be verified afterwards."""

@@ -10,6 +10,8 @@ directory=${1:-$(dirname "$0")/certificates}
 name=${2:-opensearch}
 days=3650
 mkdir -p "$directory"
+# It may have been made before, by whoever mounts it.
+chmod 0700 "$directory"
 cd "$directory"
 if [ -e authority.pem ]; then
     echo "there are certificates in $directory already" >&2

@@ -11,6 +11,7 @@ which one, before it reads or writes what it would not understand:
     kind:table                     a kind of entity
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
@@ -89,8 +90,8 @@ Nothing else can be in it, and every program that knows of features knows all of
 read the whole log for those that it really uses would change nothing.
 """
 
-_KINDS = frozenset(name.removeprefix("kind:") for name in KNOWN if name.startswith("kind:"))
 _SHOWN = 3
+_RELEASE = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){0,3}")
 
 
 def _of_type(name: str) -> frozenset[str]:
@@ -143,7 +144,7 @@ def named(features: Iterable[str]) -> list[tuple[str, str]]:
 
 def refuse_kind(kind: str) -> None:
     """Raise LaterRelease for the kind of an event that this program does not know."""
-    if kind not in _KINDS:
+    if f"kind:{kind}" not in KNOWN:
         raise later_event(f"the kind {shown(kind)}")
 
 
@@ -160,15 +161,18 @@ def refuse_unknown(features: Mapping[str, str], what: str) -> None:
     unknown = [(name, since) for name, since in features.items() if name not in KNOWN]
     if not unknown:
         return
-    names = ", ".join(name[:80] for name, _ in unknown[:_SHOWN])
+    names = ", ".join(
+        name[:80] if str(name).isprintable() else shown(name) for name, _ in unknown[:_SHOWN]
+    )
     more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
-    newest = max((since for _, since in unknown), key=_order)
-    knowing = f"release {newest[:20]} knows it" if newest else "a later one knows it"
+    releases = [since for _, since in unknown if _RELEASE.fullmatch(str(since))]
+    newest = max(releases, key=_order, default="")
+    knowing = f"release {newest} knows it" if newest else "a later one knows it"
     raise LaterRelease(
         f"{what} uses {names}{more}, which this release ({RELEASE}) does not know: {knowing}"
     )
 
 
 def _order(release: str) -> list[int]:
-    """What releases are ordered by; a part that is no number comes first."""
-    return [int(part) if part.isdecimal() else -1 for part in release.split(".")]
+    """What releases are ordered by."""
+    return [int(part) for part in release.split(".")]

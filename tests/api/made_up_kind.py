@@ -1,4 +1,7 @@
-"""Run as a process of its own by test_new_kind: a registry with one more row, then the product."""
+"""Run as a process of its own by test_new_kind: a registry with one more row, then the product.
+
+The row stands beside the name of the release that first knew it.
+"""
 
 import sys
 from pathlib import Path
@@ -6,6 +9,7 @@ from types import MappingProxyType
 
 from domain import registry
 from domain.bodies.base import Tagged
+from domain.event_store import features
 from domain.kinds import EntityKind
 
 
@@ -30,6 +34,7 @@ def main(directory: Path) -> None:
     # Before anything else is imported, as if the row stood in the registry.
     registry.KINDS = MappingProxyType({**registry.KINDS, ROW.name: ROW})
     registry.ALL_KINDS = MappingProxyType({**registry.ALL_KINDS, ROW.name: ROW})
+    features.KNOWN = MappingProxyType({**features.KNOWN, f"kind:{ROW.name}": features.FIRST})
     from tests.api.conftest import running  # noqa: PLC0415 - the row comes first
 
     with running(directory) as client:

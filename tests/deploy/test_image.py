@@ -123,7 +123,7 @@ def test_context_of_the_build_is_all_that_the_wheel_needs(tmp_path: Path) -> Non
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "CATALOG_COMMIT": "1" * 40},
+        env={**os.environ, "BUILD_COMMIT": "1" * 40},
     )
 
     assert done.returncode == 0, done.stderr

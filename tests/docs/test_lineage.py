@@ -36,4 +36,6 @@ def test_rule_of_the_page_withholds_the_code_of_edges(tmp_path: Path) -> None:
 
 def test_built_in_roles_have_the_lineage() -> None:
     for rule in DEFAULT_RULES:
+        if rule.allow == (Action.METRICS,):
+            continue
         assert combine(DEFAULT_RULES, (rule.role,)).may(Permission(Action.VIEW, EDGE)), rule.role

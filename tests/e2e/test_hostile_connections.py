@@ -312,6 +312,7 @@ def test_log_has_a_line_for_each_request_and_no_secret(tmp_path: Path) -> None:
         "route": "/v1/glossaries",
         "status": 201,
         "caller": "me",
+        "client": "127.0.0.1",
         "roles": ["admin"],
     }
     refused = [line for line in lines if line.get("status") == 401]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from api.settings import Settings
@@ -13,7 +14,7 @@ from api.tokens.issuers import Issuer
 from api.tokens.keys import secret_key_set
 from api.tokens.minting import find_minter, mint
 from api.tokens.register import DAY, revoke_tokens
-from api.tokens.safe import SECRET
+from api.tokens.safe import SECRET, SESSION_KEY
 from api.tokens.secret import drop_previous, make_secrets, rotate_secret
 from api.tokens.verifier import TokenVerifier, open_verifier
 from domain.errors import InvalidInput, StoreUnavailable
@@ -129,6 +130,62 @@ def test_a_document_that_cannot_be_read_just_then_is_read_later(
     assert verify(served.verifier, good) is None
 
 
+def test_what_was_taken_over_before_the_database_went_is_told(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_secrets(served.safe, SECRET)
+    make_secrets(served.safe, SESSION_KEY)
+    assert served.followed.follow() == {SECRET, SESSION_KEY}
+    rotate_secret(served.safe, SECRET, 0)
+    rotate_secret(served.safe, SESSION_KEY, 0)
+    read, asked = served.safe.read, list[str]()
+
+    def goes(document: str) -> bytes | None:
+        asked.append(document)
+        if len(asked) == 2:
+            raise StoreUnavailable("its database is away")
+        return read(document)
+
+    monkeypatch.setattr(served.safe, "read", goes)
+    assert [served.followed.follow(), served.followed.follow()] == [{asked[0]}, {asked[1]}]
+
+
+@pytest.mark.parametrize("content", ["no key", "ab" * 31, "ab" * 33, f"{'AB' * 32}"])
+def test_a_key_of_sessions_that_is_none_is_not_followed(served: Served, content: str) -> None:
+    (key,) = make_secrets(served.safe, SESSION_KEY)
+    served.followed.follow()
+    served.safe.change(SESSION_KEY, lambda _: content.encode())
+    assert served.followed.follow() == set()
+    assert served.followed.secrets(SESSION_KEY) == (key,)
+
+
+def test_whatever_happens_revocations_are_followed_again(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = mint(ISSUER, "ann", ("reader",), 600)
+    monkeypatch.setattr("api.tokens.verifier.FOLLOW_SECONDS", 0.01)
+    failed = list[str]()
+
+    def fails() -> set[str]:
+        failed.append("once")
+        monkeypatch.undo()
+        raise RuntimeError("nobody has thought of this")
+
+    monkeypatch.setattr(served.followed, "follow", fails)
+
+    async def served_meanwhile() -> None:
+        async with served.verifier.refreshing(None):
+            with anyio.fail_after(60):
+                while verify_now := served.verifier.remembered(b"Bearer " + token.encode()):
+                    assert verify_now.name == "ann"
+                    await anyio.lowlevel.checkpoint()
+
+    assert verify(served.verifier, token) is not None
+    revoke_tokens(served.safe, [], ["ann"])
+    anyio.run(served_meanwhile)
+    assert failed == ["once"]
+
+
 def good(verifier: TokenVerifier, tokens: list[str]) -> list[bool]:
     """Which tokens a verifier takes once it has looked at its safe."""
     anyio.run(verifier.follow)
@@ -146,6 +203,12 @@ def test_own_secret_is_replaced_under_a_server_and_old_tokens_go_on(tmp_path: Pa
 
     drop_previous(safe, SECRET)
     assert good(verifier, [old, new]) == [False, True]
+
+
+def test_a_mark_of_the_byte_order_is_no_part_of_a_secret(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text(SECRET_TEXT, encoding="utf-8-sig")
+    settings = Settings(data=str(tmp_path), jwt_secret_file=str(tmp_path / "secret.txt"))
+    assert verify(open_verifier(settings), mint(ISSUER, "ann", ("reader",), 600)) is not None
 
 
 def test_a_secret_in_a_file_is_replaced_by_a_line_above_it(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The register of tokens: long-lived ones, revocations, and how a process follows the file."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -123,16 +124,34 @@ def test_ids_that_are_no_long_lived_tokens_are_revoked_and_told(served: Served) 
     assert "of the provider" in read_register(served.safe).revoked
 
 
-@pytest.mark.parametrize("content", [None, "no JSON", '{"revoked": 1}'])
+def test_a_later_revocation_of_a_subject_stays(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a machine whose clock was ahead, or by a command that was held up."""
+    late = time.time() + 20
+    with monkeypatch.context() as ahead:
+        ahead.setattr(time, "time", lambda: late)
+        revoke_tokens(served.safe, [], ["eve"])
+    revoke_tokens(served.safe, [], ["eve", "ann"])
+    subjects = read_register(served.safe).subjects
+    assert subjects["eve"] == late
+    assert subjects["ann"] < late
+
+
+@pytest.mark.parametrize(
+    "content",
+    [None, b"no JSON", b'{"revoked": 1}', b'{"revoked": {"\xff": 1}}', b"[" * 5_000],
+    ids=["gone", "no JSON", "another type", "no UTF-8", "deep"],
+)
 def test_a_register_that_cannot_be_read_changes_nothing(
-    served: Served, content: str | None, caplog: pytest.LogCaptureFixture
+    served: Served, content: bytes | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     (revoked, token_id), (good, _) = long_lived(served.safe), long_lived(served.safe)
     revoke_tokens(served.safe, [token_id], [])
     served.followed.follow()
     path = served.directory / REGISTER
     whole = path.read_bytes()
-    path.unlink() if content is None else path.write_text(content)
+    path.unlink() if content is None else path.write_bytes(content)
     caplog.clear()
 
     served.followed.follow()

@@ -79,8 +79,13 @@ def test_what_is_known_is_not_refused() -> None:
         ),
         (
             {"x" * 500: "y" * 500, "kind:z": ""},
-            f"the log uses {'x' * 80}, kind:z, which this release (0.2.0) does not know: release"
-            f" {'y' * 20} knows it",
+            f"the log uses {'x' * 80}, kind:z, which this release (0.2.0) does not know: a later"
+            " one knows it",
+        ),
+        (
+            {"kind:a\nb": "9" * 5_000, "kind:c": "0.3.0\n"},
+            "the log uses 'kind:a\\nb', kind:c, which this release (0.2.0) does not know: a later"
+            " one knows it",
         ),
     ],
 )
