@@ -6,7 +6,7 @@ from anyio import CapacityLimiter, to_thread
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from api.errors import Unauthorized
+from api.errors import Overloaded, Unauthorized
 from api.pages.addresses import is_local
 from api.pages.provider import RETURN, Provider
 from api.pages.rendering import AnyRequest, Renderer, html, redirect
@@ -20,7 +20,8 @@ from api.tokens.verifier import TokenVerifier
 from domain.errors import NotFound
 
 SIGN_IN = "/sign-in"
-_USING_LINKS = 2
+_USING_LINKS, _WAITING_LINKS = 2, 20
+"""Threads that use links, and how many requests may wait for them."""
 _AGAIN = (
     "This link was used already, or its 15 minutes are over."
     " `catalog sign-in-link` prints a new one."
@@ -58,11 +59,15 @@ def sign_in_routes(
         if once is None or request.method == "HEAD":
             return asked(request, to, None, 200)
         # Anybody may ask, and a database may take its time: others do not wait for these threads.
+        if using_links.statistics().tasks_waiting >= _WAITING_LINKS:
+            raise Overloaded("too many use links that sign in once: try again", 1)
         token = await to_thread.run_sync(
             use_link, settings, verifier.safe.safe, once, limiter=using_links
         )
         if token is None:
             return asked(request, to, _AGAIN, 403)
+        # The secret that signs it may have been replaced since this process looked.
+        await verifier.follow()
         return admitted(request, token, to)
 
     async def take(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
