@@ -23,10 +23,13 @@ _SETTINGS = re.compile(
     rf"""{_NAME}{_REST}[\s"'\\]*+[=:][\s"'\\]*+[^\s"'\\]"""
     # `["--password","x"]`, `{"name": "PASSWORD", "value": "x"}`
     rf"""|{_NAME}{_REST}["'\\]++\s*+,"""
+    # `<password>x</password>`
+    rf"|{_NAME}{_REST}\s*+>[^<\s]"
     # An authorization, and statements that give a user a password.
     r"|\b(?:bearer|basic)\s++\S|\bidentified\s++by\s++\S|\blogin\s++\S++\s++password\s"
     # `-p x` and `-px` of command lines, unless it is a port; `-u user:x`
     r"|(?<!\S)-p\s*+(?!\d{1,5}(?!\S))\S|(?<!\S)(?:-u|--user)[\s=]*+[^\s:]++:\S"
+    r"|\bredis-cli\s(?:[^\n]{0,200}\s)?-a\s*+\S"
     # `userid=scott/tiger`, `sqlplus scott/tiger`
     r"|(?<![a-z])(?:user(?:id|name)?|uid|login|conn(?:ect)?|sqlplus|impdp|expdp|sqlldr)"
     r"""[\s"'\\=:]++[^\s"'\\/:@=]++/[^\s/]"""
@@ -39,19 +42,24 @@ _FILES = re.compile(
     r"-----BEGIN|\A\s*+\{|eyJ[\w-]{10}"
     # Beginnings that issuers of tokens give them, so that they are found.
     r"|(?<!\w)(?:xox[a-z]-|gh[a-z]_|github_pat_|glpat-|AKIA|ASIA|dapi|AIza|ya29\.|hvs\.|SG\.)[\w-]{10}"
-    r"|(?<!\w)sk-(?:[a-z]{1,10}-)?[A-Za-z0-9]{20}"
+    r"|(?<!\w)sk-(?:[a-z]{1,10}-)?[A-Za-z0-9]{20}|(?<!\w)[rs]k_(?:live|test)_[A-Za-z0-9]{10}"
+    r"|(?<!\w)(?:npm_|pypi-|hf_|GOCSPX-|shp[a-z]{2}_|dckr_pat_)[\w-]{10}"
+    # A key or certificate without its first line.
+    r"|(?<![\w+/])MII[A-Za-z0-9+/]{40}"
 )
 """Beginnings of what is secret as a whole."""
 _SPOKEN = re.compile(r"(?:passwd|password|passphrase|pwd|pw|secret|token|key)\Z")
 """The end of a word after which a secret may follow without a sign between them."""
 _SEGMENT = re.compile(r"[\w-]{24,}+")
 """A part of an address that is long enough to be a token."""
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
+_HEX = re.compile("(?=[^a-f]*[a-f])(?=[^0-9]*[0-9])[0-9a-f]{32,}")
 _SIGNS = "\"'\\`.,;:!?()[]{}<>"
 
 
 def holds_secret(text: str) -> bool:
     """Whether a text may hold a secret, as `https://user:secret@host` or `--password secret` do."""
-    plain = unicodedata.normalize("NFKC", unquote(text))
+    plain = _INVISIBLE.sub("", unicodedata.normalize("NFKC", unquote(unquote(text))))
     lower = plain.lower()
     user, at, _ = lower.rpartition("@")
     return (
@@ -96,8 +104,10 @@ def _is_secret_address(word: str) -> bool:
 
 
 def _is_random(segment: str) -> bool:
-    """Whether a part of a path has all sorts of characters, unlike words, numbers and UUIDs."""
-    return all(re.search(sort, segment) for sort in ("[a-z]", "[A-Z]", "[0-9]"))
+    """Whether a part of a path has all sorts of characters, or is a long number in base 16."""
+    return _HEX.fullmatch(segment) is not None or all(
+        re.search(sort, segment) for sort in ("[a-z]", "[A-Z]", "[0-9]")
+    )
 
 
 def _is_told(name: str, value: str) -> bool:
