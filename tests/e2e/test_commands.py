@@ -105,9 +105,12 @@ def test_make_run_on_a_port_in_use_says_so_first(tmp_path: Path) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as other:
         port = other.getsockname()[1]
         arguments = [f"PORT={port}", f"VENV={sys.prefix}", f"DATA={tmp_path / 'd'}"]
+        # As from a shell: `make test` hands its own options on to what it runs.
+        inherited = {"MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MFLAGS"}
         done = subprocess.run(
             ["make", "--old-file=install", "run", *arguments],
             cwd=root,
+            env={name: value for name, value in os.environ.items() if name not in inherited},
             capture_output=True,
             text=True,
             timeout=60,
