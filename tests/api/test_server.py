@@ -49,14 +49,14 @@ import gc, json, sys
 from api.server import collect_rarely
 from domain.json_input import decode
 
-text = json.dumps([{"name": f"c{n}", "tags": [{"tagFQN": "a.b"}]} for n in range(20_000)]).encode()
+text = json.dumps([{"name": f"c{n}", "tags": [{"tagFQN": "a.b"}]} for n in range(5_000)]).encode()
 if sys.argv[1] == "rarely":
     collect_rarely()
 collections = [0, 0, 0]
 gc.callbacks.append(lambda phase, about: collections.__setitem__(
     about["generation"], collections[about["generation"]] + (phase == "start")
 ))
-for _ in range(40):
+for _ in range(300):
     decode(text, list, "the body")
 print(*collections)
 """
