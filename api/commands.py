@@ -21,6 +21,7 @@ from api.termination import Termination
 from domain.disk import explained, full_disk
 from domain.errors import CatalogError, InvalidInput
 from domain.event_store import database_url
+from domain.log_rotation import ignore_rotation_signals
 from domain.names import MAX_NAME_LENGTH
 from domain.release import described
 from projections.search.opensearch import address as search_address
@@ -112,10 +113,7 @@ def _print(line: str, *, err: bool = False) -> None:
 def main() -> None:
     """A metadata catalog with an HTTP API compatible with OpenMetadata's."""
     os.umask(0o077)
-    for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-        # Sent by who rotates logs, and fatal by default; whoever embeds this may have a use for it.
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.SIG_IGN)
+    ignore_rotation_signals()
 
 
 @main.command(short_help="Serve the HTTP API.")

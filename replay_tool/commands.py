@@ -2,13 +2,13 @@
 
 import logging
 import os
-import signal
 import time
 from pathlib import Path
 
 import click
 
 from domain.event_store.opening import migrate_log
+from domain.log_rotation import ignore_rotation_signals
 from domain.release import described
 from projections.feeding.daemon import ProjectorLock
 from projections.served_notes import note_before_serving
@@ -27,10 +27,7 @@ from replay_tool.verify import verify
 def main() -> None:
     """Operate the read models of a catalog from its log."""
     os.umask(0o077)
-    for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
-        # Sent by who rotates logs, and fatal by default; whoever embeds this may have a use for it.
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.SIG_IGN)
+    ignore_rotation_signals()
     handler = logging.StreamHandler()
     handler.setFormatter(_Lines("%(levelname)s: %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
