@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from api.heartbeat import Heart
-from api.log_writer import open_log_writer
+from api.processes.heartbeat import Heart
+from api.processes.termination import Termination
 from api.settings import Settings, read_settings
-from api.termination import Termination
-from domain.disk import explained, full_disk
+from api.telemetry.log_writer import open_log_writer
 from domain.errors import CatalogError, InvalidInput
 from domain.event_store import database_url
-from domain.log_rotation import ignore_rotation_signals
-from domain.names import MAX_NAME_LENGTH
+from domain.kinds.names import MAX_NAME_LENGTH
+from domain.machine.disk import explained, full_disk
+from domain.machine.log_rotation import ignore_rotation_signals
 from domain.release import described
 from projections.search.opensearch import address as search_address
 
 if TYPE_CHECKING:
-    from api.tokens.safe import Safe
+    from api.callers.tokens.safe import Safe
 
 EXIT_BAD_LINES, EXIT_USAGE, EXIT_STOPPED = 1, 2, 3
 EXIT_UNKNOWN = 1
@@ -136,12 +136,13 @@ def serve(
     gc.disable()  # see collect_rarely
     termination = Termination()
     termination.install()
-    from api import logs, server, supervisor  # noqa: PLC0415 - start-up: tokens and import need no server
-    from api.client_address import read_networks  # noqa: PLC0415 - start-up: as above
-    from api.policies import open_policies  # noqa: PLC0415 - start-up: as above
-    from api.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
-    from api.tokens.secret import warn_of_readers  # noqa: PLC0415 - start-up: as above
-    from api.tokens.verifier import open_verifier  # noqa: PLC0415 - start-up: as above
+    from api.callers.client_address import read_networks  # noqa: PLC0415 - start-up: as above
+    from api.callers.policies import open_policies  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.secret import warn_of_readers  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.verifier import open_verifier  # noqa: PLC0415 - start-up: as above
+    from api.processes import server, supervisor  # noqa: PLC0415 - start-up: as above
+    from api.telemetry import logs  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api.telemetry.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(
         host=host,
@@ -182,7 +183,7 @@ def serve(
                 command = f"catalog token --subject NAME --role reader --data {settings.data}"
                 _print(f"tokens: {command}", err=True)
                 if sys.stdout.isatty():
-                    from api.pages.sign_in_links import make_link  # noqa: PLC0415 - only people need it
+                    from api.callers.sign_in.links import make_link  # noqa: PLC0415 - only people need it
 
                     at = settings.public_url or _local_address(host, port)
                     link = make_link(settings, verifier.safe.safe, at.rstrip("/"), "me", ("admin",))
@@ -207,8 +208,9 @@ def worker(descriptor: int, number: int, counts: int, heartbeat: int, data: str 
     gc.disable()  # see collect_rarely
     termination = Termination()
     termination.install()
-    from api import logs, server  # noqa: PLC0415 - start-up: tokens and import need no server
-    from api.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
+    from api.processes import server  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api.telemetry import logs  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api.telemetry.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data)
     shared = SharedCounts(counts, number - 1)
@@ -227,8 +229,9 @@ def project(counts: int, heartbeat: int, data: str | None) -> None:
     """Keep the projections current; started by `serve --workers`."""
     termination = Termination()
     termination.install()
-    from api import logs, server  # noqa: PLC0415 - start-up: tokens and import need no server
-    from api.shared_counts import PROJECTING, SharedCounts  # noqa: PLC0415 - start-up: as above
+    from api.processes import server  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api.telemetry import logs  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api.telemetry.shared_counts import PROJECTING, SharedCounts  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data)
     shared = SharedCounts(counts, PROJECTING)
@@ -268,10 +271,10 @@ def token(
     database: str | None,
 ) -> None:
     """Print a bearer token signed with the catalog's secret."""
-    from api.policies import open_policies  # noqa: PLC0415 - start-up: import needs no tokens
-    from api.tokens.minting import find_minter, mint, mint_long_lived  # noqa: PLC0415 - start-up: as above
-    from api.tokens.register import parse_lifetime  # noqa: PLC0415 - start-up: as above
-    from api.tokens.safe import SECRET  # noqa: PLC0415 - start-up: as above
+    from api.callers.policies import open_policies  # noqa: PLC0415 - start-up: import needs no tokens
+    from api.callers.tokens.minting import find_minter, mint, mint_long_lived  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.register import parse_lifetime  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.safe import SECRET  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data, database_url=database)
     _check_roles(roles, open_policies(settings.policies).roles)
@@ -311,8 +314,8 @@ def sign_in_link(
     database: str | None,
 ) -> None:
     """Print a link that signs in to the pages, once and in the next 15 minutes."""
-    from api.pages.sign_in_links import make_link  # noqa: PLC0415 - start-up: only this needs it
-    from api.policies import open_policies  # noqa: PLC0415 - start-up: as above
+    from api.callers.policies import open_policies  # noqa: PLC0415 - start-up: as above
+    from api.callers.sign_in.links import make_link  # noqa: PLC0415 - start-up: only this needs it
 
     settings = read_settings(data=data, database_url=database)
     _check_roles(roles, open_policies(settings.policies).roles)
@@ -353,7 +356,7 @@ def revoke(
     An id that the register of long-lived tokens does not have is revoked as well, as that of a
     short-lived token, and a warning says so.
     """
-    from api.tokens.register import MOST_ID_CHARACTERS, revoke_tokens  # noqa: PLC0415 - start-up: serve needs no command
+    from api.callers.tokens.register import MOST_ID_CHARACTERS, revoke_tokens  # noqa: PLC0415 - start-up: serve needs no command
 
     settings = read_settings(data=data, database_url=database)
     if not ids and not subjects:
@@ -383,7 +386,7 @@ def tokens(data: str | None, database: str | None) -> None:
     """
     from datetime import UTC, datetime  # noqa: PLC0415 - start-up: as in revoke
 
-    from api.tokens.register import read_register  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.register import read_register  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data, database_url=database)
     with _opened_safe(settings) as safe:
@@ -410,9 +413,9 @@ def rotate(what: str, drop: bool, data: str | None, database: str | None) -> Non
     """
     import time  # noqa: PLC0415 - start-up: as above
 
-    from api.tokens.register import read_register  # noqa: PLC0415 - start-up: as above
-    from api.tokens.safe import SECRET, SESSION_KEY  # noqa: PLC0415 - start-up: as above
-    from api.tokens.secret import drop_previous, key_id, rotate_secret  # noqa: PLC0415 - as above
+    from api.callers.tokens.register import read_register  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.safe import SECRET, SESSION_KEY  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.secret import drop_previous, key_id, rotate_secret  # noqa: PLC0415 - as above
 
     settings = read_settings(data=data, database_url=database)
     if what == "tokens" and not settings.makes_secret:
@@ -446,7 +449,7 @@ def _check_texts(option: str, texts: Iterable[str], most: int = MAX_NAME_LENGTH)
 @contextmanager
 def _opened_safe(settings: Settings) -> Iterator["Safe"]:
     """The safe of a catalog that there is, for a block."""
-    from api.tokens.opening import open_safe  # noqa: PLC0415 - start-up: serve opens its own
+    from api.callers.tokens.opening import open_safe  # noqa: PLC0415 - start-up: serve opens its own
 
     _check_catalog(settings)
     with closing(open_safe(settings)) as safe:
@@ -499,7 +502,7 @@ def classifications(data: str | None, database: str | None) -> None:
 
     What people wrote on them stays. Exit codes are those of import.
     """
-    from api.first_start import ACTOR, CLASSIFICATIONS  # noqa: PLC0415 - start-up: tokens need no log
+    from api.processes.first_start import ACTOR, CLASSIFICATIONS  # noqa: PLC0415 - start-up: tokens need no log
 
     settings = read_settings(data=data, database_url=database)
     _load([CLASSIFICATIONS], ACTOR, settings, as_bot=True)
@@ -514,7 +517,7 @@ def test_definitions(data: str | None, database: str | None) -> None:
 
     What people wrote on them stays. Exit codes are those of import.
     """
-    from api.first_start import ACTOR  # noqa: PLC0415 - start-up: as above
+    from api.processes.first_start import ACTOR  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data, database_url=database)
     _load([_TEST_DEFINITIONS], ACTOR, settings, as_bot=True)
@@ -523,7 +526,7 @@ def test_definitions(data: str | None, database: str | None) -> None:
 def _load(files: Sequence[Path], actor: str, settings: Settings, *, as_bot: bool) -> None:
     """Import files, print what became of their lines, and exit unless all of them are good."""
     from api.import_files import ImportRun  # noqa: PLC0415 - start-up: tokens need no log
-    from domain.bulk_import import ImportStopped  # noqa: PLC0415 - start-up: as above
+    from domain.importing.bulk_import import ImportStopped  # noqa: PLC0415 - start-up: as above
 
     run = ImportRun(settings.directory, settings.database_url, actor, as_bot=as_bot)
     try:

@@ -10,7 +10,7 @@ from domain.event_store.database_url import is_url
 from domain.event_store.port import EventStore
 from domain.event_store.sqlite.log import open_sqlite_log
 from domain.event_store.sqlite.replacing import Replaced, refuse_unfinished, replace_log
-from domain.write_turns import WriteTurns
+from domain.machine.write_turns import WriteTurns
 
 _FILE = "events.db"
 

@@ -12,9 +12,9 @@ from typing import IO, Protocol
 
 import msgspec
 
-from domain.disk import is_of_full_disk
 from domain.errors import StoreUnavailable
 from domain.event_store.port import Announcements, EventStore
+from domain.machine.disk import is_of_full_disk
 
 POLL_SECONDS = 0.01
 """How often the log is looked at for events that other processes append."""

@@ -10,7 +10,7 @@ from projections.feeding.port import Damaged
 from projections.feeding.projector import Projector
 from projections.generations.change_counter import ChangeCounter, CountedProjection
 from projections.generations.definition import Definition, M
-from projections.generations.shelf import Generation
+from projections.generations.port import Generation
 
 
 class Interrupted(StoreUnavailable):

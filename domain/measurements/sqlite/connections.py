@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from domain.errors import StoreUnavailable
+from domain.machine.write_turns import WriteTurns
 from domain.measurements.bounds import OVERHEAD
 from domain.measurements.sqlite.sums import SUMMED_INDEX
-from domain.write_turns import WriteTurns
 
 _BUSY_MS = 5_000
 

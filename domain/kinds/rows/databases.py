@@ -1,0 +1,87 @@
+"""What is in a database, and what is run on it."""
+
+from domain.kinds.bodies import databases, programs
+from domain.kinds.entity_kind import EntityKind, NamePart
+
+ROWS = (
+    EntityKind(
+        name="database",
+        collection="databases",
+        body=databases.Database,
+        index="database_search_index",
+        parents=("service",),
+        inherits=("serviceType",),
+        large=("usageSummary",),
+        filters={"service": "service"},
+        name_filters={"databaseRegex": NamePart("name", 0)},
+    ),
+    EntityKind(
+        name="databaseSchema",
+        collection="databaseSchemas",
+        body=databases.DatabaseSchema,
+        index="database_schema_search_index",
+        parents=("database",),
+        inherits=("service", "serviceType"),
+        large=("usageSummary",),
+        filters={"database": "database", "service": "service"},
+        name_filters={
+            "databaseRegex": NamePart("database", 1),
+            "databaseSchemaRegex": NamePart("name", 0),
+        },
+    ),
+    EntityKind(
+        name="table",
+        collection="tables",
+        body=databases.Table,
+        index="table_search_index",
+        parents=("databaseSchema",),
+        inherits=("database", "service", "serviceType"),
+        large=(
+            "columns",
+            "tableConstraints",
+            "usageSummary",
+            "schemaDefinition",
+            "dataModel",
+            "tableProfilerConfig",
+        ),
+        put_alone={"dataModel": ("rawSql", "sql"), "tableProfilerConfig": ()},
+        deleted_alone=("tableProfilerConfig",),
+        shows_below={"testSuite": "testSuite"},
+        field_aliases={"owner": "owners"},
+        filters={"databaseSchema": "databaseSchema", "database": "database", "service": "service"},
+        name_filters={
+            "databaseRegex": NamePart("database", 2),
+            "databaseSchemaRegex": NamePart("databaseSchema", 1),
+            "tableRegex": NamePart("name", 0),
+        },
+        profiled="tableProfilerConfig",
+        columns="columns",
+        searched={
+            "columns.name": 2,
+            "columns.displayName": 2,
+            "columns.description": 0.5,
+        },
+    ),
+    EntityKind(
+        name="storedProcedure",
+        collection="storedProcedures",
+        body=programs.StoredProcedure,
+        index="stored_procedure_search_index",
+        parents=("databaseSchema",),
+        inherits=("database", "service", "serviceType"),
+        filters={"databaseSchema": "databaseSchema", "database": "database", "service": "service"},
+        searched={"storedProcedureCode.code": 0.5},
+    ),
+    EntityKind(
+        name="query",
+        collection="queries",
+        body=programs.Query,
+        index="query_search_index",
+        parents=("service",),
+        large=("users", "queryUsedIn"),
+        put_into={"usage": "queryUsedIn", "users": "users", "usedBy": "usedBy"},
+        filters={"service": "service", "entityId": "queryUsedIn"},
+        filters_by_id=("entityId",),
+        searched={"query": 2},
+    ),
+)
