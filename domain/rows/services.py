@@ -12,6 +12,7 @@ def _service(name: str, body: type[EntityBody]) -> EntityKind:
         collection=f"services/{name}s",
         body=body,
         index=f"{name.removesuffix('Service')}_service_search_index",
+        since="0.2.0",
         root=True,
         searched={"serviceType": 1},
     )

@@ -1,7 +1,4 @@
-"""Run as a process of its own by test_new_kind: a registry with one more row, then the product.
-
-The row stands beside the name of the release that first knew it.
-"""
+"""Run as a process of its own by test_new_kind: a registry with one more row, then the product."""
 
 import sys
 from pathlib import Path
@@ -9,7 +6,6 @@ from types import MappingProxyType
 
 from domain import registry
 from domain.bodies.base import Tagged
-from domain.event_store import features
 from domain.kinds import EntityKind
 
 
@@ -24,6 +20,7 @@ ROW = EntityKind(
     collection="spreadsheets",
     body=Spreadsheet,
     index="spreadsheet_search_index",
+    since="0.2.0",
     root=True,
     large=("sheets",),
     searched={"sheets": 2},
@@ -34,7 +31,6 @@ def main(directory: Path) -> None:
     # Before anything else is imported, as if the row stood in the registry.
     registry.KINDS = MappingProxyType({**registry.KINDS, ROW.name: ROW})
     registry.ALL_KINDS = MappingProxyType({**registry.ALL_KINDS, ROW.name: ROW})
-    features.KNOWN = MappingProxyType({**features.KNOWN, f"kind:{ROW.name}": features.FIRST})
     from tests.api.conftest import running  # noqa: PLC0415 - the row comes first
 
     with running(directory) as client:
