@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from domain import durable_files
 from domain.errors import Conflict, InvalidInput, StoreUnavailable
 from domain.event_store.database_url import is_url
 from domain.event_store.port import EventStore
@@ -76,11 +77,7 @@ def move_log(source: Path, target: Path) -> None:
         # Not a rename, which would replace a log that another process has begun.
         os.link(source / _FILE, target / _FILE)
         (source / _FILE).unlink()
-        descriptor = os.open(target, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        durable_files.sync(target)
     except FileExistsError:
         raise Conflict(f"another process has begun a log in {target}") from None
     except OSError as error:

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
+from domain import durable_files
 from domain.errors import StoreUnavailable
 from projections.generations.shelf import Pointer, Proposal, overtaken
 
@@ -168,10 +169,7 @@ def _write(path: Path, value: msgspec.Struct, instead_of: Hashable | None) -> Ha
     with storage_errors(f"{path.name} cannot be written"), _only_one(path.parent) as directory:
         if _revision(path) != instead_of:
             raise overtaken(path.name)
-        with fresh.open("wb") as file:
-            file.write(msgspec.json.encode(value))
-            file.flush()
-            os.fsync(file.fileno())
+        durable_files.write(fresh, msgspec.json.encode(value))
         os.replace(fresh, path)
         os.fsync(directory)
         return _revision(path)

@@ -1,6 +1,5 @@
 """The event store port on one SQLite database."""
 
-import os
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -10,6 +9,7 @@ from urllib.parse import quote
 
 from eventsourcing.persistence import IntegrityError, PersistenceError
 
+from domain import durable_files
 from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.event_store.appends import joined, outdated, position_of, prepared, without
 from domain.event_store.features import refuse_unknown
@@ -214,17 +214,11 @@ def _sync_recovered(write_ahead_log: Path) -> None:
     the next one finds, and answers by. Raises StoreUnavailable.
     """
     try:
-        descriptor = os.open(write_ahead_log, os.O_RDONLY)
+        durable_files.sync(write_ahead_log)
     except FileNotFoundError:
         return
     except OSError as error:
-        raise StoreUnavailable(f"{write_ahead_log} cannot be read: {error}") from error
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
         raise StoreUnavailable(f"{write_ahead_log} cannot be synced: {error}") from error
-    finally:
-        os.close(descriptor)
 
 
 def _size(file: Path) -> int:
