@@ -12,7 +12,8 @@ from projections.generations.definition import Definition, M
 from projections.generations.folder_shelf import build_lock
 from projections.generations.leadership import FolderLeadership, Leadership
 from projections.generations.shelf import Shelf
-from projections.generations.supervision import GenerationSupervisor, Supervisor
+from projections.generations.supervision import GenerationSupervisor
+from projections.generations.supervisor import Supervisor
 from projections.local_read_models import (
     entities_definition,
     entity_kinds,
