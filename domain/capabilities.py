@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from domain import names
 from domain.bodies.base import ParentToBring
 
 
@@ -23,12 +22,6 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
     parent has one entity of this kind, and reading the parent shows a reference to it if asked."""
     by: tuple[str, ...] = ()
     """Keys beside those of the parent on which the qualified name stands."""
-
-    def qualified_name(self, parent: str | None, name: str) -> str:
-        """The qualified name of an entity below the parent that has this one, if there is any."""
-        above = names.child(parent, self.scope) if self.scope else parent
-        last = self.below if self.below and parent else self.prefix + name
-        return names.child(above, last)
 
 
 class NamePart(msgspec.Struct, frozen=True):

@@ -1,5 +1,6 @@
 """What distinguishes one kind of entity from the others; `domain.registry` has a row for each."""
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
@@ -52,10 +53,10 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Path of its routes below /v1: `services/databaseServices`."""
     body: type[EntityBody]
     """The keys a caller may write."""
-    index: str
-    """Its search index."""
-    since: str
-    """The release that first knew the kind."""
+    since: str = "0.2.0"
+    """The release that first knew the kind, which a new kind names."""
+    own_index: str = ""
+    """Its search index where that is not named after the kind."""
     parents: tuple[str, ...] = ()
     """Keys that may hold the parent, in order of preference; the first present one counts.
 
@@ -87,6 +88,11 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     suites: Suites | None = None
 
     @cached_property
+    def index(self) -> str:
+        """Its search index: that of `databaseSchema` is `database_schema_search_index`."""
+        return self.own_index or re.sub("([A-Z])", r"_\1", self.name).lower() + "_search_index"
+
+    @cached_property
     def keys(self) -> frozenset[str]:
         """The keys of the body that are recorded."""
         return frozenset(
@@ -105,7 +111,10 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def qualified_name(self, parent: str | None, name: str) -> str:
         """The qualified name of an entity below the parent that has this one, if there is any."""
-        return self.naming.qualified_name(parent, name)
+        naming = self.naming
+        above = names.child(parent, naming.scope) if naming.scope else parent
+        last = naming.below if naming.below and parent else naming.prefix + name
+        return names.child(above, last)
 
     @property
     def statuses(self) -> tuple[str, ...]:

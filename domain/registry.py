@@ -29,12 +29,10 @@ LINEAGE_EDGE = EntityKind(
     name=EDGE,
     collection="",
     body=lineage.LineageEdge,
-    index="",
-    since="0.2.0",
     filters={"from": "fromEntity", "to": "toEntity", "pipeline": "pipeline"},
 )
-"""The edges of the lineage: recorded, audited and verified as entities are, without a collection
-and an index. The filters have the sorted read model find an edge by its ends and its pipeline."""
+"""The edges of the lineage: recorded, audited and verified as entities are, but in no collection
+and no index. The filters have the sorted read model find an edge by its ends and its pipeline."""
 
 ALL_KINDS: Mapping[str, EntityKind] = MappingProxyType({**KINDS, EDGE: LINEAGE_EDGE})
 """Kind name -> its row, of everything that the log holds and policies grant."""

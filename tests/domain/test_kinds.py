@@ -139,12 +139,11 @@ def test_kind_made_up_gets_everything_from_its_row() -> None:
         name="metric",
         collection="metrics",
         body=Metric,
-        index="metric_search_index",
-        since="0.2.0",
         root=True,
         large=("formula",),
         searched={"formula": 3},
     )
+    assert kind.index == "metric_search_index"
     assert kind.optional == ("tags", "formula")
     assert kind.arrays == {"tags"}
     assert kind.references == {}
