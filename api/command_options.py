@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from api.settings import Settings
+from api.settings import Settings, read_settings
 from domain.disk import explained
 from domain.errors import CatalogError, InvalidInput
 from domain.event_store import database_url
@@ -68,6 +68,16 @@ def print_errors(command: Callable[..., None]) -> Callable[..., None]:
             sys.exit(EXIT_USAGE)
 
     return run
+
+
+def on_catalog(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the `settings` of the catalog that its options name, and print its errors."""
+
+    @wraps(command)
+    def run(data: str | None, database: str | None, **options: Any) -> None:
+        command(settings=read_settings(data=data, database_url=database), **options)
+
+    return data_option(database_option(print_errors(run)))
 
 
 def print_error(error: Exception, given: str | None) -> None:

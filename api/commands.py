@@ -17,6 +17,7 @@ from api.command_options import (
     data_option,
     database_option,
     local_address,
+    on_catalog,
     print_error,
     print_errors,
     print_line,
@@ -179,12 +180,8 @@ def project(counts: int, heartbeat: int, data: str | None) -> None:
 )
 @click.option("--actor", default="import", show_default=True, help="Who stands in the events.")
 @click.option("--as-bot", is_flag=True, help="Keep what people wrote, as a bot's PUTs do.")
-@data_option
-@database_option
-@print_errors
-def import_files(
-    files: tuple[str, ...], actor: str, as_bot: bool, data: str | None, database: str | None
-) -> None:
+@on_catalog
+def import_files(files: tuple[str, ...], actor: str, as_bot: bool, settings: Settings) -> None:
     """Load JSON lines (.gz too) into the log; bad lines are named, good ones kept.
 
     A FILE - is standard input.
@@ -194,37 +191,30 @@ def import_files(
     It is safe to run again: what is there already stores no event.
     """
     check_texts("--actor", [actor])
-    settings = read_settings(data=data, database_url=database)
     _load([Path(file) for file in files], actor, settings, as_bot=as_bot)
 
 
 @main.command(short_help="Create the classifications Tier and PII.")
-@data_option
-@database_option
-@print_errors
-def classifications(data: str | None, database: str | None) -> None:
+@on_catalog
+def classifications(settings: Settings) -> None:
     """Create the classifications Tier and PII, to which OpenMetadata's connectors refer.
 
     What people wrote on them stays. Exit codes are those of import.
     """
     from api.first_start import ACTOR, CLASSIFICATIONS  # noqa: PLC0415 - start-up: tokens need no log
 
-    settings = read_settings(data=data, database_url=database)
     _load([CLASSIFICATIONS], ACTOR, settings, as_bot=True)
 
 
 @main.command("test-definitions", short_help="Create the definitions of tests.")
-@data_option
-@database_option
-@print_errors
-def test_definitions(data: str | None, database: str | None) -> None:
+@on_catalog
+def test_definitions(settings: Settings) -> None:
     """Create the definitions of the tests that OpenMetadata's test workflow runs.
 
     What people wrote on them stays. Exit codes are those of import.
     """
     from api.first_start import ACTOR  # noqa: PLC0415 - start-up: as above
 
-    settings = read_settings(data=data, database_url=database)
     _load([_TEST_DEFINITIONS], ACTOR, settings, as_bot=True)
 
 

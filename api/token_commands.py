@@ -9,13 +9,11 @@ import click
 
 from api.command_options import (
     check_texts,
-    data_option,
-    database_option,
     local_address,
-    print_errors,
+    on_catalog,
     print_line,
 )
-from api.settings import Settings, read_settings
+from api.settings import Settings
 from domain.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -44,16 +42,13 @@ DAY = 86_400
     metavar="TIME",
     help="Lifetime such as 90d or 12h, up to 365d: the token is registered, and can be revoked.",
 )
-@data_option
-@database_option
-@print_errors
+@on_catalog
 def token(
     subject: str,
     roles: tuple[str, ...],
     ttl: int | None,
     expires: str | None,
-    data: str | None,
-    database: str | None,
+    settings: Settings,
 ) -> None:
     """Print a bearer token signed with the catalog's secret."""
     from api.policies import open_policies  # noqa: PLC0415 - start-up: import needs no tokens
@@ -61,7 +56,6 @@ def token(
     from api.tokens.register import parse_lifetime  # noqa: PLC0415 - start-up: as above
     from api.tokens.safe import SECRET  # noqa: PLC0415 - start-up: as above
 
-    settings = read_settings(data=data, database_url=database)
     _check_roles(roles, open_policies(settings.policies).roles)
     check_texts("--subject", [subject])
     if expires is not None:
@@ -88,21 +82,17 @@ def token(
 @click.option("--subject", default="me", help="Who signs in; stands in every event.")
 @click.option("--role", "roles", multiple=True, default=("admin",), help="As for a token.")
 @click.option("--address", help="Where browsers find the catalog (CATALOG_PUBLIC_URL).")
-@data_option
-@database_option
-@print_errors
+@on_catalog
 def sign_in_link(
     subject: str,
     roles: tuple[str, ...],
     address: str | None,
-    data: str | None,
-    database: str | None,
+    settings: Settings,
 ) -> None:
     """Print a link that signs in to the pages, once and in the next 15 minutes."""
     from api.pages.sign_in_links import make_link  # noqa: PLC0415 - start-up: only this needs it
     from api.policies import open_policies  # noqa: PLC0415 - start-up: as above
 
-    settings = read_settings(data=data, database_url=database)
     _check_roles(roles, open_policies(settings.policies).roles)
     check_texts("--subject", [subject])
     at = address or settings.public_url or local_address(settings.host, settings.port)
@@ -120,15 +110,12 @@ def _check_roles(roles: Iterable[str], known: Sequence[str]) -> None:
 @click.option("--id", "ids", multiple=True, help="Id (jti) of a token.")
 @click.option("--subject", "subjects", multiple=True, help="Whose tokens of up to now to revoke.")
 @click.option("--known", is_flag=True, help="End with exit code 1 when an id is not registered.")
-@data_option
-@database_option
-@print_errors
+@on_catalog
 def revoke(
     ids: tuple[str, ...],
     subjects: tuple[str, ...],
     known: bool,
-    data: str | None,
-    database: str | None,
+    settings: Settings,
 ) -> None:
     """Revoke tokens by id, or all that a subject has now; servers follow within 2 seconds.
 
@@ -137,7 +124,6 @@ def revoke(
     """
     from api.tokens.register import MOST_ID_CHARACTERS, revoke_tokens  # noqa: PLC0415 - start-up: serve needs no command
 
-    settings = read_settings(data=data, database_url=database)
     if not ids and not subjects:
         raise InvalidInput("name tokens with --id, or whose tokens with --subject")
     check_texts("--id", ids, MOST_ID_CHARACTERS)
@@ -155,10 +141,8 @@ def revoke(
 
 
 @click.command(short_help="List the long-lived tokens.")
-@data_option
-@database_option
-@print_errors
-def tokens(data: str | None, database: str | None) -> None:
+@on_catalog
+def tokens(settings: Settings) -> None:
     """List the long-lived tokens: id, subject, roles, key, and their end or that they are revoked.
 
     The key is the id of the secret that signed the token, as `catalog rotate` tells it.
@@ -167,7 +151,6 @@ def tokens(data: str | None, database: str | None) -> None:
 
     from api.tokens.register import read_register  # noqa: PLC0415 - start-up: as above
 
-    settings = read_settings(data=data, database_url=database)
     with _opened_safe(settings) as safe:
         register = read_register(safe)
     for each in register.long_lived:
@@ -181,10 +164,8 @@ def tokens(data: str | None, database: str | None) -> None:
 @click.command(short_help="Replace the key that signs tokens, or seals sessions.")
 @click.argument("what", type=click.Choice(["tokens", "sessions"]))
 @click.option("--drop", is_flag=True, help="Instead, let those that were replaced count no more.")
-@data_option
-@database_option
-@print_errors
-def rotate(what: str, drop: bool, data: str | None, database: str | None) -> None:
+@on_catalog
+def rotate(what: str, drop: bool, settings: Settings) -> None:
     """Replace the catalog's own secret that signs tokens, or the key that seals sessions.
 
     What was made with the one that is replaced goes on being good until it ends, or until --drop.
@@ -196,7 +177,6 @@ def rotate(what: str, drop: bool, data: str | None, database: str | None) -> Non
     from api.tokens.safe import SECRET, SESSION_KEY  # noqa: PLC0415 - start-up: as above
     from api.tokens.secret import drop_previous, key_id, rotate_secret  # noqa: PLC0415 - as above
 
-    settings = read_settings(data=data, database_url=database)
     if what == "tokens" and not settings.makes_secret:
         raise InvalidInput(
             "the settings name the keys of tokens: a secret in a file is replaced by writing the"
