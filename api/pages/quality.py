@@ -10,7 +10,7 @@ from api.pages.addresses import list_address
 from api.pages.documents import cut
 from api.pages.relations import list_body
 from api.permissions import Access, Action, Permission
-from api.routes.measurements import find, id_of
+from api.routes.measured import find, id_of
 from api.services import Services
 from domain import names
 from domain.bodies.quality import SUITE

@@ -9,7 +9,8 @@ from api.permissions import Access, Action, Permission
 from api.reroutes import COLUMNS_OF
 from api.responses import Finished
 from api.routes.declared_query import Parameters, QueryParameter
-from api.routes.measurements import AnyRequest, add_profiles, id_of, read, visible
+from api.routes.measured import AnyRequest, id_of, read, visible
+from api.routes.measurements import add_profiles
 from api.routes.signatures import ENTITY_ID, FQN, REQUEST, id_in_path, name_in_path, route
 from api.services import Services
 from domain.errors import InvalidInput

@@ -7,9 +7,9 @@ import msgspec
 
 from api.permissions import Access, Action
 from api.routes.entities_below import asked_below, reference_below, with_below
-from api.routes.joins import asks_for_joins, joins_of, refuse_joins
-from api.routes.measurements import id_of, with_member
+from api.routes.measured import id_of, with_member
 from api.routes.requested_fields import asks_for_change, parse_fields
+from api.routes.shown_joins import asks_for_joins, joins_of, refuse_joins
 from api.services import Services
 from domain import history
 from domain.kinds import EntityKind

@@ -1,15 +1,13 @@
 """How often tables and their columns are joined, as a run of the usage workflow reports it."""
 
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
-from api.routes.measurements import (
-    TABLE_IN_PATH,
+from api.routes.measured import (
     AnyRequest,
     change,
     find,
@@ -20,20 +18,18 @@ from api.routes.measurements import (
     visible,
     with_member,
 )
+from api.routes.measurements import TABLE_IN_PATH
+from api.routes.shown_joins import joins_of, refuse_joins, today
 from api.routes.signatures import REQUEST, route
 from api.services import Services
 from domain import names
 from domain.errors import InvalidInput, shown
-from domain.kinds import EntityKind
-from domain.measurements.joins import Side, TableJoins, first_day, joined_points, summed
-from domain.measurements.reports import JOIN, moment_of
+from domain.measurements.joins import Side, TableJoins, joined_points
 from domain.registry import KINDS
 from projections.entities.single_entities import EntityAnswer
 
-_MOST_SHOWN = 10_000
 MOST_TABLE_BYTES = 64_000_000
 """How large the tables that one report names may be together, as they are read for it."""
-_MOST_BYTES = 4_000_000
 
 
 def join_routes(services: Services) -> list[HTTPRouteHandler]:
@@ -49,7 +45,7 @@ def join_routes(services: Services) -> list[HTTPRouteHandler]:
             given = report(body, TableJoins)
             entity = find(services, kind, table)
             tables = _Tables(services)
-            points = joined_points(given, tables.seen(entity), tables, _today())
+            points = joined_points(given, tables.seen(entity), tables, today())
             services.measurements.write_all(points, now())
             whole = visible(access, Action.EDIT, kind, entity)
             if not access.may(Permission(Action.VIEW, kind.name)):
@@ -60,34 +56,6 @@ def join_routes(services: Services) -> list[HTTPRouteHandler]:
 
     path = f"/v1/{kind.collection}/{{table:str}}/joins"
     return [route("PUT", path, Permission(Action.EDIT, "table"), put, {**REQUEST, **TABLE_IN_PATH})]
-
-
-def refuse_joins(access: Access, action: Action) -> None:
-    """Raise FieldWithheld where a caller does not see the columns, which joins are of."""
-    for each in (action, Action.VIEW):
-        if withheld := access.withheld(each, "table"):
-            withheld.refuse_field("columns", "joins")
-
-
-def asks_for_joins(kind: EntityKind, fields: str | None) -> bool:
-    """Whether a read of a table names its joins, which `*` does not stand for."""
-    return kind.name == "table" and "joins" in [each.strip() for each in (fields or "").split(",")]
-
-
-def joins_of(services: Services, table_id: str) -> bytes:
-    """The joins of a table in the last days, as JSON."""
-    today = _today()
-    found = services.measurements.page(
-        table_id,
-        JOIN,
-        None,
-        since=moment_of(first_day(today)),
-        until=moment_of(today),
-        before=None,
-        limit=_MOST_SHOWN,
-        most_bytes=_MOST_BYTES,
-    )
-    return msgspec.json.encode(summed((body for _, body in found.points), today))
 
 
 class _Column(msgspec.Struct, rename="camel"):
@@ -149,7 +117,3 @@ def _at_all_depths(columns: list[_Column] | None) -> Iterator[_Column]:
     for each in columns or ():
         yield each
         yield from _at_all_depths(each.children)
-
-
-def _today() -> date:
-    return datetime.now(UTC).date()

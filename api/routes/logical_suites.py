@@ -15,7 +15,7 @@ from api.responses import Finished
 from api.routes.asked import Asked, read_asked, refuse_headers_of_one
 from api.routes.declared_query import Parameters
 from api.routes.entity_writes import answer_write
-from api.routes.measurements import AnyRequest, find, visible
+from api.routes.measured import AnyRequest, find, visible
 from api.routes.signatures import ENTITY_ID, REQUEST, id_in_path, route
 from api.services import Services
 from domain.bodies.components import Reference

@@ -1,27 +1,33 @@
 """What profilers report of tables: profiles over time, and samples of rows."""
 
-import time
 from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import msgspec
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
 
-from api.bodies import JSON_TYPES, check_media_type, has_left, read_body
 from api.permissions import Access, Action, Permission
-from api.responses import Finished, Large
+from api.responses import Finished
 from api.routes.declared_query import Parameters, QueryParameter
+from api.routes.measured import (
+    FOREVER,
+    AnyRequest,
+    change,
+    find,
+    id_of,
+    now,
+    page,
+    read,
+    report,
+    visible,
+    with_member,
+    write,
+)
 from api.routes.signatures import REQUEST, route
 from api.services import Services
 from domain import names
-from domain.bodies.refused_values import explained
 from domain.errors import InvalidInput, NotFound
-from domain.ids import parse_id
-from domain.json_input import decode
-from domain.kinds import EntityKind
 from domain.measurements.reports import (
     COLUMN,
     SAMPLE,
@@ -33,14 +39,11 @@ from domain.measurements.reports import (
     column_part,
 )
 from domain.registry import KINDS
-from projections.entities.single_entities import EntityAnswer, read_one
+from projections.entities.single_entities import EntityAnswer
 
 MOST_LISTED = 1_000
 """The largest `limit` of a page of measurements."""
-_PAGE_BYTES = 1_000_000
-_FOREVER = 2**53 - 1
 
-AnyRequest = Request[Any, Any, Any]
 ProfileType = Literal["table", "column", "system"]
 
 TABLE_IN_PATH: Parameters = {
@@ -51,7 +54,7 @@ PERIOD: Parameters = {
         Annotated[
             int | None,
             QueryParameter(
-                name="startTs", ge=0, le=_FOREVER, description="From this time on, in milliseconds."
+                name="startTs", ge=0, le=FOREVER, description="From this time on, in milliseconds."
             ),
         ],
         None,
@@ -60,7 +63,7 @@ PERIOD: Parameters = {
         Annotated[
             int | None,
             QueryParameter(
-                name="endTs", ge=0, le=_FOREVER, description="Up to this time, in milliseconds."
+                name="endTs", ge=0, le=FOREVER, description="Up to this time, in milliseconds."
             ),
         ],
         None,
@@ -131,7 +134,7 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
     ) -> Finished:
         def work() -> bytes:
             entity = find(services, kind, table)
-            if at > _FOREVER or not store.delete(id_of(entity), profile_type, at):
+            if at > FOREVER or not store.delete(id_of(entity), profile_type, at):
                 raise NotFound(f"the table has no {profile_type} profile of {at}")
             return visible(request.auth, Action.EDIT, kind, entity)
 
@@ -190,139 +193,6 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
     ]
 
 
-T = TypeVar("T", bound=msgspec.Struct)
-
-
-def report(body: bytes, expected: type[T]) -> T:
-    """What a body reports; raises InvalidInput naming the key that does not fit."""
-    values = decode(body, dict[str, Any], "the body")
-    try:
-        return msgspec.convert(values, expected)
-    except msgspec.ValidationError as error:
-        raise InvalidInput(f"the body: {explained(error, expected)}") from None
-
-
-async def read_report(request: AnyRequest) -> bytes:
-    """The body of a report; raises InvalidInput for a condition, which needs a version."""
-    for name in ("if-match", "if-none-match"):
-        if name in request.headers:
-            raise InvalidInput(f"{name} means a version of an entity, and measurements have none")
-    check_media_type(request.headers.get("content-type"), JSON_TYPES)
-    return await read_body(request)
-
-
-async def write(
-    services: Services,
-    request: AnyRequest,
-    kind: EntityKind,
-    which: str,
-    points: Callable[[bytes], Iterable[Point]],
-    shown: Callable[[EntityAnswer, bytes], bytes],
-) -> Finished:
-    """Store what the body of a request reports of an entity, in the caller's turn.
-
-    `points` makes points of the body, `shown` the answer of the entity and the body.
-    """
-    body = await read_report(request)
-
-    def work() -> bytes:
-        reported = points(body)
-        entity = find(services, kind, which)
-        services.measurements.write(id_of(entity), reported, now())
-        return shown(entity, body)
-
-    return await change(services, request, work)
-
-
-async def change(services: Services, request: AnyRequest, work: Callable[[], bytes]) -> Finished:
-    """The answer that a change of measurements makes, when it is its caller's turn."""
-    caller: str = request.user.name
-    left = partial(has_left, request.receive)
-    answer = await services.measure(caller, work, left)
-    return Large(answer, caller, services.streams)
-
-
-async def read(services: Services, request: AnyRequest, work: Callable[[], bytes]) -> Finished:
-    """The answer that a read makes in the threads of heavy reads."""
-    caller: str = request.user.name
-    answer = await services.heavy_read(request, work)
-    return Large(answer, caller, services.streams)
-
-
-def find(services: Services, kind: EntityKind, which: str) -> EntityAnswer:
-    """The live entity with this id or qualified name, whole; raises NotFound."""
-    entity_id = fqn = None
-    try:
-        entity_id = parse_id(which, "id")
-    except InvalidInput:
-        fqn = kind.spelled(which)
-    with services.stores.entities.use() as entities:
-        return read_one(entities, kind, entity_id=entity_id, fqn=fqn)
-
-
-class _Identified(msgspec.Struct):
-    id: str
-
-
-def id_of(entity: EntityAnswer) -> str:
-    """The id of an entity that was read."""
-    return msgspec.json.decode(entity.body, type=_Identified).id
-
-
-def visible(access: Access, action: Action, kind: EntityKind, entity: EntityAnswer) -> bytes:
-    """The JSON of an entity as far as both an action and `view` show it to a caller."""
-    body = entity.body
-    if not access.may(Permission(Action.VIEW, kind.name)):
-        return b'{"id":%b}' % msgspec.json.encode(id_of(entity))
-    for withheld in (access.withheld(action, kind.name), access.withheld(Action.VIEW, kind.name)):
-        if withheld:
-            body = withheld.cut(body)
-    return body
-
-
-def with_member(whole: bytes, key: str, value: bytes) -> bytes:
-    """A JSON object with one more member at its end."""
-    return b"%b,%b:%b}" % (whole.rstrip()[:-1], msgspec.json.encode(key), value.strip())
-
-
-def page(
-    services: Services,
-    entity_id: str,
-    series: str,
-    part: str | None,
-    *,
-    start_ts: int | None,
-    end_ts: int | None,
-    limit: int,
-    after: int | None,
-    shown: Callable[[bytes], bytes] = lambda body: body,
-) -> bytes:
-    """A page of a series of an entity, the newest first, as OpenMetadata's lists are written.
-
-    `shown` makes of the JSON of a point what the caller may see of it.
-    """
-    found = services.measurements.page(
-        entity_id,
-        series,
-        part,
-        since=_bounded(start_ts, 0),
-        until=_bounded(end_ts, _FOREVER),
-        before=None if after is None else _bounded(after, 0),
-        limit=limit,
-        most_bytes=_PAGE_BYTES,
-    )
-    paging: dict[str, int | str] = {"total": found.total}
-    if found.more:
-        paging["after"] = str(found.points[-1][0])
-    data = b",".join(shown(body) for _, body in found.points)
-    return b'{"data":[%b],"paging":%b}' % (data, msgspec.json.encode(paging))
-
-
-def _bounded(given: int | None, default: int) -> int:
-    """A time that the store can compare with."""
-    return default if given is None else max(min(given, _FOREVER), -_FOREVER)
-
-
 def _column(fqn: str) -> tuple[str, str]:
     """The qualified name of a column's table, and the column as the store names it."""
     parts = names.split(fqn)
@@ -338,8 +208,3 @@ def add_profiles(columns: list[dict[str, Any]], newest: dict[str, bytes], above:
         if part in newest:
             column["profile"] = msgspec.Raw(newest[part])
         add_profiles(column.get("children", []), newest, f"{part}.")
-
-
-def now() -> int:
-    """The time in milliseconds since 1970."""
-    return int(time.time() * 1_000)

@@ -10,16 +10,7 @@ from msgspec.structs import replace
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
 from api.routes.declared_query import Parameters
-from api.routes.measurements import (
-    AnyRequest,
-    change,
-    find,
-    id_of,
-    now,
-    read,
-    read_report,
-    report,
-)
+from api.routes.measured import AnyRequest, change, find, id_of, now, read, read_report, report
 from api.routes.signatures import REQUEST, route
 from api.services import Services
 from domain.bodies.components import Reference

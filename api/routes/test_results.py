@@ -8,8 +8,7 @@ from msgspec.structs import replace
 
 from api.permissions import Access, Action, Permission
 from api.responses import Finished
-from api.routes.measurements import (
-    PERIOD,
+from api.routes.measured import (
     AnyRequest,
     change,
     find,
@@ -20,6 +19,7 @@ from api.routes.measurements import (
     read_report,
     report,
 )
+from api.routes.measurements import PERIOD
 from api.routes.signatures import FQN, REQUEST, name_in_path, route
 from api.services import Services
 from domain.kinds import EntityKind

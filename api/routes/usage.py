@@ -12,17 +12,7 @@ from api.bodies import read_body
 from api.permissions import Action, Permission
 from api.responses import Finished
 from api.routes.declared_query import Parameters, QueryParameter
-from api.routes.measurements import (
-    AnyRequest,
-    change,
-    find,
-    id_of,
-    now,
-    read,
-    report,
-    visible,
-    write,
-)
+from api.routes.measured import AnyRequest, change, find, id_of, now, read, report, visible, write
 from api.routes.signatures import ENTITY_ID, FQN, REQUEST, id_in_path, name_in_path, route
 from api.services import Services
 from domain.errors import InvalidInput
