@@ -10,45 +10,45 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 from litestar.utils import normalize_path
 
-from api.access import AccessMiddleware, Guard
-from api.bodies import MAX_BODY_BYTES, MAX_BODY_BYTES_OF_ALL
-from api.client_address import client_addresses, read_networks
-from api.direct_reads import DirectReads
-from api.direct_writes import DirectWrites
-from api.docs import docs_routes
-from api.limits import Places, RateLimit
-from api.log_writer import LogWriter
-from api.logs import AccessLog
-from api.metrics import Metrics
+from api.answers.bodies import MAX_BODY_BYTES, MAX_BODY_BYTES_OF_ALL
+from api.answers.read_positions import ReadPositions
+from api.callers.client_address import client_addresses, read_networks
+from api.callers.limits import Places, RateLimit
+from api.callers.policies import open_policies
+from api.callers.tokens.verifier import TokenVerifier
+from api.edge.access import AccessMiddleware, Guard
+from api.edge.direct_reads import DirectReads
+from api.edge.direct_writes import DirectWrites
+from api.edge.request_log import Edge
+from api.openapi.docs import docs_routes
 from api.pages.site import Site
-from api.policies import open_policies
-from api.read_positions import ReadPositions
-from api.request_log import Edge
-from api.routes.audit import audit_routes
-from api.routes.columns import column_routes
-from api.routes.connection_tests import connection_test_routes
-from api.routes.joins import join_routes
-from api.routes.lineage_reads import lineage_read_routes
-from api.routes.lineage_writes import lineage_write_routes
-from api.routes.logical_suites import logical_suite_routes
-from api.routes.measurements import measurement_routes
-from api.routes.profiler_settings import profiler_settings_routes
-from api.routes.query_costs import query_cost_routes
-from api.routes.reads import read_routes
-from api.routes.search import search_routes
-from api.routes.search_documents import document_routes
-from api.routes.search_facets import facet_routes
-from api.routes.search_suggestions import suggestion_routes
-from api.routes.searcher import Searcher
-from api.routes.system import system_routes
-from api.routes.test_results import test_result_routes
-from api.routes.types import type_routes
-from api.routes.usage import usage_routes
-from api.routes.writes import write_routes
+from api.routes.connectors.connection_tests import connection_test_routes
+from api.routes.connectors.profiler_settings import profiler_settings_routes
+from api.routes.entities.columns import column_routes
+from api.routes.entities.logical_suites import logical_suite_routes
+from api.routes.entities.reads import read_routes
+from api.routes.entities.types import type_routes
+from api.routes.entities.writes import write_routes
+from api.routes.lineage.reads import lineage_read_routes
+from api.routes.lineage.writes import lineage_write_routes
+from api.routes.measurements.joins import join_routes
+from api.routes.measurements.profiles import measurement_routes
+from api.routes.measurements.query_costs import query_cost_routes
+from api.routes.measurements.test_results import test_result_routes
+from api.routes.measurements.usage import usage_routes
+from api.routes.search.documents import document_routes
+from api.routes.search.facets import facet_routes
+from api.routes.search.searches import search_routes
+from api.routes.search.suggestions import suggestion_routes
+from api.routes.system.audit import audit_routes
+from api.routes.system.system import system_routes
 from api.services import Services
-from api.tokens.verifier import TokenVerifier
-from domain.kinds import EntityKind
-from domain.registry import KINDS
+from api.telemetry.log_writer import LogWriter
+from api.telemetry.logs import AccessLog
+from api.telemetry.metrics import Metrics
+from api.use_cases.searcher import Searcher
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
 
 Handlers = list[HTTPRouteHandler]
 

@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from api.settings import Settings, read_settings
-from domain.disk import explained
 from domain.errors import CatalogError, InvalidInput
 from domain.event_store import database_url
-from domain.names import MAX_NAME_LENGTH
+from domain.kinds.names import MAX_NAME_LENGTH
+from domain.machine.disk import explained
 from projections.search.opensearch import address as search_address
 
 EXIT_USAGE = 2

@@ -23,14 +23,14 @@ from api.command_options import (
     print_line,
     search_option,
 )
-from api.heartbeat import Heart
-from api.log_writer import open_log_writer
+from api.processes.heartbeat import Heart
+from api.processes.termination import Termination
 from api.settings import Settings, read_settings
-from api.termination import Termination
+from api.telemetry.log_writer import open_log_writer
 from api.token_commands import TOKEN_COMMANDS
-from domain.disk import full_disk
 from domain.errors import InvalidInput
-from domain.log_rotation import ignore_rotation_signals
+from domain.machine.disk import full_disk
+from domain.machine.log_rotation import ignore_rotation_signals
 from domain.release import described
 
 EXIT_BAD_LINES, EXIT_STOPPED = 1, 3
@@ -73,12 +73,13 @@ def serve(
     gc.disable()  # see collect_rarely
     termination = Termination()
     termination.install()
-    from api import logs, server, supervisor  # noqa: PLC0415 - start-up: tokens and import need no server
-    from api.client_address import read_networks  # noqa: PLC0415 - start-up: as above
-    from api.policies import open_policies  # noqa: PLC0415 - start-up: as above
-    from api.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
-    from api.tokens.secret import warn_of_readers  # noqa: PLC0415 - start-up: as above
-    from api.tokens.verifier import open_verifier  # noqa: PLC0415 - start-up: as above
+    from api.callers.client_address import read_networks  # noqa: PLC0415 - start-up: as above
+    from api.callers.policies import open_policies  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.secret import warn_of_readers  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.verifier import open_verifier  # noqa: PLC0415 - start-up: as above
+    from api.processes import server, supervisor  # noqa: PLC0415 - start-up: as above
+    from api.telemetry import logs  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api.telemetry.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(
         host=host,
@@ -119,7 +120,7 @@ def serve(
                 command = f"catalog token --subject NAME --role reader --data {settings.data}"
                 print_line(f"tokens: {command}", err=True)
                 if sys.stdout.isatty():
-                    from api.pages.sign_in_links import make_link  # noqa: PLC0415 - only people need it
+                    from api.callers.sign_in.links import make_link  # noqa: PLC0415 - only people need it
 
                     at = settings.public_url or local_address(host, port)
                     link = make_link(settings, verifier.safe.safe, at.rstrip("/"), "me", ("admin",))
@@ -144,8 +145,9 @@ def worker(descriptor: int, number: int, counts: int, heartbeat: int, data: str 
     gc.disable()  # see collect_rarely
     termination = Termination()
     termination.install()
-    from api import logs, server  # noqa: PLC0415 - start-up: tokens and import need no server
-    from api.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
+    from api.processes import server  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api.telemetry import logs  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api.telemetry.shared_counts import SharedCounts  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data)
     shared = SharedCounts(counts, number - 1)
@@ -164,8 +166,9 @@ def project(counts: int, heartbeat: int, data: str | None) -> None:
     """Keep the projections current; started by `serve --workers`."""
     termination = Termination()
     termination.install()
-    from api import logs, server  # noqa: PLC0415 - start-up: tokens and import need no server
-    from api.shared_counts import PROJECTING, SharedCounts  # noqa: PLC0415 - start-up: as above
+    from api.processes import server  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api.telemetry import logs  # noqa: PLC0415 - start-up: tokens and import need no server
+    from api.telemetry.shared_counts import PROJECTING, SharedCounts  # noqa: PLC0415 - start-up: as above
 
     settings = read_settings(data=data)
     shared = SharedCounts(counts, PROJECTING)
@@ -201,7 +204,7 @@ def classifications(settings: Settings) -> None:
 
     What people wrote on them stays. Exit codes are those of import.
     """
-    from api.first_start import ACTOR, CLASSIFICATIONS  # noqa: PLC0415 - start-up: tokens need no log
+    from api.processes.first_start import ACTOR, CLASSIFICATIONS  # noqa: PLC0415 - start-up: tokens need no log
 
     _load([CLASSIFICATIONS], ACTOR, settings, as_bot=True)
 
@@ -213,7 +216,7 @@ def test_definitions(settings: Settings) -> None:
 
     What people wrote on them stays. Exit codes are those of import.
     """
-    from api.first_start import ACTOR  # noqa: PLC0415 - start-up: as above
+    from api.processes.first_start import ACTOR  # noqa: PLC0415 - start-up: as above
 
     _load([_TEST_DEFINITIONS], ACTOR, settings, as_bot=True)
 
@@ -221,7 +224,7 @@ def test_definitions(settings: Settings) -> None:
 def _load(files: Sequence[Path], actor: str, settings: Settings, *, as_bot: bool) -> None:
     """Import files, print what became of their lines, and exit unless all of them are good."""
     from api.import_files import ImportRun  # noqa: PLC0415 - start-up: tokens need no log
-    from domain.bulk_import import ImportStopped  # noqa: PLC0415 - start-up: as above
+    from domain.importing.bulk_import import ImportStopped  # noqa: PLC0415 - start-up: as above
 
     run = ImportRun(settings.directory, settings.database_url, actor, as_bot=as_bot)
     try:

@@ -9,12 +9,12 @@ import msgspec
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 
-from api.base_path import as_asked
+from api.paths.base_path import as_asked
 from api.preparing import RETRY_SECONDS, progress_of
 from api.refusals import Denial, Refusal
 from domain import errors
-from domain.bodies.refused_values import closed_values
-from domain.disk import is_of_full_disk
+from domain.kinds.bodies.refused_values import closed_values
+from domain.machine.disk import is_of_full_disk
 from projections.visibility.withholding import FieldWithheld
 
 log = logging.getLogger("catalog.http")

@@ -25,14 +25,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from api.termination import Interruption
-from domain.bulk_import import BulkImport, ImportStopped
+from api.processes.termination import Interruption
 from domain.errors import InvalidInput, StoreUnavailable
-from domain.import_decisions import Batch
-from domain.import_lines import Chunk, batches, bounded_lines, transactions
-from domain.import_readers import CHUNK_BYTES, CHUNK_LINES, line_readers
+from domain.importing.bulk_import import BulkImport, ImportStopped
+from domain.importing.decisions import Batch
+from domain.importing.lines import Chunk, batches, bounded_lines, transactions
+from domain.importing.readers import CHUNK_BYTES, CHUNK_LINES, line_readers
 from domain.write_context import WriteContext
-from projections.stores import open_log
+from projections.wiring.stores import open_log
 
 _SECONDS_BETWEEN_LINES = 5.0
 _COLLECT_AFTER = 100_000

@@ -8,20 +8,20 @@ from typing import Any, TypeVar
 import msgspec
 from litestar import Request
 
-from api.bodies import has_left
-from api.limits import Places, Streams, WorkQueue
-from api.remembered_answers import RememberedAnswers
+from api.answers.bodies import has_left
+from api.answers.remembered_answers import RememberedAnswers
+from api.callers.limits import Places, Streams, WorkQueue
 from api.settings import Settings
-from domain.catalog import Catalog, Proposal
 from domain.errors import AlreadyExists, ConcurrentChange
 from domain.event_store.committer import Committer
 from domain.measurements.bounds import Bounds
 from domain.measurements.opening import measurements_at
 from domain.measurements.port import Measurements
+from domain.writing.catalog import Catalog, Proposal
 from projections.feeding.daemon import Daemon
 from projections.feeding.passing import CheckpointWaiters, Waiter
 from projections.feeding.polling import CheckpointPoller
-from projections.stores import Stores
+from projections.wiring.stores import Stores
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from api.settings import Settings
 from domain.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from api.tokens.safe import Safe
+    from api.callers.tokens.safe import Safe
 
 EXIT_UNKNOWN = 1
 DAY = 86_400
@@ -51,10 +51,10 @@ def token(
     settings: Settings,
 ) -> None:
     """Print a bearer token signed with the catalog's secret."""
-    from api.policies import open_policies  # noqa: PLC0415 - start-up: import needs no tokens
-    from api.tokens.minting import find_minter, mint, mint_long_lived  # noqa: PLC0415 - start-up: as above
-    from api.tokens.register import parse_lifetime  # noqa: PLC0415 - start-up: as above
-    from api.tokens.safe import SECRET  # noqa: PLC0415 - start-up: as above
+    from api.callers.policies import open_policies  # noqa: PLC0415 - start-up: import needs no tokens
+    from api.callers.tokens.minting import find_minter, mint, mint_long_lived  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.register import parse_lifetime  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.safe import SECRET  # noqa: PLC0415 - start-up: as above
 
     _check_roles(roles, open_policies(settings.policies).roles)
     check_texts("--subject", [subject])
@@ -90,8 +90,8 @@ def sign_in_link(
     settings: Settings,
 ) -> None:
     """Print a link that signs in to the pages, once and in the next 15 minutes."""
-    from api.pages.sign_in_links import make_link  # noqa: PLC0415 - start-up: only this needs it
-    from api.policies import open_policies  # noqa: PLC0415 - start-up: as above
+    from api.callers.policies import open_policies  # noqa: PLC0415 - start-up: as above
+    from api.callers.sign_in.links import make_link  # noqa: PLC0415 - start-up: only this needs it
 
     _check_roles(roles, open_policies(settings.policies).roles)
     check_texts("--subject", [subject])
@@ -122,7 +122,7 @@ def revoke(
     An id that the register of long-lived tokens does not have is revoked as well, as that of a
     short-lived token, and a warning says so.
     """
-    from api.tokens.register import MOST_ID_CHARACTERS, revoke_tokens  # noqa: PLC0415 - start-up: serve needs no command
+    from api.callers.tokens.register import MOST_ID_CHARACTERS, revoke_tokens  # noqa: PLC0415 - start-up: serve needs no command
 
     if not ids and not subjects:
         raise InvalidInput("name tokens with --id, or whose tokens with --subject")
@@ -149,7 +149,7 @@ def tokens(settings: Settings) -> None:
     """
     from datetime import UTC, datetime  # noqa: PLC0415 - start-up: as in revoke
 
-    from api.tokens.register import read_register  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.register import read_register  # noqa: PLC0415 - start-up: as above
 
     with _opened_safe(settings) as safe:
         register = read_register(safe)
@@ -173,9 +173,9 @@ def rotate(what: str, drop: bool, settings: Settings) -> None:
     """
     import time  # noqa: PLC0415 - start-up: as above
 
-    from api.tokens.register import read_register  # noqa: PLC0415 - start-up: as above
-    from api.tokens.safe import SECRET, SESSION_KEY  # noqa: PLC0415 - start-up: as above
-    from api.tokens.secret import drop_previous, key_id, rotate_secret  # noqa: PLC0415 - as above
+    from api.callers.tokens.register import read_register  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.safe import SECRET, SESSION_KEY  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.secret import drop_previous, key_id, rotate_secret  # noqa: PLC0415 - as above
 
     if what == "tokens" and not settings.makes_secret:
         raise InvalidInput(
@@ -200,7 +200,7 @@ def rotate(what: str, drop: bool, settings: Settings) -> None:
 @contextmanager
 def _opened_safe(settings: Settings) -> Iterator["Safe"]:
     """The safe of a catalog that there is, for a block."""
-    from api.tokens.opening import open_safe  # noqa: PLC0415 - start-up: serve opens its own
+    from api.callers.tokens.opening import open_safe  # noqa: PLC0415 - start-up: serve opens its own
 
     _check_catalog(settings)
     with closing(open_safe(settings)) as safe:

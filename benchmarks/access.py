@@ -12,21 +12,21 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from api.answers.responses import Finished
 from api.app import Application, create_app
-from api.log_writer import LogWriter, open_log_writer
-from api.metrics import Metrics
-from api.permissions import PUBLIC, Action, Permission
-from api.responses import Finished
-from api.routes.signatures import route
+from api.callers.permissions import PUBLIC, Action, Permission
+from api.callers.tokens.issuers import Issuer
+from api.callers.tokens.minting import mint
+from api.callers.tokens.verifier import open_verifier
+from api.declaring.signatures import route
 from api.services import make_services
 from api.settings import Settings
-from api.shared_counts import SharedCounts
-from api.tokens.issuers import Issuer
-from api.tokens.minting import mint
-from api.tokens.verifier import open_verifier
+from api.telemetry.log_writer import LogWriter, open_log_writer
+from api.telemetry.metrics import Metrics
+from api.telemetry.shared_counts import SharedCounts
 from benchmarks.figures import Figure
 from benchmarks.workspace import Workspace
-from projections.stores import open_stores
+from projections.wiring.stores import open_stores
 
 _SECRET = "a secret for benchmarks, longer than thirty-two bytes"
 _ROUNDS, _REQUESTS = 7, 1_000

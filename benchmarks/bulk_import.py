@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from benchmarks.figures import Figure, seconds
 from benchmarks.generate import contracts, lines, plain_contracts
 from benchmarks.workspace import Workspace
-from domain.import_lines import BATCH_LINES
+from domain.importing.lines import BATCH_LINES
 
 BUDGET = 20_000
 _ROUNDS = 3

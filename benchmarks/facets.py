@@ -21,8 +21,8 @@ from projections.search.documents import SearchDocument
 from projections.search.engine import Buckets, EngineQuery, Facet, SearchEngine
 from projections.search.index.engine import WhooshEngine
 from projections.search.restriction import Hidden
-from projections.stores import open_log
 from projections.visibility.field_paths import indexed_path
+from projections.wiring.stores import open_log
 
 EACH_MS = {20_000: 1.0}
 _QUESTIONS, _ROUNDS = 20, 15

@@ -22,7 +22,7 @@ from benchmarks.load import client, load
 from benchmarks.running import Server, running
 from benchmarks.workspace import Workspace, catch_up
 from benchmarks.workspace import load as load_lines
-from projections.stores import open_stores
+from projections.wiring.stores import open_stores
 
 _ENTITIES = 20_000
 _QUIET_SECONDS, _PARTS = 5, 4

@@ -10,7 +10,7 @@ from benchmarks.figures import Figure
 from benchmarks.load import Load, load
 from benchmarks.running import Server, running
 from benchmarks.workspace import ENTITIES, Workspace
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.entities.cursors import Place, encode
 from projections.entities.port import ListRequest
 

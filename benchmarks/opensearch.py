@@ -31,7 +31,7 @@ from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import REQUEST_SECONDS, Cluster, Json
 from projections.search.opensearch.engine import OpenSearchEngine
 from projections.search.opensearch.indexes import make
-from projections.stores import open_log
+from projections.wiring.stores import open_log
 
 BUDGET = 1.3
 _QUESTIONS, _SAMPLED = 12, 5_000

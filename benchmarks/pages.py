@@ -10,18 +10,18 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from api.pages.assets import ASSETS, read_asset
+from api.pages.frame.assets import ASSETS, read_asset
 from benchmarks.bare import bare
 from benchmarks.figures import Figure
 from benchmarks.generate import lines
 from benchmarks.list_pages import get
 from benchmarks.running import Server, answers, running
 from benchmarks.workspace import Workspace, catch_up, load
-from domain.catalog import Catalog
 from domain.events import EntityCreated
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
-from projections.stores import open_stores
+from domain.writing.catalog import Catalog
+from projections.wiring.stores import open_stores
 
 BUDGETS = {"first page": 50.0, "table of 13,395 columns": 200.0}
 """Milliseconds that the answer to a page may take, for those that have a budget."""

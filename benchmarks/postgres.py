@@ -25,7 +25,7 @@ from domain.event_store.appends import prepared
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import RecordedEvent
 from domain.events import EntityCreated
-from domain.names import name_key
+from domain.kinds.names import name_key
 
 BUDGET = 0.8
 _WRITERS = (1, 8, 32)

@@ -14,7 +14,7 @@ from benchmarks.postgres_server import PostgresServer, new_schema
 from benchmarks.workspace import ENTITIES, Workspace
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.entities.cursors import Place, encode
 from projections.entities.list_pages import MOST_BYTES, small_page
 from projections.entities.port import ListRequest
@@ -23,8 +23,8 @@ from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.tables import COLUMNS, INDEXES, TABLES, TYPES
 from projections.entities.sqlite.model import open_read_model
 from projections.generations.current_generation import CurrentGeneration
-from projections.generations.shelf import Generation, Pointer
-from projections.shared_entities import SharedEntities
+from projections.generations.port import Generation, Pointer
+from projections.wiring.shared_entities import SharedEntities
 
 BARE, COPIED = 0.7, 0.5
 _COUNT, _LARGE = 100_000, 1_000_000
@@ -47,7 +47,7 @@ def measure(workspace: Workspace, server: PostgresServer, large: bool) -> list[F
     with (
         closing(open_event_log(directory / "events.db")) as log,
         _built(server, log) as (shared, number),
-        closing(CurrentGeneration(shared.definition, shared.shelf, log)) as live,
+        closing(CurrentGeneration(shared.definition, shared.generations, log)) as live,
         closing(open_read_model(directory / ENTITIES, writable=False)) as file,
         server.connect() as bare,
     ):
@@ -70,14 +70,14 @@ def _built(server: PostgresServer, log: EventStore) -> Iterator[tuple[SharedEnti
     """A live generation of the log, and its number."""
     url = server.url(new_schema())
     with closing(SharedEntities(url, lambda model: {})) as shared:
-        definition, shelf = shared.definition, shared.shelf
-        definition.load(shelf.address(1), log, lambda done, total: None)
-        shelf.point(Pointer(live=Generation(1, 0, definition.code())), instead_of=None)
+        definition, generations = shared.definition, shared.generations
+        definition.load(generations.address(1), log, lambda done, total: None)
+        generations.point(Pointer(live=Generation(1, 0, definition.code())), instead_of=None)
         yield shared, 1
 
 
 def _tables(shared: SharedEntities, number: int) -> EntityTables:
-    return shared.definition.open(shared.shelf.address(number), False).tables
+    return shared.definition.open(shared.generations.address(number), False).tables
 
 
 def _cursor(place: Place) -> str:
@@ -164,8 +164,8 @@ def _build(
 
     def ours() -> None:
         number = next(numbers)
-        shared.definition.load(shared.shelf.address(number), log, lambda done, total: None)
-        shared.shelf.remove([number])
+        shared.definition.load(shared.generations.address(number), log, lambda done, total: None)
+        shared.generations.remove([number])
 
     def copied() -> None:
         schema = new_schema()

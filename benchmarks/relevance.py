@@ -22,7 +22,7 @@ from benchmarks.workspace import Workspace, catch_up, load
 from projections.search.engine import SearchEngine
 from projections.search.queries import SearchRequest, search
 from projections.search.sources import ReadSources
-from projections.stores import Stores, open_stores
+from projections.wiring.stores import Stores, open_stores
 
 DEPTH = 10
 PERFECT = 3

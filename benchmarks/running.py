@@ -14,8 +14,8 @@ from urllib.request import urlopen
 
 import msgspec
 
-from api.tokens.issuers import Issuer
-from api.tokens.minting import mint
+from api.callers.tokens.issuers import Issuer
+from api.callers.tokens.minting import mint
 
 _ADDRESS = re.compile(rb"http://([\d.]+):(\d+)")
 _PATIENCE = 60.0

@@ -19,7 +19,7 @@ from benchmarks.list_pages import get
 from benchmarks.running import Server, running
 from benchmarks.small_png import smaller
 from benchmarks.workspace import catch_up, load
-from projections.stores import open_stores
+from projections.wiring.stores import open_stores
 
 ENTITIES = 1_500
 SIZES = {"wide": (900, 430), "narrow": (390, 640)}

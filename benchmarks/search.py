@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from api.server import share_memory
+from api.processes.server import share_memory
 from benchmarks import search_stock, search_tantivy
 from benchmarks.figures import Figure, seconds
 from benchmarks.generate import lines
@@ -23,14 +23,14 @@ from benchmarks.search_questions import Answer, Ask, Question, Sample, Shape
 from benchmarks.search_stock import Stock
 from benchmarks.search_tantivy import Tantivy
 from benchmarks.workspace import EVENTS_PER_COMMIT, Workspace, load
-from domain.entity import evolve
+from domain.aggregate.entity import evolve
 from domain.event_store.port import EventStore
 from projections.search.bulk_build import load as rebuild
 from projections.search.documents import SearchDocument, document
 from projections.search.engine import EngineQuery, SearchEngine, Sort
 from projections.search.index.engine import WhooshEngine
 from projections.search.language import text
-from projections.stores import open_log
+from projections.wiring.stores import open_log
 
 MEAN, WORST, UNLESS_MS = 0.7, 2.5, 0.1
 P95_MS = {100_000: 6.0, 1_000_000: 60.0}

@@ -26,7 +26,7 @@ from benchmarks.workspace import Workspace, catch_up
 from benchmarks.workspace import load as load_lines
 from projections.search.engine import EngineQuery
 from projections.search.language import text
-from projections.stores import Stores, open_stores
+from projections.wiring.stores import Stores, open_stores
 
 BUDGET_MS = 10.0
 _ENTITIES, _WRITES = 100_000, 100

@@ -8,7 +8,7 @@ from itertools import combinations, cycle, islice, pairwise
 
 import msgspec
 
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.search.analysis import stem, tokens
 from projections.search.documents import SearchDocument
 from projections.search.language.field_texts import is_prose

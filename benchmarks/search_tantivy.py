@@ -12,7 +12,7 @@ import tantivy
 from tantivy import Document, Index, Occur, Order, Query, SchemaBuilder
 
 from benchmarks.search_questions import Answer, Question
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.search.analysis import stem, tokens
 from projections.search.documents import Scalar, SearchDocument
 from projections.search.language.field_texts import is_prose

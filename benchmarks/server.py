@@ -6,14 +6,14 @@ The figures that it is for are not about search.
 import sys
 from pathlib import Path
 
-from api import server
-from api.log_writer import open_log_writer
+from api.callers.tokens.verifier import open_verifier
+from api.processes import server
+from api.processes.termination import Termination
 from api.settings import Settings, read_settings
-from api.shared_counts import SharedCounts
-from api.termination import Termination
-from api.tokens.verifier import open_verifier
+from api.telemetry.log_writer import open_log_writer
+from api.telemetry.shared_counts import SharedCounts
 from projections.feeding.daemon import ALONE_SECONDS, Daemon
-from projections.stores import Stores
+from projections.wiring.stores import Stores
 
 
 def make_daemon(stores: Stores, settings: Settings) -> Daemon:

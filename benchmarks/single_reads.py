@@ -17,7 +17,7 @@ from benchmarks.running import answers, running
 from benchmarks.search import documents
 from benchmarks.search_questions import Sample
 from benchmarks.workspace import Workspace, catch_up, load
-from projections.stores import open_stores
+from projections.wiring.stores import open_stores
 
 ENTITY_BUDGET, SEARCH_BUDGET = 0.5, 0.3
 _ENTITIES, _TERMS = 20_000, 200

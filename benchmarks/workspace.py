@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks.generate import contracts, plain_contracts
-from domain.bulk_import import BulkImport
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
-from domain.import_lines import batches
+from domain.importing.bulk_import import BulkImport
+from domain.importing.lines import batches
 from domain.write_context import WriteContext
 from projections.generations.building import build
 from projections.generations.leadership import FolderLeadership
 from projections.generations.switching import switch
-from projections.local_read_models import entities_definition, open_shelf
-from projections.stores import Stores
+from projections.wiring.local_read_models import entities_definition, open_generations
+from projections.wiring.stores import Stores
 
 EVENTS_PER_COMMIT = 5_000
 ENTITIES = "entities-1.db"
@@ -50,9 +50,9 @@ class Workspace:
             log = open_event_log(directory / "events.db")
             load(log, plain_contracts(count) if plain else contracts(count))
             definition = entities_definition()
-            shelf = open_shelf(directory, definition)
-            generation = build(definition, shelf, log, lambda done, total: None).generation
-            switch(definition, shelf, log, generation, directory, FolderLeadership(directory))
+            generations = open_generations(directory, definition)
+            generation = build(definition, generations, log, lambda done, total: None).generation
+            switch(definition, generations, log, generation, directory, FolderLeadership(directory))
             log.close()
             self._contracts[count, plain] = directory
         return self._contracts[count, plain]

@@ -1,0 +1,1 @@
+"""Entities, the rules of their changes, and the log that everything else is made from."""

@@ -1,8 +1,9 @@
 """The six events that every kind shares: a fact, who caused it, when, and by which request.
 
 They are a public, stored format: type names are fixed strings, fields are only ever added
-with defaults, and older payloads are lifted by `domain.upcasters`. What a later release has added
-is refused by an older one, which would lose it; `domain.event_store.features` names the releases.
+with defaults, and older payloads are lifted by `domain.aggregate.upcasters`. What a later release
+has added is refused by an older one, which would lose it; `domain.event_store.features` names the
+releases.
 """
 
 from typing import Any

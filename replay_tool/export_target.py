@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from domain import durable_files
 from domain.errors import CatalogError
+from domain.machine import durable_files
 
 STANDARD = "-"
 _LEVEL = 1

@@ -10,16 +10,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from domain import history as streams
-from domain.changes import ChangeDescription
+from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput, NotFound
 from domain.event_store.opening import address_in, open_event_log
 from domain.event_store.port import EventStore
-from domain.history import Revision
-from domain.kinds import EntityKind
-from domain.lifecycle import format_version
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import ALL_KINDS
 from domain.openmetadata import document
-from domain.registry import ALL_KINDS
+from domain.reading import history as streams
+from domain.reading.changes import ChangeDescription
+from domain.reading.history import Revision
 from replay_tool import options
 
 _SHOWN = 60

@@ -9,7 +9,7 @@ from domain.errors import Conflict
 from domain.event_store.opening import database_note, holds_log, move_log
 from domain.event_store.port import EventStore
 from projections.feeding.daemon import ProjectorLock
-from projections.stores import make_directory, open_log
+from projections.wiring.stores import make_directory, open_log
 
 _UNFINISHED = "import.new"
 """The directory, inside the data directory, of a log that is not whole yet."""

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 
 from domain.errors import InvalidInput, StoreUnavailable
-from domain.registry import ALL_KINDS
-from projections.inspection import Inspection, inspect, inspect_entity
-from projections.stores import open_stores
+from domain.kinds.registry import ALL_KINDS
+from projections.operation.inspection import Inspection, inspect, inspect_entity
+from projections.wiring.stores import open_stores
 from replay_tool import options
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from domain.disk import explained
 from domain.errors import CatalogError, InvalidInput
 from domain.event_store import database_url
 from domain.event_store.opening import holds_log
+from domain.machine.disk import explained
 from projections.search.opensearch import address as search_address
 from replay_tool.export_target import ReaderLeft
 

@@ -14,14 +14,14 @@ from domain.event_store.port import EventStore
 from projections.generations.building import Differs, build
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.definition import Definition
-from projections.generations.shelf import Generation, Shelf
+from projections.generations.port import Generation, Generations
 from projections.generations.switching import pending, propose_previous, switch
-from projections.homes import Home, open_homes
 from projections.operation.proofs import proof_of, verify_live
-from projections.served_notes import note_before_serving
-from projections.stores import open_log
 from projections.verification.report import Verdict
 from projections.verification.run import Request
+from projections.wiring.backends import Backend, open_backends
+from projections.wiring.served_notes import note_before_serving
+from projections.wiring.stores import open_log
 from replay_tool import options
 from replay_tool.progress import Meter
 from replay_tool.proofs import BY, keep
@@ -81,19 +81,19 @@ def rebuild(
     log = open_log(data, database, is_there=True)
     try:
         note_before_serving(data)
-        for home in _homes(projection, data, log, database, search):
-            definition, shelf = home.definition, home.shelf
+        for backend in _backends(projection, data, log, database, search):
+            definition, generations = backend.definition, backend.generations
             began = time.monotonic()
-            if not force and _is_current(home, log, data, as_json):
-                outcome = _outcome(definition, shelf, log, "unchanged, nothing to do", 0.0)
+            if not force and _is_current(backend, log, data, as_json):
+                outcome = _outcome(definition, generations, log, "unchanged, nothing to do", 0.0)
                 _print(outcome, as_json)
                 continue
-            generation = None if force else pending(definition, shelf)
+            generation = None if force else pending(definition, generations)
             if generation is None:
-                generation = _build(home, log, data, as_json)
+                generation = _build(backend, log, data, as_json)
             seconds = time.monotonic() - began
-            by_server = switch(definition, shelf, log, generation, data, home.leadership)
-            _print(_outcome(definition, shelf, log, "rebuilt", seconds, by_server), as_json)
+            by_server = switch(definition, generations, log, generation, data, backend.leadership)
+            _print(_outcome(definition, generations, log, "rebuilt", seconds, by_server), as_json)
     except Differs as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(options.EXIT_DIFFERS)
@@ -115,58 +115,58 @@ def rollback(
     options.check_catalog(data, database)
     log = open_log(data, database, is_there=True)
     try:
-        for home in _homes(projection, data, log, database, search):
-            definition, shelf = home.definition, home.shelf
-            generation = propose_previous(definition, shelf)
-            by_server = switch(definition, shelf, log, generation, data, home.leadership)
-            _print(_outcome(definition, shelf, log, "rolled back", 0.0, by_server), as_json)
+        for backend in _backends(projection, data, log, database, search):
+            definition, generations = backend.definition, backend.generations
+            generation = propose_previous(definition, generations)
+            by_server = switch(definition, generations, log, generation, data, backend.leadership)
+            _print(_outcome(definition, generations, log, "rolled back", 0.0, by_server), as_json)
     finally:
         log.close()
 
 
-def _build(home: Home[Any], log: EventStore, data: Path, as_json: bool) -> Generation:
+def _build(backend: Backend[Any], log: EventStore, data: Path, as_json: bool) -> Generation:
     """Build a generation beside the live one, and keep the proof of it; raises Differs."""
-    began, name = time.monotonic(), home.definition.name
+    began, name = time.monotonic(), backend.definition.name
     with Meter(name, "entities", as_json=as_json) as meter:
-        built = build(home.definition, home.shelf, log, meter.report)
+        built = build(backend.definition, backend.generations, log, meter.report)
     seconds = time.monotonic() - began
     keep(data, {name: proof_of(built.proof, built.generation.number, seconds, BY)})
     return built.generation
 
 
-def _is_current(home: Home[Any], log: EventStore, data: Path, as_json: bool) -> bool:
+def _is_current(backend: Backend[Any], log: EventStore, data: Path, as_json: bool) -> bool:
     """Whether the live generation is what the log gives, so that a rebuild would change nothing."""
-    live = CurrentGeneration(home.definition, home.shelf, log)
+    live = CurrentGeneration(backend.definition, backend.generations, log)
     request = Request(log=False, shown=0, now=time.time_ns() // 1_000_000)
     try:
-        with Meter(f"verify {home.definition.name}", as_json=as_json) as meter:
+        with Meter(f"verify {backend.definition.name}", as_json=as_json) as meter:
             _, proofs = verify_live(log, [live], request, meter.report, BY)
     finally:
         live.close()
     keep(data, proofs)
-    return proofs[home.definition.name].verdict is Verdict.EQUAL
+    return proofs[backend.definition.name].verdict is Verdict.EQUAL
 
 
-def _homes(
+def _backends(
     projection: str, data: Path, log: EventStore, database: str | None, search: str | None
-) -> Iterator[Home[Any]]:
+) -> Iterator[Backend[Any]]:
     """Where the read models are that the command is for; open until the last was taken."""
     with ExitStack() as stack:
-        for home in open_homes(data, log, database, search):
-            stack.callback(home.close)
-            if projection in (home.definition.name, "all"):
-                yield home
+        for backend in open_backends(data, log, database, search):
+            stack.callback(backend.close)
+            if projection in (backend.definition.name, "all"):
+                yield backend
 
 
 def _outcome(
     definition: Definition[Any],
-    shelf: Shelf,
+    generations: Generations,
     log: Any,
     outcome: str,
     seconds: float,
     by_server: bool = False,
 ) -> Outcome:
-    live = CurrentGeneration(definition, shelf, log)
+    live = CurrentGeneration(definition, generations, log)
     try:
         with live.use() as model:
             return Outcome(

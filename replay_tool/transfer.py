@@ -15,7 +15,7 @@ from domain.errors import InvalidInput
 from domain.event_store.opening import address_in, open_event_log, restore_copy
 from domain.event_store.transfer import ExportReader, export
 from projections.feeding.daemon import ProjectorLock
-from projections.stores import make_directory
+from projections.wiring.stores import make_directory
 from replay_tool import options
 from replay_tool.export_target import STANDARD, open_target
 from replay_tool.import_target import open_import

@@ -16,9 +16,9 @@ from rich.text import Text
 from domain.event_store.port import Problem
 from domain.event_store.transfer import compare
 from projections.operation.proofs import verify_live
-from projections.stores import Stores, open_stores
 from projections.verification.report import Difference, ProjectionProof, Verdict, Verification
 from projections.verification.run import Request
+from projections.wiring.stores import Stores, open_stores
 from replay_tool import options
 from replay_tool.progress import Meter
 from replay_tool.proofs import BY, keep

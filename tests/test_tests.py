@@ -9,7 +9,7 @@ import pytest
 TESTS = Path(__file__).parent
 SLEEPS = {
     "waiting.py": "the one place where a condition is asked for again and again",
-    "api/tokens/jwks_server.py": "an identity provider that is slow",
+    "api/callers/tokens/jwks_server.py": "an identity provider that is slow",
     "e2e/crash.py": "a server is killed at a random moment",
     "e2e/test_hostile_connections.py": "a client that sends its request in drops",
     "e2e/test_stopping.py": "a signal that comes so long after the start",
@@ -96,9 +96,9 @@ def test_tests_hold_no_short_wall_clock_times() -> None:
     [
         ("engine._merger.wait()", ["_merger"]),
         ("monkeypatch.setattr(phrases, '_STEP', 1)", ["_STEP"]),
-        ("monkeypatch.setattr('domain.history._kept', 1)", ["_kept"]),
+        ("monkeypatch.setattr('domain.reading.history._kept', 1)", ["_kept"]),
         ("getattr(engine, '_current')", ["_current"]),
-        ("from domain.history import _kept", ["_kept"]),
+        ("from domain.reading.history import _kept", ["_kept"]),
         ("self._left = cls._made = engine.__doc__, hit['_id']", []),
     ],
 )

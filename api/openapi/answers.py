@@ -2,8 +2,8 @@
 
 from api.openapi.json_schema import COUNT, NAME, NULL, TEXT, UUID, Schema, closed_object, ref
 from api.openapi.requests import REFERENCE
-from domain.kinds import EntityKind
-from domain.registry import KINDS
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
 from projections.search import highlighting
 
 

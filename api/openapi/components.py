@@ -10,24 +10,24 @@ from api.openapi.answers import listed, shared_answers, shown
 from api.openapi.json_schema import NAME, Schema, closed
 from api.openapi.lineage_operations import lineage_schemas
 from api.openapi.requests import REFERENCE, bulk_request, request, shared_requests
-from api.routes.audit import AuditPage
-from api.routes.bulk import BulkItem, BulkResult
-from api.routes.delete_stale import DeleteStale
-from api.routes.logical_suites import LogicalTestCases
-from api.routes.query_costs import QueryCosts
-from api.routes.system import Readiness, Version
-from api.routes.types import EntityType
-from domain.bodies.columns import NamedPart
-from domain.bodies.components import UsageSummary
-from domain.bodies.lineage import LineageEdge
-from domain.bodies.profiling import ProfilerConfig
-from domain.changes import ChangeDescription
-from domain.kinds import EntityKind
+from api.routes.entities.bulk import BulkItem, BulkResult
+from api.routes.entities.delete_stale import DeleteStale
+from api.routes.entities.logical_suites import LogicalTestCases
+from api.routes.entities.types import EntityType
+from api.routes.measurements.query_costs import QueryCosts
+from api.routes.system.audit import AuditPage
+from api.routes.system.system import Readiness, Version
+from domain.kinds.bodies.columns import NamedPart
+from domain.kinds.bodies.components import UsageSummary
+from domain.kinds.bodies.lineage import LineageEdge
+from domain.kinds.bodies.profiling import ProfilerConfig
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
 from domain.measurements.costs import QueryCost
 from domain.measurements.joins import TableJoins
 from domain.measurements.reports import DailyUse, TableProfileReport, TableSample, TestResult
-from domain.registry import KINDS
-from projections.inspection import Inspection
+from domain.reading.changes import ChangeDescription
+from projections.operation.inspection import Inspection
 
 _MEASURED = (
     TableProfileReport,

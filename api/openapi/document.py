@@ -13,6 +13,9 @@ from litestar.plugins import InitPlugin
 from litestar.plugins.base import ReceiveRoutePlugin
 from litestar.routes import HTTPRoute
 
+from api.answers.read_positions import may_wait
+from api.callers.permissions import PUBLIC, Access, Permission
+from api.callers.policies import DEFAULT_RULES, combine
 from api.openapi.components import body_name, component_schemas
 from api.openapi.json_schema import Schema, ref
 from api.openapi.lineage_operations import LINEAGE_OPERATIONS, TAG
@@ -33,11 +36,8 @@ from api.openapi.parameters import (
     shared,
 )
 from api.openapi.responses import RESPONSE_HEADERS, error_name, error_response, responses
-from api.permissions import PUBLIC, Access, Permission
-from api.policies import DEFAULT_RULES, combine
-from api.read_positions import may_wait
-from domain.kinds import EntityKind
-from domain.registry import KINDS
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _TAGS = {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from domain.names import MAX_NAME_LENGTH
+from domain.kinds.names import MAX_NAME_LENGTH
 
 Schema = dict[str, Any]
 

@@ -9,10 +9,10 @@ from api.openapi.operation import Operation
 from api.openapi.operations import WRITE_ERRORS, WRITE_HEADERS, WRITTEN
 from api.openapi.parameters import REQUEST_HEADERS
 from api.openapi.requests import REFERENCE, referring, to_kinds
-from api.routes.lineage_paths import BASE
-from domain.bodies.lineage import RUNNING_KINDS
+from api.routes.lineage.paths import BASE
 from domain.edges import DETAIL_KEYS
-from domain.registry import KINDS
+from domain.kinds.bodies.lineage import RUNNING_KINDS
+from domain.kinds.registry import KINDS
 
 TAG = "lineage"
 _NAMED = f"{BASE}/{{entity_type}}/name/{{fqn}}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from api.openapi.operation import Operation
-from api.routes.usage import used_kinds
+from api.routes.measurements.usage import used_kinds
 
 _READ_ERRORS = (400, 404, 503)
 _WRITE_ERRORS = (400, 404, 408, 413, 415, 503)

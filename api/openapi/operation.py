@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from api.responses import JSON
+from api.answers.responses import JSON
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):

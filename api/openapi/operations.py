@@ -8,11 +8,11 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
+from api.answers.responses import JSON
 from api.openapi.measurements import MEASUREMENT_OPERATIONS
 from api.openapi.operation import Operation
 from api.openapi.parameters import KNOWN_VERSION, REQUEST_HEADERS
-from api.responses import JSON
-from api.routes import audit
+from api.routes.system import audit
 
 READ_ERRORS = (400, 503)
 _ONE_ERRORS = (400, 404, 503)

@@ -4,16 +4,19 @@ import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
+from api.answers.read_positions import HEADER, MAX_POSITION
+from api.declaring.spellings import Rows
 from api.openapi.json_schema import UUID, Schema
-from api.read_positions import HEADER, MAX_POSITION
-from api.routes import search, search_documents, search_facets, search_suggestions
-from api.routes.asked import MAX_KEY_LENGTH
-from api.routes.lineage_writes import SOURCES
-from api.routes.requested_fields import field_names
-from api.routes.spellings import Rows
+from api.routes.lineage.writes import SOURCES
+from api.routes.search import documents as search_documents
+from api.routes.search import facets as search_facets
+from api.routes.search import searches as search
+from api.routes.search import suggestions as search_suggestions
 from api.services import READ_YOUR_WRITES_SECONDS
-from domain.kinds import EntityKind
-from domain.registry import ALL_KINDS, KINDS
+from api.use_cases.asked import MAX_KEY_LENGTH
+from api.use_cases.requested_fields import field_names
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import ALL_KINDS, KINDS
 from projections.entities import name_filters
 from projections.search import aggregate, suggestions
 from projections.search.aggregations import MAX_BUCKETS

@@ -11,12 +11,12 @@ from api.openapi.json_schema import (
     ref,
 )
 from api.openapi.parameters import INDEX
-from domain.bodies.base import outside_fields
-from domain.bodies.profiling import PROFILER_CONFIG
-from domain.bulk_put import MAX_REQUESTS
-from domain.kinds import EntityKind
+from domain.kinds.bodies.base import outside_fields
+from domain.kinds.bodies.profiling import PROFILER_CONFIG
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
 from domain.openmetadata.request_aliases import REQUEST_ALIASES
-from domain.registry import KINDS
+from domain.writing.bulk_put import MAX_REQUESTS
 from projections.search.aggregate import MAX_HITS
 from projections.search.aggregations import MAX_BUCKETS
 from projections.search.documents import SORTABLE

@@ -5,10 +5,10 @@ from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
 
+from api.answers.responses import JSON, NDJSON
 from api.errors import CATALOG_ERRORS, ERROR_TYPES
 from api.openapi.json_schema import Schema, ref
 from api.openapi.operation import Operation
-from api.responses import JSON, NDJSON
 from api.services import READ_YOUR_WRITES_SECONDS
 
 RESPONSE_HEADERS: Mapping[str, Schema] = MappingProxyType(

@@ -1,1 +1,1 @@
-"""Pages for people: what the catalog holds, read and searched in a browser."""
+"""Pages for people: what the catalog holds, read, searched and changed in a browser."""

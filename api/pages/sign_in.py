@@ -6,17 +6,17 @@ from anyio import CapacityLimiter, to_thread
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
+from api.callers.permissions import PUBLIC, SIGNED_IN
+from api.callers.sign_in.links import use_link
+from api.callers.sign_in.provider import RETURN, Provider
+from api.callers.sign_in.sessions import Sessions
+from api.callers.tokens.verifier import TokenVerifier
+from api.declaring.declared_query import Parameters, QueryParameter
 from api.errors import Overloaded, Unauthorized
-from api.pages.addresses import is_local
-from api.pages.provider import RETURN, Provider
-from api.pages.rendering import AnyRequest, Renderer, html, redirect
-from api.pages.routing import form, page
-from api.pages.sessions import Sessions
-from api.pages.sign_in_links import use_link
-from api.permissions import PUBLIC, SIGNED_IN
-from api.routes.declared_query import Parameters, QueryParameter
+from api.pages.frame.addresses import is_local
+from api.pages.frame.rendering import AnyRequest, Renderer, html, redirect
+from api.pages.frame.routing import form, page
 from api.settings import Settings
-from api.tokens.verifier import TokenVerifier
 from domain.errors import NotFound
 
 SIGN_IN = "/sign-in"

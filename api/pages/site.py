@@ -7,31 +7,31 @@ from litestar.exceptions import NotFoundException
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
+from api.answers.responses import Finished
+from api.callers.permissions import PUBLIC
+from api.callers.policies import Policies
+from api.callers.sign_in.provider import Provider
+from api.callers.sign_in.sessions import Sessions
+from api.callers.tokens.verifier import TokenVerifier
 from api.errors import render
-from api.metrics import Metrics
-from api.pages.activity import activity_pages
-from api.pages.assets import ASSETS, asset_address, read_asset
-from api.pages.audit import audit_pages
-from api.pages.browse import browse_pages
-from api.pages.edit import edit_pages
-from api.pages.entity import entity_pages
-from api.pages.history import history_pages
-from api.pages.operation import operation_pages
-from api.pages.provider import Provider
-from api.pages.rendering import HEADERS, AnyRequest, Renderer
-from api.pages.routing import page, wants_page
-from api.pages.search import search_pages
-from api.pages.sessions import Sessions
+from api.pages.entities.browse import browse_pages
+from api.pages.entities.edit import edit_pages
+from api.pages.entities.entity import entity_pages
+from api.pages.entities.steps import step_pages
+from api.pages.entities.tree import tree_pages
+from api.pages.frame.assets import ASSETS, asset_address, read_asset
+from api.pages.frame.rendering import HEADERS, AnyRequest, Renderer
+from api.pages.frame.routing import page, wants_page
+from api.pages.history.activity import activity_pages
+from api.pages.history.audit import audit_pages
+from api.pages.history.history import history_pages
+from api.pages.operation.operation import operation_pages
+from api.pages.search.search import search_pages
 from api.pages.sign_in import sign_in_routes
-from api.pages.steps import step_pages
-from api.pages.tree import tree_pages
-from api.permissions import PUBLIC
-from api.policies import Policies
 from api.preparing import progress_of
-from api.responses import Finished
-from api.routes.searcher import Searcher
 from api.services import Services
-from api.tokens.verifier import TokenVerifier
+from api.telemetry.metrics import Metrics
+from api.use_cases.searcher import Searcher
 
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 

@@ -10,10 +10,10 @@ import msgspec
 from benchmarks.histories.record import Head, Json, Read, Record, Row, Stream, View
 from benchmarks.histories.scheduling import Schedule, point, quiet
 from benchmarks.histories.stepped_log import stepped
-from domain.catalog import Catalog
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore, RecordedEvent
 from domain.events import TYPE_NAMES
+from domain.writing.catalog import Catalog
 from projections.feeding.daemon import Steps
 
 _READS = 6

@@ -20,8 +20,8 @@ from benchmarks.histories.scheduling import COMMITTED
 from benchmarks.histories.tables import viewed
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
-from projections.local_read_models import entity_kinds
-from projections.shared_entities import SharedEntities
+from projections.wiring.local_read_models import entity_kinds
+from projections.wiring.shared_entities import SharedEntities
 
 _LEADER = "catalog leader "
 """What the name of a session begins with by which a read model is fed."""
@@ -56,8 +56,8 @@ class PostgresRig:
             ((there,),) = connection.execute(f"SELECT to_regclass('{shelves}')".encode())
             if there is None:
                 return None
-            shelf = f"SELECT code, live FROM {shelves} WHERE name = 'entities'"
-            live = connection.execute(shelf.encode()).fetchone()
+            generations = f"SELECT code, live FROM {shelves} WHERE name = 'entities'"
+            live = connection.execute(generations.encode()).fetchone()
             if live is None or live[1] is None:
                 return None
             model = f"{self._schema}_entities_{live[0][:8]}_{live[1]}"

@@ -32,7 +32,7 @@ from projections.entities.projection import EntityProjection
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.feeding.projector import Projector
 from projections.generations.supervision import GenerationSupervisor
-from projections.local_read_models import entities_definition, open_shelf
+from projections.wiring.local_read_models import entities_definition, open_generations
 
 _LOG = "events.db"
 _POINTER = "entities.json"
@@ -189,7 +189,7 @@ class _Leading:
         self._rig = rig
         self._host = host
         self._supervisor = GenerationSupervisor(
-            definition, open_shelf(rig.directory, definition), log
+            definition, open_generations(rig.directory, definition), log
         )
         self._is_open = False
         self.name = definition.name

@@ -10,13 +10,13 @@ import msgspec
 from benchmarks.histories.hosts import Host
 from benchmarks.histories.record import Json, Record, Write
 from benchmarks.histories.scheduling import Schedule, point
-from domain.catalog import Catalog, Outcome
-from domain.entity import Entity
-from domain.entity_cache import ByName
+from domain.aggregate.entity import Entity
 from domain.errors import CatalogError, OutcomeUnknown, StoreUnavailable
-from domain.kinds import EntityKind
-from domain.registry import KINDS
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
+from domain.writing.catalog import Catalog, Outcome
+from domain.writing.entity_cache import ByName
 
 _GLOSSARIES = ("g0", "g1")
 _TERMS = ("t0", "t1")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from domain import events
-from domain.entity import Entity, evolve
+from domain.aggregate.entity import Entity, evolve
 from domain.errors import LaterRelease
 from domain.event_store.claims import claim_of
 from domain.event_store.mapper import decode_event

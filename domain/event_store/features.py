@@ -7,7 +7,7 @@ which one, before it reads or writes what it would not understand:
     event:entity.renamed           a type of events
     field:entity.created.parentId  a field that events of a type may leave out; the others come
                                    with the type, as fields are only ever added with defaults
-    schema:entity.changed.2        a schema above 1 of the events of a type (`domain.upcasters`)
+    schema:entity.changed.2        a schema of events above 1 (`domain.aggregate.upcasters`)
     kind:table                     a kind of entity
 """
 
@@ -19,11 +19,11 @@ from typing import Any
 
 import msgspec
 
+from domain.aggregate.upcasters import UPCASTERS, current_schema
 from domain.errors import LaterRelease, shown
 from domain.events import EVENT_TYPES, Event
-from domain.registry import ALL_KINDS
+from domain.kinds.registry import ALL_KINDS
 from domain.release import RELEASE
-from domain.upcasters import UPCASTERS, current_schema
 
 FIRST = "0.2.0"
 """The first release that named features: a log in which none are named was written before it."""

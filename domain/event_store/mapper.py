@@ -6,12 +6,12 @@ import msgspec
 from eventsourcing.persistence import JSONTranscoder, Mapper, StoredEvent
 from msgspec import Raw
 
+from domain.aggregate.upcasters import UPCASTERS, Upcasters, current_schema, upcast
 from domain.errors import shown
 from domain.event_store.features import later_event, refuse_kind
 from domain.event_store.port import RecordedEvent
 from domain.event_store.writes import NewRow
 from domain.events import EVENT_TYPES, TYPE_NAMES, Event
-from domain.upcasters import UPCASTERS, Upcasters, current_schema, upcast
 
 
 class _Header(msgspec.Struct):

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from domain import durable_files
 from domain.errors import Conflict, InvalidInput, StoreUnavailable
 from domain.event_store.database_url import is_url
 from domain.event_store.port import EventStore
 from domain.event_store.sqlite.log import open_sqlite_log
 from domain.event_store.sqlite.replacing import Replaced, refuse_unfinished, replace_log
-from domain.write_turns import WriteTurns
+from domain.machine import durable_files
+from domain.machine.write_turns import WriteTurns
 
 _FILE = "events.db"
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from domain.bodies.components import Part, Reference
+from domain.kinds.bodies.components import Part, Reference
 from domain.measurements.reports import COST, Point, Timestamp
 
 MAX_COST = 1e9

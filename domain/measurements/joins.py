@@ -12,9 +12,9 @@ from typing import Annotated, Protocol
 import msgspec
 from msgspec import Meta
 
-from domain.bodies.columns import MAX_PART_FQN
-from domain.bodies.components import Part
 from domain.errors import InvalidInput
+from domain.kinds.bodies.columns import MAX_PART_FQN
+from domain.kinds.bodies.components import Part
 from domain.measurements.reports import JOIN, MAX_COUNT, Count, Point, moment_of
 
 DAYS = 30

@@ -1,4 +1,4 @@
-"""The port of measurements, with two homes: a file of the data directory, or the log's database."""
+"""The port of measurements, kept in a file of the data directory or in the log's database."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
@@ -24,7 +24,7 @@ class Measurements(Protocol):
     """A time series beside the log, bounded as `bounds.py` says; for any thread.
 
     Times are in milliseconds since 1970. What a write has stored survives the end of the process
-    and power loss. Every method raises StoreUnavailable when the home cannot be used.
+    and power loss. Every method raises StoreUnavailable when the backend cannot be used.
     """
 
     def write(self, entity_id: str, points: Iterable[Point], now: int) -> None:

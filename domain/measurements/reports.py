@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
-from domain.bodies.components import Integer, Part
 from domain.errors import InvalidInput
-from domain.names import split
+from domain.kinds.bodies.components import Integer, Part
+from domain.kinds.names import split
 
 Timestamp = Annotated[int, Meta(ge=1, le=2**53 - 1)]
 """Milliseconds since 1970."""

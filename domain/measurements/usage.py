@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import date, timedelta
 
-from domain.bodies.components import UsageStats, UsageSummary
+from domain.kinds.bodies.components import UsageStats, UsageSummary
 from domain.measurements.reports import UsageRanks
 
 _WEEK, _MONTH = 7, 30

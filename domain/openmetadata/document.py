@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from domain import json_patch
-from domain.entity import Entity
+from domain.aggregate.entity import Entity
+from domain.aggregate.lifecycle import format_version
 from domain.errors import InvalidInput
 from domain.events import Body
-from domain.lifecycle import format_version
+from domain.kinds.registry import ALL_KINDS
 from domain.openmetadata.stand_ins import stand_ins
-from domain.registry import ALL_KINDS
+from domain.patches import json_patch
 
 SERVER_KEYS = ("id", "name", "fullyQualifiedName", "version", "updatedAt", "updatedBy", "deleted")
 """Keys that callers read and only the catalog writes."""

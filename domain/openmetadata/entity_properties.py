@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
+from domain.kinds.registry import KINDS
 from domain.openmetadata.document import SERVER_KEYS
-from domain.registry import KINDS
 
 _OF_EVERY_KIND = frozenset(
     {

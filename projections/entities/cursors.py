@@ -7,7 +7,7 @@ from hashlib import blake2b
 import msgspec
 
 from domain.errors import InvalidInput
-from domain.names import MAX_NAME_LENGTH
+from domain.kinds.names import MAX_NAME_LENGTH
 
 _DIGEST_BYTES = 8
 _ID_BYTES = 16

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from domain.events import Body
-from domain.kinds import EntityKind
+from domain.kinds.entity_kind import EntityKind
 
 _to_keys = msgspec.json.Decoder(Body)
 

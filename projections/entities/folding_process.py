@@ -14,7 +14,7 @@ import msgspec
 
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore, StreamSpan
-from domain.history import folded
+from domain.reading.history import folded
 from projections.entities.stored_entity import StoredEntity, stored_entity
 from projections.feeding.port import Folded
 

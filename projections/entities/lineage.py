@@ -11,11 +11,11 @@ from itertools import islice
 
 import msgspec
 
-from domain.bodies.components import Reference
-from domain.bodies.lineage import RUNNING_KINDS
 from domain.edges import EDGE, edge_name
 from domain.errors import NotFound
 from domain.events import Body
+from domain.kinds.bodies.components import Reference
+from domain.kinds.bodies.lineage import RUNNING_KINDS
 from projections.entities.port import EdgeReader, SortedReadModel
 from projections.visibility.edges import EdgeSight
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import re2
 
-from domain import names
 from domain.errors import InvalidInput
-from domain.kinds import EntityKind
+from domain.kinds import names
+from domain.kinds.entity_kind import EntityKind
 
 MAX_PATTERN = 4_096
 """The most characters of a regular expression."""

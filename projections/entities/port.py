@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from domain.kinds import EntityKind
+from domain.kinds.entity_kind import EntityKind
 from projections.entities.cursors import Place
 from projections.entities.name_filters import NameFilter
 from projections.entities.scopes import Sought, sought_scope

@@ -20,13 +20,13 @@ from typing import Any
 
 import msgspec
 
-from domain import names
-from domain.entity import Entity
+from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput
-from domain.ids import parse_id
-from domain.kinds import EntityKind
-from domain.names import name_key
-from domain.registry import ALL_KINDS, KINDS
+from domain.kinds import names
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.ids import parse_id
+from domain.kinds.names import name_key
+from domain.kinds.registry import ALL_KINDS, KINDS
 
 NOWHERE = "-"
 """A scope that no entity has, for a filter that names an entity that does not exist."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from domain.errors import NotFound
-from domain.kinds import EntityKind
+from domain.kinds.entity_kind import EntityKind
 from projections.entities.entity_json import with_fields
 from projections.entities.port import Include, SortedReadModel
 

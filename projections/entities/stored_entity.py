@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from domain.entity import Entity
+from domain.aggregate.entity import Entity
 from domain.events import Body
+from domain.kinds.registry import ALL_KINDS
 from domain.openmetadata import document
 from domain.openmetadata.stand_ins import stand_ins
-from domain.registry import ALL_KINDS
 from projections.entities.scopes import scopes_of
 from projections.feeding.port import Folded
 

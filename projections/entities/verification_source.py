@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from domain import changes
-from domain.entity import Entity
+from domain.aggregate.entity import Entity
 from domain.event_store.port import EventStore
+from domain.reading import changes
 from projections.entities.port import EntitySnapshot, SortedReadModel
 from projections.entities.stored_entity import (
     DIGEST_MODULUS,

@@ -11,9 +11,9 @@ from typing import IO, Protocol
 
 import msgspec
 
-from domain.disk import is_of_full_disk
 from domain.errors import StoreUnavailable
 from domain.event_store.port import Announcements, EventStore
+from domain.machine.disk import is_of_full_disk
 from projections.feeding import process_lock
 
 POLL_SECONDS = 0.01

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from domain import history
-from domain.entity import Entity, evolve
+from domain.aggregate.entity import Entity, evolve
 from domain.event_store.port import EventStore, RecordedEvent, StreamSpan
-from domain.recent import RecentEntities
+from domain.reading import history
+from domain.writing.recent import RecentEntities
 from projections.feeding.port import Folded, Note
 
 FOLDED_BYTES = 32_000_000

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import msgspec
 
-from domain.entity import Entity
+from domain.aggregate.entity import Entity
 from domain.errors import StoreUnavailable
 
 

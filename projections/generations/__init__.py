@@ -1,1 +1,1 @@
-"""Generations of a read model: built beside the live one, switched to, supervised and removed."""
+"""Blue-green generations of read models: built beside the live one, and switched."""

@@ -10,7 +10,7 @@ from domain.event_store.port import EventStore
 from projections.feeding.port import Damaged, Progress
 from projections.feeding.projector import Projector
 from projections.generations.definition import Definition, M
-from projections.generations.shelf import Generation, Proposal, Shelf
+from projections.generations.port import Generation, Generations, Proposal
 from projections.verification.report import ProjectionProof, Verdict
 from projections.verification.run import Request, verify
 
@@ -26,21 +26,23 @@ class Built(msgspec.Struct, frozen=True):
     proof: ProjectionProof
 
 
-def build(definition: Definition[M], shelf: Shelf, log: EventStore, progress: Progress) -> Built:
+def build(
+    definition: Definition[M], generations: Generations, log: EventStore, progress: Progress
+) -> Built:
     """Builds a generation, verifies it against the log, proposes it and returns it.
 
     What an earlier, interrupted building left is gone on with where that is cheaper, and removed
     otherwise. Raises Differs, or StoreUnavailable, also when another process is building, and
     Overtaken when another one has proposed anything since this building began.
     """
-    with shelf.building():
-        generation, begun = _begin(definition, shelf)
-        address = shelf.address(generation.number)
+    with generations.building():
+        generation, begun = _begin(definition, generations)
+        address = generations.address(generation.number)
         try:
             definition.load(address, log, progress)
         except Damaged as damaged:
             # What an earlier building left is not gone on with again.
-            shelf.propose(Proposal(generation, refused=damaged.message), instead_of=begun)
+            generations.propose(Proposal(generation, refused=damaged.message), instead_of=begun)
             raise
         model = definition.open(address, True)
         try:
@@ -50,18 +52,18 @@ def build(definition: Definition[M], shelf: Shelf, log: EventStore, progress: Pr
             model.close()
             raise
         definition.shut(model)
-        shelf.propose(Proposal(generation, ready=True), instead_of=begun)
+        generations.propose(Proposal(generation, ready=True), instead_of=begun)
         return Built(generation, proof)
 
 
-def _begin(definition: Definition[M], shelf: Shelf) -> tuple[Generation, Hashable]:
+def _begin(definition: Definition[M], generations: Generations) -> tuple[Generation, Hashable]:
     """The generation to build, and the revision of its proposal; removes what else is half built.
 
     It is proposed also when an earlier building of it is gone on with: should that one not have
     ended, it can propose no more.
     """
-    code, revision = definition.code(), shelf.proposal_revision()
-    proposal, pointer = shelf.proposal(), shelf.pointer()
+    code, revision = definition.code(), generations.proposal_revision()
+    proposal, pointer = generations.proposal(), generations.pointer()
     kept = {each.number for each in (pointer.live, pointer.previous) if each is not None}
     if proposal is not None and proposal.ready:
         # The projecting process may be about to switch to it.
@@ -74,8 +76,8 @@ def _begin(definition: Definition[M], shelf: Shelf) -> tuple[Generation, Hashabl
         and proposal.generation.code == code
         and proposal.generation.number not in kept
     ):
-        return proposal.generation, shelf.propose(proposal, instead_of=revision)
-    numbers = shelf.numbers()
+        return proposal.generation, generations.propose(proposal, instead_of=revision)
+    numbers = generations.numbers()
     # Also what was only proposed is not given again: who proposed it may build it still.
     last = pointer.last if proposal is None else max(pointer.last, proposal.generation.number)
     generation = Generation(
@@ -83,8 +85,8 @@ def _begin(definition: Definition[M], shelf: Shelf) -> tuple[Generation, Hashabl
         built_at=time.time_ns() // 1_000_000,
         code=code,
     )
-    begun = shelf.propose(Proposal(generation), instead_of=revision)
-    shelf.remove([number for number in numbers if number not in kept])
+    begun = generations.propose(Proposal(generation), instead_of=revision)
+    generations.remove([number for number in numbers if number not in kept])
     return generation, begun
 
 

@@ -12,7 +12,7 @@ from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged, Superseded
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, M
-from projections.generations.shelf import Generation, Shelf
+from projections.generations.port import Generation, Generations
 from projections.verification.run import Source
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class CurrentGeneration(Generic[M]):
     def __init__(
         self,
         definition: Definition[M],
-        shelf: Shelf,
+        generations: Generations,
         log: EventStore,
         changes: ChangeCounter | None = None,
     ) -> None:
@@ -59,7 +59,7 @@ class CurrentGeneration(Generic[M]):
         self._looked: int | None = None
         """How many changes there were when the pointer was looked at last."""
         self.definition = definition
-        self.shelf = shelf
+        self.generations = generations
         self._log = log
         self._lock = threading.Lock()
         self._revision: Hashable | None = None
@@ -148,11 +148,11 @@ class CurrentGeneration(Generic[M]):
         """The live generation; without `look`, the one that was found last, if there is one."""
         number = self._changes_so_far()
         # Asked for before the lock is taken, for it may be a server that answers.
-        revision = self.shelf.pointer_revision() if look and number is None else None
+        revision = self.generations.pointer_revision() if look and number is None else None
         with self._lock:
             if self._opened is None or (look and (number is None or number != self._looked)):
                 if number is not None or not look:
-                    revision = self.shelf.pointer_revision()
+                    revision = self.generations.pointer_revision()
                 if revision is None or revision != self._revision or self._opened is None:
                     self._find(revision)
                 self._looked = number
@@ -181,7 +181,7 @@ class CurrentGeneration(Generic[M]):
                 raise
             except StoreUnavailable:
                 # Two switches since the pointer was read: its file is gone.
-                newest = self.shelf.pointer_revision()
+                newest = self.generations.pointer_revision()
                 if newest == revision or attempt == _ATTEMPTS - 1:
                     raise
                 revision = newest
@@ -189,14 +189,14 @@ class CurrentGeneration(Generic[M]):
         self._revision, self._refused, self._opened = revision, None, opened
 
     def _open(self) -> _Opened[M]:
-        pointer, name = self.shelf.pointer(), self.definition.name
+        pointer, name = self.generations.pointer(), self.definition.name
         if pointer.live is None:
             why = f": {pointer.refused}" if pointer.refused else ""
             message = f"the read model {name} is not built yet; a running server builds it{why}"
             raise NotBuilt(message, name, self.building())
         if pointer.live.code != self.definition.code():
             raise Damaged(f"the read model {name} was built by other code; rebuild it")
-        model = self.definition.open(self.shelf.address(pointer.live.number), False)
+        model = self.definition.open(self.generations.address(pointer.live.number), False)
         try:
             reason = disagreement(self._log, *model.checkpoint_and_fingerprint())
             if reason is not None:

@@ -26,13 +26,13 @@ class KindReport(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
-    """One projection and its read model; `projections.local_read_models` defines those of files."""
+    """One projection and its read model; those of files are in `projections.wiring`."""
 
     name: str
     code: Callable[[], str]
     """Digest of what decides the content: another one means that it must be built anew."""
     open: Callable[[str, bool], M]
-    """Opens the generation at an address of the shelf, writable or not.
+    """Opens the generation at an address, writable or not.
 
     Raises Damaged when only building anew helps, else StoreUnavailable.
     """

@@ -12,7 +12,7 @@ from projections.feeding.port import Damaged
 from projections.feeding.projector import Projector
 from projections.generations.change_counter import ChangeCounter, CountedProjection
 from projections.generations.definition import Definition, M
-from projections.generations.shelf import Generation, Shelf
+from projections.generations.port import Generation, Generations
 
 CHECK_AT_START_BYTES = 128 * 1024 * 1024
 """A larger read model that was not closed cleanly is checked while it is served."""
@@ -103,7 +103,7 @@ class FedGeneration(Generic[M]):
 
 def open_fed(
     definition: Definition[M],
-    shelf: Shelf,
+    generations: Generations,
     generation: Generation,
     log: EventStore,
     changes: ChangeCounter,
@@ -117,9 +117,9 @@ def open_fed(
     number = generation.number
     if generation.code != definition.code():
         raise Damaged("it was built by other code")
-    if not shelf.holds(number):
+    if not generations.holds(number):
         raise Damaged(f"generation {number} is missing")
-    address = shelf.address(number)
+    address = generations.address(number)
     trusted = definition.trusted(address)
     model = definition.open(address, True)
     try:
@@ -131,7 +131,7 @@ def open_fed(
             # Files that are gone look like a new read model; a load is faster anyway.
             raise Damaged("it holds nothing")
         fed = FedGeneration(definition, model, generation, log, changes)
-        if not trusted and shelf.size(number) <= CHECK_AT_START_BYTES:
+        if not trusted and generations.size(number) <= CHECK_AT_START_BYTES:
             definition.check(model, go_on)
         elif not trusted:
             fed.check_in_background(go_on)

@@ -18,7 +18,7 @@ KEEP_SECONDS = 60.0
 log_line = logging.getLogger("catalog.projections")
 
 
-class Lead(Protocol):
+class LeaderStatus(Protocol):
     """The lead among the processes that share a read model."""
 
     def take(self) -> bool:
@@ -41,7 +41,7 @@ class SharedSupervisor(Generic[M]):
         self,
         name: str,
         make: Callable[[], GenerationSupervisor[M]],
-        lead: Lead,
+        lead: LeaderStatus,
         keep: Callable[[], None],
         *,
         waits: bool = False,

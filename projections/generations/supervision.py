@@ -19,7 +19,7 @@ from projections.generations.building import build
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, M
 from projections.generations.fed_generation import FedGeneration, Interrupted, open_fed
-from projections.generations.shelf import Generation, Pointer, Proposal, Shelf, overtaken
+from projections.generations.port import Generation, Generations, Pointer, Proposal, overtaken
 
 WATCH_SECONDS = 1.0
 """How often a live generation that others can change is looked at."""
@@ -38,7 +38,7 @@ class GenerationSupervisor(Generic[M]):
     def __init__(
         self,
         definition: Definition[M],
-        shelf: Shelf,
+        generations: Generations,
         log: EventStore,
         changes: ChangeCounter | None = None,
         *,
@@ -49,7 +49,7 @@ class GenerationSupervisor(Generic[M]):
         `alone` says that no other process can take the place of this one while it lives.
         """
         self.definition = definition
-        self.shelf = shelf
+        self.generations = generations
         self._log = log
         self._changes = changes or ChangeCounter()
         self._stopping = threading.Event()
@@ -84,7 +84,7 @@ class GenerationSupervisor(Generic[M]):
 
         A log without events needs no building: its first generation is made at once.
         """
-        revision, pointer = self.shelf.pointer_revision(), self.shelf.pointer()
+        revision, pointer = self.generations.pointer_revision(), self.generations.pointer()
         try:
             if pointer.live is not None:
                 self._live = self._open(pointer.live)
@@ -106,7 +106,7 @@ class GenerationSupervisor(Generic[M]):
         its supervisor is of no further use. Raises StoreUnavailable when trying again may help;
         after any other exception the projection must not go on.
         """
-        if self.shelf.pointer_revision() != self._pointed:
+        if self.generations.pointer_revision() != self._pointed:
             self._open_anew()
             return 1
         if self._live is not None and self._live.damage is not None:
@@ -167,7 +167,7 @@ class GenerationSupervisor(Generic[M]):
     def _open(self, generation: Generation) -> FedGeneration[M]:
         """A generation for writing; raises Damaged when it must not be served."""
         return open_fed(
-            self.definition, self.shelf, generation, self._log, self._changes, self._go_on
+            self.definition, self.generations, generation, self._log, self._changes, self._go_on
         )
 
     def _go_on(self) -> None:
@@ -180,11 +180,11 @@ class GenerationSupervisor(Generic[M]):
             "the read model is built anew",
             extra={"projection": self.name, "reason": damaged.message},
         )
-        pointer = self.shelf.pointer()
+        pointer = self.generations.pointer()
         last = pointer.last if pointer.live is None else pointer.live.number
         with self._changes.changing():
             refused = Pointer(previous=pointer.previous, refused=damaged.message, last=last)
-            self._pointed = self.shelf.point(refused, instead_of=self._pointed)
+            self._pointed = self.generations.point(refused, instead_of=self._pointed)
         live, self._live = self._live, None
         if live is not None:
             live.abandon()
@@ -192,7 +192,7 @@ class GenerationSupervisor(Generic[M]):
     def _build(self) -> None:
         """Builds a generation and serves it: not after the pause in which events are gathered."""
         began, head = time.monotonic(), self._log.head()
-        built = build(self.definition, self.shelf, self._log, self._progressed)
+        built = build(self.definition, self.generations, self._log, self._progressed)
         if head:
             log_line.info(
                 "the read model is built",
@@ -211,14 +211,14 @@ class GenerationSupervisor(Generic[M]):
 
     def _take_up(self) -> None:
         """Begins to feed the proposed generation, if there is a new proposal."""
-        revision = self.shelf.proposal_revision()
+        revision = self.generations.proposal_revision()
         if revision is None or revision == self._seen:
             return
         self._seen = revision
         if self._next is not None:
             self._next.abandon()
             self._next = None
-        proposal = self.shelf.proposal()
+        proposal = self.generations.proposal()
         if proposal is None or not proposal.ready or proposal.refused is not None:
             return
         generation = proposal.generation
@@ -264,13 +264,13 @@ class GenerationSupervisor(Generic[M]):
         )
         refused = Proposal(generation, ready=True, refused=damaged.message)
         with suppress(Overtaken):  # the next step looks at what is proposed by now
-            self._seen = self.shelf.propose(refused, instead_of=self._seen)
+            self._seen = self.generations.propose(refused, instead_of=self._seen)
 
     def _switch(self, fed: FedGeneration[M]) -> None:
-        pointer = self.shelf.pointer()
+        pointer = self.generations.pointer()
         switched = Pointer(live=fed.generation, previous=pointer.live or pointer.previous)
         with self._changes.changing():
-            self._pointed = self.shelf.point(switched, instead_of=self._pointed)
+            self._pointed = self.generations.point(switched, instead_of=self._pointed)
         left, self._live, self._next = self._live, fed, None
         if left is not None:
             left.shut()
@@ -282,8 +282,10 @@ class GenerationSupervisor(Generic[M]):
     def _finish(self) -> None:
         """Withdraws the proposal after a switch, and removes what is not needed any more."""
         seen, self._seen = self._seen, None
-        self.shelf.withdraw(instead_of=seen)
-        pointer = self.shelf.pointer()
+        self.generations.withdraw(instead_of=seen)
+        pointer = self.generations.pointer()
         kept = {each.number for each in (pointer.live, pointer.previous) if each is not None}
         # A higher number may be what another process is building now.
-        self.shelf.remove([n for n in self.shelf.numbers() if n not in kept and n < max(kept)])
+        self.generations.remove(
+            [n for n in self.generations.numbers() if n not in kept and n < max(kept)]
+        )

@@ -9,7 +9,7 @@ from domain.event_store.port import EventStore
 from projections.feeding.daemon import State, read_states
 from projections.generations.definition import Definition, M
 from projections.generations.leadership import Leadership
-from projections.generations.shelf import Generation, Proposal, Shelf
+from projections.generations.port import Generation, Generations, Proposal
 from projections.generations.supervision import GenerationSupervisor
 
 PATIENCE_SECONDS = 30.0
@@ -17,21 +17,23 @@ PATIENCE_SECONDS = 30.0
 _PAUSE = 0.02
 
 
-def pending(definition: Definition[M], shelf: Shelf) -> Generation | None:
+def pending(definition: Definition[M], generations: Generations) -> Generation | None:
     """The proposed, finished generation of this code that no process took up yet, if any."""
-    proposal = shelf.proposal()
+    proposal = generations.proposal()
     if proposal is None or not proposal.ready or proposal.refused is not None:
         return None
     fits = proposal.generation.code == definition.code()
-    return proposal.generation if fits and proposal.generation != shelf.pointer().live else None
+    return (
+        proposal.generation if fits and proposal.generation != generations.pointer().live else None
+    )
 
 
-def propose_previous(definition: Definition[M], shelf: Shelf) -> Generation:
+def propose_previous(definition: Definition[M], generations: Generations) -> Generation:
     """Proposes the generation that was live before the present one, and returns it.
 
     Raises StoreUnavailable when there is none, or when other code built it.
     """
-    previous = shelf.pointer().previous
+    previous = generations.pointer().previous
     if previous is None:
         raise StoreUnavailable(f"there is no previous generation of {definition.name}")
     if previous.code != definition.code():
@@ -39,14 +41,16 @@ def propose_previous(definition: Definition[M], shelf: Shelf) -> Generation:
             f"generation {previous.number} of {definition.name} was built by other code;"
             " go back to the version of the program that built it"
         )
-    with shelf.building():
-        shelf.propose(Proposal(previous, ready=True), instead_of=shelf.proposal_revision())
+    with generations.building():
+        generations.propose(
+            Proposal(previous, ready=True), instead_of=generations.proposal_revision()
+        )
     return previous
 
 
 def switch(
     definition: Definition[M],
-    shelf: Shelf,
+    generations: Generations,
     log: EventStore,
     generation: Generation,
     directory: Path,
@@ -61,11 +65,11 @@ def switch(
     another proposal took its place, or when the server has come no nearer to the switch for
     `patience` seconds; the message repeats what the server says.
     """
-    waiting = _Waiting(definition, shelf, generation, directory, patience)
-    while shelf.pointer().live != generation:
-        proposal = shelf.proposal()
+    waiting = _Waiting(definition, generations, generation, directory, patience)
+    while generations.pointer().live != generation:
+        proposal = generations.proposal()
         if proposal is None or proposal.generation != generation:
-            if shelf.pointer().live == generation:
+            if generations.pointer().live == generation:
                 break
             raise StoreUnavailable(f"another generation of {definition.name} took its place")
         if proposal.refused is not None:
@@ -74,7 +78,7 @@ def switch(
                 f" {proposal.refused}"
             )
         if leadership.leader() is None:
-            _take_up(definition, shelf, log, leadership)
+            _take_up(definition, generations, log, leadership)
             return False
         waiting.check()
         time.sleep(_PAUSE)
@@ -87,13 +91,13 @@ class _Waiting(Generic[M]):
     def __init__(
         self,
         definition: Definition[M],
-        shelf: Shelf,
+        generations: Generations,
         generation: Generation,
         directory: Path,
         patience: float,
     ) -> None:
         self._definition = definition
-        self._shelf = shelf
+        self._generations = generations
         self._generation = generation
         self._directory = directory
         self._patience = patience
@@ -131,7 +135,7 @@ class _Waiting(Generic[M]):
     def _reached(self) -> int:
         """The checkpoint of the proposed generation, 0 while it cannot be read."""
         try:
-            model = self._definition.open(self._shelf.address(self._generation.number), False)
+            model = self._definition.open(self._generations.address(self._generation.number), False)
         except StoreUnavailable:
             return 0
         try:
@@ -141,10 +145,10 @@ class _Waiting(Generic[M]):
 
 
 def _take_up(
-    definition: Definition[M], shelf: Shelf, log: EventStore, leadership: Leadership
+    definition: Definition[M], generations: Generations, log: EventStore, leadership: Leadership
 ) -> None:
     with leadership.held():
-        supervisor = GenerationSupervisor(definition, shelf, log)
+        supervisor = GenerationSupervisor(definition, generations, log)
         try:
             supervisor.open()
             while supervisor.step():

@@ -1,1 +1,1 @@
-"""Proofs and rebuilds that a running server starts, in a process of their own."""
+"""Operators' view of the read models: inspected, verified and rebuilt."""

@@ -16,12 +16,12 @@ import msgspec
 from domain.errors import CatalogError, Conflict
 from projections.generations.building import build
 from projections.generations.switching import switch
-from projections.homes import Home
 from projections.operation.proofs import keep_proof, verify_live
 from projections.operation.records import Operation, Order, operating, write_operation
 from projections.operation.starting import BUSY, STARTED
-from projections.stores import Stores, open_stores
 from projections.verification.run import Request
+from projections.wiring.backends import Backend
+from projections.wiring.stores import Stores, open_stores
 
 _NICE = 10
 _SECONDS_BETWEEN = 0.5
@@ -70,8 +70,8 @@ def work(order: Order, started: Callable[[], None]) -> None:
             stores = open_stores(directory, order.database, order.search, writable=False)
             try:
                 if order.work == "rebuild":
-                    for home in _chosen(stores, order.what):
-                        _rebuild(stores, home, status)
+                    for backend in _chosen(stores, order.what):
+                        _rebuild(stores, backend, status)
                 _verify(stores, order, status)
             finally:
                 stores.close()
@@ -84,17 +84,17 @@ def work(order: Order, started: Callable[[], None]) -> None:
             status.end(None)
 
 
-def _chosen(stores: Stores, what: str) -> list[Home[Any]]:
-    return [home for home in stores.homes if what in ("all", home.definition.name)]
+def _chosen(stores: Stores, what: str) -> list[Backend[Any]]:
+    return [backend for backend in stores.backends if what in ("all", backend.definition.name)]
 
 
-def _rebuild(stores: Stores, home: Home[Any], status: _StatusFile) -> None:
+def _rebuild(stores: Stores, backend: Backend[Any], status: _StatusFile) -> None:
     """Build a generation beside the live one, and wait until the server reads it."""
-    definition, shelf = home.definition, home.shelf
+    definition, generations = backend.definition, backend.generations
     progress = status.begin(f"building {definition.name} beside the live one")
-    generation = build(definition, shelf, stores.log, progress).generation
+    generation = build(definition, generations, stores.log, progress).generation
     status.begin(f"switching {definition.name} to generation {generation.number}")
-    switch(definition, shelf, stores.log, generation, stores.directory, home.leadership)
+    switch(definition, generations, stores.log, generation, stores.directory, backend.leadership)
 
 
 def _verify(stores: Stores, order: Order, status: _StatusFile) -> None:

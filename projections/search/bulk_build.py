@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from domain.entity import Entity
+from domain.aggregate.entity import Entity
 from domain.event_store.port import EventStore, StreamSpan
-from domain.history import folded
+from domain.reading.history import folded
 from projections.feeding.log_fingerprint import fingerprint_at
 from projections.feeding.port import Checkpoint, Progress
 from projections.search.documents import is_indexed

@@ -19,12 +19,12 @@ from typing import Any
 
 import msgspec
 
-from domain import names
-from domain.entity import Entity, encode
+from domain.aggregate.entity import Entity, encode
 from domain.errors import InvalidInput
 from domain.events import EntityChanged, EntityCreated, Event
-from domain.json_patch import pointer
-from domain.registry import KINDS
+from domain.kinds import names
+from domain.kinds.registry import KINDS
+from domain.patches.json_patch import pointer
 from projections.search.language import dates
 from projections.search.language.field_types import (
     MAX_FIELD,

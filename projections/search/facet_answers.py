@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.search.aggregations import (
     Aggregation,
     DateHistogram,

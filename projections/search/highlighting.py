@@ -7,7 +7,7 @@ the caller sees them are looked at, and only up to `MAX_BYTES` of an answer.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.search import tree
 from projections.search.analysis import compose
 from projections.search.language.field_types import field_type

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 
 from domain.errors import InvalidInput
-from domain.registry import ATTACHED, KINDS, kinds_below
+from domain.kinds.registry import ATTACHED, KINDS, kinds_below
 
 ALL = "all"
 """The alias of all indexes."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.search import facets
 from projections.search.engine import SearchEngine
 from projections.search.facet_answers import typed_name

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping
 
-from domain.entity import Entity
+from domain.aggregate.entity import Entity
 from projections.feeding.port import Checkpoint, Folded, Note
 from projections.search.documents import SearchDocument, document, is_indexed
 from projections.search.engine import SearchedPaths, SearchEngine

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from domain.errors import InvalidInput
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.search import aggregation_json, facets, tree
 from projections.search.aggregations import Aggregation
 from projections.search.documents import SORTABLE, SortValue

@@ -6,7 +6,7 @@ from typing import get_args
 import msgspec
 
 from domain.errors import InvalidInput
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.search import tree
 from projections.search.language.relevance import NAMES
 from projections.search.tree import Node

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from domain.entity import Entity
+from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput
 from domain.event_store.port import EventStore, RecordedEvent
 from projections.feeding.folding import Folder

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from domain.errors import InvalidInput
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.search.language.field_values import UnknownField, known_type
 from projections.visibility.field_paths import FORMS, NESTED, PathTree, path_tree
 

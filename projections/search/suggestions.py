@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from domain.errors import InvalidInput
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.search import tree
 from projections.search.analysis import compose, keyword
 from projections.search.engine import EngineHit, EngineQuery, SearchEngine

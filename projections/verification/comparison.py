@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from domain.entity import Entity
+from domain.aggregate.entity import Entity
 from domain.event_store.checks import Stream
 from projections.verification.report import Difference, Differences, FieldPair, KindProof
 

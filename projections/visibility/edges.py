@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping
 import msgspec
 from msgspec import Raw
 
-from domain.edge_columns import column_paths
 from domain.edges import EDGE, details_of
 from domain.events import Body
+from domain.writing.edge_columns import column_paths
 from projections.visibility.withholding import Withheld
 
 _COLUMNS, _SQL, _TEMPORARY = "columnsLineage", "sqlQuery", "tempLineageTables"

@@ -21,9 +21,9 @@ from msgspec.inspect import (
     type_info,
 )
 
-from domain.bodies.components import Reference
-from domain.entity import STATUS
-from domain.registry import ALL_KINDS
+from domain.aggregate.entity import STATUS
+from domain.kinds.bodies.components import Reference
+from domain.kinds.registry import ALL_KINDS
 
 NESTED = "children"
 FORMS = (".keyword", ".ngram", ".compound")

@@ -17,18 +17,18 @@ from litestar import Litestar
 from litestar.testing import TestClient
 
 from api.app import create_app
-from api.log_writer import LogWriter
-from api.metrics import Metrics
-from api.server import make_daemon
+from api.callers.tokens.issuers import Issuer
+from api.callers.tokens.minting import mint
+from api.callers.tokens.verifier import TokenVerifier, open_verifier
+from api.processes.server import make_daemon
 from api.services import make_services
 from api.settings import Settings
-from api.shared_counts import SharedCounts
-from api.tokens.issuers import Issuer
-from api.tokens.minting import mint
-from api.tokens.verifier import TokenVerifier, open_verifier
+from api.telemetry.log_writer import LogWriter
+from api.telemetry.metrics import Metrics
+from api.telemetry.shared_counts import SharedCounts
 from benchmarks.postgres_server import PostgresServer
 from projections.feeding.daemon import ProjectorLock
-from projections.stores import open_stores
+from projections.wiring.stores import open_stores
 from tests.waiting import until
 
 SECRET = "a secret for tests that is longer than the sixty-four bytes of a SHA-512 key"

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 from types import MappingProxyType
 
-from domain import registry
-from domain.bodies.base import Tagged
-from domain.kinds import EntityKind
+from domain.kinds import registry
+from domain.kinds.bodies.base import Tagged
+from domain.kinds.entity_kind import EntityKind
 
 
 class Spreadsheet(Tagged, kw_only=True):

@@ -13,11 +13,11 @@ from urllib.parse import quote
 from schemathesis import Case
 from schemathesis.core.parameters import ParameterLocation
 
-from api.routes.audit import MAX_LIMIT
-from domain.kinds import EntityKind
-from domain.names import MAX_NAME_LENGTH
+from api.routes.system.audit import MAX_LIMIT
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.names import MAX_NAME_LENGTH
+from domain.kinds.registry import KINDS, kinds_above
 from domain.openmetadata.request_aliases import REQUEST_ALIASES
-from domain.registry import KINDS, kinds_above
 from projections.search.queries import MAX_WINDOW
 from tests.api.conftest import Client
 

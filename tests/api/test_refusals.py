@@ -6,11 +6,11 @@ import anyio
 import pytest
 from jwt.utils import base64url_encode
 
+from api.callers.tokens.issuers import Issuer
+from api.callers.tokens.keys import secret_key_set
 from api.errors import Unauthorized
 from api.refusals import Refusal
-from api.tokens.issuers import Issuer
-from api.tokens.keys import secret_key_set
-from tests.api.tokens.made import (
+from tests.api.callers.tokens.made import (
     LEEWAY,
     MAX_LIFETIME,
     Clock,

@@ -11,21 +11,21 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from api.callers.limits import Places
 from api.errors import TooManyRequests
-from api.limits import Places
-from api.server import make_daemon
+from api.processes.server import make_daemon
 from api.services import MAX_WRITES, Services, Written, make_services
 from api.settings import Settings
-from domain.catalog import EntityProposal, Proposal
 from domain.errors import ConcurrentChange, KeyReused
 from domain.event_store.appends import prepared
 from domain.event_store.committer import Committer
 from domain.event_store.port import EventStore
 from domain.event_store.writes import Append, Refusal
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
+from domain.writing.catalog import EntityProposal, Proposal
 from projections.feeding.daemon import ProjectorLock
-from projections.stores import open_stores
+from projections.wiring.stores import open_stores
 from tests.api.conftest import SECRET
 
 PATIENCE = 60

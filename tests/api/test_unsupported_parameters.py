@@ -2,9 +2,9 @@
 
 import pytest
 
-from api.routes.list_parameters import list_parameters
-from api.routes.unsupported_parameters import unsupported_parameters
-from domain.registry import KINDS
+from api.declaring.unsupported_parameters import unsupported_parameters
+from api.use_cases.list_parameters import list_parameters
+from domain.kinds.registry import KINDS
 from tests.api.conftest import Client
 
 EVERY = [(kind, name) for kind in KINDS for name in unsupported_parameters(kind)]

@@ -10,10 +10,10 @@ import pytest
 
 from benchmarks.generate import contracts, lines
 from benchmarks.sample.tables import STATUSES
-from domain.bulk_import import BulkImport
 from domain.event_store.opening import open_event_log
-from domain.import_lines import batches
-from domain.registry import KINDS
+from domain.importing.bulk_import import BulkImport
+from domain.importing.lines import batches
+from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
 
 COUNT = 1_000

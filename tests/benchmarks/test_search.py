@@ -10,7 +10,7 @@ from benchmarks.search_tantivy import Tantivy
 from benchmarks.workspace import Workspace, load
 from projections.search.bulk_build import load as rebuild
 from projections.search.index.engine import WhooshEngine
-from projections.stores import open_log
+from projections.wiring.stores import open_log
 
 COUNT, QUESTIONS = 400, 3
 

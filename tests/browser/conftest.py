@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import sync_playwright
 
+from api.callers.tokens.minting import find_minter, mint
 from api.settings import read_settings
-from api.tokens.minting import find_minter, mint
 from benchmarks.generate import lines
 from tests.e2e.conftest import Server, catalog, serving
 

@@ -15,7 +15,7 @@ from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.connections import Connections
-from tests.contracts.measurement_homes import Home, file_home, postgres_home
+from tests.contracts.measurement_backends import Backend, file_backend, postgres_backend
 from tests.opensearch_indexes import SharedIndex
 
 OpenStore = Callable[[], EventStore]
@@ -88,12 +88,12 @@ def opener(address: str) -> Iterator[OpenStore]:
 
 
 @pytest.fixture(params=["file", "postgres"])
-def home(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Home]:
-    """An empty home of measurements, of either kind."""
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+    """An empty backend of measurements, of either kind."""
     if request.param == "file":
-        made = file_home(tmp_path)
+        made = file_backend(tmp_path)
     else:
-        made = postgres_home(request.getfixturevalue("postgres"), tmp_path)
+        made = postgres_backend(request.getfixturevalue("postgres"), tmp_path)
     yield made
     made.close()
 

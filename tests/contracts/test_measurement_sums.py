@@ -1,4 +1,4 @@
-"""Sums over measurements of many entities, in either home, beside those of plain Python."""
+"""Sums over measurements of many entities, in either backend, beside those of plain Python."""
 
 from fractions import Fraction
 from typing import Any
@@ -15,7 +15,7 @@ from domain.measurements.port import Measurements
 from domain.measurements.postgres import sums as postgres_sums
 from domain.measurements.reports import COST, DAY_MS, RANK, USAGE, Point, UsageRanks
 from domain.measurements.sqlite import sums as sqlite_sums
-from tests.contracts.measurement_homes import Home
+from tests.contracts.measurement_backends import Backend
 
 NOW = 1_700_000_000_000
 DAY = NOW - NOW % DAY_MS
@@ -24,8 +24,8 @@ UNHURRIED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture]
 
 
 @pytest.fixture
-def store(home: Home) -> Measurements:
-    return home.open(Bounds(days=60, most_bytes=1_000_000))
+def store(backend: Backend) -> Measurements:
+    return backend.open(Bounds(days=60, most_bytes=1_000_000))
 
 
 def clear(store: Measurements) -> None:
@@ -117,7 +117,7 @@ def cost_sums(entity_id: str, records: list[dict[str, Any]]) -> CostSums:
 
 
 QUARTERS = st.integers(0, 4_000).map(lambda number: number / 4)
-"""Numbers whose sums no home has to round."""
+"""Numbers whose sums no backend has to round."""
 RECORDS = st.fixed_dictionaries(
     {"cost": QUARTERS | st.just(1e308), "count": QUARTERS},
     optional={"totalDuration": st.none() | QUARTERS | st.just(-1.5), "text": st.just("\0")},

@@ -1,4 +1,4 @@
-"""The port of measurements: what is kept, in which order, and how much of it, in either home."""
+"""The port of measurements: what is kept, in which order, and how much of it, in either backend."""
 
 import threading
 
@@ -12,15 +12,15 @@ from domain.measurements.bounds import Bounds
 from domain.measurements.port import Measurements, Page
 from domain.measurements.reports import COLUMN, DAY_MS, JOIN, SAMPLE, TABLE, Point
 from domain.measurements.sweeping import sweep
-from tests.contracts.measurement_homes import Home
+from tests.contracts.measurement_backends import Backend
 
 NOW = 1_700_000_000_000
 ONE, TWO = "0191ab00-0000-7000-8000-000000000001", "0191ab00-0000-7000-8000-000000000002"
 
 
 @pytest.fixture
-def store(home: Home) -> Measurements:
-    return home.open()
+def store(backend: Backend) -> Measurements:
+    return backend.open()
 
 
 def point(at: int, part: str = "", series: str = TABLE, body: bytes = b"{}") -> Point:
@@ -36,13 +36,13 @@ def times(store: Measurements, part: str | None = "", **options: int | None) -> 
     return [at for at, _ in page(store, part, **options).points]
 
 
-def assert_sizes_are_right(home: Home) -> None:
-    kept, summed = home.sizes()
+def assert_sizes_are_right(backend: Backend) -> None:
+    kept, summed = backend.sizes()
     assert kept == summed
 
 
 def test_points_come_newest_first_and_one_replaces_that_of_its_time(
-    home: Home, store: Measurements
+    backend: Backend, store: Measurements
 ) -> None:
     store.write(ONE, [point(NOW - 2), point(NOW, body=b"1"), point(NOW - 1)], NOW)
     store.write(ONE, [point(NOW, body=b"0"), point(NOW, body=b"22")], NOW)
@@ -50,7 +50,7 @@ def test_points_come_newest_first_and_one_replaces_that_of_its_time(
     assert store.newest(ONE, TABLE) == {"": b"22"}
     assert store.newest(TWO, TABLE) == {}
     assert (store.latest(ONE, TABLE), store.latest(TWO, TABLE)) == (b"22", None)
-    assert_sizes_are_right(home)
+    assert_sizes_are_right(backend)
 
 
 def test_a_write_without_points_changes_nothing(store: Measurements) -> None:
@@ -60,7 +60,7 @@ def test_a_write_without_points_changes_nothing(store: Measurements) -> None:
 
 
 def test_parts_of_any_length_and_character_are_apart_and_in_order(
-    home: Home, store: Measurements
+    backend: Backend, store: Measurements
 ) -> None:
     # Beyond what an index of a database can hold, and what its text can.
     parts = ["", "a", "B", "ü", "\U0001f600", "a\nb", "x" * 3_072, "x" * 3_071 + "y", "€" * 3_072]
@@ -70,7 +70,7 @@ def test_parts_of_any_length_and_character_are_apart_and_in_order(
     shown = [body.decode() for _, body in store.page(ONE, JOIN, None, **wanted).points]
     assert shown == [part[-1:] for part in sorted(parts)]
     assert store.page(ONE, JOIN, "€" * 3_072, **wanted).points == [(NOW, "€".encode())]
-    assert_sizes_are_right(home)
+    assert_sizes_are_right(backend)
     store.write(ONE, [point(NOW, "a\0b", JOIN), point(NOW, "a\0c", JOIN)], NOW)
     assert store.newest(ONE, JOIN).keys() == {*parts, "a\0b", "a\0c"}
 
@@ -139,7 +139,7 @@ def test_pages_are_those_of_plain_python(
 
 
 def test_the_oldest_points_of_a_part_go_beyond_the_count(
-    home: Home, store: Measurements, monkeypatch: pytest.MonkeyPatch
+    backend: Backend, store: Measurements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bounds, "MOST_POINTS", 3)
     store.write(ONE, [point(NOW - age) for age in range(5)], NOW)
@@ -149,12 +149,12 @@ def test_the_oldest_points_of_a_part_go_beyond_the_count(
         store.write(ONE, [point(NOW - number, series=SAMPLE, body=b"%d" % number)], NOW)
     store.write(ONE, [point(NOW, series=SAMPLE, body=b"3")], NOW)
     assert store.newest(ONE, SAMPLE) == {"": b"3"}
-    assert len(home.points()[ONE]) == 5
-    assert_sizes_are_right(home)
+    assert len(backend.points()[ONE]) == 5
+    assert_sizes_are_right(backend)
 
 
 def test_the_oldest_points_of_an_entity_go_beyond_its_bytes(
-    home: Home, store: Measurements, monkeypatch: pytest.MonkeyPatch
+    backend: Backend, store: Measurements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bounds, "ENTITY_BYTES", 1_000)
     for age in (3, 2, 1):
@@ -173,11 +173,11 @@ def test_the_oldest_points_of_an_entity_go_beyond_its_bytes(
     # What is written stays, however old it is.
     store.write(ONE, [point(NOW - 9, body=b"x" * 300)], NOW)
     assert times(store) == [NOW - 1, NOW - 9]
-    assert_sizes_are_right(home)
+    assert_sizes_are_right(backend)
 
 
-def test_a_store_that_is_full_takes_nothing_more_and_gives_what_it_has(home: Home) -> None:
-    store = home.open(Bounds(days=30, most_bytes=500))
+def test_a_store_that_is_full_takes_nothing_more_and_gives_what_it_has(backend: Backend) -> None:
+    store = backend.open(Bounds(days=30, most_bytes=500))
     store.write(ONE, [point(NOW - 1, body=b"x" * 300)], NOW)
     with pytest.raises(StoreUnavailable, match="more than 500 bytes: CATALOG_MEASUREMENT_BYTES"):
         store.write(TWO, [point(NOW, body=b"x" * 300)], NOW)
@@ -185,7 +185,7 @@ def test_a_store_that_is_full_takes_nothing_more_and_gives_what_it_has(home: Hom
     store.write(ONE, [point(NOW - 1, body=b"x" * 200)], NOW)
     store.delete(ONE, TABLE)
     store.write(TWO, [point(NOW, body=b"x" * 300)], NOW)
-    assert_sizes_are_right(home)
+    assert_sizes_are_right(backend)
 
 
 @pytest.mark.parametrize("at", [NOW - 30 * DAY_MS - 1, NOW + DAY_MS + 1])
@@ -202,7 +202,7 @@ def test_a_point_that_is_too_large_is_refused(store: Measurements) -> None:
         store.write(ONE, [point(NOW, "c", COLUMN, b"x" * (bounds.POINT_BYTES + 1))], NOW)
 
 
-def test_points_are_deleted_by_time_or_all_of_them(home: Home, store: Measurements) -> None:
+def test_points_are_deleted_by_time_or_all_of_them(backend: Backend, store: Measurements) -> None:
     store.write(ONE, [point(NOW), point(NOW - 1), point(NOW, "c", COLUMN)], NOW)
     assert store.delete(ONE, TABLE, NOW) == 1
     assert times(store) == [NOW - 1]
@@ -212,11 +212,11 @@ def test_points_are_deleted_by_time_or_all_of_them(home: Home, store: Measuremen
     assert store.delete(TWO, TABLE) == 0
     assert store.delete(ONE, COLUMN) == 1
     assert store.entities() == []
-    assert_sizes_are_right(home)
+    assert_sizes_are_right(backend)
 
 
 def test_a_sweep_forgets_what_was_purged_and_what_is_too_old(
-    home: Home, store: Measurements, monkeypatch: pytest.MonkeyPatch
+    backend: Backend, store: Measurements, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bounds, "SWEPT_AT_ONCE", 2)
     for entity_id in (ONE, TWO):
@@ -225,16 +225,18 @@ def test_a_sweep_forgets_what_was_purged_and_what_is_too_old(
     sweep(store, lambda _: {ONE}, NOW + 28 * DAY_MS, known=NOW + 28 * DAY_MS)
     assert store.entities() == [ONE]
     assert times(store) == [NOW, NOW - DAY_MS, NOW - 2 * DAY_MS]
-    assert_sizes_are_right(home)
+    assert_sizes_are_right(backend)
     sweep(store, lambda ids: ids, NOW + 60 * DAY_MS, known=NOW + 60 * DAY_MS)
     assert store.entities() == []
-    assert_sizes_are_right(home)
+    assert_sizes_are_right(backend)
 
 
-def test_what_was_stored_is_there_for_another_process(home: Home, store: Measurements) -> None:
+def test_what_was_stored_is_there_for_another_process(
+    backend: Backend, store: Measurements
+) -> None:
     store.write(ONE, [point(NOW)], NOW)
     # The first one is not closed: what another process finds after a kill.
-    assert home.open().newest(ONE, TABLE) == {"": b"{}"}
+    assert backend.open().newest(ONE, TABLE) == {"": b"{}"}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
@@ -248,18 +250,18 @@ def test_what_was_stored_is_there_for_another_process(home: Home, store: Measure
     )
 )
 def test_sizes_are_those_of_the_points(
-    home: Home, store: Measurements, writes: list[tuple[str, list[tuple[int, str, int]]]]
+    backend: Backend, store: Measurements, writes: list[tuple[str, list[tuple[int, str, int]]]]
 ) -> None:
     for entity_id, given_points in writes:
         points = [point(NOW - age, part, body=b"x" * size) for age, part, size in given_points]
         store.write(entity_id, points, NOW)
         store.delete(entity_id, TABLE, NOW - 1)
     store.write(ONE, [point(NOW)], NOW)
-    assert_sizes_are_right(home)
+    assert_sizes_are_right(backend)
 
 
 def test_writers_of_the_same_entities_keep_the_bounds_and_wait_for_no_circle(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bounds, "MOST_POINTS", 3)
     monkeypatch.setattr(bounds, "ENTITY_BYTES", 700)
@@ -283,18 +285,18 @@ def test_writers_of_the_same_entities_keep_the_bounds_and_wait_for_no_circle(
         except Exception as error:
             refused.append(error)
 
-    threads = [threading.Thread(target=change, args=(each, home.open())) for each in range(4)]
+    threads = [threading.Thread(target=change, args=(each, backend.open())) for each in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert refused == []
-    assert_sizes_are_right(home)
-    assert {len(points) for points in home.points().values()} <= {1, 2, 3}
-    assert max(home.sizes()[0][each] for each in home.points()) <= 700
+    assert_sizes_are_right(backend)
+    assert {len(points) for points in backend.points().values()} <= {1, 2, 3}
+    assert max(backend.sizes()[0][each] for each in backend.points()) <= 700
 
 
-def test_writers_do_not_go_beyond_the_bytes_of_all_together(home: Home) -> None:
+def test_writers_do_not_go_beyond_the_bytes_of_all_together(backend: Backend) -> None:
     # Each takes 100 bytes, and there is room for five of eight.
     full: list[StoreUnavailable] = []
     barrier = threading.Barrier(8)
@@ -306,12 +308,12 @@ def test_writers_do_not_go_beyond_the_bytes_of_all_together(home: Home) -> None:
         except StoreUnavailable as error:
             full.append(error)
 
-    opened = [home.open(Bounds(days=30, most_bytes=500)) for _ in range(8)]
+    opened = [backend.open(Bounds(days=30, most_bytes=500)) for _ in range(8)]
     threads = [threading.Thread(target=write, args=each) for each in enumerate(opened)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(full) == 3
-    assert home.sizes()[0][""] == 500
-    assert_sizes_are_right(home)
+    assert backend.sizes()[0][""] == 500
+    assert_sizes_are_right(backend)

@@ -7,13 +7,13 @@ from threading import Barrier, Thread
 
 import pytest
 
+from api.callers.tokens.issuers import Issuer
+from api.callers.tokens.minting import mint_long_lived
+from api.callers.tokens.opening import open_safe
+from api.callers.tokens.register import read_register, revoke_tokens
+from api.callers.tokens.safe import REGISTER, SECRET, Safe
+from api.callers.tokens.secret import make_secrets, read_secrets, rotate_secret
 from api.settings import Settings
-from api.tokens.issuers import Issuer
-from api.tokens.minting import mint_long_lived
-from api.tokens.opening import open_safe
-from api.tokens.register import read_register, revoke_tokens
-from api.tokens.safe import REGISTER, SECRET, Safe
-from api.tokens.secret import make_secrets, read_secrets, rotate_secret
 from benchmarks.postgres_server import PostgresServer, new_schema
 
 OpenSafe = Callable[[], Safe]

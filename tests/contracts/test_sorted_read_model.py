@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from benchmarks.postgres_server import PostgresServer
 from domain.errors import InvalidInput, StoreUnavailable
-from domain.names import name_key, split
-from domain.registry import KINDS
+from domain.kinds.names import name_key, split
+from domain.kinds.registry import KINDS
 from projections.entities import list_pages
 from projections.entities.cursors import Place
 from projections.entities.list_pages import list_page

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from prometheus_client.metrics_core import Metric
 
-from api.policies import open_policies
+from api.callers.policies import open_policies
 from projections.feeding.daemon import State
 from tests.api.conftest import Client
 from tests.api.served_metrics import families, measured

@@ -4,8 +4,8 @@ import re
 import shlex
 from pathlib import Path
 
+from api.callers.policies import DEFAULT_RULES, combine, read_rules
 from api.commands import main
-from api.policies import DEFAULT_RULES, combine, read_rules
 
 PAGE = (Path(__file__).parents[2] / "docs" / "connectors.md").read_text()
 

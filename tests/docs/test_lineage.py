@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from api.permissions import Action, Permission
-from api.policies import DEFAULT_RULES, combine, read_rules
-from api.routes.lineage_reads import MAX_DEPTH
+from api.callers.permissions import Action, Permission
+from api.callers.policies import DEFAULT_RULES, combine, read_rules
+from api.routes.lineage.reads import MAX_DEPTH
 from domain.edges import DETAIL_KEYS, EDGE
 from projections.entities import lineage
 

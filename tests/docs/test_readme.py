@@ -7,10 +7,10 @@ import click
 import msgspec
 import pytest
 
+from api.callers.policies import DEFAULT_RULES
 from api.commands import main as catalog
-from api.policies import DEFAULT_RULES
 from api.settings import Settings
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from replay_tool.commands import main as replay
 
 ROOT = Path(__file__).parents[2]

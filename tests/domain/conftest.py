@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from domain.catalog import Catalog, Outcome
-from domain.entity import Entity
+from domain.aggregate.entity import Entity
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.events import EVENT_TYPES
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
+from domain.writing.catalog import Catalog, Outcome
 
 _TYPE_NAMES = {event_type: name for name, event_type in EVENT_TYPES.items()}
 

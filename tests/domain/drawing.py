@@ -3,12 +3,12 @@
 from functools import partial
 from typing import Any
 
-from domain.bodies.components import Reference
-from domain.catalog import Catalog, Outcome
-from domain.entity import Entity
-from domain.lineage import Ends
-from domain.plans import Step
+from domain.aggregate.entity import Entity
+from domain.kinds.bodies.components import Reference
 from domain.write_context import WriteContext
+from domain.writing.catalog import Catalog, Outcome
+from domain.writing.lineage import Ends
+from domain.writing.plans import Step
 
 ME = WriteContext(actor="ann", request_id="r")
 BOT = WriteContext(actor="bot", request_id="r", by_bot=True)

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from domain.event_store.port import EventStore, RecordedEvent
 from domain.events import EntityCreated
-from domain.ids import new_id
+from domain.kinds.ids import new_id
 
 
 def add_twin(log: EventStore, entity_id: str, name: str, fqn: str) -> str:

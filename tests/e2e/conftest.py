@@ -13,8 +13,8 @@ from typing import IO, Any
 import httpx
 import pytest
 
+from api.callers.tokens.minting import find_minter, mint
 from api.settings import read_settings
-from api.tokens.minting import find_minter, mint
 from tests.e2e import forked
 from tests.waiting import until
 

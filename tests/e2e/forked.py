@@ -28,16 +28,16 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
-from projections.stores import open_stores
+from projections.wiring.stores import open_stores
 
 PROGRAM = (
     "api.commands",
     "api.import_files",
-    "api.logs",
-    "api.server",
-    "api.supervisor",
-    "api.tokens.minting",
-    "api.tokens.register",
+    "api.telemetry.logs",
+    "api.processes.server",
+    "api.processes.supervisor",
+    "api.callers.tokens.minting",
+    "api.callers.tokens.register",
     "replay_tool.commands",
 )
 _MAX_REQUEST = 1 << 17

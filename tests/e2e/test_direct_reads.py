@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
+from api.callers.tokens.minting import find_minter, mint
 from api.settings import read_settings
-from api.tokens.minting import find_minter, mint
 from tests.e2e.raw_server import Serving, answer, serving
 
 _LENGTH = re.compile(rb"content-length: (\d+)\r\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from api.routes.system import FULL
+from api.routes.system.system import FULL
 from tests.e2e.conftest import Server, catalog, replay, serving
 from tests.waiting import until
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from api.callers.tokens.minting import find_minter, mint
 from api.services import MAX_STREAMS, UNSENT_BYTES
 from api.settings import read_settings
-from api.tokens.minting import find_minter, mint
 from domain.event_store.opening import open_event_log
 from tests.e2e.conftest import catalog
 from tests.e2e.raw_server import CONNECTIONS, Serving, answer, refusal, serving

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from api.connections import MAX_PIPELINED
+from api.edge.connections import MAX_PIPELINED
 from tests.e2e.raw_server import Serving, answer, refusal, serving
 from tests.waiting import until
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from tests.e2e.conftest import (
     NO_AUTHORITIES,
     SHARED,

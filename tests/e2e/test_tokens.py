@@ -11,8 +11,8 @@ import jwt
 import pytest
 from anyio import create_task_group
 
-from tests.api.tokens.jwks_server import Provider, providing
-from tests.api.tokens.made import (
+from tests.api.callers.tokens.jwks_server import Provider, providing
+from tests.api.callers.tokens.made import (
     AUDIENCE,
     NAME,
     claims,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import httpx
 
+from api.callers.tokens.minting import find_minter, mint
 from api.settings import read_settings
-from api.tokens.minting import find_minter, mint
 from tests.e2e.family import all_serve, clients, family, metric, shares
 from tests.waiting import until
 

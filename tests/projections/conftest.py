@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from domain.catalog import Catalog, Outcome
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
+from domain.writing.catalog import Catalog, Outcome
 from projections.entities.projection import EntityProjection
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.feeding.projector import Projector

@@ -6,11 +6,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from domain.catalog import Catalog
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
+from domain.writing.catalog import Catalog
 from projections.entities.list_pages import list_page
 from projections.entities.port import ListRequest
 from projections.generations.building import build
@@ -18,9 +18,9 @@ from projections.generations.current_generation import CurrentGeneration
 from projections.operation.proofs import verify_live
 from projections.search.engine import EngineQuery
 from projections.search.tree import MatchAll
-from projections.stores import Stores, open_stores
 from projections.verification.report import Verdict
 from projections.verification.run import Request
+from projections.wiring.stores import Stores, open_stores
 from tests.waiting import until
 
 ME = WriteContext(actor="me", request_id="request")
@@ -80,7 +80,7 @@ def difference_of(live: CurrentGeneration[Any], log: EventStore) -> str | None:
 def rebuild(stores: Stores) -> None:
     """What `catalog-replay rebuild --force` does beside a process that projects."""
     for live in stores.read_models:
-        build(live.definition, live.shelf, stores.log, lambda done, total: None)
+        build(live.definition, live.generations, stores.log, lambda done, total: None)
     step(stores)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from domain.catalog import Catalog
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
-from projections.stores import open_log
+from domain.writing.catalog import Catalog
+from projections.wiring.stores import open_log
 from tests.e2e.conftest import replay
 
 ORDERS = "shop.db.sales.orders"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.catalog import Catalog
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
-from projections.stores import open_log
+from domain.writing.catalog import Catalog
+from projections.wiring.stores import open_log
 from replay_tool.export_target import open_target
 from tests.e2e.conftest import replay
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from domain.catalog import Catalog
-from domain.entity_cache import ByName, EntityCache
-from domain.registry import KINDS, LINEAGE_EDGE
-from projections.stores import open_stores
+from domain.kinds.registry import KINDS, LINEAGE_EDGE
+from domain.writing.catalog import Catalog
+from domain.writing.entity_cache import ByName, EntityCache
+from projections.wiring.stores import open_stores
 from replay_tool.commands import main
 from tests.domain.drawing import draw
 from tests.replay_tool.conftest import ORDERS

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.postgres_server import PostgresServer, new_schema
 from domain.release import RELEASE
-from projections.stores import open_log
+from projections.wiring.stores import open_log
 from tests.contracts.test_event_store_features import name_a_later_feature, run
 from tests.e2e.conftest import replay
 

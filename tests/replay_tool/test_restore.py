@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from domain.catalog import Catalog
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
+from domain.writing.catalog import Catalog
 from projections.feeding.daemon import ProjectorLock
-from projections.stores import open_log
+from projections.wiring.stores import open_log
 from tests.e2e.conftest import replay
 from tests.replay_tool.test_transfer import digests
 

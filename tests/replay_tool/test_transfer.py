@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from projections.entities.sqlite.model import open_read_model
-from projections.stores import open_log
+from projections.wiring.stores import open_log
 from tests.e2e.conftest import replay
 
 

@@ -15,7 +15,7 @@ from domain.event_store.writes import (
     Refusal,
     RememberedAnswer,
 )
-from domain.names import name_key
+from domain.kinds.names import name_key
 
 CHANGE_CLAIMS = f"SELECT * FROM change_claims_1({','.join(['%b'] * 9)})"
 APPEND = f"SELECT * FROM append_2({','.join(['%b'] * 29)})"

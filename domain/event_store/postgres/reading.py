@@ -10,7 +10,7 @@ import msgspec
 from domain.edges import EDGE
 from domain.event_store.port import READ_BYTES, STREAM_BYTES, Claim, StoredRow, StreamSpan
 from domain.event_store.postgres.link import Link
-from domain.names import name_key
+from domain.kinds.names import name_key
 
 MAX_INTEGER = 2**63 - 1
 SPANS = 100

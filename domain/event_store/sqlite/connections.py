@@ -15,7 +15,7 @@ from eventsourcing.sqlite import (
 
 from domain.errors import OutcomeUnknown
 from domain.event_store.sqlite.features import declare
-from domain.write_turns import WriteTurns
+from domain.machine.write_turns import WriteTurns
 
 
 class _Pool(SQLiteConnectionPool):

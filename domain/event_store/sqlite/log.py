@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from eventsourcing.persistence import IntegrityError, PersistenceError
 
-from domain import durable_files
 from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.event_store.appends import joined, outdated, position_of, prepared, without
 from domain.event_store.features import refuse_unknown
@@ -32,6 +31,7 @@ from domain.event_store.writes import (
     Refusal,
     RememberedAnswer,
 )
+from domain.machine import durable_files
 
 _URI = "file:"
 

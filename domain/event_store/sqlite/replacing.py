@@ -25,12 +25,12 @@ from urllib.parse import quote
 
 import msgspec
 
-from domain import durable_files
 from domain.errors import Conflict, InvalidInput, StoreUnavailable
 from domain.event_store.features import refuse_unknown
 from domain.event_store.sqlite.features import read_features
 from domain.event_store.sqlite.snapshot import connect, find_damage
-from domain.write_turns import WriteTurns
+from domain.machine import durable_files
+from domain.machine.write_turns import WriteTurns
 
 _ASIDE = "replaced-"
 _INCOMING, _UNCHECKED = "incoming.db", "incoming.new"

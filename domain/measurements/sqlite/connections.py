@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from domain.errors import StoreUnavailable
+from domain.machine.sqlite_transactions import writing
+from domain.machine.write_turns import WriteTurns
 from domain.measurements.bounds import OVERHEAD
 from domain.measurements.sqlite.sums import SUMMED_INDEX
-from domain.sqlite_transactions import writing
-from domain.write_turns import WriteTurns
 
 _BUSY_MS = 5_000
 

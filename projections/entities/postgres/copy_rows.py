@@ -11,7 +11,7 @@ from struct import Struct
 import msgspec
 
 from domain.event_store.postgres.link import Link
-from domain.names import name_key
+from domain.kinds.names import name_key
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.tables import COLUMNS
 from projections.entities.stored_entity import DIGEST_MODULUS, StoredEntity, decode_scopes

@@ -10,7 +10,7 @@ from itertools import chain
 
 from domain.edges import EDGE, edge_name
 from domain.event_store.postgres.link import Link
-from domain.names import name_key
+from domain.kinds.names import name_key
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.errors import postgres_errors
 

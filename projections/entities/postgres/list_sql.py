@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from domain.names import name_key
+from domain.kinds.names import name_key
 from projections.entities.commit_changes import WHOLE_KIND
 from projections.entities.cursors import Place
 from projections.entities.port import Include, ListRequest

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any
 
-from domain.names import name_key
+from domain.kinds.names import name_key
 from projections.entities.stored_entity import StoredEntity
 
 _TEXT = 'text COLLATE "C"'

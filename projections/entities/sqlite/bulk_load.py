@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from domain import durable_files
 from domain.event_store.port import EventStore
+from domain.machine import durable_files
 from projections.entities.bulk_folding import folded_parts
 from projections.entities.sqlite.errors import sqlite_errors
 from projections.entities.sqlite.tables import (

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import WeakSet
 
-from domain.sqlite_transactions import writing
+from domain.machine.sqlite_transactions import writing
 from projections.entities.sqlite.errors import sqlite_errors
 from projections.entities.sqlite.tables import INDEXES, MOST_WAL_BYTES, PAGE_BYTES, TABLES
 

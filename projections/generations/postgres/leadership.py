@@ -14,7 +14,7 @@ import psycopg
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres.connections import Connections, unavailable
 from domain.event_store.postgres.link import Link
-from projections.generations.postgres.shelf import try_lock
+from projections.generations.postgres.generations import try_lock
 
 _ALIVE_SECONDS = 1.0
 """How often an idle leader makes sure that its session is there."""

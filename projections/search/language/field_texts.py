@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import inspect
 
-from domain.bodies.components import Reference
+from domain.kinds.bodies.components import Reference
 from projections.search.language.payload_types import payload_fields
 
 _PROSE = "description"

@@ -12,10 +12,10 @@ from typing import Literal
 
 from msgspec import inspect
 
-from domain.bodies.components import Reference
-from domain.entity import STATUS
-from domain.kinds import EntityKind
-from domain.registry import KINDS
+from domain.aggregate.entity import STATUS
+from domain.kinds.bodies.components import Reference
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
 from projections.search.language.openmetadata_fields import NOT_KEPT
 from projections.search.language.payload_types import payload_fields
 from projections.visibility.field_paths import indexed_path

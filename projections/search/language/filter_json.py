@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from domain.errors import InvalidInput
-from domain.json_input import is_deeper
+from domain.patches.json_input import is_deeper
 from projections.search import tree
 from projections.search.language.dates import Now
 from projections.search.language.filter_clauses import Clauses

@@ -5,7 +5,7 @@ from typing import cast
 
 from msgspec import inspect
 
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 
 
 @cache

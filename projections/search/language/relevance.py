@@ -7,8 +7,8 @@ them; inside each step the weighted fields decide.
 
 from collections.abc import Sequence
 
-from domain import names
 from domain.errors import InvalidInput
+from domain.kinds import names
 from projections.search import tree
 from projections.search.tree import Node
 

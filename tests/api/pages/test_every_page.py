@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from litestar.routes import HTTPRoute
 
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.visibility.field_paths import field_paths
 from tests.api.conftest import Client, running_under
 from tests.api.pages.conftest import Browser, fill, hidden
@@ -326,7 +326,7 @@ def test_addresses_on_a_page_hold_wherever_they_are_taken_from(
     guarded: Client, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One of two columns, so that there are more.
-    monkeypatch.setattr("api.pages.column_tables.COLUMNS_SHOWN", 1)
+    monkeypatch.setattr("api.pages.entities.column_tables.COLUMNS_SHOWN", 1)
 
     for query in ("", "&from=1" if "?" in (ADDRESSES | CHANGING)[path] else "?from=1"):
         page = Browser(guarded, "admin").get((ADDRESSES | CHANGING)[path] + query).text

@@ -11,8 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 import jwt
 import pytest
 
-from api.tokens.issuers import Issuer
-from api.tokens.minting import mint
+from api.callers.tokens.issuers import Issuer
+from api.callers.tokens.minting import mint
 from tests.api.conftest import SECRET, running
 from tests.api.pages.conftest import Browser
 

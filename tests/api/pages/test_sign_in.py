@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from api.callers.sign_in.links import make_link
+from api.callers.tokens.issuers import Issuer
+from api.callers.tokens.minting import mint
+from api.callers.tokens.opening import open_safe
+from api.callers.tokens.safe import SESSION_KEY
+from api.callers.tokens.secret import make_secrets
 from api.commands import main
-from api.pages.addresses import is_local
-from api.pages.sign_in_links import make_link
+from api.pages.frame.addresses import is_local
 from api.settings import Settings
-from api.tokens.issuers import Issuer
-from api.tokens.minting import mint
-from api.tokens.opening import open_safe
-from api.tokens.safe import SESSION_KEY
-from api.tokens.secret import make_secrets
 from tests.api.conftest import SECRET, Client, database_of, environment_of, over_files, token
 from tests.api.pages.conftest import Browser
 from tests.e2e.conftest import catalog

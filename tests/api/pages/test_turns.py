@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from api.limits import Turns
-from api.pages import forms, history
+from api.callers.limits import Turns
+from api.pages.frame import forms
+from api.pages.history import history
 from tests.api.conftest import Client
 from tests.api.pages.conftest import Browser
 

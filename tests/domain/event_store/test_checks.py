@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from domain.catalog import Catalog
 from domain.event_store.checks import ClaimChecker, FutureEvents, Problems, StreamReader
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import Problem
 from domain.event_store.sqlite.snapshot import connect
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
+from domain.writing.catalog import Catalog
 from tests.domain.conftest import World
 
 

@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
+from domain.aggregate.upcasters import UPCASTERS, current_schema
 from domain.errors import LaterRelease
 from domain.event_store.features import EARLIEST, FIRST, KNOWN, refuse_unknown
 from domain.events import EVENT_TYPES
-from domain.registry import ALL_KINDS
+from domain.kinds.registry import ALL_KINDS
 from domain.release import RELEASE
-from domain.upcasters import UPCASTERS, current_schema
 
 REQUIRED = {
     "entity.created": {"name", "fqn", "body"},

@@ -2,9 +2,9 @@
 
 import pytest
 
-from domain.kinds import EntityKind
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
 from domain.openmetadata.entity_properties import known_properties
-from domain.registry import KINDS
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)

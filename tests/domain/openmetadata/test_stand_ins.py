@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from domain.kinds.registry import KINDS
 from domain.openmetadata.stand_ins import stand_ins
-from domain.registry import KINDS
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import InvalidInput
-from domain.ids import new_id
+from domain.kinds.ids import new_id
 from projections.entities.cursors import Place, decode, encode
 
 names = st.text(st.characters(codec="utf-8", min_codepoint=32), min_size=1, max_size=256)

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from domain.entity import Entity
+from domain.aggregate.entity import Entity
 from domain.errors import NotFound
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.entities import lineage
 from projections.entities.lineage import Lineage, lineage_json, read_edge, read_lineage
 from projections.entities.sqlite.bulk_load import load

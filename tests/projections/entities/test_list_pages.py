@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from domain.errors import InvalidInput, NotFound
-from domain.ids import new_id
-from domain.registry import KINDS
+from domain.kinds.ids import new_id
+from domain.kinds.registry import KINDS
 from projections.entities import list_pages
 from projections.entities.list_pages import list_page
 from projections.entities.port import EntityTooLarge, Include, ListRequest

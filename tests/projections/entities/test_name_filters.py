@@ -5,9 +5,9 @@ import re2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain import names
 from domain.errors import InvalidInput
-from domain.registry import KINDS
+from domain.kinds import names
+from domain.kinds.registry import KINDS
 from projections.entities import name_filters
 from projections.entities.name_filters import NameFilter, name_filter
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from domain import history
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
+from domain.reading import history
 from projections.entities.list_pages import list_page
 from projections.entities.port import Include, ListRequest
 from projections.entities.projection import EntityProjection

@@ -5,10 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from domain.entity import Entity
-from domain.ids import new_id
-from domain.names import name_key
-from domain.registry import KINDS
+from domain.aggregate.entity import Entity
+from domain.kinds.ids import new_id
+from domain.kinds.names import name_key
+from domain.kinds.registry import KINDS
 from projections.entities.scopes import Sought, scopes_of, sought_scope
 
 

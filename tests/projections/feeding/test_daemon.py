@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from domain.catalog import Catalog
 from domain.errors import StoreUnavailable
 from domain.event_store.opening import open_event_log
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
+from domain.writing.catalog import Catalog
 from projections.feeding.daemon import (
     Daemon,
     ProjectorLock,

@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from domain.event_store.port import RecordedEvent
 from domain.events import EntityChanged, EntityCreated
-from domain.recent import MAX_BYTES
+from domain.writing.recent import MAX_BYTES
 from projections.feeding.folding import FOLDED_BYTES, Folder
 from projections.feeding.port import Checkpoint, Folded
 from projections.feeding.projector import Projector

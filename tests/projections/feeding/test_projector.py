@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from domain.errors import StoreUnavailable
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.entities.projection import EntityProjection
 from projections.entities.sqlite.model import open_read_model
 from projections.feeding.port import Folded, Note, Projection

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from domain.catalog import Catalog
 from domain.errors import StoreUnavailable
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
+from domain.writing.catalog import Catalog
 from projections.entities.projection import EntityProjection
 from projections.entities.sqlite.model import SqliteReadModel, open_read_model
 from projections.feeding.port import Folded

@@ -10,8 +10,8 @@ from domain.errors import StoreUnavailable
 from projections.entities.port import SortedReadModel
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.current_generation import CurrentGeneration
-from projections.generations.shelf import Pointer
-from projections.local_read_models import entities_definition, open_shelf
+from projections.generations.port import Pointer
+from projections.wiring.local_read_models import entities_definition, open_generations
 from tests.projections.read_models import create, opened, rebuild, step
 
 
@@ -22,8 +22,8 @@ def counted(
     """A reader of the sorted read model that is told of changes by a counter."""
     definition, changes = entities_definition(), ChangeCounter()
     with opened(directory) as stores:
-        shelf = open_shelf(directory, definition)
-        with closing(CurrentGeneration(definition, shelf, stores.log, changes)) as reader:
+        generations = open_generations(directory, definition)
+        with closing(CurrentGeneration(definition, generations, stores.log, changes)) as reader:
             yield reader, changes
 
 
@@ -72,9 +72,9 @@ def test_pointer_is_not_looked_at_again_before_something_changes(
 ) -> None:
     with opened(directory) as stores:
         looks = []
-        look = stores.entities.shelf.pointer_revision
+        look = stores.entities.generations.pointer_revision
         monkeypatch.setattr(
-            stores.entities.shelf, "pointer_revision", lambda: (looks.append(1), look())[1]
+            stores.entities.generations, "pointer_revision", lambda: (looks.append(1), look())[1]
         )
         for _ in range(5):
             stores.entities.revision()
@@ -91,8 +91,10 @@ def test_refused_read_model_has_no_revision(directory: Path) -> None:
     with counted(directory) as (reader, changes):
         reader.revision()
         with changes.changing():
-            shelf = reader.shelf
-            shelf.point(Pointer(refused="it is tested"), instead_of=shelf.pointer_revision())
+            generations = reader.generations
+            generations.point(
+                Pointer(refused="it is tested"), instead_of=generations.pointer_revision()
+            )
 
         for read in (reader.revision, reader.checkpoint):
             with pytest.raises(StoreUnavailable, match="it is tested"):

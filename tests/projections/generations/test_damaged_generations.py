@@ -13,7 +13,7 @@ from domain.errors import StoreUnavailable
 from projections.generations import fed_generation
 from projections.generations.building import build
 from projections.generations.current_generation import CurrentGeneration
-from projections.inspection import inspect
+from projections.operation.inspection import inspect
 from projections.search.index.commit import commit_follower
 from tests.projections.read_models import create, found, generations, listed, opened, rebuild, step
 
@@ -134,10 +134,10 @@ def test_known_damage_of_an_index_is_told_and_refused_also_after_a_restart(
 def test_proposed_generation_that_turns_out_damaged_leaves_the_live_one(directory: Path) -> None:
     with opened(directory) as stores:
         search = stores.engine
-        build(search.definition, search.shelf, stores.log, lambda done, total: None)
+        build(search.definition, search.generations, stores.log, lambda done, total: None)
         damage_index(directory / "search-2")
         supervisor = stores.supervisors[1]
-        proposal = search.shelf.proposal
+        proposal = search.generations.proposal
         while (given := proposal()) is not None and given.refused is None:
             supervisor.step()
         assert given is not None

@@ -10,7 +10,7 @@ from projections.entities import stored_entity
 from projections.feeding.daemon import Daemon, ProjectorLock
 from projections.generations.building import build
 from projections.generations.leadership import FolderLeadership
-from projections.generations.shelf import Proposal
+from projections.generations.port import Proposal
 from projections.generations.switching import pending, propose_previous, switch
 from tests.projections.read_models import (
     create,
@@ -97,11 +97,11 @@ def test_reader_keeps_what_it_uses_open_during_a_switch(directory: Path) -> None
 def test_rebuild_without_a_projecting_process_switches_by_itself(directory: Path) -> None:
     with opened(directory, writable=False) as stores:
         for live in stores.read_models:
-            arguments = live.definition, live.shelf, stores.log
+            arguments = live.definition, live.generations, stores.log
             generation = build(*arguments, lambda done, total: None).generation
-            assert pending(live.definition, live.shelf) == generation
+            assert pending(live.definition, live.generations) == generation
             assert switch(*arguments, generation, directory, FolderLeadership(directory)) is False
-            assert pending(live.definition, live.shelf) is None
+            assert pending(live.definition, live.generations) is None
         assert generations(stores) == [2, 2]
         assert len(found(stores)) == 3
 
@@ -109,13 +109,13 @@ def test_rebuild_without_a_projecting_process_switches_by_itself(directory: Path
 def test_rollback_catches_up_before_it_switches(directory: Path) -> None:
     with opened(directory) as stores:
         with pytest.raises(StoreUnavailable, match="no previous generation of entities"):
-            propose_previous(stores.entities.definition, stores.entities.shelf)
+            propose_previous(stores.entities.definition, stores.entities.generations)
         rebuild(stores)
         create(stores, "d")
         step(stores)
         now = listed(stores), found(stores)
         for live in stores.read_models:
-            propose_previous(live.definition, live.shelf)
+            propose_previous(live.definition, live.generations)
         step(stores)
         assert generations(stores) == [1, 1]
         assert (listed(stores), found(stores)) == now
@@ -131,7 +131,7 @@ def test_writes_during_a_rebuild_are_in_the_new_generation(directory: Path) -> N
                 supervisor.step()
 
         for live in stores.read_models:
-            build(live.definition, live.shelf, stores.log, write)
+            build(live.definition, live.generations, stores.log, write)
             create(stores, next(written))
         step(stores)
         assert generations(stores) == [2, 2]
@@ -163,13 +163,13 @@ def test_proposal_of_other_code_is_turned_down(
         live = stores.entities
         with monkeypatch.context() as patched:
             patched.setattr(stored_entity, "VERSION", stored_entity.VERSION + 1)
-            built = build(live.definition, live.shelf, stores.log, lambda done, total: None)
+            built = build(live.definition, live.generations, stores.log, lambda done, total: None)
         step(stores)
         assert live.generation().number == 1
         with pytest.raises(StoreUnavailable, match="was refused: it was built by other code"):
             switch(
                 live.definition,
-                live.shelf,
+                live.generations,
                 stores.log,
                 built.generation,
                 directory,
@@ -179,9 +179,9 @@ def test_proposal_of_other_code_is_turned_down(
 
 def test_second_builder_is_refused(directory: Path) -> None:
     with opened(directory) as stores:
-        arguments = stores.entities.definition, stores.entities.shelf, stores.log
+        arguments = stores.entities.definition, stores.entities.generations, stores.log
         with (
-            stores.entities.shelf.building(),
+            stores.entities.generations.building(),
             pytest.raises(StoreUnavailable, match="another process is building"),
         ):
             build(*arguments, lambda done, total: None)
@@ -190,7 +190,10 @@ def test_second_builder_is_refused(directory: Path) -> None:
 def test_proposal_that_was_not_taken_up_is_taken_up_at_the_next_start(directory: Path) -> None:
     with opened(directory) as stores:
         build(
-            stores.entities.definition, stores.entities.shelf, stores.log, lambda done, total: None
+            stores.entities.definition,
+            stores.entities.generations,
+            stores.log,
+            lambda done, total: None,
         )
     with opened(directory) as stores:
         create(stores, "d")
@@ -202,10 +205,12 @@ def test_proposal_that_was_not_taken_up_is_taken_up_at_the_next_start(directory:
 def test_proposal_that_is_missing_is_turned_down(directory: Path) -> None:
     with opened(directory) as stores:
         entities = stores.entities
-        built = build(entities.definition, entities.shelf, stores.log, lambda done, total: None)
+        built = build(
+            entities.definition, entities.generations, stores.log, lambda done, total: None
+        )
         (directory / "entities-2.db").unlink()
         step(stores)
-        proposal = stores.entities.shelf.proposal()
+        proposal = stores.entities.generations.proposal()
         assert proposal == Proposal(built.generation, ready=True, refused="generation 2 is missing")
         assert generations(stores) == [1, 1]
 
@@ -222,7 +227,10 @@ def test_read_models_from_before_there_were_generations_are_removed(directory: P
 def test_proposal_is_tried_again_when_its_files_cannot_be_opened_yet(directory: Path) -> None:
     with opened(directory) as stores:
         build(
-            stores.entities.definition, stores.entities.shelf, stores.log, lambda done, total: None
+            stores.entities.definition,
+            stores.entities.generations,
+            stores.log,
+            lambda done, total: None,
         )
         stamp = directory / "entities-2.db-stamp"
         aside = stamp.rename(directory / "aside")
@@ -263,7 +271,7 @@ def test_server_that_does_not_switch_is_waited_for_within_bounds(
 ) -> None:
     daemon = Daemon([Server(outcome)], directory)
     with opened(directory, writable=False) as stores, ProjectorLock(directory):
-        arguments = stores.entities.definition, stores.entities.shelf, stores.log
+        arguments = stores.entities.definition, stores.entities.generations, stores.log
         generation = build(*arguments, lambda done, total: None).generation
         daemon.start()
         try:

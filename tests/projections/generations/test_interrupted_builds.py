@@ -43,7 +43,7 @@ def test_interrupted_load_of_the_search_index_goes_on_where_it_ended(
             raise StoreUnavailable("stopped")
 
     with opened(directory) as stores:
-        arguments = stores.engine.definition, stores.engine.shelf, stores.log
+        arguments = stores.engine.definition, stores.engine.generations, stores.log
         with pytest.raises(StoreUnavailable, match="stopped"):
             build(*arguments, stop)
         step(stores)
@@ -69,7 +69,7 @@ def test_interrupted_load_that_left_a_damaged_index_begins_anew(
             raise StoreUnavailable("stopped")
 
     with opened(directory) as stores:
-        arguments = stores.engine.definition, stores.engine.shelf, stores.log
+        arguments = stores.engine.definition, stores.engine.generations, stores.log
         with pytest.raises(StoreUnavailable, match="stopped"):
             build(*arguments, stop)
         damaged = next((directory / "search-2").glob("*.arrays"))
@@ -112,7 +112,7 @@ def test_half_built_generation_is_removed_by_the_next_building(directory: Path) 
         raise StoreUnavailable("stopped")
 
     with opened(directory) as stores:
-        arguments = stores.entities.definition, stores.entities.shelf, stores.log
+        arguments = stores.entities.definition, stores.entities.generations, stores.log
         with pytest.raises(StoreUnavailable, match="stopped"):
             build(*arguments, stop)
         assert "entities-2.db" in files(directory)
@@ -167,7 +167,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, fault: str, number: int) -> list[in
 
 _KILLED = """
 import os, pathlib, shutil, sys
-from projections.stores import open_stores
+from projections.wiring.stores import open_stores
 from tests.projections.read_models import rebuild
 fault, number = sys.argv[2], int(sys.argv[3])
 module, name = fault.rsplit(".", 1)
@@ -229,4 +229,4 @@ def test_generation_that_cannot_be_read_to_be_proven_does_not_differ(
     with opened(directory) as stores:
         definition = replace(stores.entities.definition, source=lost)
         with pytest.raises(StoreUnavailable, match=error.message):
-            build(definition, stores.entities.shelf, stores.log, lambda done, total: None)
+            build(definition, stores.entities.generations, stores.log, lambda done, total: None)

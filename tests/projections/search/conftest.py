@@ -9,8 +9,8 @@ from uuid import NAMESPACE_URL, uuid5
 import msgspec
 import pytest
 
-from domain.entity import Entity
-from domain.names import quote
+from domain.aggregate.entity import Entity
+from domain.kinds.names import quote
 from projections.search.documents import document
 from projections.search.engine import EngineHits, EngineQuery, SearchEngine
 from projections.search.index.engine import WhooshEngine

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from domain.entity import Entity
-from domain.registry import KINDS
+from domain.aggregate.entity import Entity
+from domain.kinds.registry import KINDS
 from projections.search import tree
 from projections.search.analysis import fold, keyword, stem, tokens
 from projections.search.documents import Scalar, SearchDocument, document, nested_objects

@@ -3,7 +3,7 @@
 import pytest
 
 from domain.errors import InvalidInput
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.search.index_names import kinds_of, meanings
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from domain.errors import InvalidInput
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.search import queries
 from projections.search.highlighting import BEGIN, END
 from projections.search.language.dates import Now

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from domain.errors import InvalidInput
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.feeding.projector import Projector
 from projections.search import bulk_build, searched_paths
 from projections.search.engine import EngineQuery, SearchedPaths

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from domain.errors import InvalidInput
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.search import tree
 from projections.search.index.evaluate.evaluator import remembered_values
 from projections.search.minimum_should_match import required_matches

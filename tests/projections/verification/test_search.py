@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from domain.errors import StoreUnavailable
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.entities.verification_source import stored_entities
 from projections.search.documents import document
 from projections.search.engine import SearchedPaths

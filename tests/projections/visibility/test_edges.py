@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.visibility.edges import CODE_PATHS, EdgeSight
 from projections.visibility.field_paths import field_paths
 from projections.visibility.withholding import Withheld

@@ -7,7 +7,7 @@ import msgspec
 from whoosh import fields
 from whoosh.writing import IndexingError
 
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.search import analysis
 from projections.search.documents import SORTABLE, SortValue
 from projections.search.index.format import weights

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from whoosh.filedb.filestore import FileStorage, RamStorage
 from whoosh.filedb.structfile import BufferFile
 
-from domain import durable_files
+from domain.machine import durable_files
 from projections.search.index.format.arrays import unpack
 
 INDEX = "search"

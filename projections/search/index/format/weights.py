@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.search.language.field_texts import is_prose
 
 K1 = 1.2

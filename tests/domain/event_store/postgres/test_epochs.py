@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 from benchmarks.postgres_server import PostgresServer, new_schema
-from domain.catalog import Catalog
-from domain.entity_cache import EntityCache
 from domain.errors import ConcurrentChange, OutcomeUnknown, StoreUnavailable
 from domain.event_store.appends import prepared
 from domain.event_store.opening import open_event_log
@@ -22,9 +20,11 @@ from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.connections import Connections
 from domain.event_store.postgres.link import Link
 from domain.event_store.writes import Expectations, RememberedAnswer
-from domain.plans import Change
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
+from domain.writing.catalog import Catalog
+from domain.writing.entity_cache import EntityCache
+from domain.writing.plans import Change
 from tests.contracts.recorded import changed, created, purged, unplaced
 from tests.domain.event_store.postgres.proxy import Cut, proxying
 from tests.postgres_copies import Copies

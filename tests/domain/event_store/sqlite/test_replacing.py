@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-from domain import write_turns
-from domain.catalog import Catalog
 from domain.errors import CatalogError, Conflict, InvalidInput, StoreUnavailable
 from domain.event_store.opening import (
     address_in,
@@ -24,8 +22,10 @@ from domain.event_store.opening import (
     restore_copy,
 )
 from domain.event_store.sqlite.recorder import Recorder
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
+from domain.machine import write_turns
 from domain.write_context import WriteContext
+from domain.writing.catalog import Catalog
 
 ME = WriteContext(actor="me", request_id="request")
 OLD, NEW = 12, 5

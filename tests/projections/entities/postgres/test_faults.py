@@ -13,7 +13,7 @@ from benchmarks.postgres_server import PostgresServer
 from domain.errors import StoreUnavailable
 from domain.event_store.postgres import connections
 from domain.event_store.postgres.link import Link
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.entities import list_pages
 from projections.entities.cursors import Place, encode
 from projections.entities.list_pages import list_page, small_page

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benchmarks.postgres_server import PostgresServer
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.entities.cursors import Place
 from projections.entities.port import Include, ListRequest
 from projections.entities.postgres import list_sql

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.entities import list_pages
 from projections.entities.cursors import Place
 from projections.entities.list_pages import list_page

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from domain.registry import KINDS
+from domain.kinds.registry import KINDS
 from projections.search.documents import SORTABLE
 from projections.search.language.field_types import (
     field_type,

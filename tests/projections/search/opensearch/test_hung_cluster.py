@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 from domain.errors import StoreUnavailable
-from projections.generations.folder_shelf import build_lock
+from projections.generations.folder import build_lock
 from projections.search.engine import EngineQuery
 from projections.search.opensearch import cluster, engine, mapping
 from projections.search.opensearch.address import SearchAddress, read_search_address
 from projections.search.opensearch.cluster import Cluster
 from projections.search.opensearch.engine import OpenSearchEngine
 from projections.search.tree import MatchAll
-from projections.search_shelf import SearchShelf
+from projections.wiring.cluster_generations import ClusterGenerations
 
 LOOK, GLANCE, SEARCH = 0.1, 0.2, 0.3
 FAR = EngineQuery(tree=MatchAll(), offset=2 * mapping.MAX_WINDOW)
@@ -43,20 +43,25 @@ def address() -> Iterator[SearchAddress]:
 @pytest.mark.parametrize(
     ("ask", "seconds"),
     [
-        (SearchShelf.numbers, LOOK),
-        (SearchShelf.pointer, LOOK),
-        (SearchShelf.proposal, LOOK),
-        (SearchShelf.pointer_revision, GLANCE),
-        (SearchShelf.proposal_revision, GLANCE),
+        (ClusterGenerations.numbers, LOOK),
+        (ClusterGenerations.pointer, LOOK),
+        (ClusterGenerations.proposal, LOOK),
+        (ClusterGenerations.pointer_revision, GLANCE),
+        (ClusterGenerations.proposal_revision, GLANCE),
     ],
 )
 def test_shelf_gives_up_soon(
-    address: SearchAddress, tmp_path: Path, ask: Callable[[SearchShelf], object], seconds: float
+    address: SearchAddress,
+    tmp_path: Path,
+    ask: Callable[[ClusterGenerations], object],
+    seconds: float,
 ) -> None:
     with closing(Cluster(address)) as hung:
-        shelf = SearchShelf(hung, "search", "log", partial(build_lock, tmp_path, "search"))
+        generations = ClusterGenerations(
+            hung, "search", "log", partial(build_lock, tmp_path, "search")
+        )
         with pytest.raises(StoreUnavailable, match=f"did not answer within {seconds} s"):
-            ask(shelf)
+            ask(generations)
 
 
 @pytest.mark.parametrize(

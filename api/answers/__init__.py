@@ -1,0 +1,1 @@
+"""Bodies in and answers out: read within bounds, encoded, compressed and remembered."""

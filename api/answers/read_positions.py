@@ -1,0 +1,86 @@
+"""Reads that include what their callers know of, on whichever host they are answered.
+
+The answer to a write says in `X-Catalog-Position` up to where the log includes it. A read that has
+the same header waits until the read models of this host have applied that position: those that the
+read is answered from. What reads the log itself (the audit) has nothing to wait for.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable
+from typing import TypeGuard
+
+from litestar.types import Scope
+
+from api.callers.limits import Places
+from api.callers.permissions import Action, Permission
+from api.errors import Overloaded
+from domain.errors import InvalidInput
+from projections.feeding.passing import CheckpointWaiters
+
+HEADER = "X-Catalog-Position"
+RAW_HEADER = HEADER.lower().encode()
+MAX_POSITION = 2**63 - 1
+MAX_WAITING = 64
+"""How many reads of one caller may wait for a position; connections bound those of all callers."""
+_READING = frozenset({Action.LIST, Action.VIEW, Action.SAMPLE, Action.SEARCH})
+_DIGITS = re.compile(rb"[0-9]{1,19}").fullmatch
+
+
+def may_wait(needed: object) -> TypeGuard[Permission]:
+    """Whether routes with this permission take the header; all others pass it over."""
+    return isinstance(needed, Permission) and needed.action in _READING
+
+
+class ReadPositions:
+    """Holds reads to the positions that they name."""
+
+    def __init__(self, listed: CheckpointWaiters, searchable: CheckpointWaiters) -> None:
+        """Who waits for the sorted read model, and who for what searches read."""
+        self._listed = listed
+        self._searchable = searchable
+        self._places = Places(MAX_WAITING, "reads that wait for a position")
+
+    def have_passed(self, headers: Iterable[tuple[bytes, bytes]], needed: Permission) -> bool:
+        """Whether a read need not wait; False too for a header that is to be refused."""
+        try:
+            position = _position(headers)
+        except InvalidInput:
+            return False
+        return position is None or all(
+            waiters.have_passed(position) for waiters in self._waiters(needed)
+        )
+
+    async def wait(self, scope: Scope, needed: Permission) -> None:
+        """Wait until a read may be answered, without holding a thread.
+
+        Raises InvalidInput for what is no position, Overloaded when the read models did not get
+        there in time, TooManyRequests when too many reads of the caller wait already.
+        """
+        position = _position(scope["headers"])
+        if position is None or self.have_passed(scope["headers"], needed):
+            return
+        with self._places.held(scope["user"].name):
+            waiting = [waiters.until(position) for waiters in self._waiters(needed)]
+            if not all(await asyncio.gather(*waiting)):
+                # Nothing is said of where they are: that is for operators.
+                raise Overloaded(
+                    f"what this host reads from does not include position {position} yet: try"
+                    f" again, or without {HEADER}",
+                    1,
+                )
+
+    def _waiters(self, needed: Permission) -> list[CheckpointWaiters]:
+        """Documents of hits come from the sorted read model, so searches need both."""
+        is_search = needed.action is Action.SEARCH
+        return [self._listed, self._searchable] if is_search else [self._listed]
+
+
+def _position(headers: Iterable[tuple[bytes, bytes]]) -> int | None:
+    """The position that a request names, None when it names none; raises InvalidInput."""
+    values = [value for name, value in headers if name == RAW_HEADER]
+    if not values:
+        return None
+    if len(values) > 1 or not _DIGITS(values[0]) or int(values[0]) > MAX_POSITION:
+        raise InvalidInput(f"{HEADER} must be one whole number from 0 to {MAX_POSITION}")
+    return int(values[0])

@@ -1,0 +1,1 @@
+"""Who calls, from where, and what each caller may do and take."""

@@ -1,0 +1,202 @@
+"""The rules that grant permissions to roles: built in, or read from a file that may change.
+
+`docs/permissions.md` describes the file. An edit takes effect on the next request, also for cursors
+already issued. A file that cannot be read is logged, and the rules before it stay in force.
+"""
+
+import logging
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from api.callers.file_stamp import file_stamp
+from api.callers.permissions import Access, Action
+from domain.edges import EDGE
+from domain.errors import InvalidInput
+from domain.kinds.registry import ALL_KINDS
+from projections.visibility.field_paths import field_paths
+from projections.visibility.withholding import Withheld, in_both, simplest
+
+ANY_KIND = "*"
+MAX_BYTES = 1_048_576
+_REMEMBERED = 1_000
+_HEADER = re.compile(rb"^[ \t]*\[\[[ \t]*rule[ \t]*\]\]", re.MULTILINE)
+
+log = logging.getLogger("catalog.policies")
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one role may do with some kinds, and what of them it does not see."""
+
+    role: str
+    allow: tuple[Action, ...] = ()
+    kinds: tuple[str, ...] = (ANY_KIND,)
+    withhold: tuple[str, ...] = ()
+    bot: bool = False
+    """Whether who has the role is a bot, whose PUTs keep what people curated."""
+
+    def concerns(self, kind: str) -> bool:
+        """Whether the rule is about a kind."""
+        return ANY_KIND in self.kinds or kind in self.kinds
+
+
+Rules = tuple[Rule, ...]
+
+_READ = (Action.LIST, Action.VIEW, Action.SEARCH)
+_WRITE = (*_READ, Action.CREATE, Action.EDIT, Action.DELETE)
+
+_NOT_OF_EDGES = frozenset((Action.LIST, Action.SEARCH))
+"""What is done to entities and not to the edges between them: they are in no list and no index."""
+
+DEFAULT_RULES: Rules = (
+    Rule("reader", _READ),
+    Rule("editor", _WRITE),
+    Rule("admin", tuple(Action)),
+    Rule("bot", _WRITE, bot=True),
+    Rule("scraper", (Action.METRICS,)),
+)
+"""The rules in force while no file is named."""
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    rule: tuple[Rule, ...] = ()
+
+
+class Policies:
+    """The rules in force; `path` is the file they come from, None for those built in.
+
+    Looking at the file's times costs about a microsecond, so every request does.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._stamp = None if path is None else file_stamp(path)
+        self._rules = DEFAULT_RULES if path is None else read_rules(path)
+        self._known: dict[tuple[str, ...], Access] = {}
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles that have rules."""
+        return tuple(dict.fromkeys(rule.role for rule in self._rules))
+
+    def access(self, roles: tuple[str, ...]) -> Access:
+        """The access that a caller's roles have now; unknown roles grant nothing."""
+        if self._path is not None:
+            self._follow(self._path)
+        known = self._known.get(roles)
+        if known is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            known = self._known[roles] = combine(self._rules, roles)
+        return known
+
+    def _follow(self, path: Path) -> None:
+        """Take over the file's rules if it has changed and can be read."""
+        stamp = file_stamp(path)
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            self._rules = read_rules(path)
+        except InvalidInput as error:
+            log.error("policies not changed", extra={"reason": error.message})
+            return
+        self._known.clear()
+        log.warning("policies changed", extra={"file": str(path), "rules": len(self._rules)})
+
+
+def open_policies(setting: str | None) -> Policies:
+    """The policies of a file, or those built in; raises InvalidInput naming what is wrong."""
+    return Policies(None if setting is None else Path(setting))
+
+
+def read_rules(path: Path) -> Rules:
+    """The rules of a TOML file; raises InvalidInput naming file, line and what is wrong."""
+    where = f"CATALOG_POLICIES {path}"
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise InvalidInput(f"{where}: more than {MAX_BYTES} bytes")
+        document = msgspec.convert(tomllib.loads(content.decode()), type=_File)
+    except OSError as error:
+        raise InvalidInput(f"{where}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{where}: {error}") from None
+    except msgspec.ValidationError as error:
+        place = re.search(r"\$\.rule\[(\d+)\]", str(error))
+        line = f" line {_line(content, int(place[1]))}" if place else ""
+        raise InvalidInput(f"{where}{line}: {error}") from None
+    for number, rule in enumerate(document.rule):
+        if problem := _problem(rule):
+            line = f"line {_line(content, number)}"
+            raise InvalidInput(f"{where} {line}: rule {number + 1} ({rule.role!r}): {problem}")
+    if not document.rule:
+        raise InvalidInput(f"{where}: no [[rule]] in it, so that nobody may do anything")
+    return document.rule
+
+
+def _problem(rule: Rule) -> str | None:
+    """What is wrong with a rule; None for a good one."""
+    if not rule.role.strip():
+        return "role is empty"
+    if not rule.allow and not rule.withhold:
+        return "it neither allows nor withholds anything"
+    for kind in rule.kinds:
+        if kind != ANY_KIND and kind not in ALL_KINDS:
+            return f"unknown kind {kind!r}; known are {ANY_KIND}, {', '.join(ALL_KINDS)}"
+    if not rule.kinds:
+        return "kinds is empty"
+    for action in (Action.OPERATE, Action.METRICS):
+        if action in rule.allow and ANY_KIND not in rule.kinds:
+            return f"{action} concerns no kind: it needs kinds = [{ANY_KIND!r}]"
+    kinds = [kind for kind in ALL_KINDS if rule.concerns(kind)]
+    for path in rule.withhold:
+        known = [kind for kind in kinds if path in field_paths(kind)]
+        if not known:
+            return f"unknown field {path!r}: no kind of this rule has it"
+        for kind in known:
+            if field_paths(kind)[path].needed:
+                return f"{path!r} cannot be withheld: {kind} is not whole without it"
+    return None
+
+
+def combine(rules: Sequence[Rule], roles: Iterable[str]) -> Access:
+    """The access of several roles together: all that any of them allows.
+
+    Under an action a field is withheld if each role that allows the action withholds it.
+    """
+    allowed: dict[Action, set[str]] = {}
+    hidden: dict[Action, dict[str, frozenset[str]]] = {}
+    names = dict.fromkeys(roles)
+    for role in names:
+        own = [rule for rule in rules if rule.role == role]
+        for kind in ALL_KINDS:
+            about = [rule for rule in own if rule.concerns(kind)]
+            paths = simplest(path for rule in about for path in rule.withhold)
+            paths = frozenset(path for path in paths if path in field_paths(kind))
+            granted = {action for rule in about for action in rule.allow}
+            if Action.OPERATE in granted:
+                granted.add(Action.METRICS)
+            for action in granted - _NOT_OF_EDGES if kind == EDGE else granted:
+                before = hidden.setdefault(action, {}).get(kind)
+                hidden[action][kind] = paths if before is None else in_both(before, paths)
+                allowed.setdefault(action, set()).add(kind)
+    return Access(
+        {action: frozenset(kinds) for action, kinds in allowed.items()},
+        {
+            action: {kind: Withheld(kind, paths) for kind, paths in by_kind.items() if paths}
+            for action, by_kind in hidden.items()
+        },
+        bot=any(rule.bot for rule in rules if rule.role in names),
+    )
+
+
+def _line(content: bytes, number: int) -> int:
+    """The line of the file at which the rule with a number, from 0, begins."""
+    headers = list(_HEADER.finditer(content))
+    at = headers[number].start() if number < len(headers) else 0
+    return content.count(b"\n", 0, at) + 1

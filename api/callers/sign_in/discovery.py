@@ -1,0 +1,67 @@
+"""What the identity provider says of itself, asked for once and remembered for a while."""
+
+import time
+from collections.abc import Callable
+
+import msgspec
+from anyio import CapacityLimiter, Lock, to_thread
+
+from api.callers.tokens.fetching import check_url, fetch
+from domain.errors import InvalidInput
+
+REMEMBERED_SECONDS = 900.0
+"""How long the provider's description is used before it is asked for again."""
+RETRY_SECONDS = 5.0
+"""How long a failure is the answer to everybody before the provider is asked again."""
+
+
+class Addresses(msgspec.Struct):
+    """Where the provider wants to be asked (OpenID Connect Discovery)."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+
+
+class Discovery:
+    """Knows the addresses of one provider.
+
+    Anybody may have them asked for, as people who sign in are nobody yet: so one request is under
+    way at a time, in a thread of its own, whose result is for all who wait.
+    """
+
+    def __init__(self, issuer: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._issuer = issuer
+        self._clock = clock
+        self._known: Addresses | InvalidInput | None = None
+        self._until = 0.0
+        """When what is known, be it the addresses or why there are none, is asked for again."""
+        self._asking = Lock()
+        self._threads = CapacityLimiter(1)
+
+    async def addresses(self) -> Addresses:
+        """The addresses; raises InvalidInput when the provider does not give them."""
+        async with self._asking:
+            if self._known is None or self._clock() >= self._until:
+                try:
+                    self._known = await to_thread.run_sync(self._ask, limiter=self._threads)
+                    self._until = self._clock() + REMEMBERED_SECONDS
+                except InvalidInput as error:
+                    self._known = error
+                    self._until = self._clock() + RETRY_SECONDS
+            known = self._known
+        if isinstance(known, InvalidInput):
+            raise type(known)(known.message)
+        return known
+
+    def _ask(self) -> Addresses:
+        document = fetch(f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
+        try:
+            found = msgspec.json.decode(document, type=Addresses)
+        except msgspec.DecodeError as error:
+            raise InvalidInput(f"the provider's own description cannot be read: {error}") from None
+        if found.issuer != self._issuer:
+            raise InvalidInput(f"the provider calls itself {found.issuer!r}, not {self._issuer!r}")
+        for address in (found.authorization_endpoint, found.token_endpoint):
+            check_url(address)
+        return found

@@ -1,0 +1,152 @@
+"""Signing in at an identity provider: authorization code with PKCE (RFC 6749, 7636, 9700)."""
+
+import secrets
+from base64 import b64encode, urlsafe_b64encode
+from functools import partial
+from hashlib import sha256
+from hmac import compare_digest
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import msgspec
+from anyio import CapacityLimiter, to_thread
+
+from api.callers.sign_in.discovery import Discovery
+from api.callers.sign_in.sessions import Sessions, cookie_named
+from api.callers.tokens.claims import read_token
+from api.callers.tokens.fetching import check_url, fetch
+from api.callers.tokens.verifier import TokenVerifier
+from api.errors import Unauthorized
+from api.refusals import Refusal
+from api.settings import Settings
+from domain.errors import InvalidInput
+
+RETURN = "/sign-in/return"
+"""Where the provider sends people back to: it must be told, with the catalog's address before."""
+_COOKIE = "catalog_sign_in"
+_SECONDS = 600
+"""How long a person may take at the provider."""
+_EXCHANGES = 4
+"""Threads that ask the provider for tokens; nothing else waits for them."""
+
+
+class _Tokens(msgspec.Struct):
+    access_token: str
+    id_token: str | None = None
+
+
+class _Started(msgspec.Struct):
+    """What a browser keeps, sealed, while its person is at the provider."""
+
+    state: str
+    verifier: str
+    nonce: str
+    to: str
+
+
+class Provider:
+    """The identity provider of the settings."""
+
+    def __init__(self, settings: Settings, sessions: Sessions, verifier: TokenVerifier) -> None:
+        """Raises InvalidInput for settings that do not go together."""
+        if (settings.oidc_issuer is None) != (settings.oidc_client_id is None):
+            raise InvalidInput("CATALOG_OIDC_ISSUER and CATALOG_OIDC_CLIENT_ID need each other")
+        if settings.oidc_issuer is not None:
+            check_url(settings.oidc_issuer)
+        self._settings = settings
+        self._sessions = sessions
+        self._verifier = verifier
+        self._discovery = Discovery(settings.oidc_issuer or "")
+        self._exchanges = CapacityLimiter(_EXCHANGES)
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is a provider to sign in at."""
+        return self._settings.oidc_issuer is not None
+
+    async def start(self, scope: Any, to: str) -> tuple[str, str]:
+        """The provider's address to go to, and the cookie to keep; `to` is where to go in the end.
+
+        Raises InvalidInput when the provider does not tell its addresses.
+        """
+        address = (await self._discovery.addresses()).authorization_endpoint
+        state, verifier, nonce = (secrets.token_urlsafe(32) for _ in range(3))
+        started = _Started(state, verifier, nonce, to)
+        digest = sha256(started.verifier.encode()).digest()
+        query = urlencode(
+            {
+                "response_type": "code",
+                "client_id": self._settings.oidc_client_id,
+                "redirect_uri": self._sessions.origin(scope) + RETURN,
+                "scope": self._settings.oidc_scope,
+                "state": started.state,
+                "nonce": started.nonce,
+                "code_challenge": urlsafe_b64encode(digest).decode().rstrip("="),
+                "code_challenge_method": "S256",
+            }
+        )
+        sealed = self._sessions.seal(_COOKIE, msgspec.json.encode(started))
+        mark = "&" if "?" in address else "?"
+        return f"{address}{mark}{query}", self._sessions.cookie(_COOKIE, sealed, _SECONDS, scope)
+
+    async def check(self, started: _Started, tokens: _Tokens) -> str:
+        """The token of the answer that the catalog takes; raises Unauthorized where it takes none.
+
+        The access token is for the catalog where the provider makes such tokens; the ID token is
+        good as well, if the catalog's audience is the client. One that is there must be of this
+        very sign-in (OpenID Connect Core, 3.1.3.7).
+        """
+        token, id_token = tokens.access_token, tokens.id_token
+        try:
+            await self._verifier.verify(b"Bearer " + token.encode())
+        except Unauthorized:
+            if id_token is None:
+                raise
+            await self._verifier.verify(b"Bearer " + id_token.encode())
+            token = id_token
+        if id_token is not None and read_token(id_token.encode())[2].get("nonce") != started.nonce:
+            raise Unauthorized(Refusal.MALFORMED)
+        return token
+
+    def started(self, scope: Any, state: str, issuer: str | None) -> _Started:
+        """What this browser started at the provider; raises InvalidInput if it was something else.
+
+        `state` and `issuer` are what the provider has sent it back with.
+        """
+        sealed = cookie_named(_COOKIE, scope["headers"])
+        opened = None if sealed is None else self._sessions.open(_COOKIE, sealed)
+        started = None if opened is None else msgspec.json.decode(opened, type=_Started)
+        if started is None or not compare_digest(started.state.encode(), state.encode()):
+            raise InvalidInput("this sign-in was not started in this browser: start it again")
+        if issuer not in (None, self._settings.oidc_issuer):
+            raise InvalidInput("another provider has answered: start the sign-in again")
+        return started
+
+    async def exchange(self, scope: Any, started: _Started, code: str) -> _Tokens:
+        """The tokens for a code; raises InvalidInput when the provider gives none."""
+        address = (await self._discovery.addresses()).token_endpoint
+        work = partial(self._exchange, address, self._sessions.origin(scope), started, code)
+        return await to_thread.run_sync(work, limiter=self._exchanges)
+
+    def _exchange(self, address: str, origin: str, started: _Started, code: str) -> _Tokens:
+        settings = self._settings
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": origin + RETURN,
+            "code_verifier": started.verifier,
+        }
+        authorization = None
+        client = settings.oidc_client_id or ""
+        if settings.oidc_client_secret_file is None:
+            form["client_id"] = client
+        else:
+            secret = Path(settings.oidc_client_secret_file).read_text().strip()
+            both = f"{quote(client, safe='')}:{quote(secret, safe='')}"
+            authorization = f"Basic {b64encode(both.encode()).decode()}"
+        answer = fetch(address, urlencode(form), authorization)
+        try:
+            return msgspec.json.decode(answer, type=_Tokens)
+        except msgspec.DecodeError:
+            raise InvalidInput("the provider has answered without a token") from None

@@ -1,0 +1,109 @@
+"""The safe in the database of the log, which all hosts of a catalog share."""
+
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+from api.callers.tokens.safe import Safe
+from domain.event_store.postgres.address import read_address
+from domain.event_store.postgres.clock import ClockGuard
+from domain.event_store.postgres.connections import CHECK_SECONDS, Connections
+from domain.event_store.postgres.link import Link
+
+T = TypeVar("T")
+
+_WHAT = "the register of tokens and keys"
+_SIZE = 2
+_STAMPS = "SELECT name, stamp::text FROM safe_documents"
+_READ = "SELECT content, stamp::text FROM safe_documents WHERE name = %b"
+_MAKE = (
+    "INSERT INTO safe_documents (name, content) VALUES (%b, %b) ON CONFLICT DO NOTHING"
+    " RETURNING stamp::text"
+)
+_CHANGE = (
+    "UPDATE safe_documents SET content = %b, stamp = gen_random_uuid()"
+    " WHERE name = %b AND stamp = %b::text::uuid RETURNING stamp::text"
+)
+_PUT_LINK = (
+    "WITH past AS (DELETE FROM sign_in_links WHERE expires < %b)"
+    " INSERT INTO sign_in_links (digest, link, expires) VALUES (%b, %b, %b)"
+    " ON CONFLICT DO NOTHING RETURNING digest"
+)
+_TAKE_LINK = "DELETE FROM sign_in_links WHERE digest = %b RETURNING link"
+
+
+class DatabaseSafe(Safe):
+    """The safe in the schema of a log whose tables are there.
+
+    A statement is sent again where its connection broke, though it may have been done: each comes
+    to the same then, but for a link, which nobody has taken in that case.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Raises InvalidInput for what is no URL of a database."""
+        self._connections = Connections(read_address(url, writable=True), what=_WHAT, size=_SIZE)
+        self._connections.open()
+        self._clock = ClockGuard()
+
+    def name(self, document: str) -> str:
+        """The name of a document, in the database."""
+        return f"{document} in the database"
+
+    def stamps(self) -> Mapping[str, object]:
+        """Random ids, as a database that is restored would come to the same numbers again."""
+        return dict(self._ask(lambda link: link.rows(_STAMPS)))
+
+    def read(self, document: str) -> bytes | None:
+        """The content of a row."""
+        row = self._ask(lambda link: link.one(_READ, document))
+        return None if row is None else bytes(row[0])
+
+    def make(self, document: str, content: bytes) -> bytes:
+        """Insert a row, unless there is one."""
+        self._ask(partial(_put, document=document, row=None, content=content))
+        made = self.read(document)
+        assert made is not None, "documents are never removed"
+        return made
+
+    def change(self, document: str, change: Callable[[bytes | None], bytes]) -> bytes:
+        """Replace the row that was read, and begin anew where another process was first.
+
+        Raises StoreUnavailable on a host whose clock is wrong by more than a minute.
+        """
+        # The past is forgotten by the clock: one that is ahead would revive what was revoked.
+        self._ask(self._clock.check)
+        while True:
+            row = self._ask(lambda link: link.one(_READ, document))
+            changed = change(None if row is None else bytes(row[0]))
+            if self._ask(partial(_put, document=document, row=row, content=changed)):
+                return changed
+
+    def put_link(self, digest: str, link: bytes, expires: float) -> None:
+        """Insert a row under the digest, so that who reads the table learns no link."""
+        self._ask(lambda session: session.one(_PUT_LINK, time.time(), digest, link, expires))
+
+    def take_link(self, digest: str) -> bytes | None:
+        """Delete the row: whoever does so has taken it."""
+        row = self._ask(lambda link: link.one(_TAKE_LINK, digest))
+        return None if row is None else bytes(row[0])
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connections.close()
+
+    def _ask(self, work: Callable[[Link], T]) -> T:
+        return self._connections.ask(work, within=CHECK_SECONDS)
+
+
+def _put(link: Link, document: str, row: tuple[bytes, str] | None, content: bytes) -> Any:
+    """Put in the content of a document that is as it was read; None where it is not any more.
+
+    A replica that is to have it is waited for: what was revoked stays so when that takes over.
+    """
+    if row is None:
+        stamp = link.one(_MAKE, document, content)
+    else:
+        stamp = link.one(_CHANGE, content, document, row[1])
+    link.sync()
+    return stamp

@@ -1,0 +1,256 @@
+"""Finds the caller of a token, or refuses the token."""
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from hashlib import blake2b
+from typing import Any
+
+import jwt
+import msgspec
+from anyio import CapacityLimiter, create_task_group, sleep, to_thread
+
+from api.callers.permissions import Principal
+from api.callers.tokens.claims import Claims, find_claim, find_roles, is_name, read_token
+from api.callers.tokens.following import FollowedSafe
+from api.callers.tokens.issuers import Issuer, read_issuers
+from api.callers.tokens.key_cache import CachedKeys, start_all
+from api.callers.tokens.keys import ASYMMETRIC, SYMMETRIC, Key, KeySet
+from api.callers.tokens.opening import open_safe
+from api.callers.tokens.register import Register
+from api.callers.tokens.safe import SECRET
+from api.errors import Unauthorized
+from api.refusals import Refusal
+from api.settings import Settings
+
+MAX_TOKEN_BYTES = 8_192
+"""Longer tokens are refused before they are decoded."""
+MOST_REMEMBERED = 10_000
+"""How many verified tokens are remembered; beyond that the least recently used one is forgotten."""
+TICK_SECONDS = 5.0
+"""How often each issuer's keys are looked at for whether they are due to be loaded again."""
+FOLLOW_SECONDS = 0.5
+"""How often the safe is looked at for revocations and new keys."""
+
+log = logging.getLogger("catalog.tokens")
+
+_signatures = jwt.PyJWS(
+    algorithms=[*SYMMETRIC, *ASYMMETRIC], options={"enforce_minimum_key_length": True}
+)
+
+
+class _Trusted(msgspec.Struct, frozen=True, eq=False):
+    issuer: Issuer
+    cache: CachedKeys
+
+
+class _Verified(msgspec.Struct, frozen=True, eq=False):
+    """A token that was good, and stays so until its time is over, or keys or register change."""
+
+    principal: Principal
+    expires: float
+    keys: KeySet
+    cache: CachedKeys
+    register: Register
+
+
+class TokenVerifier:
+    """Checks tokens of several issuers; a good one is remembered by its digest."""
+
+    def __init__(
+        self,
+        trusted: list[tuple[Issuer, CachedKeys]],
+        safe: FollowedSafe,
+        *,
+        leeway: float,
+        max_lifetime: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._trusted = {issuer.name: _Trusted(issuer, cache) for issuer, cache in trusted}
+        self.safe = safe
+        self._leeway = leeway
+        self._max_lifetime = max_lifetime
+        self._clock = clock
+        # Not one of the threads that everybody shares, for which this would wait with all others.
+        self._following = CapacityLimiter(1)
+        self._remembered: OrderedDict[bytes, _Verified] = OrderedDict()
+
+    async def verify(self, header: bytes) -> Principal:
+        """The caller of an Authorization header; raises Unauthorized.
+
+        Raises StoreUnavailable where nobody can tell which tokens were revoked.
+        """
+        known = self.remembered(header)
+        if known is not None:
+            return known
+        token = _token(header)
+        verified = await self._verify(token)
+        self._remembered[_digest(token)] = verified
+        if len(self._remembered) > MOST_REMEMBERED:
+            self._remembered.popitem(last=False)
+        return verified.principal
+
+    def remembered(self, header: bytes) -> Principal | None:
+        """The caller of an Authorization header whose token was verified before and is still good.
+
+        None for any other token, good or bad. Raises Unauthorized for what is no token.
+        """
+        digest = _digest(_token(header))
+        known = self._remembered.get(digest)
+        if known is None:
+            return None
+        if (
+            self._clock() < known.expires
+            and known.keys is known.cache.current()
+            and known.register is self.safe.known_register()
+        ):
+            self._remembered.move_to_end(digest)
+            return known.principal
+        del self._remembered[digest]
+        return None
+
+    async def _verify(self, token: bytes) -> _Verified:
+        """Check a token; its claims come before its keys, so that a bad token causes no request."""
+        header, claims, everything = read_token(token)
+        register = self.safe.register
+        self._check_times(claims, register)
+        trusted = self._trusted.get(claims.iss)
+        if trusted is None:
+            raise Unauthorized(Refusal.ISSUER)
+        if header.alg not in trusted.issuer.algorithms:
+            raise Unauthorized(Refusal.ALGORITHM)
+        _check_audience(claims, trusted.issuer)
+        keys = trusted.cache.current()
+        candidates = keys.find(header.kid, header.alg)
+        if not candidates and header.kid is not None:
+            await trusted.cache.reload_for_unknown()
+            keys = trusted.cache.current()
+            candidates = keys.find(header.kid, header.alg)
+        if not any(_is_signed(token, key) for key in candidates):
+            raise Unauthorized(Refusal.SIGNATURE if candidates else Refusal.KEY)
+        principal = _make_principal(everything, trusted.issuer)
+        if register.refuses(principal.name, claims.jti, claims.iat):
+            raise Unauthorized(Refusal.REVOKED)
+        return _Verified(principal, claims.exp + self._leeway, keys, trusted.cache, register)
+
+    def _check_times(self, claims: Claims, register: Register) -> None:
+        """Raise Unauthorized for wrong times.
+
+        Depends on the clock and the token's times alone, but for long-lived tokens, whose ids
+        nobody guesses.
+        """
+        now = self._clock()
+        issued = now if claims.iat is None else min(claims.iat, now)
+        if not now < claims.exp + self._leeway:
+            raise Unauthorized(Refusal.EXPIRED)
+        if not claims.exp <= issued + self._max_lifetime + self._leeway:
+            registered = register.expiry(claims.jti)
+            if registered is None or not claims.exp <= registered:
+                raise Unauthorized(Refusal.LIFETIME)
+        for begin in (claims.nbf, claims.iat):
+            if begin is not None and not begin <= now + self._leeway:
+                raise Unauthorized(Refusal.NOT_YET)
+
+    def key_ages(self) -> list[float | None]:
+        """For each issuer, how many seconds ago its keys were got; None where it has none now."""
+        return [trusted.cache.age() for trusted in self._trusted.values()]
+
+    @asynccontextmanager
+    async def refreshing(self, _: Any) -> AsyncIterator[None]:
+        """Keep keys and safe current while the block runs (a lifespan of the application)."""
+        async with create_task_group() as tasks:
+            for trusted in self._trusted.values():
+                tasks.start_soon(_keep_current, trusted.cache)
+            tasks.start_soon(self._keep_following)
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def follow(self) -> None:
+        """Look at the safe for what has changed, which may take the database seconds."""
+        if SECRET in await to_thread.run_sync(self.safe.follow, limiter=self._following):
+            for trusted in self._trusted.values():
+                if trusted.issuer.is_own:
+                    await trusted.cache.reload()
+
+    async def _keep_following(self) -> None:
+        while True:
+            await sleep(FOLLOW_SECONDS)
+            try:
+                await self.follow()
+            except Exception:
+                # Whatever it was: who stopped following would never learn of a revocation.
+                log.exception("register of tokens not followed")
+
+    def close(self) -> None:
+        """Close the safe; nothing may be verified afterwards."""
+        self.safe.safe.close()
+
+
+def _token(header: bytes) -> bytes:
+    """The token of an Authorization header; raises Unauthorized where there is none."""
+    scheme, _, token = header.strip(b" \t").partition(b" ")
+    if scheme.lower() != b"bearer" or not token:
+        raise Unauthorized(Refusal.NO_TOKEN)
+    if len(token) > MAX_TOKEN_BYTES:
+        raise Unauthorized(Refusal.MALFORMED)
+    return token
+
+
+def _digest(token: bytes) -> bytes:
+    return blake2b(token, digest_size=32).digest()
+
+
+def open_verifier(settings: Settings) -> TokenVerifier:
+    """A verifier with its keys loaded, which the caller closes.
+
+    Where the log is in a database, its tables are made where they are missing. Raises InvalidInput
+    for what an operator must mend, and StoreUnavailable.
+    """
+    opened = open_safe(settings, is_there=False)
+    try:
+        issuers = read_issuers(settings, opened)
+        safe = FollowedSafe(opened)
+        own = partial(safe.secrets, SECRET)
+        trusted = [(issuer, CachedKeys(issuer.source, issuer.loader(own))) for issuer in issuers]
+        start_all([cache for _, cache in trusted])
+    except BaseException:
+        opened.close()
+        raise
+    return TokenVerifier(
+        trusted, safe, leeway=settings.jwt_leeway, max_lifetime=settings.jwt_max_lifetime
+    )
+
+
+def _check_audience(claims: Claims, issuer: Issuer) -> None:
+    """Raise Unauthorized unless a token is for an audience of the issuer, or both name none."""
+    if issuer.audiences:
+        good = not issuer.audiences.isdisjoint(claims.audiences)
+    else:
+        good = claims.aud is None
+    if not good:
+        raise Unauthorized(Refusal.AUDIENCE)
+
+
+async def _keep_current(cache: CachedKeys) -> None:
+    while True:
+        await sleep(TICK_SECONDS)
+        await cache.reload_if_due()
+
+
+def _is_signed(token: bytes, key: Key) -> bool:
+    """Whether a token is signed with a key, by the algorithm that the key is bound to."""
+    try:
+        _signatures.decode_complete(token, key.jwk, algorithms=[key.algorithm])
+    except (jwt.PyJWTError, ValueError):
+        return False
+    return True
+
+
+def _make_principal(claims: dict[str, Any], issuer: Issuer) -> Principal:
+    name = find_claim(claims, issuer.name_claim)
+    if not is_name(name):
+        raise Unauthorized(Refusal.NAME)
+    return Principal(name, find_roles(claims, issuer.roles_claim))

@@ -1,0 +1,1 @@
+"""How a route is declared: its path, its query parameters and its handler."""

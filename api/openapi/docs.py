@@ -1,0 +1,109 @@
+"""The API's documentation: a page, the OpenAPI document it shows, and the page's own files."""
+
+import threading
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any
+
+import msgspec
+from anyio import to_thread
+from litestar import Litestar, Request, get
+from litestar.exceptions import NotFoundException
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import PathParameter
+from litestar.response.base import ASGIResponse
+
+from api.callers.permissions import PUBLIC
+
+_STATIC = Path(__file__).parents[1] / "static"
+_SCRIPT, _STYLE, _TEXT = (f"text/{kind}" for kind in ("javascript", "css", "plain"))
+
+ASSETS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "docs.js": ("docs.js", _SCRIPT),
+        "swagger-ui-bundle.js": ("swagger-ui/swagger-ui-bundle.js", _SCRIPT),
+        "swagger-ui.css": ("swagger-ui/swagger-ui.css", _STYLE),
+        "swagger-ui-bundle.js.LICENSE.txt": (
+            "swagger-ui/swagger-ui-bundle.js.LICENSE.txt",
+            _TEXT,
+        ),
+        "LICENSE": ("swagger-ui/LICENSE", _TEXT),
+        "NOTICE": ("swagger-ui/NOTICE", _TEXT),
+    }
+)
+"""Name below /docs -> (file below `static`, media type); nothing else is served."""
+
+HEADERS: Mapping[str, str] = MappingProxyType(
+    {
+        "Content-Security-Policy": (
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+            " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        ),
+        "Referrer-Policy": "no-referrer",
+        "X-Content-Type-Options": "nosniff",
+    }
+)
+"""Headers of the page and its files, by which browsers load and send nothing elsewhere."""
+
+_FRESH = {"Cache-Control": "no-cache"}
+_FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
+_OPTIONS: dict[str, Any] = {"opt": {"permission": PUBLIC}, "include_in_schema": False}
+
+
+class OpenAPIDocument:
+    """The encoded OpenAPI document, built when first asked for: building it would delay a start."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._encoded: bytes | None = None
+
+    def encoded(self, app: Litestar) -> bytes:
+        """The document of an application as JSON; the first call takes long and blocks others."""
+        from api.openapi.document import document  # noqa: PLC0415 - start-up: only this page needs it
+
+        with self._lock:
+            if self._encoded is None:
+                self._encoded = msgspec.json.encode(document(app))
+            return self._encoded
+
+
+def docs_routes() -> list[HTTPRouteHandler]:
+    """The routes of the page, the document and the files, none of which needs a token."""
+    openapi = OpenAPIDocument()
+
+    @get("/docs", sync_to_thread=True, **_OPTIONS)
+    def show_page() -> ASGIResponse:
+        return ASGIResponse(body=page(), media_type="text/html", headers={**HEADERS, **_FRESH})
+
+    @get("/docs/openapi.json", **_OPTIONS)
+    async def show_document(request: Request[Any, Any, Any]) -> ASGIResponse:
+        app: Any = request.app
+        await app.register_rest()
+        body = await to_thread.run_sync(openapi.encoded, app)
+        return ASGIResponse(body=body, media_type="application/json", headers={**HEADERS, **_FRESH})
+
+    @get("/docs/{asset:str}", sync_to_thread=True, **_OPTIONS)
+    def show_asset(asset: Annotated[str, PathParameter()]) -> ASGIResponse:
+        if asset not in ASSETS:
+            raise NotFoundException
+        return ASGIResponse(
+            body=read_asset(asset), media_type=ASSETS[asset][1], headers={**HEADERS, **_FOREVER}
+        )
+
+    return [show_page, show_document, show_asset]
+
+
+@cache
+def read_asset(name: str) -> bytes:
+    """The content of the file that ASSETS has under a name."""
+    return (_STATIC / ASSETS[name][0]).read_bytes()
+
+
+@cache
+def page() -> bytes:
+    """The page; its links hold a digest of its files, so that browsers may keep files forever."""
+    digest = sha256(b"".join(map(read_asset, ASSETS))).hexdigest()[:16]
+    return (_STATIC / "docs.html").read_bytes().replace(b"{{digest}}", digest.encode())

@@ -1,0 +1,114 @@
+"""How a contract agrees with the columns of what it is about."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from api.callers.permissions import Action, Permission
+from api.pages.entities import columns
+from api.pages.frame.rendering import AnyRequest
+from api.services import Services
+from api.use_cases.entity_reads import read_entity
+from domain.errors import NotFound
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
+from projections.entities.port import Include
+
+_MOST_DEPTH = 40
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A promised column that is not there as it is promised."""
+
+    path: str
+    promised: str
+    there: str | None
+    """Its type; None where there is no such column."""
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """How the columns that a contract promises stand to those that there are."""
+
+    promised: int
+    differences: tuple[Difference, ...]
+    unpromised: int
+    """Columns that there are beside those that are promised."""
+
+    @property
+    def agreeing(self) -> int:
+        """Promised columns that are there, with their type."""
+        return self.promised - len(self.differences)
+
+
+def compare(promised: Iterable[Any], there: Iterable[Any]) -> Agreement:
+    """Compare columns by their names and types, nested ones by their paths."""
+    wanted, found = dict(_types(promised)), dict(_types(there))
+    differences = [
+        Difference(path, wanted[path], found.get(path))
+        for path in wanted
+        if path not in found or wanted[path] != found[path]
+    ]
+    return Agreement(len(wanted), tuple(differences), len(found.keys() - wanted.keys()))
+
+
+def _types(given: Iterable[Any], above: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    for column in given:
+        path = f"{above}.{column['name']}" if above else str(column["name"])
+        inner = column.get("arrayDataType")
+        yield path, f"{column['dataType']}<{inner}>" if inner else column["dataType"]
+        if depth < _MOST_DEPTH:
+            yield from _types(column.get("children") or (), path, depth + 1)
+
+
+def agreement_with_entity(
+    services: Services, request: AnyRequest, kind: EntityKind, contract: Mapping[str, Any]
+) -> Agreement | None:
+    """How a contract agrees with what it is about; None where there is nothing to compare.
+
+    `contract` is what the caller sees of an entity of a kind that describes columns. Blocks.
+    """
+    assert kind.agreement is not None
+    about = contract.get(kind.agreement.about)
+    promised = contract.get(kind.agreement.describes)
+    if not about or not promised or about["type"] not in KINDS:
+        return None
+    other = KINDS[about["type"]]
+    there = _shown(services, request, other, about["id"])
+    if there is None or not there.get(other.columns or ""):
+        return None
+    return compare(promised, there[other.columns or ""])
+
+
+def agreement_with_contract(
+    services: Services,
+    request: AnyRequest,
+    kind: EntityKind,
+    entity: Mapping[str, Any],
+    attached: Mapping[str, Any],
+) -> Agreement | None:
+    """How an entity agrees with what is attached to it, one item of a list of `relations`.
+
+    None where there is nothing to compare. Blocks.
+    """
+    other = KINDS[attached["kind"]]
+    if other.agreement is None or not entity.get(kind.columns or ""):
+        return None
+    contract = _shown(services, request, other, attached["items"][0]["id"])
+    if contract is None or not contract.get(other.agreement.describes):
+        return None
+    return compare(contract[other.agreement.describes], entity[kind.columns or ""])
+
+
+def _shown(
+    services: Services, request: AnyRequest, kind: EntityKind, entity_id: str
+) -> dict[str, Any] | None:
+    """An entity as the caller may see it; None where there is none, or the caller sees none."""
+    if not request.auth.may(Permission(Action.VIEW, kind.name)):
+        return None
+    given = {"fields": None, "include": Include.ALL}
+    try:
+        body, _ = read_entity(services, kind, request.auth, given, None, entity_id=entity_id)
+    except NotFound:
+        return None
+    return columns.decode(kind, body)

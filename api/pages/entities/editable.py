@@ -1,0 +1,168 @@
+"""What of an entity people change by forms: which keys, and what stands in a form for a value."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from api.callers.permissions import Access, Action, Permission
+from domain.aggregate.entity import STATUS
+from domain.errors import InvalidInput, NotFound, shown
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
+from domain.requests.references import ClaimLookup
+from projections.visibility.withholding import FieldWithheld
+
+_SOURCES = {"tag": "Classification", "glossaryTerm": "Glossary"}
+"""Kind of what an entity is tagged with -> what the label calls it."""
+_KINDS = {source: kind for kind, source in _SOURCES.items()}
+
+
+class Field(msgspec.Struct, frozen=True):
+    """A key that a form changes, and what it holds."""
+
+    key: str
+    sort: Literal["line", "text", "references", "tags"]
+
+    def kinds(self, kind: EntityKind) -> tuple[str, ...]:
+        """The kinds of what its list may name."""
+        return tuple(_SOURCES) if self.sort == "tags" else kind.refers_to[self.key]
+
+
+FIELDS = (
+    Field("displayName", "line"),
+    Field("description", "text"),
+    Field("owners", "references"),
+    Field("domains", "references"),
+    Field("tags", "tags"),
+)
+
+COLUMN_FIELDS = ("description", "tags")
+"""The keys of FIELDS that a form changes of a single column."""
+
+
+class Item(msgspec.Struct, frozen=True):
+    """What a list names, as a form holds it: `user:annabel`."""
+
+    kind: str
+    fqn: str
+
+    @property
+    def value(self) -> str:
+        """The text of a form that means it."""
+        return f"{self.kind}:{self.fqn}"
+
+
+def editable(kind: EntityKind, access: Access) -> dict[str, Field]:
+    """The keys that a caller may change by forms; none for who may not edit the kind."""
+    return {
+        field.key: field
+        for field in FIELDS
+        if field.key in kind.keys and field.key not in kind.fixed and _may(kind, access, field.key)
+    }
+
+
+def column_editable(kind: EntityKind, access: Access) -> dict[str, Field]:
+    """The same for each column of an entity of the kind; none for a kind without columns."""
+    return {
+        field.key: field
+        for field in FIELDS
+        if kind.columns
+        and field.key in COLUMN_FIELDS
+        and _may(kind, access, f"{kind.columns}/-/{field.key}")
+    }
+
+
+def may_set_status(kind: EntityKind, access: Access) -> bool:
+    """Whether a caller may change the status of the entities of a kind, if they have one."""
+    return bool(kind.statuses) and _may(kind, access, STATUS)
+
+
+def sees_all(kind: EntityKind, access: Access) -> bool:
+    """Whether nothing of a kind is withheld from a caller, who may edit and view it."""
+    return _may(kind, access, "")
+
+
+def _may(kind: EntityKind, access: Access, key: str) -> bool:
+    """Whether a caller may edit the kind, and nothing of a key is withheld (no key: of any).
+
+    `key` is a JSON pointer without the slash that it begins with.
+
+    What somebody does not see whole would be overwritten unseen.
+    """
+    if not access.may(Permission(Action.EDIT, kind.name, also=Action.VIEW)):
+        return False
+    for action in (Action.EDIT, Action.VIEW):
+        if withheld := access.withheld(action, kind.name):
+            try:
+                withheld.refuse_patching([{"path": f"/{key}"}])
+            except FieldWithheld:
+                return False
+    return True
+
+
+def given_items(field: Field, kind: EntityKind, form: Mapping[str, str]) -> list[Item]:
+    """What a form leaves of a list; raises InvalidInput for what the list cannot name."""
+    items: dict[Item, None] = {}
+    for name, value in form.items():
+        if name.startswith("keep."):
+            of, _, fqn = value.partition(":")
+            if of not in field.kinds(kind) or not fqn:
+                raise InvalidInput(f"{field.key} cannot name {shown(value)}")
+            items[Item(of, fqn)] = None
+    return [*items]
+
+
+def named_item(field: Field, kind: EntityKind, claims: ClaimLookup, name: str) -> Item:
+    """What a typed name, or `Item.value`, means in a list.
+
+    Raises NotFound, and InvalidInput for a name that several kinds have.
+    """
+    kinds = field.kinds(kind)
+    found = [item for each in kinds if (item := _live(each, claims, name)) is not None]
+    before, _, after = name.partition(":")
+    if not found and before in kinds:
+        found = [item for item in (_live(before, claims, after),) if item is not None]
+    if not found:
+        raise NotFound(f"there is no {' or '.join(kinds)} named {shown(name)}")
+    if len(found) > 1:
+        values = " or ".join(shown(item.value) for item in found)
+        raise InvalidInput(f"several have this name: write {values}")
+    return found[0]
+
+
+def _live(kind: str, claims: ClaimLookup, name: str) -> Item | None:
+    """The live entity of a kind that a typed name means."""
+    for fqn in dict.fromkeys((name, KINDS[kind].spelled(name))):
+        claim = claims.claim(kind, fqn)
+        if claim is not None and not claim.deleted:
+            return Item(kind, fqn)
+    return None
+
+
+def items_of(field: Field, entity: Mapping[str, Any]) -> list[Item]:
+    """What a list of an entity names."""
+    return [_item(field, each) for each in entity.get(field.key) or ()]
+
+
+def list_value(field: Field, entity: Mapping[str, Any], items: Sequence[Item]) -> list[Any]:
+    """A list that names these items; what the entity has of them stays as it is."""
+    known = {_item(field, each): each for each in entity.get(field.key) or ()}
+    return [known[item] if item in known else _element(field, item) for item in items]
+
+
+def _item(field: Field, element: Mapping[str, Any]) -> Item:
+    if field.sort == "tags":
+        return Item(_KINDS[element["source"]], element["tagFQN"])
+    return Item(element["type"], element["fullyQualifiedName"])
+
+
+def _element(field: Field, item: Item) -> dict[str, str]:
+    if field.sort == "tags":
+        return {
+            "tagFQN": item.fqn,
+            "source": _SOURCES[item.kind],
+            "labelType": "Manual",
+            "state": "Confirmed",
+        }
+    return {"type": item.kind, "fullyQualifiedName": item.fqn}

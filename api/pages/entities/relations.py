@@ -1,0 +1,90 @@
+"""What is related to an entity: lists of other kinds that can be narrowed to it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from api.callers.permissions import Access, Action, Permission
+from api.pages.frame.addresses import list_address, search_address
+from api.pages.frame.documents import complete
+from api.services import Services
+from api.use_cases.list_parameters import list_parameters, list_request
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import ATTACHED, KINDS
+from projections.entities.list_pages import list_page
+from projections.visibility.withholding import FieldWithheld
+
+SHOWN = 12
+"""Entities of each related list that the page of an entity names."""
+_FACETS = {
+    "domain": "domain",
+    "user": "owner",
+    "team": "owner",
+    "tag": "tag",
+    "glossaryTerm": "tag",
+}
+"""Kind -> the facet of searches that finds what an entity of the kind stands on."""
+
+
+def read_list(services: Services, kind: EntityKind, access: Access, **given: Any) -> dict[str, Any]:
+    """A page of the list of a kind as the caller may see it: `data` and `paging`.
+
+    `given` are parameters of the kind's list. Blocks. Raises InvalidInput and FieldWithheld.
+    """
+    page: dict[str, Any] = msgspec.json.decode(list_body(services, kind, access, **given))
+    return page
+
+
+def list_body(services: Services, kind: EntityKind, access: Access, **given: Any) -> bytes:
+    """The JSON of the page that `read_list` gives decoded."""
+    defaults = {name: default for name, (_, default) in list_parameters(kind).items()}
+    wanted = list_request(kind, access, defaults | given, ())
+    with services.stores.entities.use() as entities:
+        return b"".join(list_page(entities, wanted))
+
+
+def related_lists(
+    services: Services, access: Access, kind: EntityKind, entity: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """The lists of other kinds that are about an entity and have anything in them.
+
+    Those of the kinds below it, of what is attached to it and of what refers to it, as far as the
+    caller may see both the kind and the key that refers.
+    """
+    for other in KINDS.values():
+        if not access.may(Permission(Action.LIST, other.name)):
+            continue
+        for parameter in _parameters(kind, other):
+            by_id = parameter in other.lists.by_id
+            value = entity["id"] if by_id else entity["fullyQualifiedName"]
+            try:
+                page = read_list(services, other, access, limit=SHOWN, **{parameter: value})
+            except FieldWithheld:
+                continue
+            if page["data"]:
+                yield {
+                    "kind": other.name,
+                    "attached": other.name in ATTACHED,
+                    "key": other.filters[parameter],
+                    "items": [complete(each) for each in page["data"]],
+                    "total": page["paging"]["total"],
+                    "address": list_address(other.name, **{parameter: value}),
+                }
+
+
+def _parameters(kind: EntityKind, other: EntityKind) -> Iterator[str]:
+    """The parameters of another kind's list that narrow it to what is right at an entity."""
+    for parameter, key in other.filters.items():
+        kinds = other.refers_to[key]
+        if key not in other.inherits and (not kinds or kind.name in kinds):
+            yield parameter
+
+
+def search_of(kind: EntityKind, entity: Mapping[str, Any]) -> str | None:
+    """The search for what an entity owns, holds or marks; None for a kind that does none."""
+    facet = _FACETS.get(kind.name)
+    if facet is None:
+        return None
+    by_name = facet == "owner"
+    return search_address(**{facet: entity["name" if by_name else "fullyQualifiedName"]})

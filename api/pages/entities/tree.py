@@ -1,0 +1,165 @@
+"""The catalog as a tree: what is right below each entity, unfolded in place or page by page."""
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import msgspec
+from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
+
+from api.callers.permissions import SIGNED_IN, Access, Action, Permission
+from api.declaring.declared_query import Parameters, QueryParameter
+from api.declaring.signatures import FQN
+from api.pages.entities.entity import crumbs_of, kind_of, may_view, name_of, read_shown
+from api.pages.entities.relations import read_list
+from api.pages.frame.addresses import entity_address, with_query
+from api.pages.frame.documents import complete
+from api.pages.frame.rendering import AnyRequest, Renderer, html
+from api.pages.frame.routing import page
+from api.pages.frame.withheld import hidden_fields
+from api.services import Services
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import ATTACHED, KINDS, kinds_right_below
+from projections.visibility.withholding import FieldWithheld
+
+SHOWN = 100
+"""Entities of one kind below another that are shown at once."""
+_SHOWN = ("displayName", "description")
+"""Keys that the tree shows and that can be withheld."""
+READ, MOST_READ = 200, 2_000
+"""Entities looked at for them, at once and in all: a list also has what lies deeper."""
+_PLACE: Parameters = {
+    "below": (
+        Annotated[str, QueryParameter(description="Only entities of this kind.")],
+        "",
+    ),
+    "after": (
+        Annotated[str | None, QueryParameter(description="Place to go on from.")],
+        None,
+    ),
+}
+
+
+class Branch(msgspec.Struct, frozen=True):
+    """The entities of one kind right below another, or at the top."""
+
+    kind: str
+    items: list[dict[str, Any]]
+    unfolds: bool
+    """Whether anything can be below them."""
+    more: str | None
+    """Where the next of them are."""
+
+
+def tree_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
+    """The top of the tree, and what is below each entity."""
+
+    async def top(request: AnyRequest, below: str, after: str | None) -> ASGIResponse:
+        def work() -> bytes:
+            roots: Iterator[tuple[EntityKind, dict[str, str]]] = (
+                (kind, {})
+                for kind in KINDS.values()
+                if (kind.root or not kind.parents) and unfolds(kind) and below in ("", kind.name)
+            )
+            branches = _branches(services, request.auth, roots, "/tree", after)
+            return renderer.page(
+                request, "tree.html", branches=list(branches), crumbs=[], entity=None
+            )
+
+        return html(await services.light_read(request, work))
+
+    async def show(request: AnyRequest, fqn: str, below: str, after: str | None) -> ASGIResponse:
+        kind, name = kind_of(request.scope), name_of(request, "tree")
+
+        def work() -> bytes:
+            entity = complete(msgspec.json.decode(read_shown(services, request, kind, name)[0]))
+            address = entity_address(kind.name, entity["fullyQualifiedName"], "tree")
+            lists = (
+                (other, {parameter: entity["id" if by_id else "fullyQualifiedName"]})
+                for other, parameter, by_id in _lists_below(kind)
+                if below in ("", other.name)
+            )
+            branches = list(_branches(services, request.auth, lists, address, after))
+            return renderer.page(
+                request,
+                "tree.html",
+                branches=branches,
+                crumbs=crumbs_of(kind, entity),
+                entity=entity,
+                kind=kind.name,
+                hidden_fields=hidden_fields(
+                    request.auth, Action.LIST, [each.kind for each in branches], _SHOWN
+                ),
+            )
+
+        return html(await services.heavy_read(request, work))
+
+    return [
+        page("/tree", SIGNED_IN, top, _PLACE),
+        page("/tree/{kind:str}/{fqn:path}", may_view, show, {**FQN, **_PLACE}),
+    ]
+
+
+def unfolds(kind: EntityKind) -> bool:
+    """Whether entities of a kind can have others below them, beside what is attached to them."""
+    return next(_lists_below(kind), None) is not None
+
+
+def _lists_below(kind: EntityKind) -> Iterator[tuple[EntityKind, str, bool]]:
+    """The lists of what is below an entity: kind, parameter, and whether it takes an id."""
+    for name in KINDS:
+        if name in kinds_right_below(kind.name) and name not in ATTACHED:
+            other = KINDS[name]
+            for parameter, key in other.filters.items():
+                if key in other.parents and kind.name in (other.refers_to[key] or KINDS):
+                    yield other, parameter, parameter in other.lists.by_id
+
+
+def _branches(
+    services: Services,
+    access: Access,
+    lists: Iterator[tuple[EntityKind, dict[str, str]]],
+    address: str,
+    after: str | None,
+) -> Iterator[Branch]:
+    """The branches that have anything in them, as far as the caller may list their kinds."""
+    for kind, narrowed in lists:
+        if not access.may(Permission(Action.LIST, kind.name)):
+            continue
+        try:
+            items, more = _right_below(services, access, kind, narrowed, after)
+        except FieldWithheld:
+            continue
+        if items or more:
+            following = with_query(address, {"below": kind.name, "after": more}) if more else None
+            yield Branch(kind.name, items, unfolds(kind), following)
+
+
+def _right_below(
+    services: Services,
+    access: Access,
+    kind: EntityKind,
+    narrowed: Mapping[str, str],
+    after: str | None,
+) -> tuple[list[dict[str, Any]], str | None]:
+    """Entities of a list whose parent is the one that it is narrowed by, and where to go on.
+
+    Without a parameter those are meant that have no parent. Some kinds have parents of two sorts:
+    the list of a glossary has the terms below its terms, too.
+    """
+    key = next((kind.filters[parameter] for parameter in narrowed), None)
+    found: list[dict[str, Any]] = []
+    alone = len(kind.parents) == (0 if key is None else 1)
+    limit = SHOWN if alone else READ
+    for _ in range(MOST_READ // READ):
+        given = {**narrowed, "limit": limit, **({"after": after} if after else {})}
+        listed = read_list(services, kind, access, **given)
+        found += [
+            complete(each)
+            for each in listed["data"]
+            if next((parent for parent in kind.parents if each.get(parent)), None) == key
+        ]
+        after = listed["paging"].get("after")
+        if after is None or len(found) >= SHOWN:
+            break
+    return found, after

@@ -1,0 +1,1 @@
+"""What all pages share: their layout, addresses, forms and routes."""

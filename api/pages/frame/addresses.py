@@ -1,0 +1,53 @@
+"""The addresses of pages: readable, shareable, and made in one place."""
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+from domain.errors import NotFound
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
+
+_READABLE = ".:@!$'()*,;=~"
+"""Characters of a name that may stand in a path as they are; a slash would end a segment."""
+
+
+def entity_address(kind: str, fqn: str, view: str = "entity") -> str:
+    """The page of an entity, or another view of it: `/entity/table/shop.orders`."""
+    return f"/{view}/{kind}/{quote(fqn, safe=_READABLE)}"
+
+
+def list_address(kind: str, **given: str | None) -> str:
+    """The list of the entities of a kind, narrowed by the parameters of the kind's list."""
+    return with_query(f"/browse/{kind}", given)
+
+
+def search_address(**given: str | None) -> str:
+    """The search for a text, narrowed by facets."""
+    return with_query("/search", given)
+
+
+def with_query(path: str, given: Mapping[str, str | None]) -> str:
+    """A path with those of the parameters that have a value."""
+    pairs = [(name, value) for name, value in given.items() if value]
+    return f"{path}?{urlencode(pairs)}" if pairs else path
+
+
+def kind_named(name: str) -> EntityKind:
+    """The kind that an address names; raises NotFound."""
+    kind = KINDS.get(name)
+    if kind is None:
+        raise NotFound(f"there is no kind {name[:80]!r}")
+    return kind
+
+
+def is_local(address: str) -> bool:
+    """Whether an address leads to a page of this catalog: what follows a sign-in may lead there.
+
+    A browser reads `//host` and `/\\host` as other hosts, and drops tabs and line ends.
+    """
+    return (
+        address.startswith("/")
+        and address[1:2] not in ("/", "\\")
+        and address.isprintable()
+        and address.isascii()
+    )

@@ -1,0 +1,230 @@
+"""Templates filled in, and what every page says to browsers: load and send nothing elsewhere."""
+
+from collections.abc import Generator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+from litestar import Request, Response
+
+from api.answers.responses import Finished
+from api.callers.permissions import Access, Action, Permission, Principal
+from api.callers.sign_in.sessions import Sessions
+from api.errors import Unauthorized
+from api.pages.frame import addresses, documents, markdown
+from api.pages.frame.assets import asset_address
+
+AnyRequest = Request[Any, Any, Any]
+
+HTML = "text/html; charset=utf-8"
+HEADERS: Mapping[str, str] = MappingProxyType(
+    {
+        "Content-Security-Policy": (
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
+            " connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+        ),
+        "Referrer-Policy": "same-origin",
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "private, no-cache",
+        # A program is told of errors, and of the first page, in JSON.
+        "Vary": "Accept, Cookie",
+    }
+)
+"""Headers of each page. What is shown to one caller is kept by no proxy."""
+_FOR_SOME = (
+    ("Audit", "/audit", Action.AUDIT),
+    ("Operation", "/operation", Action.OPERATE),
+)
+CHUNK_CHARACTERS = 64 * 1024
+TYPED = "typed"
+"""What the state of a request has of the text of its form, for a page that refuses the form."""
+
+
+class Renderer:
+    """Makes pages of templates, in the frame that all of them share."""
+
+    def __init__(self, sessions: Sessions, *, has_provider: bool) -> None:
+        """`has_provider` is whether people sign in at an identity provider."""
+        self._sessions = sessions
+        self._has_provider = has_provider
+
+    def page(self, request: AnyRequest, template: str, **values: Any) -> bytes:
+        """The HTML of a page; `values` are what its template names."""
+        text: str = environment().get_template(template).render(self._frame(request) | values)
+        return text.encode()
+
+    def chunks(self, request: AnyRequest, template: str, **values: Any) -> Generator[bytes]:
+        """The HTML of a page in pieces, so that a long one is never whole in memory."""
+        pieces: list[str] = []
+        size = 0
+        for piece in environment().get_template(template).generate(self._frame(request) | values):
+            pieces.append(piece)
+            size += len(piece)
+            if size >= CHUNK_CHARACTERS:
+                yield "".join(pieces).encode()
+                pieces, size = [], 0
+        if pieces:
+            yield "".join(pieces).encode()
+
+    def error(
+        self, request: AnyRequest, refused: Response[bytes], *, goes_on: bool = False
+    ) -> Response[bytes]:
+        """The page that says to a person what `api.errors` says to a program.
+
+        With `goes_on` the page looks again by itself, until what was asked for can be shown.
+        Without a caller it is the page to sign in at, which leads back to what was asked for.
+        """
+        said = msgspec.json.decode(refused.content)
+        status = refused.status_code
+        if status == 401:
+            body = self.page(request, "sign_in.html", to=_back_to(request), problem=None)
+        else:
+            typed = request.scope.get("state", {}).get(TYPED)
+            again = here(request) if goes_on and request.method == "GET" else None
+            body = self.page(
+                request, "error.html", status=status, said=said, typed=typed, again=again
+            )
+            # The page that looks again takes no failure for an answer.
+            status = 200 if again and is_part(request) else status
+        return Response(
+            body,
+            status_code=status,
+            # Litestar adds the character set.
+            media_type="text/html",
+            headers={**refused.headers, **HEADERS},
+        )
+
+    def _frame(self, request: AnyRequest) -> dict[str, Any]:
+        """What the template of every page may name."""
+        caller = request.scope.get("user")
+        known = isinstance(caller, Principal)
+        try:
+            form_token = self._sessions.form_token(request.scope["headers"]) if known else ""
+        except Unauthorized:
+            form_token = ""
+        return {
+            "caller": caller if known else None,
+            "form_token": form_token,
+            "has_provider": self._has_provider,
+            "hidden_fields": (),
+            "origin": self._sessions.origin(request.scope),
+            "q": "",
+            "views": _views(request.scope.get("auth")) if known else [],
+        }
+
+
+def _views(access: Access | None) -> list[tuple[str, str]]:
+    """Title and address of the pages that are for some callers only and not found by searching."""
+    return [
+        (title, address)
+        for title, address, action in _FOR_SOME
+        if access is not None and access.may(Permission(action))
+    ]
+
+
+def html(body: bytes, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Finished:
+    """The answer with a page."""
+    return Finished(
+        body, status_code=status, media_type=HTML, headers={**HEADERS, **(headers or {})}
+    )
+
+
+def redirect(address: str, headers: Mapping[str, str] | None = None) -> Finished:
+    """The answer that has a browser go on to another page, by GET."""
+    return Finished(
+        b"",
+        status_code=303,
+        media_type=HTML,
+        headers={**HEADERS, "Location": address, **(headers or {})},
+    )
+
+
+def is_part(request: AnyRequest) -> bool:
+    """Whether a page asks, by htmx, for a part that takes the place of one which it shows."""
+    return bool(request.headers.get("hx-request") == "true")
+
+
+def here(request: AnyRequest) -> str:
+    """The address that a page was asked for by, without the host."""
+    path = request.scope["raw_path"].partition(b"?")[0].decode("latin-1")
+    query = request.scope["query_string"].decode("latin-1")
+    return f"{path}?{query}" if query else path
+
+
+def _back_to(request: AnyRequest) -> str:
+    """The page that a person goes on with who has to sign in first.
+
+    A form may be sent to where there is no page: its own page is what the browser came from.
+    """
+    address = ""
+    if request.method == "POST":
+        with suppress(ValueError):
+            path, query = urlsplit(request.headers.get("referer", ""))[2:4]
+            address = f"{path}?{query}" if query else path
+    return address if addresses.is_local(address) else here(request)
+
+
+@cache
+def environment() -> Any:
+    """The templates; what is put into them is escaped, whatever a template forgets."""
+    # Start-up: only pages need it.
+    import jinja2  # noqa: PLC0415
+
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parents[1] / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.globals.update(
+        static=asset_address,
+        entity_address=addresses.entity_address,
+        list_address=addresses.list_address,
+        provider_address=lambda to: addresses.with_query("/sign-in/provider", {"to": to}),
+    )
+    made.filters.update(
+        called=documents.called,
+        markdown=_markdown,
+        day=day,
+        moment=_moment,
+        second=_second,
+        words=words,
+        number="{:,}".format,
+    )
+    return made
+
+
+def words(key: str) -> str:
+    """A key of JSON as people write it: `databaseSchema` is `database schema`."""
+    spaced = "".join(f" {each.lower()}" if each.isupper() else each for each in key)
+    return spaced.replace("_", " ").strip()
+
+
+def _markdown(text: str) -> Any:
+    from markupsafe import Markup, escape  # noqa: PLC0415 - start-up: comes with the templates
+
+    if (rendered := markdown.to_html(text)) is not None:
+        return Markup(rendered)
+    return Markup('<pre class="plain">') + escape(text) + Markup("</pre>")
+
+
+def _moment(milliseconds: int) -> str:
+    """A time as `2026-11-22 19:40 UTC`."""
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _second(milliseconds: int) -> str:
+    """A time in UTC as `2026-11-22 19:40:07`."""
+    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def day(milliseconds: int) -> str:
+    """A day in UTC as `2026-11-22`."""
+    return _moment(milliseconds)[:10]

@@ -1,0 +1,64 @@
+"""Routes of pages: asked for by browsers, with a session in place of a bearer token."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
+
+from api.callers.permissions import PUBLIC, Permission
+from api.callers.sign_in.sessions import Sessions
+from api.declaring.declared_query import Parameters
+from api.declaring.signatures import REQUEST, route
+from api.pages.frame.forms import read_form
+from api.pages.frame.rendering import AnyRequest
+
+Needed = Permission | str | Callable[[Any], Permission | str]
+"""What a page demands of its caller; a function tells it from the scope of a request."""
+Show = Callable[..., Awaitable[ASGIResponse]]
+Take = Callable[[AnyRequest, dict[str, str]], Awaitable[ASGIResponse]]
+
+
+def page(
+    path: str, permission: Needed, show: Show, parameters: Parameters | None = None
+) -> HTTPRouteHandler:
+    """A page at a path; `show` is called with the request and the parameters declared."""
+    return _of_pages("GET", path, permission, show, {**REQUEST, **(parameters or {})})
+
+
+def form(path: str, permission: Needed, take: Take, sessions: Sessions) -> HTTPRouteHandler:
+    """Where a form of a page is sent; `take` gets its fields, once none but ours can have sent it.
+
+    There is no other way to take a POST of a page, so that none goes unchecked.
+    """
+
+    async def checked(request: AnyRequest) -> ASGIResponse:
+        fields = await read_form(request, sessions, signed_in=permission != PUBLIC)
+        return await take(request, fields)
+
+    return _of_pages("POST", path, permission, checked, REQUEST)
+
+
+def _of_pages(
+    method: str, path: str, permission: Needed, function: Any, parameters: Parameters
+) -> HTTPRouteHandler:
+    handler = route(method, path, permission, function, parameters)  # type: ignore[arg-type]
+    handler.opt["page"] = True
+    handler.include_in_schema = False
+    return handler
+
+
+def wants_page(scope: Any) -> bool:
+    """Whether an answer to a request, also one that no route takes, is for a person.
+
+    Whoever asks for a page is answered with one; so is a browser that no other route knows.
+    """
+    handler = scope.get("route_handler")
+    if handler is not None and "permission" in handler.opt:
+        return bool(handler.opt.get("page")) and accepts_html(scope)
+    return accepts_html(scope) and not scope["path"].startswith(("/v1/", "/docs/"))
+
+
+def accepts_html(scope: Any) -> bool:
+    """Whether a client names HTML among what it takes, as browsers do and programs do not."""
+    return any(b"text/html" in value for name, value in scope["headers"] if name == b"accept")

@@ -1,0 +1,227 @@
+"""The log as a stream that people search, follow, and open to what each event changed."""
+
+from collections.abc import Generator, Mapping
+from functools import partial
+from typing import Annotated, Any
+from uuid import UUID
+
+from anyio import to_thread
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import PathParameter
+from litestar.response.base import ASGIResponse
+from msgspec import UNSET
+
+from api.answers.responses import Heavy
+from api.declaring.declared_query import Parameters, QueryParameter
+from api.pages.frame.addresses import with_query
+from api.pages.frame.documents import formatted
+from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer, html, words
+from api.pages.frame.routing import page
+from api.pages.history.audit_events import VERBS, Event, event_line, read_page
+from api.routes.system.audit import (
+    AUDITING,
+    MAX_POSITION,
+    audit_page,
+    audit_query,
+    audit_span,
+    auditable,
+)
+from api.services import Services
+from domain.errors import InvalidInput, NotFound
+from domain.event_store.port import EventStore
+from domain.events import EVENT_TYPES
+from domain.kinds.registry import ALL_KINDS
+from domain.reading.audit import AuditQuery, AuditTrail
+
+PAGE_SIZE = 50
+EVENT_CHARACTERS = 500_000
+"""Of what an event changed, as its page shows it."""
+_FILTERS: Mapping[str, tuple[str, str, str]] = {
+    "kind": ("kind", "Kind", ""),
+    "eventType": ("event_type", "What", ""),
+    "fqn": ("fqn", "Qualified name", "shop.sales.public.orders"),
+    "actor": ("actor", "Who", "annabel"),
+    "since": ("since", "From", "2026-01-31"),
+    "until": ("until", "Before", "2026-02-01T12:00"),
+    "entity": ("entity_id", "Id of the entity", ""),
+    "lineageOf": ("edges_of", "Lineage of the id", ""),
+    "requestId": ("request_id", "Id of the request", ""),
+}
+"""Parameter of `/v1/audit/events` -> what AuditQuery calls it, its label, and an example."""
+_IDS = ("entity", "lineageOf")
+_RARE = (*_IDS, "requestId")
+"""Filters that the form shows when it is opened further."""
+_OPENED: Parameters = {
+    "position": (
+        Annotated[int, PathParameter(ge=1, le=MAX_POSITION, description="Its place.")],
+        ...,
+    )
+}
+
+
+def _position(description: str) -> tuple[Any, None]:
+    bounds = QueryParameter(ge=0, le=MAX_POSITION, description=description)
+    return Annotated[int | None, bounds], None
+
+
+# A form sends what is left empty as well, so each is a text here, and may be empty.
+_PARAMETERS: Parameters = {
+    **{
+        name: (Annotated[str, QueryParameter(description=label)], "")
+        for name, (_, label, _) in _FILTERS.items()
+    },
+    "before": _position("Events before this position, newest first."),
+    "after": _position("Events after this position: the first of them, newest first."),
+    "follow": (Annotated[bool, QueryParameter(description="Have new events come in.")], False),
+}
+
+
+def audit_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
+    """The stream of the log, and the page of each event in it."""
+
+    async def show(
+        request: AnyRequest,
+        before: int | None,
+        after: int | None,
+        follow: bool,
+        **given: str,
+    ) -> ASGIResponse:
+        kept = {name: text.strip() for name, text in given.items() if text.strip()}
+        values = await _stream(services, request, kept, before, after)
+        render = partial(
+            renderer.page,
+            request,
+            "audit.html",
+            **values,
+            **_links(kept, follow, values.get("newest"), values.get("oldest")),
+            first=with_query("/audit", kept) if before is not None or after is not None else None,
+            filters=_fields(request, kept),
+            narrowed=bool(kept),
+            # What comes after an event is few as a rule.
+            early=after is None
+            and len(values["events"]) < PAGE_SIZE
+            and bool(values.get("oldest")),
+            more_filters=any(name in kept for name in _RARE),
+            follow=follow,
+            unfollowed=with_query("/audit", kept),
+        )
+        body = await services.heavy_read(request, render)
+        return html(body, status=400 if values["problem"] else 200)
+
+    async def show_event(request: AnyRequest, position: int) -> ASGIResponse:
+        caller: str = request.user.name
+        query = audit_query(request.auth, caller, **_asked({}))
+
+        def chunks() -> Generator[bytes]:
+            event = _event_at(services.stores.log, query, position)
+            shown = event.patch if event.body is UNSET else event.body
+            text = None if shown is UNSET else formatted(shown, EVENT_CHARACTERS + 1)
+            yield from renderer.chunks(
+                request,
+                "event.html",
+                event=event_line(event),
+                text=None if text is None else text[:EVENT_CHARACTERS],
+                goes_on=text is not None and len(text) > EVENT_CHARACTERS,
+            )
+
+        return Heavy(chunks(), caller, services.heavy_reads, services.streams, dict(HEADERS), HTML)
+
+    return [
+        page("/audit", AUDITING, show, _PARAMETERS),
+        page("/audit/{position:int}", AUDITING, show_event, _OPENED),
+    ]
+
+
+async def _stream(
+    services: Services,
+    request: AnyRequest,
+    kept: Mapping[str, str],
+    before: int | None,
+    after: int | None,
+) -> dict[str, Any]:
+    """The events of a page, newest first, and the places from which others go on.
+
+    Filters that mean nothing are the `problem`.
+    """
+    log = services.stores.log
+    try:
+        query = audit_query(request.auth, request.user.name, **_asked(kept))
+        head = await to_thread.run_sync(log.head)
+        span = audit_span(after, before, "desc" if after is None else "asc", head)
+    except InvalidInput as error:
+        return {"events": [], "problem": error.message}
+
+    def work() -> tuple[list[dict[str, Any]], dict[str, int]]:
+        read, paging = read_page(audit_page(AuditTrail(log), query, span, head, PAGE_SIZE))
+        return [event_line(each) for each in read], paging
+
+    lines, paging = await services.heavy_read(request, work)
+    events = lines if after is None else lines[::-1]
+    values = {"events": events, "head": head, "problem": None}
+    if after is not None:
+        return values | {"newest": paging["after"], "oldest": after + 1}
+    reached = paging["before"]
+    return values | {
+        "newest": head if before is None else None,
+        "oldest": reached if reached > 1 else None,
+    }
+
+
+def _links(
+    kept: Mapping[str, str], follow: bool, newest: int | None, oldest: int | None
+) -> dict[str, str | None]:
+    """Where newer and older events are, and the same page that follows, or does not any more."""
+    following = {"follow": "true"}
+    newer = {**kept, **(following if follow else {}), "after": str(newest)}
+    return {
+        "toggle": with_query("/audit", kept if follow else {**kept, **following}),
+        "newer": None if newest is None else with_query("/audit", newer),
+        "older": with_query("/audit", {**kept, "before": str(oldest)}) if oldest else None,
+    }
+
+
+def _event_at(log: EventStore, query: AuditQuery, position: int) -> Event:
+    """The event at a position as the API tells it.
+
+    Blocks. Raises NotFound where there is none that the caller may see.
+    """
+    head = log.head()
+    if position > head:
+        raise NotFound(f"the log ends at position {head}")
+    span = audit_span(position - 1, None, "asc", min(position, head))
+    found, _ = read_page(audit_page(AuditTrail(log), query, span, head, 1))
+    if not found or found[0].position != position:
+        raise NotFound(f"no event at position {position} that you may see")
+    return found[0]
+
+
+def _asked(kept: Mapping[str, str]) -> dict[str, Any]:
+    """What `audit_query` is to be given for the filters of a page; raises InvalidInput."""
+    asked: dict[str, Any] = {field: kept.get(name) for name, (field, _, _) in _FILTERS.items()}
+    for name in _IDS:
+        try:
+            asked[_FILTERS[name][0]] = str(UUID(kept[name])) if name in kept else None
+        except ValueError:
+            raise InvalidInput(f"{_FILTERS[name][1]}: {kept[name][:64]!r} is no id") from None
+    if "eventType" in kept and kept["eventType"] not in EVENT_TYPES:
+        raise InvalidInput(f"{kept['eventType'][:64]!r} is no type of event")
+    return asked
+
+
+def _fields(request: AnyRequest, kept: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The fields of the form that narrows, with what is chosen in them."""
+    choices = {
+        "kind": [(kind, words(kind)) for kind in sorted(auditable(request.auth, ALL_KINDS))],
+        "eventType": [(name, VERBS[name]) for name in EVENT_TYPES],
+    }
+    return [
+        {
+            "name": name,
+            "label": label,
+            "example": example,
+            "value": kept.get(name, ""),
+            "choices": choices.get(name),
+            "rare": name in _RARE,
+        }
+        for name, (_, label, example) in _FILTERS.items()
+    ]

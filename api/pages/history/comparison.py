@@ -1,0 +1,193 @@
+"""Two versions of an entity side by side: parts aligned by name, words marked, the rest folded."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw
+
+from api.pages.frame.documents import cut, formatted
+from api.pages.history.word_marks import Marked, mark, whole
+from domain.patches import json_diff
+from domain.reading import changes
+
+MOST_ROWS = 100
+"""Rows of one page."""
+MOST_CHARACTERS = 200_000
+"""Characters of the texts of one page; the row that reaches them is its last."""
+MOST_TEXT = 20_000
+"""Characters of one text."""
+MOST_VALUES = 150_000
+"""Commas and opening brackets of what a key holds in both versions, so that comparing it takes
+less than 50 MB; see domain.patches.json_input."""
+_NAMES_SHOWN = 40
+_NOT_COMPARED = ("id", "version", "updatedAt", "updatedBy")
+
+Sort = Literal["added", "updated", "deleted", "same"]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A line of the comparison."""
+
+    key: str
+    """The key of the entity that it is about."""
+    sort: Sort
+    label: str
+    """What it is about: a dotted path, or the name of a part."""
+    old: str = ""
+    new: str = ""
+    names: tuple[str, ...] = ()
+    """Of parts that are alike in both versions, some of their names."""
+    count: int = 0
+    """How many parts they are."""
+
+    def marked(self) -> tuple[Marked, Marked]:
+        """Both texts with what differs marked."""
+        if self.sort == "updated":
+            return mark(self.old, self.new)
+        return whole(self.old), whole(self.new)
+
+
+def compare(old: Mapping[str, Raw], new: Mapping[str, Raw]) -> Iterator[Row]:
+    """The rows for what differs of two versions, key by key, in the order of the newer one.
+
+    Parts between that are alike are one row. One key is decoded at a time; of one that holds more
+    than MOST_VALUES is only said that it differs.
+    """
+    for key in dict.fromkeys((*new, *old)):
+        raws = [version[key] for version in (old, new) if key in version]
+        if key in _NOT_COMPARED or (len(raws) == 2 and raws[0] == raws[1]):
+            continue
+        if sum(map(_values, raws)) > MOST_VALUES:
+            sort: Sort = "updated" if len(raws) == 2 else "added" if key in new else "deleted"
+            yield Row(key, sort, key, _uncompared(old.get(key)), _uncompared(new.get(key)))
+            continue
+        one, other = (
+            {key: msgspec.json.decode(each[key])} if key in each else {} for each in (old, new)
+        )
+        if one == other:
+            continue
+        if _is_named(one.get(key, [])) and _is_named(other.get(key, [])):
+            yield from _parts(key, one.get(key) or [], other.get(key) or [])
+        else:
+            yield from _fields(key, key, changes.differences(one, other))
+
+
+def alike(old: Mapping[str, Raw], new: Mapping[str, Raw]) -> list[str]:
+    """The keys that both versions have with the same values."""
+    return [key for key in new if key in old and old[key] == new[key] and key not in _NOT_COMPARED]
+
+
+def page_of(rows: Iterator[Row], start: int) -> tuple[list[Row], int, int | None]:
+    """The rows of a page from one on, how many differ in all, and where the next page starts."""
+    shown: list[Row] = []
+    total = characters = 0
+    following = None
+    for number, row in enumerate(rows):
+        total += row.sort != "same"
+        if number < start or following is not None:
+            continue
+        if len(shown) == MOST_ROWS or characters >= MOST_CHARACTERS:
+            following = number
+            continue
+        shown.append(row)
+        characters += len(row.old) + len(row.new)
+    return shown, total, following
+
+
+def _values(raw: Raw) -> int:
+    """A number of values that a JSON text does not exceed, and that no short text exceeds."""
+    text = bytes(raw)
+    return text.count(b",") + text.count(b"{") + text.count(b"[")
+
+
+def _uncompared(raw: Raw | None) -> str:
+    return "" if raw is None else f"{len(bytes(raw)):,} bytes, too many values to be compared"
+
+
+def _is_named(value: Any) -> bool:
+    return isinstance(value, list) and json_diff.identities(value) is not None
+
+
+def _parts(key: str, old: list[Any], new: list[Any]) -> Iterator[Row]:
+    """The rows of two lists of named parts, in the order of the newer list.
+
+    What the newer one lacks stands where it stood.
+    """
+    old_ids, new_ids = json_diff.identities(old) or [], json_diff.identities(new) or []
+    before, after = dict(zip(old_ids, old, strict=True)), dict(zip(new_ids, new, strict=True))
+    gone: dict[str | None, list[str]] = {}
+    previous: str | None = None
+    for identity in old_ids:
+        if identity in after:
+            previous = identity
+        else:
+            gone.setdefault(previous, []).append(identity)
+    same: list[str] = []
+
+    def folded() -> Iterator[Row]:
+        if same:
+            yield Row(key, "same", "", names=tuple(same[:_NAMES_SHOWN]), count=len(same))
+            same.clear()
+
+    def removed(after_identity: str | None) -> Iterator[Row]:
+        if after_identity in gone:
+            yield from folded()
+        for identity in gone.get(after_identity, ()):
+            part = before[identity]
+            yield Row(key, "deleted", _name(part, identity), old=_part_text(part))
+
+    yield from removed(None)
+    for identity in new_ids:
+        part = after[identity]
+        name = _name(part, identity)
+        if identity not in before:
+            yield from folded()
+            yield Row(key, "added", name, new=_part_text(part))
+        elif before[identity] == part:
+            same.append(name)
+        else:
+            yield from folded()
+            yield from _fields(key, name, changes.differences(before[identity], part))
+        yield from removed(identity)
+    yield from folded()
+    kept = [i for i in old_ids if i in after], [i for i in new_ids if i in before]
+    if kept[0] != kept[1]:
+        names = [
+            "\n".join(_name(before[identity], identity) for identity in order) for order in kept
+        ]
+        yield Row(key, "updated", "order", _bounded(names[0]), _bounded(names[1]))
+
+
+def _fields(key: str, name: str, found: Iterator[changes.Difference]) -> Iterator[Row]:
+    for each in found:
+        label = each.name if name == key else f"{name} · {each.name}"
+        old = "" if each.sort == "added" else _text(each.old)
+        new = "" if each.sort == "deleted" else _text(each.new)
+        yield Row(key, each.sort, label, old, new)
+
+
+def _name(part: Mapping[str, Any], identity: str) -> str:
+    """What people call a part of an entity."""
+    for key in ("name", "tagFQN", "displayName"):
+        if isinstance(name := part.get(key), str):
+            return name
+    return identity
+
+
+def _part_text(part: Mapping[str, Any]) -> str:
+    """A part that only one version has, in short."""
+    described = part.get("dataTypeDisplay") or part.get("dataType") or part.get("labelType")
+    said = [described, part.get("constraint"), part.get("description")]
+    return _bounded("\n".join(str(each) for each in said if each)) or _text(part)
+
+
+def _text(value: Any) -> str:
+    """A value as people read it: a text as it is, anything else as JSON."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return _bounded(formatted(value, MOST_TEXT + 1))
+
+
+def _bounded(text: str) -> str:
+    return cut(text, MOST_TEXT)

@@ -1,0 +1,1 @@
+"""The page of search: its box, hits, facets and suggestions."""

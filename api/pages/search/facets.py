@@ -1,0 +1,74 @@
+"""The facets of the search page: which there are, what they count, and where their values lead."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from api.callers.permissions import Access, Action
+from api.pages.frame.addresses import with_query
+from projections.search.index_names import kinds_of
+from projections.search.restriction import Visibility
+
+Counts = Mapping[str, list[Any]]
+"""Facet -> its buckets, as a search answers them."""
+
+
+class FacetRow(msgspec.Struct, frozen=True):
+    """A facet of the page: the parameter that narrows by it, its title, and the field it counts."""
+
+    name: str
+    title: str
+    field: str
+
+
+FACETS = (
+    FacetRow("kind", "Kind", "entityType"),
+    FacetRow("service", "Service", "service.name.keyword"),
+    FacetRow("database", "Database", "database.name.keyword"),
+    FacetRow("schema", "Schema", "databaseSchema.name.keyword"),
+    FacetRow("owner", "Owner", "owners.name.keyword"),
+    FacetRow("tag", "Tag", "tags.tagFQN"),
+    FacetRow("domain", "Domain", "domains.fullyQualifiedName"),
+    FacetRow("status", "Status", "entityStatus"),
+    FacetRow("tier", "Tier", "tier.tagFQN"),
+)
+
+
+def shown_facets(access: Access) -> tuple[FacetRow, ...]:
+    """The facets of which nothing is withheld from the caller."""
+    visibility = Visibility.of(access.kinds(Action.SEARCH), access.hidden.get(Action.SEARCH, {}))
+    hidden = visibility.hidden_in(visibility.within(kinds_of("all")))
+    return tuple(facet for facet in FACETS if not hidden.hides(facet.field))
+
+
+def buckets_of(answered: Mapping[str, Any]) -> Counts:
+    """The buckets of each facet of an answer."""
+    return {
+        name.partition("#")[2]: each["buckets"] for name, each in answered["aggregations"].items()
+    }
+
+
+def facet_values(
+    facet: FacetRow,
+    buckets: list[Any],
+    kept: Mapping[str, str | None],
+    spelled: Mapping[str, str],
+) -> dict[str, Any]:
+    """A facet with the address that choosing, or giving up, each of its values leads to."""
+    chosen = kept.get(facet.name)
+    values = []
+    for bucket in buckets:
+        value = spelled.get(str(bucket["key"]), str(bucket["key"]))
+        is_chosen = chosen is not None and value.lower() == chosen.lower()
+        narrowed = dict(kept) | {facet.name: None if is_chosen else value}
+        values.append(
+            {
+                "value": value,
+                "count": bucket["doc_count"],
+                "chosen": is_chosen,
+                "address": with_query("/search", narrowed),
+            }
+        )
+    values.sort(key=lambda each: not each["chosen"])
+    return {"title": facet.title, "values": values, "chosen": chosen}

@@ -1,0 +1,33 @@
+"""What a box suggests while a person types into it."""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from api.pages.frame.rendering import AnyRequest
+from api.use_cases.searcher import Searcher
+from projections.generations.current_generation import NotBuilt
+from projections.search.language.patterns import MAX_PATTERN
+from projections.search.suggestions import SuggestRequest, suggest
+
+_MOST = 8
+
+
+async def suggested(
+    searcher: Searcher, request: AnyRequest, typed: str, index: str, fields: Iterable[str]
+) -> list[dict[str, Any]]:
+    """The suggestions for a text: `text` of each, and `fields` of its entity as `_source`.
+
+    A text longer than any that suggestions are made for has none: no box refuses what is typed.
+    Nor has any while search is not there yet.
+    """
+    if len(typed) > MAX_PATTERN:
+        return []
+    asked = SuggestRequest(q=typed, index=index, size=_MOST, include_source_fields=tuple(fields))
+    try:
+        answered = await searcher.decoded(request, asked.index, partial(suggest, asked))
+    except NotBuilt:
+        return []
+    (entry,) = answered["suggest"]["metadata-suggest"]
+    options: list[dict[str, Any]] = entry["options"]
+    return options

@@ -1,0 +1,1 @@
+"""The paths that clients ask for, turned into the paths that routes have."""

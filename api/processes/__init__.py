@@ -1,0 +1,1 @@
+"""The processes of a server: how they start, share a socket, watch each other and end."""

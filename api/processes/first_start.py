@@ -1,0 +1,36 @@
+"""What the first start of a server makes in a new data directory."""
+
+from contextlib import closing
+from pathlib import Path
+from uuid import uuid4
+
+import msgspec
+
+from domain.write_context import WriteContext
+from domain.writing.system_entities import create_system_entities
+from projections.wiring.served_notes import note_served, was_served
+from projections.wiring.stores import open_log
+
+CLASSIFICATIONS = Path(__file__).parents[1] / "static" / "classifications.jsonl"
+"""The classifications `Tier` and `PII` with their tags, as lines of an import."""
+ACTOR = "catalog"
+"""Who stands in the events of what the catalog makes by itself."""
+
+
+def make_new_catalog(directory: Path, database: str | None) -> None:
+    """Create what a new catalog has, unless the directory was ever served.
+
+    To be called by the process that holds the ProjectorLock of the directory, before it opens the
+    stores. If the first start ends early, the next one is the first, and creates what is missing.
+    What the log has had before, and somebody has deleted since, is not created again. Where the
+    log is in a database, at a URL, it must be empty too: the directory may be that of another host
+    of an old catalog. Raises StoreUnavailable.
+    """
+    if was_served(directory):
+        return
+    lines = CLASSIFICATIONS.read_bytes().splitlines()
+    with closing(open_log(directory, database)) as log:
+        if not (database and log.head() > 0):
+            context = WriteContext(actor=ACTOR, request_id=str(uuid4()))
+            create_system_entities(log, [msgspec.json.decode(line) for line in lines], context)
+    note_served(directory)

@@ -1,0 +1,1 @@
+"""Routes that OpenMetadata's connectors ask before they begin."""

@@ -1,0 +1,39 @@
+"""What OpenMetadata's connectors ask before a run: the steps that test the connection to a service.
+
+Every type of service has a definition, and none has a step: which steps a connector knows depends
+on its release, and one that it does not know ends its run.
+"""
+
+from typing import Any
+
+import msgspec
+from litestar import Request
+from litestar.handlers import HTTPRouteHandler
+
+from api.answers.responses import Finished
+from api.callers.permissions import Action, Permission
+from api.declaring.signatures import FQN, REQUEST, name_in_path, route
+from domain.errors import NotFound
+
+_SUFFIX = ".testConnectionDefinition"
+
+
+def connection_test_routes() -> list[HTTPRouteHandler]:
+    """The route of the definitions of connection tests, by the name of each."""
+
+    def definition(request: Request[Any, Any, Any], fqn: str) -> Finished:
+        name = name_in_path(request)
+        service_type = name.removesuffix(_SUFFIX)
+        if service_type in ("", name):
+            raise NotFound(f"testConnectionDefinition instance for {name[:80]} not found")
+        return Finished(msgspec.json.encode({"name": service_type, "steps": []}))
+
+    return [
+        route(
+            "GET",
+            "/v1/services/testConnectionDefinitions/name/{fqn:path}",
+            Permission(Action.VIEW),
+            definition,
+            {**REQUEST, **FQN},
+        )
+    ]

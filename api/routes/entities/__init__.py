@@ -1,0 +1,1 @@
+"""Routes of the collections of entities: lists, single entities and their writes."""

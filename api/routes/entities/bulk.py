@@ -1,0 +1,164 @@
+"""Create or update many entities of one kind by one request, with a result for each of them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Request
+from litestar.handlers import HTTPRouteHandler
+
+from api.answers.bodies import JSON_TYPES, check_media_type, has_left, read_body
+from api.answers.responses import Finished
+from api.callers.permissions import Access, Action, Permission
+from api.declaring.declared_query import Parameters, QueryParameter
+from api.declaring.signatures import OVERRIDE_METADATA, REQUEST, route
+from api.errors import status_of
+from api.services import Services
+from api.use_cases.asked import may_bring, refuse_headers_of_one
+from domain.errors import CatalogError, InvalidInput
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.names import MAX_NAME_LENGTH
+from domain.patches.json_input import decode
+from domain.write_context import WriteContext
+from domain.writing.bulk_put import MAX_REQUESTS, Done
+from domain.writing.catalog import NOTHING, Proposal
+from domain.writing.plans import Change
+
+
+class BulkItem(msgspec.Struct, omit_defaults=True):
+    """What came of one of the requests."""
+
+    request: str
+    """Qualified name of the entity; of a request that failed, the name that it gives."""
+    status: int
+    """The status that a PUT of this request alone would be answered with."""
+    message: str
+    """What was done, as the header X-OpenMetadata-Change says it, or what was wrong."""
+
+
+class BulkResult(msgspec.Struct, rename="camel"):
+    """What came of all requests; those that are good are stored, whatever the others are."""
+
+    status: Literal["success", "partialSuccess", "failure"]
+    number_of_rows_processed: int
+    number_of_rows_passed: int
+    number_of_rows_failed: int
+    dry_run: bool
+    success_request: list[BulkItem]
+    failed_request: list[BulkItem]
+
+
+def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
+    """The route that puts many entities of a kind, as OpenMetadata's clients do."""
+
+    async def put_all(
+        request: Request[Any, Any, Any],
+        asynchronous: bool,
+        override_metadata: bool,
+        dry_run: bool,
+    ) -> Finished:
+        body = await read_for_many(request)
+        access: Access = request.auth
+        context = WriteContext(
+            actor=request.user.name,
+            request_id=request.scope["state"]["request_id"],
+            by_bot=access.bot,
+            override_metadata=override_metadata,
+            may_bring=may_bring(access, kind),
+            editable=access.kinds(Action.EDIT),
+        )
+
+        def propose() -> tuple[Proposal, bytes]:
+            requests = _requests(body)
+            check = _check(access, kind)
+            proposal, results = services.catalog.propose_puts(kind, requests, context, check)
+            shown = msgspec.json.encode(_result(requests, results, dry_run=dry_run))
+            return NOTHING if dry_run else proposal, shown
+
+        left = partial(has_left, request.receive)
+        written, shown = await services.write(context.actor, propose, left)
+        return Finished(shown, headers=written.headers)
+
+    permission = Permission(Action.EDIT, kind.name, also=Action.CREATE)
+    path = f"/v1/{kind.collection}/bulk"
+    return route("PUT", path, permission, put_all, {**REQUEST, **_PARAMETERS})
+
+
+_PARAMETERS: Parameters = {
+    "asynchronous": (
+        Annotated[
+            bool,
+            QueryParameter(
+                name="async",
+                description="Taken for the sake of OpenMetadata's clients: the answer has all"
+                " results in either case.",
+            ),
+        ],
+        False,
+    ),
+    "dry_run": (
+        Annotated[
+            bool,
+            QueryParameter(name="dryRun", description="Tell what would be done, and do nothing."),
+        ],
+        False,
+    ),
+    **OVERRIDE_METADATA,
+}
+
+
+async def read_for_many(request: Request[Any, Any, Any]) -> bytes:
+    """The body of a request; raises InvalidInput for a header that means one entity."""
+    check_media_type(request.headers.get("content-type"), JSON_TYPES)
+    refuse_headers_of_one(request, "a bulk request")
+    return await read_body(request)
+
+
+def _requests(body: bytes) -> list[dict[str, Any]]:
+    requests = decode(body, list[dict[str, Any]], "the body")
+    if len(requests) > MAX_REQUESTS:
+        raise InvalidInput(f"a bulk request may have {MAX_REQUESTS} entities, got {len(requests)}")
+    return requests
+
+
+def _check(access: Access, kind: EntityKind) -> Callable[[Mapping[str, Any]], None]:
+    """What refuses a request that gives fields which are withheld from its caller."""
+    withheld = access.withheld(Action.EDIT, kind.name)
+
+    def check(values: Mapping[str, Any]) -> None:
+        if withheld:
+            withheld.refuse_writing(values, replacing=True)
+
+    return check
+
+
+def _result(
+    requests: Sequence[Mapping[str, Any]],
+    results: Sequence[Done | CatalogError],
+    *,
+    dry_run: bool,
+) -> BulkResult:
+    passed, failed = [], []
+    for request, result in zip(requests, results, strict=True):
+        if isinstance(result, Done):
+            status = 201 if result.change is Change.CREATED else 200
+            passed.append(BulkItem(result.entity.fqn, status, result.change.value))
+        else:
+            name = request.get("name")
+            shown = name[:MAX_NAME_LENGTH] if isinstance(name, str) else ""
+            failed.append(BulkItem(shown, status_of(result)[0], result.message))
+    return bulk_result(passed, failed, dry_run=dry_run)
+
+
+def bulk_result(passed: list[BulkItem], failed: list[BulkItem], *, dry_run: bool) -> BulkResult:
+    """What came of requests some of which passed and some of which failed."""
+    return BulkResult(
+        status="partialSuccess" if passed and failed else "failure" if failed else "success",
+        number_of_rows_processed=len(passed) + len(failed),
+        number_of_rows_passed=len(passed),
+        number_of_rows_failed=len(failed),
+        dry_run=dry_run,
+        success_request=passed,
+        failed_request=failed,
+    )

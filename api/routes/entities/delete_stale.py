@@ -1,0 +1,157 @@
+"""Delete what a connector no longer finds: the entities below a scope that it has not seen."""
+
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Request
+from litestar.handlers import HTTPRouteHandler
+from msgspec.structs import replace
+
+from api.answers.bodies import has_left
+from api.answers.responses import Large
+from api.callers.permissions import Access, Action, Permission
+from api.declaring.signatures import REQUEST, route
+from api.errors import status_of
+from api.routes.entities.bulk import BulkItem, bulk_result, read_for_many
+from api.services import Services, Written
+from api.use_cases.deletes import (
+    Results,
+    check_recursive,
+    delete_all,
+    may_delete_attached,
+    purge_beforehand,
+)
+from domain.errors import CatalogError, InvalidInput
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import kinds_above
+from domain.patches.json_input import decode
+from domain.write_context import WriteContext
+from domain.writing.planning import Planner
+from domain.writing.plans import Plan
+from domain.writing.stale_entities import PAGE, StaleEntity, StaleSearch, scope_kind
+
+_PAGES = 100
+"""How many pages of the log a search reads in one turn of its caller."""
+
+
+class DeleteStale(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """Which entities are to be deleted: those below a scope that were not seen."""
+
+    scope_fqn: Annotated[str, msgspec.Meta(min_length=1)]
+    """Qualified name of the entity below which they are."""
+    scope_entity_type: str
+    """Kind of that entity; `service` is the kind of service that they belong to."""
+    seen_fqns: list[Annotated[str, msgspec.Meta(min_length=1)]] | None = None
+    """Qualified names of the entities that were seen; none of them deletes nothing."""
+    dry_run: bool = False
+    """Tell what would be deleted, and delete nothing."""
+    hard_delete: bool = False
+    """Delete for good."""
+    recursive: bool = True
+    """Delete what is below them as well; without it an entity with something below it fails."""
+
+
+_KEYS = frozenset(field.encode_name for field in msgspec.structs.fields(DeleteStale))
+
+
+def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
+    """The route that deletes entities of a kind which OpenMetadata's connectors no longer find.
+
+    There is none for a kind whose entities stand below no others.
+    """
+
+    async def delete_stale(request: Request[Any, Any, Any]) -> Large:
+        for name in request.query_params:
+            # Passed over, `dryRun` would delete what was only to be told.
+            if name in _KEYS:
+                raise InvalidInput(f"{name} belongs into the body")
+        body = await read_for_many(request)
+        access: Access = request.auth
+        context = WriteContext(
+            actor=request.user.name, request_id=request.scope["state"]["request_id"]
+        )
+        caller = context.actor
+        in_turn = partial(services.writes.run, caller, has_left=partial(has_left, request.receive))
+
+        asked, search, head = await in_turn(partial(_begin, services, kind, access, body))
+        while search is not None and await in_turn(partial(search.look_on, _PAGES)):
+            pass
+        stale = search.stale if search else []
+        written, results = await _delete_all(services, kind, request, context, asked, stale)
+        shown = await in_turn(partial(_shown, stale, results, asked.dry_run))
+        written = replace(written, position=max(written.position, head))
+        return Large(shown, caller, services.streams, headers=written.headers)
+
+    # The answer names what is there, as a list does.
+    permission = Permission(Action.DELETE, kind.name, also=Action.LIST)
+    path = f"/v1/{kind.collection}/deleteStale"
+    if not kinds_above(kind.name):
+        return []
+    return [route("DELETE", path, permission, delete_stale, REQUEST)]
+
+
+def _begin(
+    services: Services, kind: EntityKind, access: Access, body: bytes
+) -> tuple[DeleteStale, StaleSearch | None, int]:
+    """What a body asks for, the search for it, and the position of the log before it.
+
+    There is no search where there is nothing to look for.
+
+    A connector that ended early has seen nothing, and one that runs for the first time may name a
+    scope that is not there yet: neither means that all is to be deleted. Raises InvalidInput and
+    Forbidden.
+    """
+    asked = decode(body, DeleteStale, "the body")
+    scope = scope_kind(kind, asked.scope_entity_type)
+    if asked.recursive:
+        check_recursive(access, kind)
+    log = services.stores.log
+    head, claim = log.head(), log.claim(scope.name, scope.spelled(asked.scope_fqn))
+    if not asked.seen_fqns or claim is None or claim.deleted:
+        return asked, None, head
+    return asked, StaleSearch(log, kind, claim, asked.seen_fqns), head
+
+
+async def _delete_all(
+    services: Services,
+    kind: EntityKind,
+    request: Request[Any, Any, Any],
+    context: WriteContext,
+    asked: DeleteStale,
+    stale: list[StaleEntity],
+) -> tuple[Written, Results]:
+    """Delete the entities; see `delete_all`."""
+    ids = [one.id for one in stale if one.kept_for is None]
+
+    def delete(planner: Planner, entity_id: str) -> Plan:
+        return planner.delete(
+            kind,
+            entity_id,
+            context,
+            hard=asked.hard_delete,
+            recursive=asked.recursive,
+            attached=may_delete_attached(request.auth),
+        )
+
+    if asked.hard_delete and not asked.dry_run:
+        for start in range(0, len(ids), PAGE):
+            some = ids[start : start + PAGE]
+            await purge_beforehand(
+                services, request, kind, some, context, recursive=asked.recursive
+            )
+    return await delete_all(services, request, ids, delete, dry_run=asked.dry_run)
+
+
+def _shown(stale: list[StaleEntity], results: Results, dry_run: bool) -> bytes:
+    """The answer: OpenMetadata's BulkOperationResult, with an item for each stale entity."""
+    passed, failed = [], []
+    for one in stale:
+        if one.kept_for is not None:
+            why = f"is kept, as {one.kept_for!r} below it was seen"
+            failed.append(BulkItem(one.fqn, 400, f"{one.fqn!r} {why}"))
+        elif isinstance(result := results[one.id], CatalogError):
+            failed.append(BulkItem(one.fqn, status_of(result)[0], result.message))
+        else:
+            passed.append(BulkItem(one.fqn, 200, result.value))
+    return msgspec.json.encode(bulk_result(passed, failed, dry_run=dry_run))

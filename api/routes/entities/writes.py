@@ -1,0 +1,239 @@
+"""Create, change, delete and restore entities of one kind."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from litestar import Request
+from litestar.handlers import HTTPRouteHandler
+from msgspec.structs import replace
+
+from api.answers.bodies import PATCH_TYPES
+from api.answers.responses import Finished
+from api.callers.permissions import Action, Permission
+from api.declaring.declared_query import Parameters, QueryParameter
+from api.declaring.signatures import (
+    ENTITY_ID,
+    FQN,
+    OVERRIDE_METADATA,
+    REQUEST,
+    id_in_path,
+    name_in_path,
+    route,
+)
+from api.routes.entities.bulk import bulk_route
+from api.routes.entities.delete_stale import delete_stale_routes
+from api.services import Services
+from api.use_cases.asked import Asked, may_bring
+from api.use_cases.deletes import check_recursive, purge_beforehand
+from api.use_cases.entity_writes import answer_write, plan_delete, plan_patch, plan_restore
+from domain.errors import InvalidInput
+from domain.kinds.bodies.components import Ref
+from domain.kinds.entity_kind import EntityKind
+from domain.patches.json_input import decode
+from domain.writing.bulk_put import MAX_REQUESTS
+from domain.writing.entity_cache import ByName
+from domain.writing.planning import Planner
+from domain.writing.plans import Plan
+
+AnyRequest = Request[Any, Any, Any]
+
+
+def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
+    """The POST, PUT, PATCH and DELETE routes of a kind."""
+    path = f"/v1/{kind.collection}"
+    planner = services.catalog.planner
+    answer = partial(answer_write, services, kind)
+
+    async def create(request: AnyRequest) -> Finished:
+        return await answer(request, Action.CREATE, partial(_create, planner, kind))
+
+    async def put(request: AnyRequest, override_metadata: bool) -> Finished:
+        return await answer(request, Action.EDIT, partial(_put, planner, kind, override_metadata))
+
+    async def put_below(request: AnyRequest, override_metadata: bool) -> Finished:
+        do = partial(_put_below, planner, kind, override_metadata)
+        return await answer(request, Action.EDIT, do)
+
+    async def patch(request: AnyRequest, entity_id: str) -> Finished:
+        do = partial(plan_patch, planner, kind, id_in_path(entity_id))
+        return await answer(request, Action.EDIT, do, PATCH_TYPES)
+
+    async def patch_by_name(request: AnyRequest, fqn: str) -> Finished:
+        do = partial(plan_patch, planner, kind, _named_in(request, kind))
+        return await answer(request, Action.EDIT, do, PATCH_TYPES)
+
+    def put_alone(key: str) -> Callable[..., Any]:
+        async def put_key(request: AnyRequest, entity_id: str) -> Finished:
+            do = partial(_put_alone, planner, kind, id_in_path(entity_id), key)
+            return await answer(request, Action.EDIT, do)
+
+        return put_key
+
+    def put_into(key: str) -> Callable[..., Any]:
+        async def put_elements(request: AnyRequest, entity_id: str) -> Finished:
+            do = partial(_put_into, planner, kind, id_in_path(entity_id), key)
+            return await answer(request, Action.EDIT, do)
+
+        return put_elements
+
+    def delete_alone(key: str) -> Callable[..., Any]:
+        async def delete_key(request: AnyRequest, entity_id: str) -> Finished:
+            do = partial(_delete_alone, planner, kind, id_in_path(entity_id), key)
+            return await answer(request, Action.EDIT, do)
+
+        return delete_key
+
+    async def delete(
+        request: AnyRequest, entity_id: str, hard_delete: bool, recursive: bool
+    ) -> Finished:
+        return await delete_one(request, id_in_path(entity_id), hard_delete, recursive)
+
+    async def delete_by_name(
+        request: AnyRequest, fqn: str, hard_delete: bool, recursive: bool
+    ) -> Finished:
+        return await delete_one(request, _named_in(request, kind), hard_delete, recursive)
+
+    async def delete_one(
+        request: AnyRequest, which: str | ByName, hard: bool, recursive: bool
+    ) -> Finished:
+        async def clear(asked: Asked) -> None:
+            if recursive:
+                check_recursive(asked.access, kind)
+            await purge_beforehand(
+                services, request, kind, [which], asked.context, recursive=recursive
+            )
+
+        do = partial(plan_delete, planner, kind, which, hard, recursive)
+        return await answer(request, Action.DELETE, do, before=clear if hard else None)
+
+    async def restore(request: AnyRequest) -> Finished:
+        return await answer(request, Action.EDIT, partial(plan_restore, planner, kind))
+
+    creating, editing, deleting = (
+        Permission(action, kind.name) for action in (Action.CREATE, Action.EDIT, Action.DELETE)
+    )
+    putting = Permission(Action.EDIT, kind.name, also=Action.CREATE)
+    named = f"{path}/name/{{fqn:path}}"
+    name: Parameters = {**REQUEST, **FQN}
+    item = f"{path}/{{entity_id:str}}"
+    one: Parameters = {**REQUEST, **ENTITY_ID}
+    below = []
+    if kind.naming.below:
+        of_parent = {**REQUEST, **OVERRIDE_METADATA}
+        below = [route("PUT", f"{path}/executable", putting, put_below, of_parent)]
+    return [
+        route("POST", path, creating, create, REQUEST, status=201),
+        route("PUT", path, putting, put, {**REQUEST, **OVERRIDE_METADATA}),
+        *(
+            route("PUT", f"{item}/{key}", editing, put_alone(key), one)
+            for key in kind.own_paths.put
+        ),
+        *(
+            route("DELETE", f"{item}/{key}", editing, delete_alone(key), one)
+            for key in kind.own_paths.deleted
+        ),
+        *(
+            route("PUT", f"{item}/{place}", editing, put_into(key), one)
+            for place, key in kind.own_paths.added_to.items()
+        ),
+        route("PATCH", item, editing, patch, one),
+        route("PATCH", named, editing, patch_by_name, name),
+        route("DELETE", item, deleting, delete, {**one, **_DELETE}),
+        route("DELETE", named, deleting, delete_by_name, {**name, **_DELETE}),
+        route("PUT", f"{path}/restore", editing, restore, REQUEST),
+        bulk_route(kind, services),
+        *delete_stale_routes(kind, services),
+        *below,
+    ]
+
+
+def _named_in(request: AnyRequest, kind: EntityKind) -> ByName:
+    return ByName(kind.spelled(name_in_path(request)))
+
+
+def _create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:
+    values = decode(asked.body, dict[str, Any], "the body")
+    if withheld := asked.access.withheld(Action.CREATE, kind.name):
+        withheld.refuse_writing(values, replacing=False)
+    context = replace(asked.context, may_bring=may_bring(asked.access, kind))
+    return partial(planner.create, kind, values, context)
+
+
+def _put(
+    planner: Planner, kind: EntityKind, override_metadata: bool, asked: Asked
+) -> Callable[[], Plan]:
+    values = decode(asked.body, dict[str, Any], "the body")
+    if withheld := asked.access.withheld(Action.EDIT, kind.name):
+        withheld.refuse_writing(values, replacing=True)
+    context = replace(
+        asked.context,
+        override_metadata=override_metadata,
+        may_bring=may_bring(asked.access, kind),
+    )
+    return partial(planner.put, kind, values, context)
+
+
+def _put_below(
+    planner: Planner, kind: EntityKind, override_metadata: bool, asked: Asked
+) -> Callable[[], Plan]:
+    """A PUT of the one entity of a kind below its parent, which the body has to name."""
+    parent = kind.parents[0]
+    if not decode(asked.body, dict[str, Any], "the body").get(parent):
+        raise InvalidInput(f"{kind.name}: needs its parent in {parent}")
+    return _put(planner, kind, override_metadata, asked)
+
+
+def _put_alone(
+    planner: Planner, kind: EntityKind, entity_id: str, key: str, asked: Asked
+) -> Callable[[], Plan]:
+    value = decode(asked.body, dict[str, Any], "the body")
+    if withheld := asked.access.withheld(Action.EDIT, kind.name):
+        withheld.refuse_patching([{"op": "add", "path": f"/{key}", "value": value}])
+    return partial(planner.put_alone, kind, entity_id, key, value, asked.context)
+
+
+def _put_into(
+    planner: Planner, kind: EntityKind, entity_id: str, key: str, asked: Asked
+) -> Callable[[], Plan]:
+    given = decode(asked.body, list[Any], "the body")
+    expected: Any = list[Ref] if key in kind.refers_to else list[str]
+    try:
+        elements: list[Ref] = msgspec.convert(given, expected)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"the body: {error}") from None
+    if len(elements) > MAX_REQUESTS:
+        raise InvalidInput(f"a request may add {MAX_REQUESTS} elements, got {len(elements)}")
+    if withheld := asked.access.withheld(Action.EDIT, kind.name):
+        withheld.refuse_patching([{"op": "add", "path": f"/{key}"}])
+    return partial(planner.put_into, kind, entity_id, key, elements, asked.context)
+
+
+def _delete_alone(
+    planner: Planner, kind: EntityKind, entity_id: str, key: str, asked: Asked
+) -> Callable[[], Plan]:
+    if withheld := asked.access.withheld(Action.EDIT, kind.name):
+        withheld.refuse_patching([{"op": "remove", "path": f"/{key}"}])
+    return partial(planner.remove_alone, kind, entity_id, key, asked.context)
+
+
+_DELETE: Parameters = {
+    "hard_delete": (
+        Annotated[
+            bool,
+            QueryParameter(name="hardDelete", description="Delete for good, freeing the name."),
+        ],
+        False,
+    ),
+    "recursive": (
+        Annotated[
+            bool,
+            QueryParameter(
+                description="With everything below it. The contract of an entity goes with a soft"
+                " delete of the entity all the same, and comes back with it."
+            ),
+        ],
+        False,
+    ),
+}

@@ -1,0 +1,1 @@
+"""Routes of the lineage: walks from an entity, and edges written."""

@@ -1,0 +1,1 @@
+"""Routes of searches: hits, facets, suggestions and single documents."""

@@ -1,0 +1,1 @@
+"""Routes of operators and auditors: health, readiness, metrics, projections and the log."""

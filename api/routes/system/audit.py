@@ -1,0 +1,278 @@
+"""The log for auditors: a page at a time as JSON, or streamed as NDJSON."""
+
+import time
+from collections.abc import Generator, Iterable
+from functools import partial
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+from anyio import to_thread
+from litestar import Request
+from litestar.handlers import HTTPRouteHandler
+
+from api.answers.responses import LOOP_BYTES, NDJSON, Heavy, Large
+from api.callers.permissions import Access, Action, Permission
+from api.declaring.declared_query import Parameters, QueryParameter
+from api.declaring.signatures import REQUEST, route
+from api.errors import Forbidden
+from api.services import Services
+from domain.errors import InvalidInput
+from domain.events import EVENT_TYPES
+from domain.kinds.registry import ALL_KINDS, KINDS
+from domain.reading.audit import AuditEvent, AuditQuery, AuditTrail, LogSpan
+from projections.search.language import dates
+
+DEFAULT_LIMIT, MAX_LIMIT, MAX_STREAMED = 100, 1_000, 1_000_000
+MAX_POSITION = 2**53 - 1
+"""The greatest position: no log reaches it, and a float, as many JSON readers use, is exact."""
+BOUND, STREAM_BOUND = 50_000, 1_000_000
+"""The most events that one request looks at, for JSON and for NDJSON."""
+PAGE_SECONDS, PAGE_BYTES = 0.25, 1024 * 1024
+"""A JSON page ends before its limit after this time, or with this many bytes of events.
+
+Going on costs as much as another request, and lets other callers have their turns between.
+"""
+
+AUDITING = Permission(Action.AUDIT)
+Order = Literal["asc", "desc"]
+
+
+class AuditPaging(msgspec.Struct, kw_only=True):
+    """How far the log was read."""
+
+    after: int | msgspec.UnsetType = msgspec.UNSET
+    """In log order: the position reached, to be given as `after`. Everything up to here was looked
+    at; the end is reached when it equals `head`."""
+    before: int | msgspec.UnsetType = msgspec.UNSET
+    """Newest first: the position reached, to be given as `before`. Everything from here on was
+    looked at; the beginning is reached when it is 1."""
+    head: int
+    """Newest position of the log."""
+
+
+class AuditPage(msgspec.Struct):
+    """Events in the order asked for."""
+
+    data: list[AuditEvent]
+    paging: AuditPaging
+
+
+def audit_routes(services: Services) -> list[HTTPRouteHandler]:
+    """The route of the audit endpoint."""
+    log, heavy_reads = services.stores.log, services.heavy_reads
+
+    async def events(
+        request: Request[Any, Any, Any],
+        after: int | None,
+        before: int | None,
+        order: Order,
+        limit: int | None,
+        kind: str | None,
+        entity: UUID | None,
+        lineage_of: UUID | None,
+        since: str | None,
+        until: str | None,
+        **texts: str | None,
+    ) -> Any:
+        caller: str = request.user.name
+        query = audit_query(
+            request.auth,
+            caller,
+            kind=kind,
+            entity_id=None if entity is None else str(entity),
+            edges_of=None if lineage_of is None else str(lineage_of),
+            since=since,
+            until=until,
+            **texts,
+        )
+        streamed = NDJSON in request.headers.get("accept", "").lower()
+        if not streamed and limit is not None and limit > MAX_LIMIT:
+            raise InvalidInput(
+                f"limit must be 1 to {MAX_LIMIT}, got '{limit}';"
+                f" with Accept: {NDJSON} it may be up to {MAX_STREAMED}"
+            )
+        head = await to_thread.run_sync(log.head)
+        span = audit_span(after, before, order, head)
+        trail = AuditTrail(log)
+        if streamed:
+            chunks = _lines(trail, query, span, head, limit or MAX_STREAMED)
+            return Heavy(chunks, caller, heavy_reads, services.streams, media_type=NDJSON)
+        page = partial(audit_page, trail, query, span, head, limit or DEFAULT_LIMIT)
+        return Large(await services.heavy_read(request, page), caller, services.streams)
+
+    return [route("GET", "/v1/audit/events", AUDITING, events, _PARAMETERS, unsupported={})]
+
+
+def audit_query(
+    access: Access,
+    caller: str,
+    *,
+    kind: str | None,
+    since: str | None,
+    until: str | None,
+    **others: str | None,
+) -> AuditQuery:
+    """What a caller asks for, of the kinds that it may audit; `others` are fields of AuditQuery.
+
+    `since` and `until` are times as a search takes them. Raises InvalidInput and Forbidden.
+    """
+    return AuditQuery(
+        kinds=_kinds(access, caller, kind),
+        end_kinds=auditable(access, KINDS) & access.kinds(Action.VIEW),
+        since=_time("since", since),
+        until=_time("until", until),
+        **others,
+    )
+
+
+def audit_span(after: int | None, before: int | None, order: Order, head: int) -> LogSpan:
+    """The part of the log to look at; raises InvalidInput for a position in the wrong order."""
+    if order == "asc":
+        if before is not None:
+            raise InvalidInput("before goes with order=desc; in log order, go on with after")
+        if after is not None and after > head:
+            raise InvalidInput(f"after must be at most {head}, the head of the log, got '{after}'")
+        return LogSpan(after=after or 0, upto=head)
+    if after is not None:
+        raise InvalidInput("after goes with order=asc; newest first, go on with before")
+    if before is not None and before > head + 1:
+        raise InvalidInput(
+            f"before must be at most {head + 1}, one beyond the head of the log, got '{before}'"
+        )
+    upto = head if before is None else before - 1
+    return LogSpan(after=0, upto=upto, newest_first=True)
+
+
+def _about(hint: Any, description: str, name: str | None = None) -> tuple[Any, None]:
+    """The annotation and default of an optional query parameter."""
+    return Annotated[hint | None, QueryParameter(name=name, description=description)], None
+
+
+def _position(least: int, description: str) -> tuple[Any, None]:
+    bounds = QueryParameter(ge=least, le=MAX_POSITION, description=description)
+    return Annotated[int | None, bounds], None
+
+
+_PARAMETERS: Parameters = {
+    **REQUEST,
+    "order": (
+        Annotated[Order, QueryParameter(description="In log order, or newest first (`desc`).")],
+        "asc",
+    ),
+    "after": _position(0, "In log order: the position after which to begin; 0 by default."),
+    "before": _position(1, "Newest first: the position before which to begin; the end by default."),
+    "kind": _about(str, "Only events of entities of this kind."),
+    "entity": _about(UUID, "Only events of this entity, also of one that was purged."),
+    "lineage_of": _about(
+        UUID,
+        "Only events of edges of the lineage that begin or end at this entity, also of edges that"
+        " were removed.",
+        "lineageOf",
+    ),
+    "fqn": _about(str, "Only events of entities of this qualified name, purged ones included."),
+    "event_type": _about(
+        Literal.__getitem__(tuple(EVENT_TYPES)), "Only events of this type.", "eventType"
+    ),
+    "actor": _about(str, "Only what this subject caused."),
+    "request_id": _about(str, "Only what the request of this id caused.", "requestId"),
+    "since": _about(str, "Only from this time on: an ISO 8601 date or time, or milliseconds."),
+    "until": _about(str, "Only before this time."),
+    "limit": (
+        Annotated[
+            int | None,
+            QueryParameter(
+                ge=1,
+                le=MAX_STREAMED,
+                description=f"The most events to give: {DEFAULT_LIMIT} by default and at most"
+                f" {MAX_LIMIT} as JSON, {MAX_STREAMED} by default and at most as NDJSON.",
+            ),
+        ],
+        None,
+    ),
+}
+
+
+def _kinds(access: Access, caller: str, kind: str | None) -> frozenset[str]:
+    """The kinds asked for that the caller may audit."""
+    if kind is not None and kind not in ALL_KINDS:
+        raise InvalidInput(f"kind must be one of {', '.join(ALL_KINDS)}, got {kind[:64]!r}")
+    allowed = auditable(access, ALL_KINDS if kind is None else (kind,))
+    if not allowed:
+        raise Forbidden(
+            f"{caller!r} has no permission to audit {kind or 'any kind'}"
+            " (of which no field may be withheld, as events hold all of them)"
+        )
+    return allowed
+
+
+def auditable(access: Access, kinds: Iterable[str]) -> frozenset[str]:
+    """Those of these kinds that a caller may audit and of which it may see all fields.
+
+    Events hold any field.
+    """
+    audited = access.kinds(Action.AUDIT)
+    return frozenset(
+        kind for kind in kinds if kind in audited and access.withheld(Action.AUDIT, kind) is None
+    )
+
+
+def _time(name: str, text: str | None) -> int | None:
+    """The first millisecond since 1970 of a time, which is written as in a search."""
+    if text is None:
+        return None
+    try:
+        return dates.span(text).first
+    except InvalidInput:
+        raise InvalidInput(
+            f"{name} must be an ISO 8601 date or time such as 2026-01-31 or 2026-01-31T12:00:00Z,"
+            f" or milliseconds since 1970, got {text[:64]!r}"
+        ) from None
+
+
+def audit_page(trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, limit: int) -> bytes:
+    """The JSON of an AuditPage: up to `PAGE_BYTES`, or the batch that ends its time."""
+    deadline = time.monotonic() + PAGE_SECONDS
+    items: list[bytes] = []
+    size, reached = 0, _beginning(span)
+    for events, reached in trail.read(query, span, limit=limit, bound=BOUND):
+        for event in events:
+            items.append(msgspec.json.encode(event))
+            size += len(items[-1])
+            if size >= PAGE_BYTES:
+                reached = event.position
+                break
+        if size >= PAGE_BYTES or time.monotonic() >= deadline:
+            break
+    paging = msgspec.json.encode(_paging(span, reached, head))
+    return b'{"data":[%b],"paging":%b}' % (b",".join(items), paging)
+
+
+def _lines(
+    trail: AuditTrail, query: AuditQuery, span: LogSpan, head: int, limit: int
+) -> Generator[bytes]:
+    """A line for each event, then a line with the paging, which says that nothing is missing."""
+    lines = bytearray()
+    reached = _beginning(span)
+    for events, position in trail.read(query, span, limit=limit, bound=STREAM_BOUND):
+        reached = position
+        for event in events:
+            lines += msgspec.json.encode(event) + b"\n"
+            if len(lines) >= LOOP_BYTES:
+                yield bytes(lines)
+                lines.clear()
+        # An empty chunk, where nothing matched, gives other callers their turn.
+        yield bytes(lines)
+        lines.clear()
+    yield msgspec.json.encode({"paging": _paging(span, reached, head)}) + b"\n"
+
+
+def _beginning(span: LogSpan) -> int:
+    """The position that a request starts from, before it looks at any event."""
+    return span.upto + 1 if span.newest_first else span.after
+
+
+def _paging(span: LogSpan, reached: int, head: int) -> AuditPaging:
+    if span.newest_first:
+        return AuditPaging(before=reached, head=head)
+    return AuditPaging(after=reached, head=head)

@@ -1,0 +1,190 @@
+"""Version, health, readiness, metrics and the state of the projections."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+from anyio import CapacityLimiter, to_thread
+from litestar.handlers import HTTPRouteHandler
+
+from api.answers.responses import Finished
+from api.callers.permissions import PUBLIC, Action, Permission
+from api.callers.tokens.key_cache import OVERDUE_SECONDS, STALE_SECONDS
+from api.callers.tokens.verifier import TokenVerifier
+from api.declaring.declared_query import Parameters, QueryParameter
+from api.declaring.signatures import route
+from api.preparing import preparing, read_as
+from api.services import Services
+from api.telemetry.metrics import Metrics
+from domain.release import RELEASE, commit
+from projections.operation.inspection import Inspection, ProjectionReport, inspect
+from projections.operation.proofs import read_proofs
+
+OPERATING = Permission(Action.OPERATE)
+_LISTS = read_as("entities")
+FULL = "the disk of the data directory is full"
+_OF = QueryParameter(description="What is to be ready: everything, or lists and entities alone.")
+READY_OF: Parameters = {"of": (Annotated[Literal["all", "lists"], _OF], "all")}
+
+
+class Version(msgspec.Struct):
+    """What OpenMetadata's client checks before it talks to a server."""
+
+    version: str
+    revision: str
+    timestamp: int
+
+
+class Health(msgspec.Struct):
+    """That the process answers, and which program it runs."""
+
+    status: Literal["alive"]
+    release: str
+    commit: str
+    """The commit that the program was built from; `unknown` where nothing tells."""
+
+
+class Preparation(msgspec.Struct, omit_defaults=True, rename="camel"):
+    """How far a read model is that is being built; without numbers where that is not known yet."""
+
+    done: int | None = None
+    """Entities."""
+    total: int | None = None
+
+
+class Readiness(msgspec.Struct, omit_defaults=True):
+    """Whether requests can be answered with fresh data, and what is in the way."""
+
+    ready: bool
+    problems: list[str]
+    degraded: list[str] = []
+    """What is not in the way of reads, or in nobody's yet, and wants mending; absent when there is
+    nothing."""
+    preparing: dict[str, Preparation] = {}
+    """`lists` and `search`, as far as they are not there yet; absent when both are."""
+
+
+def system_routes(
+    services: Services, metrics: Metrics, verifier: TokenVerifier
+) -> list[HTTPRouteHandler]:
+    """The routes that concern the service and not entities."""
+    started = time.time_ns() // 1_000_000
+    settings = services.settings
+
+    def version() -> Finished:
+        return _json(Version(settings.version, "metadata-catalog", started))
+
+    def healthz() -> Finished:
+        return _json(Health("alive", RELEASE, commit()))
+
+    inspecting, rendering = CapacityLimiter(1), CapacityLimiter(1)
+    under_way: list[asyncio.Future[Inspection]] = []
+
+    async def inspected() -> Inspection:
+        # Whoever asks while one looks has what that one sees: where a database hangs, each look
+        # takes seconds.
+        if not under_way or under_way[0].done():
+            # In a thread, because the first look at a new index opens it, which may take seconds.
+            look = to_thread.run_sync(inspect, services.stores, limiter=inspecting)
+            under_way[:] = [asyncio.ensure_future(look)]
+            # Should nobody wait for it any more, its error is nobody's.
+            under_way[0].add_done_callback(lambda looked: looked.cancelled() or looked.exception())
+        return await asyncio.shield(under_way[0])
+
+    async def readiness(of: str) -> tuple[Readiness, Inspection]:
+        keys_gone, degraded = find_key_problems(verifier.key_ages())
+        inspection = await inspected()
+        needed = inspection.projections[:1] if of == _LISTS else inspection.projections
+        problems = find_problems(inspection, needed, settings.ready_lag) + keys_gone
+        if inspection.log_read_only:
+            degraded.append("the database of the log takes no writes: every write is refused")
+        if inspection.disk is not None and inspection.disk.full:
+            # In nobody's way as long as all that was written is there to be read.
+            (problems or degraded).append(FULL)
+        ready = Readiness(not problems, problems, degraded, find_preparing(inspection))
+        return ready, inspection
+
+    async def readyz(of: str) -> Finished:
+        ready, _ = await readiness(of)
+        return _json(ready, 200 if ready.ready else 503)
+
+    async def projections() -> Finished:
+        return _json(await inspected())
+
+    async def show_metrics() -> Finished:
+        ready, inspection = await readiness("all")
+
+        def render() -> bytes:
+            proofs = read_proofs(services.stores.directory)
+            return metrics.render(inspection, ready=ready.ready, proofs=proofs)
+
+        # In a thread as well, because the text of hundreds of series takes tens of milliseconds.
+        body = await to_thread.run_sync(render, limiter=rendering)
+        return Finished(body, media_type=metrics.MEDIA_TYPE)
+
+    scraping = Permission(Action.METRICS)
+    return [
+        route("GET", "/v1/system/version", PUBLIC, version, {}),
+        route("GET", "/healthz", PUBLIC, healthz, {}),
+        route("GET", "/readyz", PUBLIC, readyz, READY_OF),
+        route("GET", "/v1/system/projections", OPERATING, projections, {}),
+        route("GET", "/metrics", scraping, show_metrics, {}),
+    ]
+
+
+def find_preparing(inspection: Inspection) -> dict[str, Preparation]:
+    """What of the catalog is being built, and how far it is."""
+    return {
+        read_as(each.name): Preparation(each.built, each.to_build)
+        for each in inspection.projections
+        if each.state == "building"
+    }
+
+
+def find_problems(
+    inspection: Inspection, needed: Sequence[ProjectionReport], lag_limit: float
+) -> list[str]:
+    """The reasons why this host is not ready for what needs some projections, a sentence each.
+
+    Anybody may read them: what exactly is wrong with the log is for operators, but for the release
+    that it needs.
+    """
+    if inspection.later_release is not None:
+        return [inspection.later_release]
+    if inspection.head is None:
+        return ["the event log cannot be read"]
+    problems = [] if inspection.projected else ["no process runs the projectors"]
+    for projection in needed:
+        if projection.state == "building":
+            problems.append(preparing(projection.name, projection.built, projection.to_build))
+        elif projection.state != "running":
+            problems.append(f"projection {projection.name} is {projection.state}")
+        elif (behind := projection.lag_seconds) is not None and behind > lag_limit:
+            problems.append(
+                f"projection {projection.name} lies {behind:.0f} s behind ({projection.lag} events)"
+            )
+    return problems
+
+
+def find_key_problems(ages: Sequence[float | None]) -> tuple[list[str], list[str]]:
+    """Problems of the issuers' keys, and what may become a problem, from the ages of the keys.
+
+    Anybody may read both, so issuers are counted, not named.
+    """
+    gone = sum(age is None for age in ages)
+    if gone == len(ages):
+        return ["no issuer has keys: every token is refused"], []
+    degraded = [f"{gone} of {len(ages)} issuers have no keys"] if gone else []
+    overdue = [age for age in ages if age is not None and age >= OVERDUE_SECONDS]
+    if overdue:
+        degraded.append(
+            f"keys of {len(overdue)} of {len(ages)} issuers could not be renewed for"
+            f" {max(overdue):.0f} s; they are used for {STALE_SECONDS:.0f} s"
+        )
+    return [], degraded
+
+
+def _json(value: Any, status: int = 200) -> Finished:
+    return Finished(msgspec.json.encode(value), status_code=status)

@@ -1,0 +1,99 @@
+"""Deletes of many entities, some in each transaction, and in turns with the writes of others."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from litestar import Request
+
+from api.answers.bodies import has_left
+from api.callers.permissions import Access, Action, Permission
+from api.errors import Forbidden
+from api.services import Services, Written
+from domain.errors import CatalogError, StoreUnavailable
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import ATTACHED, kinds_below
+from domain.write_context import WriteContext
+from domain.writing.bulk_delete import MAX_EVENTS, Delete
+from domain.writing.catalog import NOTHING, Proposal
+from domain.writing.entity_cache import ByName
+from domain.writing.plans import Change
+
+Results = Mapping[str, Change | CatalogError]
+"""Id -> what came of an entity's delete."""
+
+
+def check_recursive(access: Access, kind: EntityKind) -> None:
+    """Raise Forbidden unless a caller may delete whatever may be below an entity of a kind."""
+    for below in sorted(kinds_below(kind.name)):
+        if not access.may(Permission(Action.DELETE, below)):
+            raise Forbidden(f"recursive: you have no permission to delete {below}")
+
+
+def may_delete_attached(access: Access) -> bool:
+    """Whether a caller may delete what is attached to entities, such as contracts."""
+    return all(access.may(Permission(Action.DELETE, kind)) for kind in ATTACHED)
+
+
+async def delete_all(
+    services: Services,
+    request: Request[Any, Any, Any],
+    entity_ids: Sequence[str],
+    delete: Delete,
+    *,
+    dry_run: bool = False,
+) -> tuple[Written, Results]:
+    """Delete entities, each after those that stand below it; `delete` plans the delete of one.
+
+    Returns where the last transaction is stored, at position 0 when there is none. Where the client
+    leaves, or the process is killed, what has been deleted stays deleted.
+    """
+    left = partial(has_left, request.receive)
+    results: dict[str, Change | CatalogError] = {}
+    written = Written(position=0, listed=True)
+
+    def propose() -> tuple[Proposal, dict[str, Change | CatalogError]]:
+        proposal, made = services.catalog.propose_deletes(entity_ids[len(results) :], delete)
+        return NOTHING if dry_run else proposal, made
+
+    while len(results) < len(entity_ids):
+        written, made = await services.write(request.user.name, propose, left)
+        results |= made
+    return written, results
+
+
+async def purge_beforehand(
+    services: Services,
+    request: Request[Any, Any, Any],
+    kind: EntityKind,
+    wanted: Sequence[str | ByName],
+    context: WriteContext,
+    *,
+    recursive: bool,
+) -> None:
+    """Purge what goes along with entities that are to be purged, where it is too much for one
+    transaction.
+
+    An entity that cannot be purged is passed over: its own purge tells why.
+    """
+
+    def find() -> tuple[Proposal, list[str]]:
+        found: dict[str, None] = {}
+        for which in wanted:
+            try:
+                before = services.catalog.purged_before(kind, which, context, recursive=recursive)
+            except StoreUnavailable:
+                raise
+            except CatalogError:
+                continue
+            found |= dict.fromkeys(before)
+        return NOTHING, [*found]
+
+    write, left = partial(services.write, context.actor), partial(has_left, request.receive)
+    _, entity_ids = await write(find, left)
+    # The conditions of the request are about the entity that is to be purged, and not about these.
+    plain = WriteContext(actor=context.actor, request_id=context.request_id)
+    for start in range(0, len(entity_ids), MAX_EVENTS):
+        some = entity_ids[start : start + MAX_EVENTS]
+        purge = partial(services.catalog.planner.purge_all, some, plain)
+        await write(partial(services.catalog.propose_steps, purge), left)

@@ -1,0 +1,141 @@
+"""The query parameters of lists and single reads, from the registry, and the page they ask for."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from api.callers.permissions import Access, Action
+from api.declaring.declared_query import Parameters, QueryParameter
+from api.use_cases.requested_fields import parse_fields
+from domain.kinds.entity_kind import EntityKind
+from domain.openmetadata.entity_properties import field_aliases
+from projections.entities.name_filters import NameFilter, name_filter
+from projections.entities.port import Include, ListRequest
+
+DEFAULT_LIMIT = 10
+
+
+def list_request(
+    kind: EntityKind, access: Access, given: Mapping[str, Any], shown: tuple[str, ...]
+) -> ListRequest:
+    """The page that the parameters of a list ask for; raises InvalidInput or FieldWithheld.
+
+    `shown` are optional fields that the page shows unasked, as far as the caller may see them.
+    """
+    withheld = access.withheld(Action.LIST, kind.name)
+    filters = {name: str(given[name]) for name in kind.list_filters if given[name] is not None}
+    patterns = {name: given[name] for name in kind.lists.names if given[name]}
+    request = ListRequest(
+        kind=kind,
+        limit=given["limit"],
+        fields=tuple(dict.fromkeys((*parse_fields(kind, given["fields"], withheld), *shown))),
+        before=given["before"],
+        after=given["after"],
+        include=given["include"],
+        status=given.get("status"),
+        filters=filters,
+        names=_name_filter(kind, given, patterns),
+        cut=withheld.cut if withheld else None,
+    )
+    if withheld:
+        for name in filters:
+            if name in kind.common_filters:
+                # Labels of parts are found by it too.
+                withheld.refuse_searched(kind.common_filters[name], name)
+                continue
+            withheld.refuse_field(kind.filters[name], name)
+            for key in kind.also_in:
+                withheld.refuse_field(key, name)
+        for name in patterns:
+            withheld.refuse_field(kind.lists.names[name].key, name)
+    return request
+
+
+def _name_filter(
+    kind: EntityKind, given: Mapping[str, Any], patterns: Mapping[str, str]
+) -> NameFilter | None:
+    """The filter by names of a list; raises InvalidInput for a bad regular expression."""
+    if not patterns:
+        return None
+    exclude, by_fqn = given["regexMode"] == "exclude", given["regexFilterByFqn"]
+    return name_filter(kind, patterns, exclude=exclude, by_fqn=by_fqn)
+
+
+def list_parameters(kind: EntityKind) -> Parameters:
+    """The query parameters of a kind's list, from the registry."""
+    limit = QueryParameter(
+        ge=0, le=kind.lists.limit, description="The most items on the page; 0 gives only the total."
+    )
+    parameters: dict[str, tuple[Any, Any]] = {
+        "limit": (Annotated[int, limit], DEFAULT_LIMIT),
+        "before": (_query(str, "Cursor from `paging.before`: the page before it."), None),
+        "after": (_query(str, "Cursor from `paging.after`: the page after it."), None),
+        **single_parameters(kind),
+    }
+    if kind.statuses:
+        choices = Literal.__getitem__(kind.statuses)
+        parameters["status"] = (_query(choices, "Only those in this status."), None)
+    for name, key in kind.filters.items():
+        if name in kind.common_filters:
+            continue
+        by_id = name in kind.lists.by_id
+        hint: Any = UUID if by_id else str
+        value = "id" if by_id else "qualified name"
+        parameters[name] = (_query(hint, f"Only those whose `{key}` has this {value}."), None)
+    for name in kind.common_filters:
+        parameters[name] = (_query(str, _COMMON[name]), None)
+    for name, part in kind.lists.names.items():
+        about = f"A regular expression of RE2 that matches a part of the name in `{part.key}`."
+        parameters[name] = (_query(str, about), None)
+    if kind.lists.names:
+        parameters |= _HOW_NAMES_ARE_MATCHED
+    return parameters
+
+
+_OTHERS = "Other properties that the kind has in OpenMetadata may be named and add nothing."
+
+
+def single_parameters(kind: EntityKind) -> Parameters:
+    """The query parameters of reading one entity."""
+    names = ", ".join((*kind.optional, *field_aliases(kind.name)))
+    return {
+        "fields": (_query(str, f"Comma-separated optional fields: {names}. {_OTHERS}"), None),
+        "include": (
+            Annotated[Include, QueryParameter(description="By deletion state.")],
+            Include.NON_DELETED,
+        ),
+    }
+
+
+def _query(hint: Any, description: str) -> Any:
+    """The annotation of an optional query parameter."""
+    return Annotated[hint | None, QueryParameter(description=description)]
+
+
+_COMMON = {
+    "owner": "Only those that this user or team owns, by name, qualified name or id.",
+    "domain": "Only those in this domain, by name, qualified name or id; not those in domains"
+    " below it.",
+    "tag": "Only those with this tag or glossary term, by name, qualified name or id, or with one"
+    " of this classification or glossary. Tags of columns and other parts count too.",
+    "tier": "Only those of this tier: `Tier1`, `Tier.Tier1`, or the id of the tag.",
+}
+"""What the filters do that kinds have in common, by parameter."""
+
+_HOW_NAMES_ARE_MATCHED: Parameters = {
+    "regexMode": (
+        Annotated[
+            Literal["include", "exclude"],
+            QueryParameter(description="Whether the list shows what matches or what does not."),
+        ],
+        "include",
+    ),
+    "regexFilterByFqn": (
+        Annotated[
+            bool,
+            QueryParameter(description="Match qualified names rather than names."),
+        ],
+        False,
+    ),
+}
+"""The parameters that say how the regular expressions of a list are meant."""

@@ -1,0 +1,164 @@
+"""Reads and writes of measurements of an entity, as every route of measurements does them."""
+
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+from litestar import Request
+
+from api.answers.bodies import JSON_TYPES, check_media_type, has_left, read_body
+from api.answers.responses import Finished, Large
+from api.callers.permissions import Access, Action, Permission
+from api.services import Services
+from domain.errors import InvalidInput
+from domain.kinds.bodies.refused_values import explained
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.ids import parse_id
+from domain.measurements.reports import Point
+from domain.patches.json_input import decode
+from projections.entities.single_entities import EntityAnswer, read_one
+
+FOREVER = 2**53 - 1
+"""The last moment that a time of a measurement may be, in milliseconds since 1970."""
+_PAGE_BYTES = 1_000_000
+
+AnyRequest = Request[Any, Any, Any]
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def report(body: bytes, expected: type[T]) -> T:
+    """What a body reports; raises InvalidInput naming the key that does not fit."""
+    values = decode(body, dict[str, Any], "the body")
+    try:
+        return msgspec.convert(values, expected)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"the body: {explained(error, expected)}") from None
+
+
+async def read_report(request: AnyRequest) -> bytes:
+    """The body of a report; raises InvalidInput for a condition, which needs a version."""
+    for name in ("if-match", "if-none-match"):
+        if name in request.headers:
+            raise InvalidInput(f"{name} means a version of an entity, and measurements have none")
+    check_media_type(request.headers.get("content-type"), JSON_TYPES)
+    return await read_body(request)
+
+
+async def write(
+    services: Services,
+    request: AnyRequest,
+    kind: EntityKind,
+    which: str,
+    points: Callable[[bytes], Iterable[Point]],
+    shown: Callable[[EntityAnswer, bytes], bytes],
+) -> Finished:
+    """Store what the body of a request reports of an entity, in the caller's turn.
+
+    `points` makes points of the body, `shown` the answer of the entity and the body.
+    """
+    body = await read_report(request)
+
+    def work() -> bytes:
+        reported = points(body)
+        entity = find(services, kind, which)
+        services.measurements.write(id_of(entity), reported, now())
+        return shown(entity, body)
+
+    return await change(services, request, work)
+
+
+async def change(services: Services, request: AnyRequest, work: Callable[[], bytes]) -> Finished:
+    """The answer that a change of measurements makes, when it is its caller's turn."""
+    caller: str = request.user.name
+    left = partial(has_left, request.receive)
+    answer = await services.measure(caller, work, left)
+    return Large(answer, caller, services.streams)
+
+
+async def read(services: Services, request: AnyRequest, work: Callable[[], bytes]) -> Finished:
+    """The answer that a read makes in the threads of heavy reads."""
+    caller: str = request.user.name
+    answer = await services.heavy_read(request, work)
+    return Large(answer, caller, services.streams)
+
+
+def find(services: Services, kind: EntityKind, which: str) -> EntityAnswer:
+    """The live entity with this id or qualified name, whole; raises NotFound."""
+    entity_id = fqn = None
+    try:
+        entity_id = parse_id(which, "id")
+    except InvalidInput:
+        fqn = kind.spelled(which)
+    with services.stores.entities.use() as entities:
+        return read_one(entities, kind, entity_id=entity_id, fqn=fqn)
+
+
+class _Identified(msgspec.Struct):
+    id: str
+
+
+def id_of(entity: EntityAnswer) -> str:
+    """The id of an entity that was read."""
+    return msgspec.json.decode(entity.body, type=_Identified).id
+
+
+def visible(access: Access, action: Action, kind: EntityKind, entity: EntityAnswer) -> bytes:
+    """The JSON of an entity as far as both an action and `view` show it to a caller."""
+    body = entity.body
+    if not access.may(Permission(Action.VIEW, kind.name)):
+        return b'{"id":%b}' % msgspec.json.encode(id_of(entity))
+    for withheld in (access.withheld(action, kind.name), access.withheld(Action.VIEW, kind.name)):
+        if withheld:
+            body = withheld.cut(body)
+    return body
+
+
+def with_member(whole: bytes, key: str, value: bytes) -> bytes:
+    """A JSON object with one more member at its end."""
+    return b"%b,%b:%b}" % (whole.rstrip()[:-1], msgspec.json.encode(key), value.strip())
+
+
+def page(
+    services: Services,
+    entity_id: str,
+    series: str,
+    part: str | None,
+    *,
+    start_ts: int | None,
+    end_ts: int | None,
+    limit: int,
+    after: int | None,
+    shown: Callable[[bytes], bytes] = lambda body: body,
+) -> bytes:
+    """A page of a series of an entity, the newest first, as OpenMetadata's lists are written.
+
+    `shown` makes of the JSON of a point what the caller may see of it.
+    """
+    found = services.measurements.page(
+        entity_id,
+        series,
+        part,
+        since=_bounded(start_ts, 0),
+        until=_bounded(end_ts, FOREVER),
+        before=None if after is None else _bounded(after, 0),
+        limit=limit,
+        most_bytes=_PAGE_BYTES,
+    )
+    paging: dict[str, int | str] = {"total": found.total}
+    if found.more:
+        paging["after"] = str(found.points[-1][0])
+    data = b",".join(shown(body) for _, body in found.points)
+    return b'{"data":[%b],"paging":%b}' % (data, msgspec.json.encode(paging))
+
+
+def _bounded(given: int | None, default: int) -> int:
+    """A time that the store can compare with."""
+    return default if given is None else max(min(given, FOREVER), -FOREVER)
+
+
+def now() -> int:
+    """The time in milliseconds since 1970."""
+    return int(time.time() * 1_000)

@@ -1,0 +1,109 @@
+"""Carries out searches for routes: in a thread, in the caller's turn, within what it may see."""
+
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+from litestar import Request
+
+from api.answers.bodies import has_left
+from api.answers.remembered_answers import key_of
+from api.answers.responses import Finished, Large
+from api.callers.permissions import Access, Action
+from api.errors import Forbidden
+from api.services import Services
+from projections.search.engine import SearchEngine
+from projections.search.index_names import kinds_named
+from projections.search.queries import SearchAnswer
+from projections.search.sources import ReadSources
+from projections.visibility.withholding import Withheld
+
+T = TypeVar("T")
+
+Ask = Callable[[SearchEngine, ReadSources, frozenset[str], Mapping[str, Withheld]], SearchAnswer]
+"""Searches with an engine and a reader of documents, among the kinds that a caller may see, without
+the fields that are withheld from it."""
+
+
+class Searcher:
+    """Answers the searches of all routes that have any."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def answer(self, request: Request[Any, Any, Any], index: str, ask: Ask) -> Large:
+        """What comes of a search in `index`; a complete answer to a GET is remembered.
+
+        Raises what `ask` of this class raises.
+        """
+        services = self._services
+        # Read before the search: a commit meanwhile makes the answer newer, never older.
+        present = None if services.stores.looks_elsewhere else self.revision()
+        found = await self.ask(request, index, ask)
+        if present is not None and found.complete and request.method == "GET":
+            services.answers.keep(key_of(request.scope), present, Finished(found.body))
+        return Large(found.body, request.user.name, services.streams)
+
+    async def ask(self, request: Request[Any, Any, Any], index: str, ask: Ask) -> SearchAnswer:
+        """What a search in `index` finds for the caller of a request.
+
+        Raises Forbidden and InvalidInput for an index, and what `ask` raises.
+        """
+        return await self._in_thread(request, index, ask)
+
+    async def decoded(self, request: Request[Any, Any, Any], index: str, ask: Ask) -> Any:
+        """What a search finds, decoded in the thread of the search; raises what `ask` raises.
+
+        It is for pages, whose searches name the few fields of each document that they show.
+        """
+
+        def decode(*given: Any) -> Any:
+            return msgspec.json.decode(ask(*given).body)
+
+        return await self._in_thread(request, index, decode)
+
+    async def _in_thread(
+        self, request: Request[Any, Any, Any], index: str, ask: Callable[..., T]
+    ) -> T:
+        services, stores = self._services, self._services.stores
+        access: Access = request.auth
+        visible = access.kinds(Action.SEARCH)
+        check_index(index, visible)
+
+        def work() -> T:
+            with stores.engine.use() as engine:
+                withheld = access.hidden.get(Action.SEARCH, {})
+                return ask(engine, stores.documents, visible, withheld)
+
+        left = partial(has_left, request.receive)
+        return await services.searches.run(request.user.name, work, left)
+
+    def revision(self) -> Hashable:
+        """What is another one before answers may be."""
+        stores = self._services.stores
+        return stores.engine.revision(), stores.entities.revision()
+
+    @property
+    def direct(self) -> tuple[Callable[..., None], Callable[[], Hashable]] | None:
+        """How routes of searches answer plain requests: with what is remembered, or not at all.
+
+        Nothing is where a read model is elsewhere: whether it has changed is for a database or a
+        cluster to say, which the event loop cannot wait for.
+        """
+        return None if self._services.stores.looks_elsewhere else (_remembered_only, self.revision)
+
+
+def check_index(index: str, visible: frozenset[str]) -> None:
+    """Raise Forbidden for a name of which the caller may search none of the kinds.
+
+    Raises InvalidInput for a name that means nothing.
+    """
+    for name in index.split(","):
+        kinds = kinds_named(name.strip())
+        if kinds and not kinds & visible:
+            raise Forbidden(f"you have no permission to search {' or '.join(sorted(kinds))}")
+
+
+def _remembered_only(*_: object) -> None:
+    """A search is no work for the event loop: its route does it in a thread."""

@@ -1,0 +1,1 @@
+"""The one aggregate: a command and a state decide events, and events evolve a state."""

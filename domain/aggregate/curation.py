@@ -1,0 +1,193 @@
+"""What people wrote about an entity survives what a bot, such as a connector, writes of it later.
+
+A bot sends what it found at a source, where nothing is known of the descriptions, owners and tags
+that people gave in the catalog. The rule is that of OpenMetadata's server.
+"""
+
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from domain.aggregate.commands import Ingestion
+from domain.events import Body
+from domain.kinds.entity_kind import EntityKind
+from domain.patches.json_patch import Operation
+
+SOURCE_HASH = "sourceHash"
+_TAGS = "tags"
+_CHILDREN = "children"
+_OF_ENTITIES = (
+    "displayName",
+    "description",
+    "owners",
+    "domains",
+    "dataProducts",
+    "certification",
+    "extension",
+)
+"""Keys of an entity whose value stays once it is not empty."""
+_OF_PARTS = ("displayName", "description", "extension")
+"""Keys of a column or another named part whose value stays once it is not empty."""
+_EMPTY = frozenset((b"null", b"[]", b"{}", b'""'))
+
+_LIFE_CYCLE = "lifeCycle"
+_SAME_MS = 86_400_000
+"""How much later a bot must find that data was touched than what is there says, to tell it."""
+
+_PLACE = "ordinalPosition"
+"""Key of a column that holds its place in the list, from 1."""
+
+_Part = dict[str, Any]
+_decode = msgspec.json.decode
+
+
+def patched(kind: EntityKind, before: Body, body: Body) -> Body:
+    """The body that a bot's patch leaves of an entity; a person's patch would leave `body`.
+
+    When the patch changes more than what people curate, such as the foreign keys that a connector
+    adds once it knows all tables, `sourceHash` no longer stands for what is there. It goes, so that
+    the bot's next write is compared with the entity in full.
+    """
+    body = _with_settled_times(before, body)
+    if before.get(SOURCE_HASH) != body.get(SOURCE_HASH):
+        return body
+    parts = {key: inner for key, _, inner in (path.partition(".") for path in kind.body.parts)}
+    for key in (before.keys() | body.keys()).difference(_OF_ENTITIES, (_TAGS, _LIFE_CYCLE)):
+        old, new = before.get(key), body.get(key)
+        if old != new and not _differ_as_curated(old, new, parts.get(key)):
+            return {key: raw for key, raw in body.items() if key != SOURCE_HASH}
+    return body
+
+
+def adds_only_source_hash(before: Body, patch: list[Operation]) -> bool:
+    """Whether all that a bot's write changes is that the entity gets a `sourceHash`."""
+    return SOURCE_HASH not in before and [each["path"] for each in patch] == [f"/{SOURCE_HASH}"]
+
+
+def ingested(kind: EntityKind, before: Body, target: Body, ingestion: Ingestion) -> Body:
+    """The body that a bot's write leaves of an entity that has the body `before`.
+
+    `target` is the body that the same write of a person would leave. Values that are not empty
+    stay, tags are joined, and nothing changes when the source is as it was. Under `override` the
+    bot's values come first, and those that are there fill in where it gives none.
+    """
+    override = ingestion.override
+    source_hash = ingestion.source_hash
+    if not override and source_hash is not None and source_hash == before.get(SOURCE_HASH):
+        return before
+    kept = {
+        key: before[key]
+        for key in _OF_ENTITIES
+        if _has_value(before, key) and not (override and _has_value(target, key))
+    }
+    body = _with_settled_times(before, {**target, **kept})
+    if _has_value(before, _TAGS):
+        given = _decode(target[_TAGS]) if _TAGS in target else None
+        body[_TAGS] = _encode(_tags(_decode(before[_TAGS]), given, override))
+    for path in kind.body.parts:
+        key, _, inner = path.partition(".")
+        if key in before and key in target and before[key] != target[key]:
+            body[key] = _encode(
+                _joined(_decode(before[key]), _decode(target[key]), inner, override)
+            )
+    return body
+
+
+def _with_settled_times(before: Body, body: Body) -> Body:
+    """The body that a bot gives, with the times of `lifeCycle` that are hardly later than before.
+
+    Connectors tell of every run when data was last read. Older times never replace newer ones.
+    """
+    if not (_has_value(before, _LIFE_CYCLE) and _has_value(body, _LIFE_CYCLE)):
+        return body
+    if before[_LIFE_CYCLE] == body[_LIFE_CYCLE]:
+        return body
+    old, new = _decode(before[_LIFE_CYCLE]), _decode(body[_LIFE_CYCLE])
+    settled = {
+        key: old[key]
+        for key in old
+        if key not in new or new[key]["timestamp"] - old[key]["timestamp"] < _SAME_MS
+    }
+    return {**body, _LIFE_CYCLE: _encode({**new, **settled})}
+
+
+def _has_value(body: Body, key: str) -> bool:
+    raw = body.get(key)
+    return raw is not None and bytes(raw) not in _EMPTY
+
+
+def _encode(value: Any) -> Raw:
+    return Raw(msgspec.json.encode(value))
+
+
+def _joined(before: Any, given: Any, inner: str, override: bool) -> Any:
+    """The value of a key that holds named parts: itself, or under the key `inner` of an object."""
+    if not inner:
+        return _parts(before, given, override)
+    if not before.get(inner) or not given.get(inner):
+        return given
+    return {**given, inner: _parts(before[inner], given[inner], override)}
+
+
+def _parts(before: list[_Part], given: list[_Part], override: bool) -> list[_Part]:
+    """The parts that a bot gives, each with what people wrote on the part of the same name.
+
+    They are numbered where those that are there are and the bot numbers none: OpenMetadata's client
+    numbers columns in every patch, and in no other write.
+    """
+    known = {part["name"]: part for part in before}
+    if any(_PLACE in part for part in before) and not any(_PLACE in part for part in given):
+        given = [{**part, _PLACE: place} for place, part in enumerate(given, 1)]
+    return [
+        _part(known[part["name"]], part, override) if part["name"] in known else part
+        for part in given
+    ]
+
+
+def _part(before: _Part, given: _Part, override: bool) -> _Part:
+    part = dict(given)
+    for key in _OF_PARTS:
+        if before.get(key) and not (override and given.get(key)):
+            part[key] = before[key]
+    if before.get(_TAGS):
+        part[_TAGS] = _tags(before[_TAGS], given.get(_TAGS), override)
+    if before.get(_CHILDREN) and given.get(_CHILDREN):
+        part[_CHILDREN] = _parts(before[_CHILDREN], given[_CHILDREN], override)
+    return part
+
+
+def _differ_as_curated(old: Raw | None, new: Raw | None, inner: str | None) -> bool:
+    """Whether two values of a key differ by no more than what people curate of the parts there.
+
+    `inner` is the key that holds the parts, empty for the value itself, None when it has none.
+    """
+    if old is None or new is None or inner is None:
+        return False
+    return bool(_of_source(_decode(old), inner) == _of_source(_decode(new), inner))
+
+
+def _of_source(value: Any, inner: str) -> Any:
+    """The value of a key that holds named parts, without what people curate of the parts."""
+    if not inner:
+        return [_part_of_source(part) for part in value]
+    return {**value, inner: _of_source(value.get(inner) or [], "")}
+
+
+def _part_of_source(part: _Part) -> _Part:
+    left = {key: part[key] for key in part.keys() - {_TAGS, _PLACE, *_OF_PARTS}}
+    if left.get(_CHILDREN):
+        left[_CHILDREN] = _of_source(left[_CHILDREN], "")
+    return left
+
+
+def _tags(before: list[_Part], given: list[_Part] | None, override: bool) -> list[_Part]:
+    """The labels that are there, then those that a bot adds to them; its own under `override`."""
+    if override and given:
+        return given
+    known = {_label(each) for each in before}
+    return [*before, *(each for each in given or () if _label(each) not in known)]
+
+
+def _label(tag: _Part) -> tuple[str, str]:
+    return tag["source"], tag["tagFQN"]

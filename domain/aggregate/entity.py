@@ -1,0 +1,289 @@
+"""The one aggregate: `decide` what a command means for an entity, `evolve` it by the events."""
+
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from domain import events
+from domain.aggregate import commands
+from domain.aggregate.curation import adds_only_source_hash, ingested
+from domain.aggregate.lifecycle import (
+    FIRST_VERSION,
+    MAJOR,
+    MINOR,
+    check_transition,
+    format_version,
+    version_step,
+)
+from domain.errors import Conflict, InvalidInput, NotFound, StaleVersion
+from domain.events import Body, Event
+from domain.kinds.registry import ALL_KINDS
+from domain.patches import json_diff, json_patch
+from domain.patches.payload_bounds import check_entity_bytes, check_marks
+
+STATUS = "entityStatus"
+
+
+class Entity(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The state of an entity after the events of its stream up to `stream_version`."""
+
+    id: str
+    kind: str
+    name: str
+    fqn: str
+    parent_id: str | None
+    body: Body
+    """Without the name; values are JSON bytes, so that copying and comparing them is cheap."""
+    version: int
+    """Decimal version in tenths."""
+    stream_version: int
+    """Place of the last event in the entity's stream, from 1."""
+    updated_at: int
+    updated_by: str
+    request_id: str
+    """Request that the last event came by."""
+    deleted_by: str | None = None
+    """Request that soft-deleted it, None while it is live."""
+    purged: bool = False
+
+    @property
+    def deleted(self) -> bool:
+        """Whether it is soft-deleted."""
+        return self.deleted_by is not None
+
+    @property
+    def status(self) -> str | None:
+        """Value of `entityStatus`, for kinds that have one."""
+        raw = self.body.get(STATUS)
+        return None if raw is None else msgspec.json.decode(raw, type=str)
+
+    @property
+    def last_event(self) -> str:
+        """Digest, 8 hexadecimal characters, of which entity this is and of its last event.
+
+        It tells states apart that have the same version: of an entity that was purged and of the
+        one that has its name now, and of an event that a log lost and of the one in its place.
+        """
+        event = self.id, self.stream_version, self.updated_at, self.updated_by, self.request_id
+        return blake2b(msgspec.msgpack.encode(event), digest_size=4).hexdigest()
+
+    def value(self, key: str) -> Any:
+        """The decoded value of one key of the body, None when it is absent."""
+        raw = self.body.get(key)
+        return None if raw is None else msgspec.json.decode(raw)
+
+
+def encode(value: Any) -> Raw:
+    """A value as it is held in a body."""
+    return Raw(msgspec.json.encode(value))
+
+
+def decide(command: commands.Command, state: Entity | None) -> list[Event]:
+    """The events that carry out the command; none when it changes nothing.
+
+    Raises NotFound, Conflict, InvalidTransition, InvalidInput or StaleVersion.
+    """
+    if isinstance(command, commands.CreateEntity):
+        return _create(command, state)
+    if state is None or state.purged:
+        raise NotFound("there is no such entity")
+    if command.expected_version not in (None, state.version):
+        raise StaleVersion(
+            f"{state.kind} {state.fqn!r} is at version {format_version(state.version)},"
+            f" not {format_version(command.expected_version or 0)}"
+        )
+    if command.expected_event not in (None, state.last_event):
+        raise StaleVersion(
+            f"{state.kind} {state.fqn!r} is at version {format_version(state.version)}, but at"
+            " another one than the entity tag is of: that one is gone"
+        )
+    return _DECIDERS[type(command)](command, state)
+
+
+def _create(command: commands.CreateEntity, state: Entity | None) -> list[Event]:
+    if state is not None:
+        raise Conflict(f"id {state.id} is the id of {state.kind} {state.fqn!r}")
+    body = command.body
+    check_entity_bytes(_size(body))
+    check_marks(body)
+    statuses = ALL_KINDS[command.kind].statuses
+    if statuses and STATUS not in body:
+        body = {**body, STATUS: encode(statuses[0])}
+    return [
+        events.EntityCreated(
+            kind=command.kind,
+            actor=command.actor,
+            at=command.at,
+            version=FIRST_VERSION,
+            request_id=command.request_id,
+            name=command.name,
+            fqn=command.fqn,
+            parent_id=command.parent_id,
+            body=body,
+        )
+    ]
+
+
+def _size(body: Body) -> int:
+    """Bytes of JSON that the values of a body take."""
+    return sum(map(len, body.values()))
+
+
+def _change(command: Any, state: Entity) -> list[Event]:
+    made: list[tuple[type[Event], dict[str, Any]]] = []
+    if state.deleted:
+        made.append((events.EntityRestored, {}))
+    target = command.body
+    if command.ingestion is not None:
+        target = ingested(ALL_KINDS[state.kind], state.body, target, command.ingestion)
+    if (size := _size(target)) > _size(state.body):
+        check_entity_bytes(size)
+    check_marks(target, state.body)
+    for key in ALL_KINDS[state.kind].fixed:
+        if _first(target.get(key)) != _first(state.body.get(key)):
+            raise InvalidInput(
+                f"{key} of a {state.kind} cannot be changed: its qualified name stands on it"
+            )
+    if STATUS in state.body:
+        after = target.get(STATUS, state.body[STATUS])
+        if after != state.body[STATUS]:
+            status = msgspec.json.decode(after, type=str)
+            check_transition(state.status or "", status)
+            made.append((events.EntityStatusChanged, {"status": status}))
+    patch, step = _patch(state, target)
+    if command.ingestion is not None and adds_only_source_hash(state.body, patch):
+        patch = []
+    if patch:
+        made.append((events.EntityChanged, {"patch": patch}))
+    return [_event(event, command, state, step, **fields) for event, fields in made]
+
+
+def _first(raw: Raw | None) -> Any:
+    """What the qualified name stands on: of a list, its first element."""
+    value = None if raw is None else msgspec.json.decode(raw)
+    return value[:1] if isinstance(value, list) else value
+
+
+def _patch(state: Entity, target: Body) -> tuple[list[json_patch.Operation], int]:
+    """Operations from the state's body to the target's, and the step of the version."""
+    patch: list[json_patch.Operation] = []
+    step = MINOR
+    columns = ALL_KINDS[state.kind].columns
+    for key in sorted(state.body.keys() | target.keys()):
+        if key == STATUS or state.body.get(key) == target.get(key):
+            continue
+        path = f"/{json_patch.escape(key)}"
+        if key not in target:
+            patch.append({"op": "remove", "path": path})
+            step = MAJOR if key == columns else step
+        elif key not in state.body:
+            new = msgspec.json.decode(target[key])
+            patch.append({"op": "add", "path": path, "value": new})
+        else:
+            part = json_diff.differing(state.body[key], target[key])
+            aligned = part and json_diff.diff_named(part[0], part[1], path, part[2])
+            if aligned is None:
+                new = msgspec.json.decode(target[key])
+                aligned = json_diff.diff(state.value(key), new, path)
+            patch += aligned
+            if part and key == columns:
+                step = version_step(part[0], part[1])
+    return patch, step
+
+
+def _soft_delete(command: Any, state: Entity) -> list[Event]:
+    return [] if state.deleted else [_event(events.EntitySoftDeleted, command, state)]
+
+
+def _restore(command: Any, state: Entity) -> list[Event]:
+    return [_event(events.EntityRestored, command, state)] if state.deleted else []
+
+
+def _purge(command: Any, state: Entity) -> list[Event]:
+    return [_event(events.EntityPurged, command, state, 0)]
+
+
+_DECIDERS: Mapping[type[commands.Command], Callable[[Any, Entity], list[Event]]] = {
+    commands.ChangeEntity: _change,
+    commands.SoftDeleteEntity: _soft_delete,
+    commands.RestoreEntity: _restore,
+    commands.PurgeEntity: _purge,
+}
+
+
+def _event(
+    event: type[Event], command: commands.Command, state: Entity, step: int = MINOR, **fields: Any
+) -> Event:
+    """An event of the state's kind; all events of one command share one resulting version."""
+    return event(
+        kind=state.kind,
+        actor=command.actor,
+        at=command.at,
+        version=state.version + step,
+        request_id=command.request_id,
+        **fields,
+    )
+
+
+def evolve(state: Entity | None, event: Event, entity_id: str) -> Entity:
+    """The state after one more event of the entity's stream."""
+    if isinstance(event, events.EntityCreated):
+        return Entity(
+            id=entity_id,
+            kind=event.kind,
+            name=event.name,
+            fqn=event.fqn,
+            parent_id=event.parent_id,
+            body=event.body,
+            version=event.version,
+            stream_version=1,
+            updated_at=event.at,
+            updated_by=event.actor,
+            request_id=event.request_id,
+        )
+    if state is None:
+        raise ValueError(f"stream {entity_id} does not begin with a creation")
+    body, deleted_by, purged = state.body, state.deleted_by, state.purged
+    if isinstance(event, events.EntityChanged):
+        body = apply_patch(body, event.patch)
+    elif isinstance(event, events.EntityStatusChanged):
+        body = {**body, STATUS: encode(event.status)}
+    elif isinstance(event, events.EntitySoftDeleted):
+        deleted_by = event.request_id
+    elif isinstance(event, events.EntityRestored):
+        deleted_by = None
+    elif isinstance(event, events.EntityPurged):
+        purged = True
+    return replace(
+        state,
+        body=body,
+        version=event.version,
+        stream_version=state.stream_version + 1,
+        updated_at=event.at,
+        updated_by=event.actor,
+        request_id=event.request_id,
+        deleted_by=deleted_by,
+        purged=purged,
+    )
+
+
+def fold(entity_id: str, history: Iterable[Event], state: Entity | None = None) -> Entity | None:
+    """The state after the events, in order; None when there are none."""
+    for event in history:
+        state = evolve(state, event, entity_id)
+    return state
+
+
+def apply_patch(body: Body, patch: Iterable[json_patch.Operation]) -> Body:
+    """The body after the operations; only the keys they touch are decoded."""
+    # A dict, not a set: new keys must come in the same order in every process.
+    touched = dict.fromkeys(json_patch.pointer(operation["path"])[0] for operation in patch)
+    values = {key: msgspec.json.decode(body[key]) for key in touched if key in body}
+    values = json_patch.apply(values, patch)
+    changed = {key: encode(values[key]) if key in values else None for key in touched}
+    merged = {**body, **changed}
+    return {key: raw for key, raw in merged.items() if raw is not None}

@@ -1,0 +1,165 @@
+"""What a line of an import says: the kind, id and draft of one entity.
+
+Reading a line needs no log, so it may be done by another process than the one that appends.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+import msgspec
+
+from domain.errors import InvalidInput, shown
+from domain.kinds.ids import parse_id
+from domain.kinds.registry import KINDS
+from domain.patches import json_input
+from domain.requests import drafts
+from domain.requests.drafts import Draft, SentDraft
+from domain.requests.references import Name, names_and_ids
+
+BATCH_LINES = 1_000
+"""The most lines in one transaction."""
+BATCH_BYTES = 16_000_000
+"""Bytes of lines at which a transaction ends, although it has fewer."""
+
+MAX_LINE = 10_000_000
+"""Bytes of a line, as of the body of a request."""
+
+NumberedLine = tuple[int, bytes]
+"""The number of a line, from 1, and its bytes."""
+
+
+class ImportLine(msgspec.Struct):
+    """The entity that a line describes."""
+
+    kind: str
+    id: str | None
+    """The id that the entity gets if it is new; None when any will do."""
+    draft: Draft
+
+
+class SentLine(msgspec.Struct, array_like=True):
+    """An ImportLine that another process has read."""
+
+    kind: str
+    id: str | None
+    draft: SentDraft
+
+
+ReadAhead = SentLine | str | None
+"""A line as another process has read it, or why it is bad; None when it has to be read again.
+
+That is so where more can be said of a line only beside the log.
+"""
+
+
+class LinesRead(msgspec.Struct, array_like=True):
+    """Some lines as another process has read them."""
+
+    lines: list[ReadAhead] = []
+    """For each line; empty where no line was read."""
+    names: list[Name] = []
+    """What the lines refer to by name, each once."""
+
+
+class Chunk(msgspec.Struct):
+    """Lines of a file that follow each other."""
+
+    lines: list[NumberedLine]
+    end: int = 0
+    """How many bytes of the file had been taken when its last line was."""
+    read: LinesRead = msgspec.field(default_factory=LinesRead)
+    """What was read of the lines elsewhere; empty when they are to be read where they are."""
+
+
+def read_line(line: bytes) -> ImportLine:
+    """Decode and check a line as far as it goes without the log; raises InvalidInput."""
+    if len(line) > MAX_LINE:
+        raise InvalidInput(f"a line may have {MAX_LINE} bytes")
+    values, most_values = json_input.decode_counted(line, dict[str, Any], "the line")
+    # Some kind has a key `entityType` of its own.
+    key = "kind" if "kind" in values else "entityType"
+    name = values.pop(key, None)
+    if not isinstance(name, str) or name not in KINDS:
+        raise InvalidInput(f"{key} must be one of {', '.join(KINDS)}, got {shown(name)}")
+    entity_id, fqn = values.pop("id", None), values.pop("fullyQualifiedName", None)
+    for key, value in (("id", entity_id), ("fullyQualifiedName", fqn)):
+        if value is not None and not isinstance(value, str):
+            raise InvalidInput(f"{key} must be a string, got {shown(value)}")
+    entity_id = parse_id(entity_id, "id") if entity_id else None
+    draft = drafts.draft(KINDS[name], values, most_values=most_values)
+    draft.fqn = fqn
+    return ImportLine(name, entity_id, draft)
+
+
+def read_ahead(lines: Iterable[bytes]) -> bytes:
+    """Read lines for the process that appends, which decodes the result by `decode_read`."""
+    names: dict[Name, None] = {}
+    return _encode(LinesRead([_sent(line, names) for line in lines], list(names)))
+
+
+decode_read = msgspec.msgpack.Decoder(LinesRead).decode
+"""What `read_ahead` has read of some lines."""
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def _sent(line: bytes, names: dict[Name, None]) -> ReadAhead:
+    """What is sent of a line; adds the names that it refers to."""
+    try:
+        read = read_line(line)
+    except InvalidInput as error:
+        return error.message
+    kind = KINDS[read.kind]
+    assert isinstance(read.draft, Draft)
+    draft = drafts.sent(kind, read.draft)
+    if draft is None:
+        return None
+    names.update(dict.fromkeys(draft.tags))
+    for key, value in draft.references.items():
+        names.update(dict.fromkeys(names_and_ids(value, kind.refers_to[key])[0]))
+    return SentLine(read.kind, read.id, draft)
+
+
+def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file without their ends; of one that is too long, its beginning.
+
+    That beginning is longer than MAX_LINE, so that whoever reads the line refuses it.
+    """
+    while line := file.readline(MAX_LINE + 2):
+        rest = line
+        while len(rest) > MAX_LINE and not rest.endswith(b"\n"):
+            rest = file.readline(MAX_LINE + 2)
+        yield line.rstrip(b"\r\n")
+
+
+def batches(
+    lines: Iterable[bytes], size: int = BATCH_LINES, max_bytes: int = BATCH_BYTES
+) -> Iterator[list[NumberedLine]]:
+    """Numbered, non-blank lines in groups that end at `size` lines or at `max_bytes`."""
+    group: list[NumberedLine] = []
+    held = 0
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            group.append((number, line))
+            held += len(line)
+        if len(group) == size or held >= max_bytes:
+            yield group
+            group, held = [], 0
+    if group:
+        yield group
+
+
+def transactions(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """Chunks put together until they have BATCH_LINES or BATCH_BYTES."""
+    whole, size = Chunk([]), 0
+    for chunk in chunks:
+        whole.lines += chunk.lines
+        whole.read.lines += chunk.read.lines
+        whole.read.names += chunk.read.names
+        whole.end = chunk.end
+        size += sum(len(line) for _, line in chunk.lines)
+        if len(whole.lines) >= BATCH_LINES or size >= BATCH_BYTES:
+            yield whole
+            whole, size = Chunk([]), 0
+    if whole.lines:
+        yield whole

@@ -1,0 +1,171 @@
+"""Topics, pipelines, containers and search indexes."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, field
+
+from domain.kinds.bodies.base import Asset
+from domain.kinds.bodies.columns import (
+    Column,
+    IndexField,
+    NamedPart,
+    SchemaField,
+    name_parts,
+    part_tags,
+)
+from domain.kinds.bodies.components import (
+    MAX_INTEGER,
+    Integer,
+    NestedReference,
+    Part,
+    Ref,
+    Reference,
+    TagLabel,
+    UsageSummary,
+    refers_to,
+    to_people,
+)
+from domain.kinds.bodies.enumerations import ContainerFileFormat, SchemaType
+
+
+class MessageSchema(Part, kw_only=True):
+    """The form of a topic's messages."""
+
+    schema_type: SchemaType | None = None
+    schema_text: str | None = None
+    schema_fields: list[SchemaField] | None = None
+
+
+class Topic(Asset, kw_only=True):
+    """A stream of messages."""
+
+    parts = ("messageSchema.schemaFields",)
+
+    service: Annotated[Ref, refers_to("messagingService")]
+    partitions: Annotated[int, Meta(ge=1, le=MAX_INTEGER)]
+    message_schema: MessageSchema | None = None
+    cleanup_policies: list[Literal["delete", "compact"]] | None = None
+    replication_factor: Integer | None = None
+    retention_time: float | None = None
+    retention_size: float | None = None
+    maximum_message_size: Integer | None = None
+    minimum_in_sync_replicas: Integer | None = None
+    topic_config: dict[str, Any] | None = None
+    source_url: str | None = None
+
+    def tag_labels(self) -> Iterator[TagLabel]:
+        """The labels of the topic and of the fields of its messages."""
+        yield from super().tag_labels()
+        if self.message_schema is not None:
+            yield from part_tags(self.message_schema.schema_fields)
+
+    def complete(self, fqn: str) -> None:
+        """Also give the fields of the messages their qualified names."""
+        super().complete(fqn)
+        if self.message_schema is not None:
+            name_parts(self.message_schema.schema_fields, fqn)
+
+
+class Task(NamedPart, kw_only=True):
+    """One step of a pipeline."""
+
+    noun = "task"
+
+    display_name: str | None = None
+    source_url: str | None = None
+    downstream_tasks: list[str] | None = None
+    task_type: str | None = None
+    task_sql: str | None = field(default=None, name="taskSQL")
+    start_date: str | None = None
+    end_date: str | None = None
+    owners: list[Reference] | None = None
+
+
+class Pipeline(Asset, kw_only=True):
+    """Tasks that run one after another."""
+
+    parts = ("tasks",)
+
+    service: Annotated[Ref, refers_to("pipelineService")]
+    tasks: list[Task] | None = None
+    concurrency: Integer | None = None
+    pipeline_location: str | None = None
+    start_date: datetime | None = None
+    schedule_interval: str | None = None
+    state: Literal["Active", "Inactive"] | None = None
+    source_url: str | None = None
+    usage_summary: UsageSummary | None = None
+
+    def tag_labels(self) -> Iterator[TagLabel]:
+        """The labels of the pipeline and of its tasks."""
+        yield from super().tag_labels()
+        yield from part_tags(self.tasks)
+
+    def nested_references(self) -> Iterator[NestedReference]:
+        """Also the owners of the tasks."""
+        yield from super().nested_references()
+        for task in self.tasks or ():
+            yield from to_people(task.owners)
+
+    def complete(self, fqn: str) -> None:
+        """Also give the tasks their qualified names."""
+        super().complete(fqn)
+        name_parts(self.tasks, fqn)
+
+
+class ContainerDataModel(Part, kw_only=True):
+    """The columns of the files in a container."""
+
+    columns: list[Column]
+    is_partitioned: bool | None = None
+
+
+class Container(Asset, kw_only=True):
+    """A bucket of files, or a folder in one."""
+
+    parts = ("dataModel.columns",)
+
+    service: Annotated[Ref | None, refers_to("storageService")] = None
+    parent: Annotated[Ref | None, refers_to("container")] = None
+    data_model: ContainerDataModel | None = None
+    prefix: str | None = None
+    full_path: str | None = None
+    number_of_objects: float | None = None
+    size: float | None = None
+    file_formats: list[ContainerFileFormat] | None = None
+    source_url: str | None = None
+
+    def tag_labels(self) -> Iterator[TagLabel]:
+        """The labels of the container and of the columns of its files."""
+        yield from super().tag_labels()
+        if self.data_model is not None:
+            yield from part_tags(self.data_model.columns)
+
+    def complete(self, fqn: str) -> None:
+        """Also give the columns of the files their qualified names."""
+        super().complete(fqn)
+        if self.data_model is not None:
+            name_parts(self.data_model.columns, fqn)
+
+
+class SearchIndex(Asset, kw_only=True):
+    """An index of a search engine."""
+
+    parts = ("fields",)
+
+    service: Annotated[Ref, refers_to("searchService")]
+    fields: list[IndexField] | None = None
+    index_type: Literal["Index", "IndexTemplate"] | None = None
+    search_index_settings: dict[str, Any] | None = None
+
+    def tag_labels(self) -> Iterator[TagLabel]:
+        """The labels of the index and of its fields."""
+        yield from super().tag_labels()
+        yield from part_tags(self.fields)
+
+    def complete(self, fqn: str) -> None:
+        """Also give the fields their qualified names."""
+        super().complete(fqn)
+        name_parts(self.fields, fqn)

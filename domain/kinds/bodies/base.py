@@ -1,0 +1,148 @@
+"""The payloads that every kind extends, and what annotations of their fields say."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, get_type_hints
+
+from msgspec import Meta, Struct
+
+from domain.kinds.bodies.components import (
+    Certification,
+    Extension,
+    LifeCycle,
+    NestedReference,
+    Part,
+    Ref,
+    TagLabel,
+    Votes,
+    outsider,
+    refers_to,
+)
+
+Owners = Annotated[list[Ref] | None, refers_to("user", "team")]
+Users = Annotated[list[Ref] | None, refers_to("user")]
+Domains = Annotated[list[Ref] | None, refers_to("domain")]
+DataProducts = Annotated[list[Ref] | None, refers_to("dataProduct")]
+
+
+class ParentToBring(Struct, frozen=True):
+    """An entity that one below it creates along, where there is none yet."""
+
+    kind: str
+    fqn: str
+    values: dict[str, Any]
+    """The request that creates it."""
+
+
+class EntityBody(Part, kw_only=True):
+    """The keys that every kind has."""
+
+    unkept: ClassVar[tuple[str, ...]] = ()
+    """Attributes that OpenMetadata's client sends and that are not recorded, such as secrets."""
+
+    unsearched: ClassVar[tuple[str, ...]] = ()
+    """Keys that search documents, and what searches show of an entity, do not have."""
+
+    parts: ClassVar[tuple[str, ...]] = ()
+    """Keys, or dotted paths, of the columns and other named parts on which people write."""
+
+    name: str
+    display_name: str | None = None
+    description: str | None = None
+
+    def tag_labels(self) -> Iterator[TagLabel]:
+        """Every tag label in the payload, at whatever depth the kind holds them."""
+        yield from getattr(self, "tags", None) or ()
+        certification: Certification | None = getattr(self, "certification", None)
+        if certification is not None:
+            yield certification.tag_label
+
+    def nested_references(self) -> Iterator[NestedReference]:
+        """The references below the top level of the payload; the catalog resolves them in place."""
+        votes: Votes | None = getattr(self, "votes", None)
+        if votes is not None:
+            yield from votes.references()
+        life_cycle: LifeCycle | None = getattr(self, "life_cycle", None)
+        if life_cycle is not None:
+            yield from life_cycle.references()
+
+    def name_references(self, fqn: str) -> None:
+        """Give references by a bare name the qualified names that follow from the entity's own."""
+
+    def own_name(self) -> str | None:
+        """The qualified name, of kinds where it does not follow from the names of parent and
+        entity."""
+        return None
+
+    def check(self) -> None:
+        """Raise InvalidInput for what may not be written, though what is stored may have it."""
+
+    def complete(self, fqn: str) -> None:
+        """Bring the payload into the form that is recorded; a second call changes nothing.
+
+        `fqn` is the qualified name of the entity, from which the names of its parts follow.
+        """
+        self.name_references(fqn)
+        for attribute in self.unkept:
+            setattr(self, attribute, None)
+        for attribute, kind in outside_fields(type(self)).items():
+            given = getattr(self, attribute)
+            if isinstance(given, list):
+                setattr(self, attribute, [outsider(each, kind) for each in given])
+            elif given is not None:
+                setattr(self, attribute, outsider(given, kind))
+
+
+class Owned(EntityBody, kw_only=True):
+    """The keys of what has owners and lies in domains."""
+
+    owners: Owners = None
+    domains: Domains = None
+
+
+class Tagged(Owned, kw_only=True):
+    """The keys of what also has tags and belongs to data products."""
+
+    tags: list[TagLabel] | None = None
+    data_products: DataProducts = None
+
+
+class Asset(Tagged, kw_only=True):
+    """The keys of everything that a service holds."""
+
+    service_type: str | None = None
+    followers: Users = None
+    votes: Votes | None = None
+    extension: Extension | None = None
+    life_cycle: LifeCycle | None = None
+    certification: Certification | None = None
+    source_hash: Annotated[str, Meta(min_length=1, max_length=32)] | None = None
+
+
+@cache
+def reference_fields(body: type[EntityBody]) -> Mapping[str, tuple[str, ...]]:
+    """Attribute -> kinds (empty: any), for each field of `body` annotated with `refers_to`."""
+    return MappingProxyType(_annotations(body, "refers_to"))
+
+
+@cache
+def outside_fields(body: type[EntityBody]) -> Mapping[str, str]:
+    """Attribute -> kind that is not kept here, for each field annotated with `outside`."""
+    return MappingProxyType(_annotations(body, "outside"))
+
+
+@cache
+def loose_fields(body: type[EntityBody]) -> frozenset[str]:
+    """Attributes of fields that may refer to what is held here, and to what is not."""
+    return frozenset(_annotations(body, "or_outside"))
+
+
+def _annotations(body: type[EntityBody], key: str) -> dict[str, Any]:
+    """Attribute -> value under a key of `Meta.extra`, for each field of `body` with the key."""
+    return {
+        attribute: meta.extra[key]
+        for attribute, hint in get_type_hints(body, include_extras=True).items()
+        for meta in getattr(hint, "__metadata__", ())
+        if isinstance(meta, Meta) and meta.extra and key in meta.extra
+    }

@@ -1,0 +1,219 @@
+"""The named parts of entities, such as the columns of a table, at every depth."""
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from domain.errors import InvalidInput
+from domain.kinds.bodies.components import Extension, Integer, Part, TagLabel
+from domain.kinds.bodies.enumerations import (
+    WAREHOUSE_TYPES,
+    ColumnType,
+    Constraint,
+    IndexFieldType,
+    SchemaFieldType,
+    WarehouseType,
+)
+from domain.kinds.names import MAX_NAME_LENGTH, check_name, child
+from domain.patches.payload_bounds import MAX_ENTITY_BYTES, check_entity_bytes
+
+MAX_PARTS = 20_000
+"""How many columns, fields or tasks an entity may have, at all levels together."""
+MAX_PART_FQN = 3_072
+"""The most characters of a part's qualified name, which holds the names of all levels above."""
+
+
+class NamedPart(Part, kw_only=True):
+    """A part of an entity with a qualified name and tags of its own."""
+
+    noun: ClassVar[str] = "part"
+    """What messages call such a part."""
+
+    name: str
+    fully_qualified_name: str | None = None
+    description: str | None = None
+    tags: list[TagLabel] | None = None
+
+    def inner_parts(self) -> "Sequence[NamedPart]":
+        """The named parts that this part consists of."""
+        return ()
+
+
+class Column(NamedPart, kw_only=True):
+    """One column; a STRUCT has its fields as `children`.
+
+    A type in a warehouse's own spelling is recorded in OpenMetadata's, and the spelling that
+    was given is kept for display.
+    """
+
+    noun = "column"
+
+    data_type: ColumnType | WarehouseType
+    display_name: str | None = None
+    array_data_type: ColumnType | WarehouseType | None = None
+    data_length: Integer | None = None
+    precision: Integer | None = None
+    scale: Integer | None = None
+    data_type_display: str | None = None
+    constraint: Constraint | None = None
+    ordinal_position: Integer | None = None
+    json_schema: str | None = None
+    children: "list[Column] | None" = None
+    extension: Extension | None = None
+
+    def inner_parts(self) -> Sequence[NamedPart]:
+        """The fields of a STRUCT, and whatever else was given as `children`."""
+        return self.children or ()
+
+    def __post_init__(self) -> None:
+        if self.data_type in WAREHOUSE_TYPES:
+            self.data_type_display = self.data_type_display or self.data_type
+            self.data_type = WAREHOUSE_TYPES[self.data_type]
+        if self.array_data_type is not None:
+            self.array_data_type = WAREHOUSE_TYPES.get(self.array_data_type, self.array_data_type)
+
+
+class SchemaField(NamedPart, kw_only=True):
+    """One field of a message; a RECORD has fields as `children`."""
+
+    noun = "field"
+
+    data_type: SchemaFieldType
+    display_name: str | None = None
+    data_type_display: str | None = None
+    children: "list[SchemaField] | None" = None
+
+    def inner_parts(self) -> Sequence[NamedPart]:
+        """The fields of a RECORD."""
+        return self.children or ()
+
+
+class IndexField(NamedPart, kw_only=True):
+    """One field of a search index; an OBJECT has fields as `children`."""
+
+    noun = "field"
+
+    data_type: IndexFieldType
+    display_name: str | None = None
+    data_type_display: str | None = None
+    children: "list[IndexField] | None" = None
+
+    def inner_parts(self) -> Sequence[NamedPart]:
+        """The fields of an OBJECT."""
+        return self.children or ()
+
+
+def check_count(parts: Sequence[NamedPart]) -> None:
+    """Raise InvalidInput for more than MAX_PARTS parts, inner parts included."""
+    level = parts
+    count = len(level)
+    while level and count <= MAX_PARTS:
+        level = [inner for part in level for inner in part.inner_parts()]
+        count += len(level)
+    if count > MAX_PARTS:
+        noun = parts[0].noun
+        raise InvalidInput(f"an entity may have {MAX_PARTS} {noun}s, at all levels together")
+
+
+def check_level(parts: Sequence[NamedPart], where: str) -> None:
+    """Raise InvalidInput when a part's name is unfit, or another part of `where` has it too."""
+    part_names = [part.name for part in parts]
+    if _are_fit(part_names, "".join(part_names)):
+        return
+    seen: set[str] = set()
+    for part in parts:
+        check_name(part.name, f"the name of a {part.noun} of {where}")
+        if part.name in seen:
+            raise InvalidInput(f"{where} has two {part.noun}s with the name {part.name!r}")
+        seen.add(part.name)
+
+
+def _are_fit(part_names: list[str], joined: str) -> bool:
+    """Whether names are plainly fit and different, as nearly all are; else each is looked at."""
+    return (
+        len(set(part_names)) == len(part_names)
+        and joined.isprintable()
+        and all(part_names)
+        and max(map(len, part_names)) <= MAX_NAME_LENGTH
+    )
+
+
+def check_parts(parts: Sequence[NamedPart] | None, where: str) -> None:
+    """Check the number of parts and the names at each level, but give no qualified names.
+
+    Raises InvalidInput for too many parts, and for names that are unfit or come twice.
+    """
+    if parts:
+        check_count(parts)
+        _check_levels(parts, where)
+
+
+def _check_levels(parts: Sequence[NamedPart], where: str) -> None:
+    check_level(parts, where)
+    for part in parts:
+        if children := part.inner_parts():
+            _check_levels(children, f"{part.noun} {part.name!r} of {where}")
+
+
+def name_parts(parts: Sequence[NamedPart] | None, parent_fqn: str) -> None:
+    """Give each part its qualified name under `parent_fqn`, at every depth.
+
+    Raises InvalidInput for too many parts and for names that are unfit, and EntityOverLimit when
+    the qualified names alone would take more than an entity may.
+    """
+    count = size = 0
+    levels = [(parent_fqn, parts)] if parts else []
+    while levels:
+        above, level = levels.pop()
+        count += len(level)
+        if count > MAX_PARTS:
+            check_count(parts or ())
+        part_names = [part.name for part in level]
+        joined = "".join(part_names)
+        if not _are_fit(part_names, joined):
+            check_level(level, above)
+        fqns = _names_below(above, level, part_names, joined, size)
+        size += sum(map(len, fqns))
+        for part, fqn in zip(level, fqns, strict=True):
+            part.fully_qualified_name = fqn
+            if part.tags is None:
+                part.tags = []
+            if children := part.inner_parts():
+                levels.append((fqn, children))
+
+
+def _names_below(
+    above: str, level: Sequence[NamedPart], part_names: list[str], joined: str, size: int
+) -> list[str]:
+    """The qualified names of parts; `size` is how much the names before them take together.
+
+    `joined` is all the `part_names` in one.
+    """
+    longest = len(above) + 1 + max(map(len, part_names))
+    total = size + len(joined) + len(level) * (len(above) + 1)
+    if longest > MAX_PART_FQN or total > MAX_ENTITY_BYTES or "." in joined or '"' in joined:
+        return _names_one_by_one(above, level, size)
+    return [f"{above}.{name}" for name in part_names]
+
+
+def _names_one_by_one(above: str, level: Sequence[NamedPart], size: int) -> list[str]:
+    part_names = []
+    for part in level:
+        fqn = child(above, part.name)
+        if len(fqn) > MAX_PART_FQN:
+            raise InvalidInput(
+                f"the qualified name of a {part.noun} may have {MAX_PART_FQN} characters,"
+                f" got {len(fqn)} for {part.name[:80]!r}"
+            )
+        size += len(fqn)
+        check_entity_bytes(size)
+        part_names.append(fqn)
+    return part_names
+
+
+def part_tags(parts: Sequence[NamedPart] | None) -> Iterator[TagLabel]:
+    """Every tag label on the parts and on their inner parts."""
+    for part in parts or ():
+        if part.tags:
+            yield from part.tags
+        if children := part.inner_parts():
+            yield from part_tags(children)

@@ -1,0 +1,69 @@
+"""What an edge of the lineage says: which entity is made of which, and how."""
+
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta
+
+from domain.kinds.bodies.base import EntityBody
+from domain.kinds.bodies.columns import MAX_PART_FQN
+from domain.kinds.bodies.components import MAX_INTEGER, Integer, Part, Ref, refers_to
+
+MANUAL: Literal["Manual"] = "Manual"
+"""The source of what a person drew, and of what comes from no source in particular."""
+RUNNING_KINDS = ("pipeline", "storedProcedure")
+"""The kinds of what moves data along an edge, which the edge names as its pipeline."""
+MAX_MAPPINGS = 20_000
+"""How many column mappings an edge may have: as many as an entity may have columns."""
+
+Source = Literal[
+    "Manual",
+    "ViewLineage",
+    "QueryLineage",
+    "PipelineLineage",
+    "DashboardLineage",
+    "DbtLineage",
+    "SparkLineage",
+    "OpenLineage",
+    "ExternalTableLineage",
+    "CrossDatabaseLineage",
+    "ChildAssets",
+]
+"""How an edge was found."""
+ColumnName = Annotated[str, Meta(min_length=1, max_length=MAX_PART_FQN)]
+
+
+class ColumnLineage(Part, kw_only=True):
+    """Columns of the entity that an edge begins at, of which a column at its end is made."""
+
+    from_columns: list[ColumnName] | None = None
+    to_column: ColumnName | None = None
+    function: str | None = None
+
+
+class TempTable(Part, kw_only=True):
+    """One hop over a table that is made and dropped on the way; such tables are only named."""
+
+    from_entity: str
+    to_entity: str
+
+
+class LineageEdge(EntityBody, kw_only=True):
+    """An edge of the lineage: how the entity at its end is made of the one at its beginning."""
+
+    # Clients send back what they have read; the catalog knows it of every entity.
+    unkept: ClassVar[tuple[str, ...]] = ("updated_at", "updated_by")
+
+    from_entity: Annotated[Ref, refers_to()]
+    to_entity: Annotated[Ref, refers_to()]
+    sql_query: str | None = None
+    columns_lineage: Annotated[list[ColumnLineage], Meta(max_length=MAX_MAPPINGS)] | None = None
+    drawn_columns: list[ColumnLineage] | None = None
+    """Those of the mappings that a person patched onto an edge of a source other than `Manual`."""
+    pipeline: Annotated[Ref | None, refers_to(*RUNNING_KINDS)] = None
+    source: Source
+    asset_edges: Annotated[int, Meta(ge=0, le=MAX_INTEGER)] | None = None
+    temp_lineage_tables: list[TempTable] | None = None
+    created_at: Integer
+    created_by: str
+    updated_at: Integer | None = None
+    updated_by: str | None = None

@@ -1,0 +1,106 @@
+"""Users and teams."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from domain.kinds.bodies.base import Domains, EntityBody, Owned
+from domain.kinds.bodies.components import Email, Part, Ref, Url, as_reference, outside, refers_to
+from domain.kinds.bodies.enumerations import TeamType
+from domain.kinds.bodies.secret_texts import without_path
+
+
+class Images(Part, kw_only=True):
+    """A picture of somebody, in several sizes."""
+
+    image: Url | None = None
+    image24: Url | None = None
+    image32: Url | None = None
+    image48: Url | None = None
+    image72: Url | None = None
+    image192: Url | None = None
+    image512: Url | None = None
+
+
+class Webhook(Part, kw_only=True):
+    """Where messages go; OpenMetadata's credentials and headers for it are not taken.
+
+    Of the address only the host is recorded: whoever knows the path may write there.
+    """
+
+    endpoint: Url | None = None
+    receivers: list[str] | None = None
+    http_method: Literal["POST", "PUT"] | None = None
+    send_to_admins: bool | None = None
+    send_to_owners: bool | None = None
+    send_to_followers: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.endpoint is not None:
+            self.endpoint = without_path(self.endpoint)
+
+
+class Subscription(Part, kw_only=True):
+    """The messengers that somebody is told through."""
+
+    slack: Webhook | None = None
+    ms_teams: Webhook | None = None
+    g_chat: Webhook | None = None
+    generic: Webhook | None = None
+
+
+class Profile(Part, kw_only=True):
+    """A picture, and where messages go."""
+
+    images: Images | None = None
+    subscription: Subscription | None = None
+
+
+class User(EntityBody, kw_only=True):
+    """A person or a bot; passwords and tokens are accepted and not recorded."""
+
+    unkept: ClassVar[tuple[str, ...]] = (
+        "authentication_mechanism",
+        "bot_name",
+        "create_password_type",
+        "password",
+        "confirm_password",
+    )
+
+    email: Email | None = None
+    teams: Annotated[list[Ref] | None, refers_to("team")] = None
+    domains: Domains = None
+    timezone: str | None = None
+    is_bot: bool | None = None
+    is_admin: bool | None = None
+    profile: Profile | None = None
+    roles: Annotated[list[Ref] | None, outside("role")] = None
+    personas: Annotated[list[Ref] | None, outside("persona")] = None
+    default_persona: Annotated[Ref | None, outside("persona")] = None
+    external_id: str | None = None
+    scim_user_name: str | None = None
+    authentication_mechanism: dict[str, Any] | None = None
+    bot_name: str | None = None
+    create_password_type: str | None = None
+    password: str | None = None
+    confirm_password: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.teams is not None:
+            self.teams = [as_reference(team, "team") for team in self.teams]
+
+
+class Team(Owned, kw_only=True):
+    """A group of users, or of teams."""
+
+    team_type: TeamType
+    parents: Annotated[list[Ref] | None, refers_to("team")] = None
+    email: Email | None = None
+    is_joinable: bool | None = None
+    profile: Profile | None = None
+    default_roles: Annotated[list[Ref] | None, outside("role")] = None
+    default_persona: Annotated[Ref | None, outside("persona")] = None
+    policies: Annotated[list[Ref] | None, outside("policy")] = None
+    external_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.parents is not None:
+            self.parents = [as_reference(parent, "team") for parent in self.parents]

@@ -1,0 +1,86 @@
+"""What is in a database, and what is run on it."""
+
+from domain.kinds.bodies import databases, programs
+from domain.kinds.bodies.profiling import PROFILER_CONFIG
+from domain.kinds.capabilities import ListOptions, NamePart, OwnPaths
+from domain.kinds.entity_kind import EntityKind
+
+ROWS = (
+    EntityKind(
+        name="database",
+        collection="databases",
+        body=databases.Database,
+        parents=("service",),
+        inherits=("serviceType",),
+        large=("usageSummary",),
+        filters={"service": "service"},
+        lists=ListOptions(names={"databaseRegex": NamePart("name", 0)}),
+    ),
+    EntityKind(
+        name="databaseSchema",
+        collection="databaseSchemas",
+        body=databases.DatabaseSchema,
+        parents=("database",),
+        inherits=("service", "serviceType"),
+        large=("usageSummary",),
+        filters={"database": "database", "service": "service"},
+        lists=ListOptions(
+            names={
+                "databaseRegex": NamePart("database", 1),
+                "databaseSchemaRegex": NamePart("name", 0),
+            }
+        ),
+    ),
+    EntityKind(
+        name="table",
+        collection="tables",
+        body=databases.Table,
+        parents=("databaseSchema",),
+        inherits=("database", "service", "serviceType"),
+        large=(
+            "columns",
+            "tableConstraints",
+            "usageSummary",
+            "schemaDefinition",
+            "dataModel",
+            PROFILER_CONFIG,
+        ),
+        own_paths=OwnPaths(
+            put={"dataModel": ("rawSql", "sql"), PROFILER_CONFIG: ()}, deleted=(PROFILER_CONFIG,)
+        ),
+        filters={"databaseSchema": "databaseSchema", "database": "database", "service": "service"},
+        lists=ListOptions(
+            names={
+                "databaseRegex": NamePart("database", 2),
+                "databaseSchemaRegex": NamePart("databaseSchema", 1),
+                "tableRegex": NamePart("name", 0),
+            }
+        ),
+        columns="columns",
+        searched={
+            "columns.name": 2,
+            "columns.displayName": 2,
+            "columns.description": 0.5,
+        },
+    ),
+    EntityKind(
+        name="storedProcedure",
+        collection="storedProcedures",
+        body=programs.StoredProcedure,
+        parents=("databaseSchema",),
+        inherits=("database", "service", "serviceType"),
+        filters={"databaseSchema": "databaseSchema", "database": "database", "service": "service"},
+        searched={"storedProcedureCode.code": 0.5},
+    ),
+    EntityKind(
+        name="query",
+        collection="queries",
+        body=programs.Query,
+        parents=("service",),
+        large=("users", "queryUsedIn"),
+        own_paths=OwnPaths(added_to={"usage": "queryUsedIn", "users": "users", "usedBy": "usedBy"}),
+        filters={"service": "service", "entityId": "queryUsedIn"},
+        lists=ListOptions(by_id=("entityId",)),
+        searched={"query": 2},
+    ),
+)

@@ -1,0 +1,58 @@
+"""What is tested of tables, and what contracts promise."""
+
+from domain.kinds.bodies import contracts, quality
+from domain.kinds.capabilities import Agreement, ListOptions, Naming, Suites
+from domain.kinds.entity_kind import EntityKind
+
+ROWS = (
+    EntityKind(
+        name="testDefinition",
+        collection="dataQuality/testDefinitions",
+        body=quality.TestDefinition,
+        root=True,
+        large=("parameterDefinition",),
+    ),
+    EntityKind(
+        name="testSuite",
+        collection="dataQuality/testSuites",
+        body=quality.TestSuite,
+        root=True,
+        parents=("basicEntityReference",),
+        naming=Naming(below=quality.SUITE),
+        attached=True,
+    ),
+    EntityKind(
+        name="testCase",
+        collection="dataQuality/testCases",
+        body=quality.TestCase,
+        parents=("testSuite",),
+        naming=Naming(by=("entityLink",)),
+        attached=True,
+        filters={"testSuiteId": "testSuite"},
+        lists=ListOptions(by_id=("testSuiteId",)),
+        suites=Suites(key="testSuites", brings=quality.suite_to_bring),
+        searched={"entityFQN": 1},
+    ),
+    EntityKind(
+        name="dataContract",
+        collection="dataContracts",
+        body=contracts.DataContract,
+        parents=("entity",),
+        naming=Naming(prefix="dataContract_"),
+        attached=True,
+        agreement=Agreement(
+            about="entity", describes="schema", statuses=("Draft", "Active", "Deprecated")
+        ),
+        filters={"entity": "entity"},
+        lists=ListOptions(limit=1_000_000, by_id=("entity",)),
+        # Its names repeat those of its entity, which should come before it.
+        searched={
+            "name": 3,
+            "displayName": 3,
+            "fullyQualifiedName": 1.5,
+            "description": 1,
+            "entity.name": 1,
+            "schema.name": 0.5,
+        },
+    ),
+)

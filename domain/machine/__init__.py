@@ -1,0 +1,1 @@
+"""What the machine provides below every store: files, disks, locks and signals."""

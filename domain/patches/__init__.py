@@ -1,0 +1,1 @@
+"""JSON as documents that change: read within bounds, compared, and patched."""

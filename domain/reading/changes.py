@@ -1,0 +1,145 @@
+"""What differs between two states of an entity, field by field, in OpenMetadata's form."""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from domain.aggregate.entity import Entity
+from domain.aggregate.lifecycle import format_version
+from domain.events import Body
+from domain.kinds import names
+from domain.openmetadata import document
+from domain.patches import json_diff, json_patch
+
+_NOT_COMPARED = frozenset({"id", "name", "fullyQualifiedName", "version", "updatedAt", "updatedBy"})
+"""Keys that never change, or that say when and by whom rather than what."""
+_ABSENT: Any = object()
+
+_elements = msgspec.json.Decoder(list[Raw])
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A field that differs; an added field has no old value, a deleted one no new value."""
+
+    sort: Literal["added", "updated", "deleted"]
+    name: str
+    """Dotted; elements of arrays go by their name: `columns.customer_id.description`."""
+    old: Any = None
+    new: Any = None
+
+
+class FieldChange(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A difference on the wire; values are texts, or JSON in a text."""
+
+    name: str
+    old_value: str | UnsetType = UNSET
+    new_value: str | UnsetType = UNSET
+
+
+class ChangeDescription(msgspec.Struct, frozen=True, rename="camel"):
+    """What a version changed."""
+
+    fields_added: tuple[FieldChange, ...]
+    fields_updated: tuple[FieldChange, ...]
+    fields_deleted: tuple[FieldChange, ...]
+    previous_version: Raw
+
+
+def describe(before: Entity, after: Entity) -> ChangeDescription:
+    """What `after` changed of `before`, in the form of OpenMetadata's `changeDescription`."""
+    changes: dict[str, list[FieldChange]] = {"added": [], "updated": [], "deleted": []}
+    for difference in differences(*_decoded(_compared(before), _compared(after))):
+        old = UNSET if difference.sort == "added" else _text(difference.old)
+        new = UNSET if difference.sort == "deleted" else _text(difference.new)
+        changes[difference.sort].append(FieldChange(difference.name, old, new))
+    return ChangeDescription(
+        tuple(changes["added"]),
+        tuple(changes["updated"]),
+        tuple(changes["deleted"]),
+        Raw(format_version(before.version).encode()),
+    )
+
+
+def differences(old: Any, new: Any, name: str = "") -> Iterator[Difference]:
+    """The differing fields of two JSON values, in the order of the new one's keys."""
+    if old is new:
+        return
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys((*new, *old)):
+            where = f"{name}.{names.quote(key)}" if name else key
+            yield from _one(old.get(key, _ABSENT), new.get(key, _ABSENT), where)
+    elif isinstance(old, list) and isinstance(new, list):
+        yield from _arrays(old, new, name)
+    elif not json_patch.same(old, new):
+        yield Difference("updated", name, old, new)
+
+
+def _one(old: Any, new: Any, name: str) -> Iterator[Difference]:
+    if old is _ABSENT:
+        yield Difference("added", name, None, new)
+    elif new is _ABSENT:
+        yield Difference("deleted", name, old, None)
+    else:
+        yield from differences(old, new, name)
+
+
+def _arrays(old: list[Any], new: list[Any], name: str) -> Iterator[Difference]:
+    """The differences of two arrays: all added elements in one, all deleted ones in another."""
+    old_ids, new_ids = json_diff.identities(old), json_diff.identities(new)
+    if old_ids is None or new_ids is None:
+        if not json_patch.same(old, new):
+            yield Difference("updated", name, old, new)
+        return
+    before = dict(zip(old_ids, old, strict=True))
+    after = dict(zip(new_ids, new, strict=True))
+    if added := [after[i] for i in new_ids if i not in before]:
+        yield Difference("added", name, None, added)
+    if deleted := [before[i] for i in old_ids if i not in after]:
+        yield Difference("deleted", name, deleted, None)
+    for identity in new_ids:
+        if identity in before and before[identity] is not after[identity]:
+            label = str(after[identity].get("name", identity))
+            inside = f"{name}.{names.quote(label)}"
+            yield from differences(before[identity], after[identity], inside)
+    kept = [i for i in old_ids if i in after], [i for i in new_ids if i in before]
+    if kept[0] != kept[1]:
+        yield Difference("updated", name, *kept)
+
+
+def _compared(entity: Entity) -> Body:
+    """The shown fields of an entity that a change of it is described by."""
+    shown = document.fields(entity)
+    compared = {key: raw for key, raw in shown.items() if key not in _NOT_COMPARED}
+    return {**compared, "deleted": Raw(b"true" if entity.deleted else b"false")}
+
+
+def _decoded(old: Body, new: Body) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Two bodies with their values decoded; a key with equal bytes in both is left out."""
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
+    for key in dict.fromkeys((*new, *old)):
+        if key not in new:
+            before[key] = msgspec.json.decode(old[key])
+        elif key not in old:
+            after[key] = msgspec.json.decode(new[key])
+        elif old[key] != new[key]:
+            before[key], after[key] = _both(old[key], new[key])
+    return before, after
+
+
+def _both(old: Raw, new: Raw) -> tuple[Any, Any]:
+    """Two values decoded; equal elements of arrays become one object, so that it shows at once."""
+    try:
+        olds, news = _elements.decode(old), _elements.decode(new)
+    except msgspec.ValidationError:
+        return msgspec.json.decode(old), msgspec.json.decode(new)
+    known = {bytes(raw): msgspec.json.decode(raw) for raw in olds}
+    return [known[bytes(raw)] for raw in olds], [
+        known[raw] if raw in known else msgspec.json.decode(raw) for raw in map(bytes, news)
+    ]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

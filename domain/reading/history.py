@@ -1,0 +1,190 @@
+"""An entity as its stream has it: now, earlier, and at each of its versions."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import attrgetter
+from types import MappingProxyType
+
+import msgspec
+from msgspec import Raw
+
+from domain.aggregate.entity import Entity, evolve, fold
+from domain.aggregate.lifecycle import format_version
+from domain.errors import Conflict, NotFound
+from domain.event_store.port import EventStore, RecordedEvent
+from domain.events import TYPE_NAMES, Body, EntityPurged
+from domain.kinds.entity_kind import EntityKind
+from domain.openmetadata import document
+from domain.patches.json_patch import Operation
+from domain.reading import changes
+from domain.reading.changes import ChangeDescription
+
+STATES_HELD = 8
+"""How many entity states are kept in memory of each span of a stream that is walked backwards."""
+BYTES_HELD = 32 * 1024 * 1024
+"""How large these states may be together; of larger ones fewer are kept, two at least."""
+
+
+class Revision(msgspec.Struct, frozen=True):
+    """What one request made of an entity; who and when stand in the entity itself."""
+
+    entity: Entity
+    before: Entity | None
+    """None for a creation."""
+    request_id: str
+    event_types: tuple[str, ...]
+
+    @property
+    def description(self) -> ChangeDescription | None:
+        """What the revision changed; None for a creation."""
+        return None if self.before is None else changes.describe(self.before, self.entity)
+
+    def undoing(self) -> list[Operation]:
+        """The JSON Patch that gives the entity the body which it had before.
+
+        Raises Conflict for what no patch undoes: a creation, a deletion and a restoration.
+        """
+        if self.before is None:
+            raise Conflict("this is the first version: there is none before it")
+        if self.before.deleted != self.entity.deleted:
+            raise Conflict("the last step was no change, but a deletion or a restoration")
+        old, new = self.before.body, self.entity.body
+        return [
+            {"op": "add", "path": f"/{key}", "value": msgspec.json.decode(old[key])}
+            if key in old
+            else {"op": "remove", "path": f"/{key}"}
+            for key in dict.fromkeys((*old, *new))
+            if old.get(key) != new.get(key)
+        ]
+
+    def document(self) -> Body:
+        """The entity as it was shown then, with the change that led to it."""
+        shown = document.fields(self.entity)
+        if (description := self.description) is not None:
+            shown["changeDescription"] = Raw(msgspec.json.encode(description))
+        return shown
+
+
+def state(
+    store: EventStore, entity_id: str, *, upto: int | None = None, known: Entity | None = None
+) -> Entity | None:
+    """The entity after its events up to a stream version (None: all); None when there are none.
+
+    `known` is an earlier state of the entity: only the events after this state are read.
+    """
+    newer = _events(store, entity_id, known, upto)
+    return fold(entity_id, (recorded.event for recorded in newer), known)
+
+
+def folded(
+    streams: Iterable[RecordedEvent], known: Mapping[str, Entity] = MappingProxyType({})
+) -> Iterator[tuple[Entity, int]]:
+    """Each entity as its events leave it, and the position of its last event.
+
+    The events of one entity must come together, in order; `known` has, by id, the states that
+    they are folded onto. No more than one state is held at a time.
+    """
+    for entity_id, stream in groupby(streams, key=attrgetter("entity_id")):
+        state, position = known.get(entity_id), 0
+        for recorded in stream:
+            state, position = evolve(state, recorded.event, entity_id), recorded.position
+        assert state is not None
+        yield state, position
+
+
+def revisions(
+    store: EventStore, entity_id: str, *, upto: int | None = None, known: Entity | None = None
+) -> Iterator[Revision]:
+    """Every revision of an entity, its purge included, the oldest first.
+
+    `upto` is a stream version after which events are left out. With `known`, the state that a
+    revision ended with, only later revisions are given.
+    """
+    revision: Revision | None = None
+    entity = known
+    for recorded in _events(store, entity_id, known, upto):
+        event = recorded.event
+        before, entity = entity, evolve(entity, event, entity_id)
+        types: tuple[str, ...] = (TYPE_NAMES[type(event)],)
+        # Events of one command share their version; a purge has that of what it purges.
+        same = revision is not None and revision.entity.version == entity.version
+        if revision is not None and same and not entity.purged:
+            before, types = revision.before, (*revision.event_types, *types)
+        elif revision is not None:
+            yield revision
+        revision = Revision(entity, before, event.request_id, types)
+    if revision is not None:
+        yield revision
+
+
+def versions(store: EventStore, kind: EntityKind, entity_id: str) -> Iterator[Revision]:
+    """The entity as each of its versions left it, the newest first.
+
+    Few states are held at a time, however many there are. The first `next` raises NotFound for
+    an id that is not of this kind, or that was purged.
+    """
+    newest = _last(store, kind, entity_id)
+    yield from _newest_first(store, entity_id, None, newest.stream_version)
+
+
+def version(store: EventStore, kind: EntityKind, entity_id: str, text: str) -> Revision:
+    """The entity as one of its versions left it; nothing later is folded.
+
+    Raises NotFound as `versions` does, and for a version that the entity never had.
+    """
+    newest = _last(store, kind, entity_id)
+    stream_versions = (
+        recorded.stream_version
+        for recorded in _events(store, entity_id, None, newest.stream_version)
+        if format_version(recorded.event.version) == text
+    )
+    last = deque(revisions(store, entity_id, upto=max(stream_versions, default=0)), maxlen=1)
+    if not last:
+        raise NotFound(f"{kind.name} instance for {entity_id} and version {text[:64]} not found")
+    return last[0]
+
+
+def _events(
+    store: EventStore, entity_id: str, known: Entity | None, upto: int | None
+) -> Iterator[RecordedEvent]:
+    """The events after a state up to a stream version, in order."""
+    return store.stream(entity_id, after=known.stream_version if known else 0, upto=upto)
+
+
+def _last(store: EventStore, kind: EntityKind, entity_id: str) -> RecordedEvent:
+    """The newest event of an entity; raises NotFound for another kind and for a purged entity."""
+    last = deque(_events(store, entity_id, None, None), maxlen=1)
+    if not last or last[0].event.kind != kind.name or isinstance(last[0].event, EntityPurged):
+        raise NotFound(f"{kind.name} instance for {entity_id} not found")
+    return last[0]
+
+
+def _newest_first(
+    store: EventStore, entity_id: str, known: Entity | None, upto: int
+) -> Iterator[Revision]:
+    """The revisions after a state up to a stream version, the newest first.
+
+    Events can only be folded forwards. So some states are remembered on a first pass, and from
+    the last remembered state backwards the events after each of them are folded again.
+    """
+    after = known.stream_version if known else 0
+    most = STATES_HELD if known is None else max(2, min(STATES_HELD, BYTES_HELD // _size(known)))
+    remembered = [known]
+    if upto - after > most:
+        step = -(-(upto - after) // most)
+        for revision in revisions(store, entity_id, upto=upto, known=known):
+            if after + step * len(remembered) <= revision.entity.stream_version < upto:
+                remembered.append(revision.entity)
+    if len(remembered) == 1:
+        yield from reversed([*revisions(store, entity_id, upto=upto, known=known)])
+        return
+    while remembered:
+        start = remembered.pop()
+        yield from _newest_first(store, entity_id, start, upto)
+        upto = start.stream_version if start else 0
+
+
+def _size(entity: Entity) -> int:
+    """Size of an entity's body in bytes, at least 1."""
+    return 1 + sum(map(len, entity.body.values()))

@@ -1,0 +1,223 @@
+"""What each request changed of an entity, told from the patches in its stream.
+
+A state for each version would be as large as the entity each time. Here one body is changed in
+place, event by event, and each operation is looked at right before it is carried out.
+"""
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import groupby
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+from msgspec import Raw
+from msgspec.structs import replace
+
+from domain import events
+from domain.aggregate.entity import STATUS, Entity, encode, evolve
+from domain.aggregate.lifecycle import format_version
+from domain.event_store.port import EventStore
+from domain.events import TYPE_NAMES, Body, Event
+from domain.patches import json_patch
+
+_NESTED = "children"
+_NAMES = ("name", "tagFQN", "displayName", "fullyQualifiedName", "id")
+"""Keys by which people know an element of an array, the best first."""
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One operation; values are those of the body itself, which later operations change."""
+
+    sort: Literal["added", "updated", "deleted"]
+    keys: tuple[str, ...]
+    """The keys that lead to what is changed, without places in arrays and without `children`."""
+    steps: tuple[tuple[str, str], ...]
+    """How people find what is changed: keys, and names of elements. Each stands beside the dotted
+    path of the field that it is read from."""
+    old: Any
+    new: Any
+
+
+Told = TypeVar("Told")
+
+
+class Step(msgspec.Struct, Generic[Told], frozen=True):
+    """What one request made of an entity."""
+
+    version: str
+    stream_version: int
+    """That of the first of its events."""
+    at: int
+    actor: str
+    request_id: str
+    event_types: tuple[str, ...]
+    changes: tuple[Told, ...]
+
+
+class VersionBody(msgspec.Struct, frozen=True):
+    """The body of an entity as one of its versions left it, and how it came to be."""
+
+    version: str
+    at: int
+    actor: str
+    request_id: str
+    body: Body
+    deleted: bool
+
+
+def read_steps(
+    store: EventStore,
+    entity_id: str,
+    tell: Callable[[Change], Told | None],
+    *,
+    limit: int,
+    before: int | None = None,
+) -> list[Step[Told]]:
+    """The newest requests that changed an entity, at most `limit` of them, the newest first.
+
+    `before` is a stream version: only earlier events are looked at. `tell` makes of each change
+    what is kept of it, None for nothing, and must not keep its values.
+    """
+    upto = None if before is None else before - 1
+    starts: deque[int] = deque(maxlen=limit)
+    version = upto_now = 0
+    for recorded in store.stream(entity_id, upto=upto):
+        # Events of one command share their version.
+        if recorded.event.version != version:
+            version = recorded.event.version
+            starts.append(recorded.stream_version)
+        # What is appended meanwhile is for the next reader.
+        upto_now = recorded.stream_version
+    if not starts:
+        return []
+    steps: list[Step[Told]] = []
+    entity = _ChangingEntity(entity_id)
+    for recorded in store.stream(entity_id, upto=upto_now):
+        event = recorded.event
+        if recorded.stream_version < starts[0]:
+            entity.take(event)
+            continue
+        told = tuple(each for change in entity.changes(event) if (each := tell(change)) is not None)
+        version_text = format_version(event.version)
+        types: tuple[str, ...] = (TYPE_NAMES[type(event)],)
+        if steps and steps[-1].version == version_text:
+            told = (*steps[-1].changes, *told)
+            types = (*steps[-1].event_types, *types)
+            first = steps.pop().stream_version
+        else:
+            first = recorded.stream_version
+        steps.append(
+            Step(version_text, first, event.at, event.actor, event.request_id, types, told)
+        )
+    return steps[::-1]
+
+
+def read_versions(
+    store: EventStore, entity_id: str, versions: Collection[str]
+) -> Mapping[str, VersionBody]:
+    """The bodies of an entity at those of the decimal versions that it had."""
+    bodies: dict[str, VersionBody] = {}
+    entity = _ChangingEntity(entity_id)
+    for version, group in groupby(store.stream(entity_id), lambda each: each.event.version):
+        for recorded in group:
+            event = recorded.event
+            entity.take(event)
+        if (text := format_version(version)) in versions:
+            bodies[text] = VersionBody(
+                text, event.at, event.actor, event.request_id, entity.encoded(), entity.deleted
+            )
+            if len(bodies) == len(set(versions)):
+                break
+    return bodies
+
+
+class _ChangingEntity:
+    """An entity whose body patches change in place; a key is decoded when it is first touched.
+
+    `evolve` decodes and encodes what each patch touches, which of a wide table takes milliseconds
+    an event; it does all else here too.
+    """
+
+    def __init__(self, entity_id: str) -> None:
+        self._id = entity_id
+        self._state: Entity | None = None
+
+    @property
+    def deleted(self) -> bool:
+        """Whether the entity is soft-deleted now."""
+        return self._state is not None and self._state.deleted
+
+    def take(self, event: Event) -> None:
+        """Carry out an event."""
+        if isinstance(event, events.EntityChanged):
+            for operation in event.patch:
+                self._decoded(json_patch.pointer(operation["path"])[0])
+            json_patch.apply(self._values, event.patch)
+        else:
+            self._evolve(event)
+
+    def changes(self, event: Event) -> Iterator[Change]:
+        """What an event changes, each change given right before it is carried out."""
+        if isinstance(event, events.EntityChanged):
+            for operation in event.patch:
+                tokens = json_patch.pointer(operation["path"])
+                self._decoded(tokens[0])
+                yield self._change(operation, tokens)
+                json_patch.apply(self._values, [operation])
+            return
+        if isinstance(event, events.EntityStatusChanged):
+            old = self._decoded(STATUS)
+            yield Change("updated", (STATUS,), ((STATUS, STATUS),), old, event.status)
+        self._evolve(event)
+
+    def encoded(self) -> Body:
+        """The body as it is now."""
+        return {
+            key: value if isinstance(value, Raw) else encode(value)
+            for key, value in self._values.items()
+        }
+
+    @property
+    def _values(self) -> dict[str, Any]:
+        """The body, in which the values that a patch has touched are decoded."""
+        assert self._state is not None
+        return self._state.body
+
+    def _evolve(self, event: Event) -> None:
+        state = evolve(self._state, event, self._id)
+        # A body of its own, for that of a creation belongs to its event.
+        self._state = replace(state, body={**state.body})
+
+    def _decoded(self, key: str) -> Any:
+        value = self._values.get(key)
+        if isinstance(value, Raw):
+            value = self._values[key] = msgspec.json.decode(value)
+        return value
+
+    def _change(self, operation: Mapping[str, Any], tokens: list[str]) -> Change:
+        """What an operation is about to change; its path leads somewhere, as `decide` made it."""
+        new = operation.get("value")
+        keys: list[str] = []
+        steps: list[tuple[str, str]] = []
+        at: Any = self._values
+        for place, token in enumerate(tokens):
+            inserted = operation["op"] == "add" and place == len(tokens) - 1
+            if isinstance(at, list):
+                at = new if inserted else at[int(token)]
+                steps += _named(at, keys)
+            else:
+                at = None if inserted else at[token]
+                if token != _NESTED or not keys:
+                    keys.append(token)
+                    steps.append((".".join(keys), token))
+        sort: Any = {"add": "added", "remove": "deleted", "replace": "updated"}[operation["op"]]
+        return Change(sort, tuple(keys), tuple(steps), None if sort == "added" else at, new)
+
+
+def _named(element: Any, keys: list[str]) -> list[tuple[str, str]]:
+    """The name of an element of an array, beside the path that it stands at; or nothing."""
+    if isinstance(element, dict):
+        for name in _NAMES:
+            if isinstance(value := element.get(name), str):
+                return [(".".join((*keys, name)), value)]
+    return []

@@ -1,0 +1,99 @@
+"""The rules of a whole body that follow from what is there: groups, columns and the entity itself.
+
+What a write leaves as it is is not looked at: it may have become wrong without the writer's doing.
+"""
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from domain.aggregate.entity import Entity
+from domain.errors import InvalidInput, NotPermitted, shown
+from domain.event_store.port import Claim
+from domain.events import Body
+from domain.kinds.bodies.profiling import PROFILER_CONFIG, read_profiler_config
+from domain.kinds.entity_kind import EntityKind
+from domain.write_context import WriteContext
+
+
+class _Identified(msgspec.Struct):
+    id: str
+
+
+class _Column(msgspec.Struct):
+    name: str
+    children: "list[_Column] | None" = None
+
+
+_identified = msgspec.json.Decoder(list[_Identified])
+_columns = msgspec.json.Decoder(list[_Column])
+
+
+def check_body(
+    claim_by_id: Callable[[str], Claim | None],
+    kind: EntityKind,
+    body: Body,
+    before: Entity | None,
+    context: WriteContext,
+) -> None:
+    """Check the whole body that a write of a caller would leave of an entity.
+
+    Raises NotPermitted where the groups change (`Suites.key`) and the caller may not edit
+    groups, and InvalidInput for a new group that has a parent, such as the suite of a table: what
+    is in it is there by itself; for a profiler configuration that names a column which the entity
+    lacks; and for an entity that was run for itself.
+    """
+    if kind.suites is not None:
+        _check_groups(claim_by_id, kind, kind.suites.key, body, before, context)
+    if _changes(PROFILER_CONFIG, body, before):
+        _check_profiled(kind, body)
+    if before is not None:
+        for key in kind.own_paths.added_to.values():
+            changed = key in kind.refers_to and _changes(key, body, before)
+            if changed and before.id in _ids(body, key):
+                raise InvalidInput(f"{key} may not have the {kind.name} itself")
+
+
+def _changes(key: str, body: Body, before: Entity | None) -> bool:
+    return key in body and (before is None or before.body.get(key) != body[key])
+
+
+def _ids(body: Body, key: str) -> set[str]:
+    return {each.id for each in _identified.decode(body[key])} if key in body else set()
+
+
+def _check_groups(
+    claim_by_id: Callable[[str], Claim | None],
+    kind: EntityKind,
+    key: str,
+    body: Body,
+    before: Entity | None,
+    context: WriteContext,
+) -> None:
+    old, new = _ids(before.body, key) if before is not None else set(), _ids(body, key)
+    if old == new:
+        return
+    for group in kind.refers_to[key]:
+        if context.editable is not None and group not in context.editable:
+            raise NotPermitted(f"{key} may be changed by who may edit {group}, and you may not")
+    for claim in map(claim_by_id, sorted(new - old)):
+        if claim is not None and claim.parent_id is not None:
+            raise InvalidInput(
+                f"{key}: {claim.fqn!r} is the suite of a table; name one that stands alone"
+            )
+
+
+def _check_profiled(kind: EntityKind, body: Body) -> None:
+    named = set(read_profiler_config(msgspec.json.decode(body[PROFILER_CONFIG])).columns())
+    if kind.columns is not None and kind.columns in body:
+        named.difference_update(_names(_columns.decode(body[kind.columns]), ""))
+    if named:
+        raise InvalidInput(f"{PROFILER_CONFIG}: the {kind.name} has no column {shown(min(named))}")
+
+
+def _names(columns: list[_Column], above: str) -> Iterator[str]:
+    """The names of columns at all depths, of inner ones also with the names above."""
+    for column in columns:
+        yield column.name
+        yield above + column.name
+        yield from _names(column.children or [], f"{above}{column.name}.")

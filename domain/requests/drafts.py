@@ -1,0 +1,223 @@
+"""What a request body says by itself: checked as far as that goes without asking the log.
+
+A draft can be made where there is no log, by a process that only reads lines, and be sent to
+where it is resolved (`domain.requests.payloads`). The rules are the same, wherever a draft is made.
+"""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from domain.aggregate.entity import STATUS
+from domain.errors import InvalidInput
+from domain.events import Body
+from domain.kinds import names
+from domain.kinds.bodies.base import EntityBody
+from domain.kinds.bodies.components import NestedReference, Ref
+from domain.kinds.bodies.refused_values import explained
+from domain.kinds.entity_kind import EntityKind
+from domain.openmetadata.request_aliases import REQUEST_ALIASES, unalias
+from domain.patches.json_input import MAX_VALUES
+from domain.patches.payload_bounds import MAX_PATHS, check_bounds
+
+_TAG_KINDS = {"Classification": "tag", "Glossary": "glossaryTerm"}
+_EMPTY = frozenset((b"null", b"[]", b"{}"))
+_LONGEST_EMPTY = 4
+_decode = msgspec.json.Decoder(dict[str, Raw]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class _Said(msgspec.Struct, kw_only=True, array_like=True):
+    """What a request body says, with what it refers to as the caller wrote it."""
+
+    name: str
+    parent: tuple[str, Ref] | None
+    """The key that holds the parent, and the reference to it."""
+    references: dict[str, Ref | list[Ref]]
+    """Key -> references to other entities, where there are any."""
+    inherited: dict[str, Ref]
+    """Key -> value, of the given ones that have to agree with the parent's."""
+    tags: list[tuple[str, str]]
+    """Kind and qualified name of each tag and term on the entity and its parts, once each."""
+    given: list[str]
+    """The keys that were given."""
+    fqn: str | None = None
+    """The qualified name that the caller says the entity has, if any."""
+    own_name: str | None = None
+    """The qualified name, where it does not follow from the names of parent and entity."""
+
+
+class Draft(_Said, kw_only=True):
+    """A request body of a kind, checked as far as that goes without the log."""
+
+    struct: EntityBody
+
+    def nested_references(self) -> Iterator[NestedReference]:
+        """The references below the top level of the body, to be resolved in place."""
+        return self.struct.nested_references()
+
+    def name_references(self, fqn: str) -> None:
+        """Give references by a bare name their qualified names."""
+        self.struct.name_references(fqn)
+
+    def recorded(self, kind: EntityKind, fqn: str) -> Body:
+        """The keys that hold something in the form that is recorded, but for top-level references.
+
+        Those stand there as they were given. A key that may come from the parent has its place
+        in any case. Raises InvalidInput, and EntityOverLimit.
+        """
+        return _recorded(_completed(kind, self.struct, fqn))
+
+
+class SentDraft(_Said, kw_only=True, array_like=True):
+    """A draft as it is sent to another process: what follows from it alone is JSON already."""
+
+    body: bytes
+    """JSON of the body in the form that is recorded, but for references and empty keys."""
+
+    def nested_references(self) -> Iterator[NestedReference]:
+        """None: a draft that has some is not sent."""
+        return iter(())
+
+    def name_references(self, fqn: str) -> None:
+        """Nothing: that is done."""
+
+    def recorded(self, kind: EntityKind, fqn: str) -> Body:
+        """The same as a Draft gives."""
+        return _recorded(self.body)
+
+
+def draft(
+    kind: EntityKind,
+    values: Mapping[str, Any],
+    changed: Collection[str] | None = None,
+    *,
+    most_values: int = MAX_VALUES,
+) -> Draft:
+    """The draft of a decoded request body.
+
+    Where only the keys in `changed` are of interest, the others count for the bounds and are left
+    out of the draft, but for those that the kind needs. `most_values` is given for a body which
+    `json_input` has decoded and which has no more values than that: small bodies are within the
+    bounds. Raises InvalidInput naming the key.
+    """
+    plain = unalias(values)
+    if most_values > MAX_PATHS or plain is not values:
+        check_bounds(plain)
+    values = plain
+    if changed is not None:
+        wanted = kind.needed.union(REQUEST_ALIASES.get(key, key) for key in changed)
+        values = {key: value for key, value in values.items() if key in wanted}
+    struct = _convert(kind, values)
+    struct.check()
+    names.check_name(struct.name)
+    return Draft(
+        name=struct.name,
+        parent=_parent(kind, struct),
+        references={
+            kind.key_of[attribute]: value
+            for attribute in kind.references
+            if (value := getattr(struct, attribute)) not in (None, [])
+        },
+        inherited={
+            key: value
+            for key in kind.inherits
+            if (value := getattr(struct, kind.attribute_of[key])) is not None
+        },
+        tags=list(
+            {(_TAG_KINDS[label.source], label.tag_fqn): None for label in struct.tag_labels()}
+        ),
+        given=list(values),
+        own_name=struct.own_name(),
+        struct=struct,
+    )
+
+
+def sent(kind: EntityKind, made: Draft) -> SentDraft | None:
+    """What is sent of a draft, whose Struct is of no use afterwards.
+
+    None when what is recorded depends on the log: on an entity referred to from inside the body,
+    or on a parent that is not given by name. None, too, when the body cannot be recorded: the
+    reason counts only if all references lead somewhere.
+    """
+    fqn = made.fqn if made.fqn is not None else expected_name(kind, made)
+    if fqn is None or next(made.nested_references(), None) is not None:
+        return None
+    try:
+        body = _completed(kind, made.struct, fqn)
+    except InvalidInput:
+        return None
+    return SentDraft(
+        name=made.name,
+        parent=made.parent,
+        references=made.references,
+        inherited=made.inherited,
+        tags=made.tags,
+        given=made.given,
+        fqn=fqn,
+        own_name=made.own_name,
+        body=body,
+    )
+
+
+def _completed(kind: EntityKind, struct: EntityBody, fqn: str) -> bytes:
+    """The JSON of a body in the form that is recorded, but for top-level references."""
+    struct.complete(fqn)
+    for key in kind.inherits:
+        attribute = kind.attribute_of[key]
+        if getattr(struct, attribute) is None:
+            # None would be left out, and a key that is set later would come last.
+            setattr(struct, attribute, "")
+    return _encode(struct)
+
+
+def _recorded(completed: bytes) -> Body:
+    """The keys of a completed body that hold something."""
+    return {
+        key: value
+        for key, value in _decode(completed).items()
+        if (len(value) > _LONGEST_EMPTY or bytes(value) not in _EMPTY) and key != "name"
+    }
+
+
+def expected_name(kind: EntityKind, made: Draft) -> str | None:
+    """The qualified name by the name of the parent; None when the parent is not given by name."""
+    if made.own_name is not None:
+        return made.own_name
+    above = None
+    if made.parent is not None:
+        ref = made.parent[1]
+        if not isinstance(ref, str):
+            if ref.id is not None or ref.fully_qualified_name is None:
+                return None
+            ref = ref.fully_qualified_name
+        above = ref
+    return kind.qualified_name(above, made.name)
+
+
+def _convert(kind: EntityKind, values: Mapping[str, Any]) -> EntityBody:
+    """The Struct of a decoded body; raises InvalidInput naming the key that does not fit."""
+    try:
+        struct = msgspec.convert(values, type=kind.body)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{kind.name}: {explained(error, kind.body)}") from None
+    status = values.get(STATUS)
+    if kind.statuses and status is not None and status not in kind.statuses:
+        raise InvalidInput(
+            f"{STATUS} must be one of {', '.join(kind.statuses)}, got {str(status)[:64]!r}"
+        )
+    return struct
+
+
+def _parent(kind: EntityKind, struct: EntityBody) -> tuple[str, Ref] | None:
+    """The reference to the entity under whose name this one stands; of several, the first."""
+    for key in kind.parents:
+        value = getattr(struct, kind.attribute_of[key])
+        ref = next(iter(value), None) if isinstance(value, list) else value
+        if ref is not None:
+            return key, ref
+    if kind.parents and not kind.root:
+        raise InvalidInput(f"{kind.name}: needs its parent in {' or '.join(kind.parents)}")
+    return None

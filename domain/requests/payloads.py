@@ -1,0 +1,226 @@
+"""Turns what a caller sent into a checked body with its name, parent and references."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from domain.aggregate import commands
+from domain.aggregate.curation import SOURCE_HASH
+from domain.aggregate.entity import Entity, encode
+from domain.errors import InvalidInput, shown
+from domain.event_store.port import Claim
+from domain.events import Body
+from domain.kinds.bodies.components import Ref, Reference
+from domain.kinds.entity_kind import EntityKind
+from domain.patches.payload_bounds import check_entity_bytes
+from domain.requests import drafts
+from domain.requests.drafts import Draft, SentDraft
+from domain.requests.references import (
+    ClaimLookup,
+    check_tags,
+    find,
+    reference_to,
+    resolve_nested,
+    resolve_references,
+)
+from domain.write_context import WriteContext
+
+ParentBodies = Callable[[str], Body]
+"""The body of an entity by id."""
+
+Holder = Callable[[str], Entity | None]
+"""The entity, if any, that holds a qualified name and that the payload is to change."""
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True):
+    """A request body, checked and resolved."""
+
+    name: str
+    fqn: str
+    parent_id: str | None
+    body: Body
+    """The keys that were given and hold something."""
+    emptied: frozenset[str]
+    """The keys that were given as null, [] or {}; of use for what exists already."""
+    state: Entity | None
+    """The entity that it is to change; None when it is to create one."""
+
+    def onto(self, state: Entity) -> Body:
+        """The body after a create-or-update: given keys replace, others stay."""
+        kept = {key: raw for key, raw in state.body.items() if key not in self.emptied}
+        return {**kept, **self.body}
+
+    def ingestion(self, context: WriteContext) -> commands.Ingestion | None:
+        """What a change by the payload says of its source; None when no bot makes it."""
+        if not context.by_bot:
+            return None
+        return commands.Ingestion(
+            source_hash=self.body.get(SOURCE_HASH), override=context.override_metadata
+        )
+
+    def creation(self, kind: EntityKind, context: WriteContext, at: int) -> commands.CreateEntity:
+        """The command that creates what the payload describes, at a time in milliseconds."""
+        return commands.CreateEntity(
+            actor=context.actor,
+            at=at,
+            request_id=context.request_id,
+            kind=kind.name,
+            name=self.name,
+            fqn=self.fqn,
+            parent_id=self.parent_id,
+            body=self.body,
+        )
+
+
+def read(
+    kind: EntityKind,
+    values: Mapping[str, Any],
+    claims: ClaimLookup,
+    parent_bodies: ParentBodies,
+    holder: Holder,
+    changed: Collection[str] | None = None,
+) -> Payload:
+    """Check a decoded request body against its kind and resolve what it refers to.
+
+    Where only the keys in `changed` may differ from what the entity of `holder` has, the others
+    count for the bounds and are left out of the payload, but for those that the kind needs.
+    Raises InvalidInput or NotFound naming the key, and EntityOverLimit.
+    """
+    return resolve(kind, drafts.draft(kind, values, changed), claims, parent_bodies, holder)
+
+
+def resolve(
+    kind: EntityKind,
+    draft: Draft | SentDraft,
+    claims: ClaimLookup,
+    parent_bodies: ParentBodies,
+    holder: Holder,
+) -> Payload:
+    """Resolve what a draft refers to; only this part of reading a payload needs the log.
+
+    References and tags which the entity of `holder` has already are not looked up again. Raises
+    what `read` raises.
+    """
+    claims.look_ahead(kind, draft)
+    parent = _parent(kind, draft, claims)
+    fqn = draft.own_name or kind.qualified_name(parent.fqn if parent else None, draft.name)
+    if draft.fqn not in (None, fqn):
+        raise InvalidInput(
+            f"fullyQualifiedName is {shown(draft.fqn)}, but name and parent make it {fqn!r}"
+        )
+    state = holder(fqn)
+    known_references: dict[str, Reference] = {}
+    known_tags: frozenset[str] = frozenset()
+    if state is not None and _refers(kind, draft):
+        known_references, known_tags = _known(kind, state)
+    settled: Body = {}
+    if parent is not None:
+        known_references[parent.id] = own = reference_to(parent)
+        settled = _settled(kind, draft, own, parent_bodies)
+    draft.name_references(fqn)
+    references = resolve_references(claims, kind, draft, settled, known_references)
+    check_entity_bytes(resolve_nested(claims, draft, known_references))
+    check_tags(claims, draft.tags, known_tags)
+    body = draft.recorded(kind, fqn)
+    for key, value in references.items():
+        body[key] = encode(value)
+    body.update(settled)
+    for key in kind.inherits:
+        if key not in settled and key not in draft.inherited:
+            del body[key]
+    check_entity_bytes(sum(map(len, body.values())))
+    emptied: frozenset[str] = frozenset()
+    if state is not None:
+        emptied = frozenset(key for key in draft.given if key not in body and key != "name")
+    return Payload(
+        name=draft.name,
+        fqn=fqn,
+        parent_id=parent.id if parent else None,
+        body=body,
+        emptied=emptied,
+        state=state,
+    )
+
+
+def _parent(kind: EntityKind, draft: Draft | SentDraft, claims: ClaimLookup) -> Claim | None:
+    """The entity under whose name this one stands."""
+    if draft.parent is None:
+        return None
+    key, ref = draft.parent
+    return find(claims, ref, kind.refers_to[key], key)
+
+
+def _settled(
+    kind: EntityKind, draft: Draft | SentDraft, parent: Reference, parent_bodies: ParentBodies
+) -> Body:
+    """Key -> value as it is recorded, of the keys that follow from the parent.
+
+    Raises InvalidInput when the caller gave another value than the parent has.
+    """
+    assert draft.parent is not None
+    assert parent.id is not None
+    settled: Body = {}
+    parent_key = draft.parent[0]
+    if not isinstance(draft.references.get(parent_key), list):
+        settled[parent_key] = encode(parent)
+    if not kind.inherits:
+        return settled
+    parent_body = parent_bodies(parent.id)
+    for key in kind.inherits:
+        raw = parent_body.get(key)
+        if raw is not None:
+            given = draft.inherited.get(key)
+            if given is not None:
+                _check_agreement(kind, key, given, raw)
+            settled[key] = raw
+    return settled
+
+
+def _check_agreement(kind: EntityKind, key: str, given: Ref, raw: Raw) -> None:
+    """Raise InvalidInput unless a given value is the one that the parent has."""
+    if key in kind.refers_to:
+        value: Any = msgspec.json.decode(raw, type=Reference)
+        agrees = _means(given, value)
+    else:
+        value = msgspec.json.decode(raw)
+        agrees = given == value
+    if not agrees:
+        name = getattr(value, "fully_qualified_name", value)
+        raise InvalidInput(f"{key} follows from the parent and is {name!r}; leave it out")
+
+
+def _means(given: Reference | str, value: Reference) -> bool:
+    """Whether a caller's reference names the entity that `value` refers to."""
+    if isinstance(given, str):
+        return given == value.fully_qualified_name
+    if given.id is not None:
+        return given.id == value.id
+    return given.fully_qualified_name == value.fully_qualified_name
+
+
+def _refers(kind: EntityKind, draft: Draft | SentDraft) -> bool:
+    """Whether there is any reference or tag, beside those to parents, which never change."""
+    return (
+        any(
+            key not in kind.fixed or isinstance(value, list)
+            for key, value in draft.references.items()
+        )
+        or bool(draft.tags)
+        or next(draft.nested_references(), None) is not None
+    )
+
+
+def _known(kind: EntityKind, state: Entity) -> tuple[dict[str, Reference], frozenset[str]]:
+    """The references, by id, and the tags that an entity has already."""
+    body = {**state.body, "name": Raw(msgspec.json.encode(state.name))}
+    struct = msgspec.json.decode(msgspec.json.encode(body), type=kind.body)
+    references: dict[str, Reference] = {}
+    for attribute in kind.references:
+        value = getattr(struct, attribute) or ()
+        for reference in value if isinstance(value, list) else (value,):
+            if isinstance(reference, Reference) and reference.id:
+                references[reference.id] = reference
+    references.update((nested.id, nested) for nested, _ in struct.nested_references() if nested.id)
+    return references, frozenset(label.tag_fqn for label in struct.tag_labels())

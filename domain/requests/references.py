@@ -1,0 +1,234 @@
+"""Resolves what a payload refers to, by name or id, to the entities that hold those names."""
+
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from typing import Protocol
+
+from domain.errors import InvalidInput, NotFound, shown
+from domain.event_store.port import Claim, EntityReads
+from domain.kinds.bodies.components import Ref, Reference, as_reference, outsider
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.ids import parse_id
+from domain.kinds.registry import KINDS
+from domain.requests.drafts import Draft, SentDraft, expected_name
+
+Name = tuple[str, str]
+"""A kind and a qualified name."""
+
+
+class ClaimLookup(Protocol):
+    """Where the names and ids of one payload's references are looked up, each once."""
+
+    def look_ahead(self, kind: EntityKind, draft: Draft | SentDraft) -> None:
+        """Look up together what a draft refers to, where that is cheaper than one by one."""
+
+    def claim(self, kind: str, fqn: str) -> Claim | None:
+        """The claim on a qualified name; None when no entity holds the name."""
+
+    def claim_by_id(self, entity_id: str) -> Claim | None:
+        """The claim of an entity; None when the entity holds no name."""
+
+
+class StoredClaims:
+    """Claims in the event store, each remembered: a payload may name one thing 100,000 times."""
+
+    def __init__(self, store: EntityReads) -> None:
+        self._store = store
+        self._known: dict[tuple[str, str] | str, Claim | None] = {}
+
+    def look_ahead(self, kind: EntityKind, draft: Draft | SentDraft) -> None:
+        """Look up, in one call of the store, all that a draft refers to, its tags included.
+
+        With it the name that the draft's entity will have, as far as that is known.
+        """
+        assert isinstance(draft, Draft)
+        names, ids = _referred(kind, draft)
+        if (fqn := expected_name(kind, draft)) is not None:
+            names.add((kind.name, fqn))
+        self._look_up(
+            {key for key in names if key not in self._known},
+            {key for key in ids if key not in self._known},
+        )
+
+    def claim(self, kind: str, fqn: str) -> Claim | None:
+        """The claim on a qualified name; None when no entity holds the name."""
+        key = kind, fqn
+        if key not in self._known:
+            self._look_up({key}, ())
+        return self._known[key]
+
+    def claim_by_id(self, entity_id: str) -> Claim | None:
+        """The claim of an entity; None when the entity holds no name."""
+        if entity_id not in self._known:
+            self._look_up((), {entity_id})
+        return self._known[entity_id]
+
+    def _look_up(self, names: Collection[tuple[str, str]], ids: Collection[str]) -> None:
+        if names or ids:
+            self._known.update(dict.fromkeys((*names, *ids)))
+            for claim in self._store.claims(names=names, ids=ids):
+                self._known[claim.kind, claim.fqn] = self._known[claim.id] = claim
+
+
+def reference_to(claim: Claim) -> Reference:
+    """The full reference to the holder of a claim, as events record it and documents show it."""
+    return Reference(type=claim.kind, id=claim.id, name=claim.name, fully_qualified_name=claim.fqn)
+
+
+def find(claims: ClaimLookup, ref: Ref, kinds: tuple[str, ...], where: str) -> Claim:
+    """The live entity that `ref`, at key `where`, refers to; no `kinds` means any kind.
+
+    Raises InvalidInput for a malformed reference, NotFound when no live entity has its name or
+    id.
+    """
+    if isinstance(ref, str):
+        fqn, candidates = ref, kinds
+    else:
+        if ref.type is not None and kinds and ref.type not in kinds:
+            raise InvalidInput(f"{where}.type must be {' or '.join(kinds)}, got {shown(ref.type)}")
+        if ref.id is not None:
+            return _find_by_id(claims, ref, kinds, where)
+        if ref.fully_qualified_name is None:
+            raise InvalidInput(f"{where}: a reference needs `id` or `fullyQualifiedName`")
+        fqn, candidates = ref.fully_qualified_name, kinds if ref.type is None else (ref.type,)
+    if not candidates:
+        raise InvalidInput(f"{where}: a reference by name needs its `type` here")
+    for kind in candidates:
+        claim = claims.claim(kind, fqn) if kind in KINDS else None
+        # A name may be held once in each kind: a deleted holder does not hide a live one.
+        if claim is not None and not claim.deleted:
+            return claim
+    raise _not_found(shown(fqn), kinds, where)
+
+
+def _find_by_id(claims: ClaimLookup, ref: Reference, kinds: tuple[str, ...], where: str) -> Claim:
+    assert ref.id is not None
+    claim = claims.claim_by_id(parse_id(ref.id, f"{where}.id"))
+    # An edge of the lineage has an id too, and nothing refers to one.
+    if claim is None or claim.deleted or claim.kind not in (kinds or KINDS):
+        raise _not_found(ref.id, kinds, where)
+    if ref.type not in (None, claim.kind):
+        raise _not_found(ref.id, kinds, where)
+    return claim
+
+
+def _not_found(sought: str, kinds: tuple[str, ...], where: str) -> NotFound:
+    return NotFound(f"{where}: {' or '.join(kinds) or 'entity'} instance for {sought} not found")
+
+
+def _referred(kind: EntityKind, draft: Draft) -> tuple[set[Name], set[str]]:
+    """The names and the ids that a draft refers to, as `names_and_ids` gives them."""
+    names, ids = set(draft.tags), set[str]()
+    for key, value in draft.references.items():
+        more_names, more_ids = names_and_ids(value, kind.refers_to[key])
+        names.update(more_names)
+        ids.update(more_ids)
+    for ref, kinds in draft.nested_references():
+        more_names, more_ids = names_and_ids(ref, kinds)
+        names.update(more_names)
+        ids.update(more_ids)
+    return names, ids
+
+
+def names_and_ids(value: Ref | list[Ref], kinds: tuple[str, ...]) -> tuple[list[Name], list[str]]:
+    """The names and the ids by which references to some kinds refer.
+
+    A malformed reference is passed over here, and refused when it is resolved.
+    """
+    names: list[Name] = []
+    ids: list[str] = []
+    for ref in value if isinstance(value, list) else [value]:
+        if isinstance(ref, str):
+            names += [(kind, ref) for kind in kinds]
+        elif ref.id is not None:
+            with suppress(InvalidInput):
+                ids.append(parse_id(ref.id, ""))
+        elif ref.fully_qualified_name is not None:
+            candidates = kinds if ref.type is None else (ref.type,)
+            names += [(kind, ref.fully_qualified_name) for kind in candidates]
+    return names, ids
+
+
+def resolve_references(
+    claims: ClaimLookup,
+    kind: EntityKind,
+    draft: Draft | SentDraft,
+    settled: Collection[str],
+    known: Mapping[str, Reference],
+) -> dict[str, Reference | list[Reference]]:
+    """The full references under the draft's keys, but for those in `settled`.
+
+    `known` holds, by id, the references that the entity has already: these stay as they are,
+    even when their entities are gone. Raises NotFound or InvalidInput naming the key.
+    """
+    resolved: dict[str, Reference | list[Reference]] = {}
+    for key, value in draft.references.items():
+        if key in settled:
+            continue
+        kinds = kind.refers_to[key]
+        resolve = _resolve_loosely if key in kind.loose else _resolve_one
+        if isinstance(value, list):
+            targets = [
+                resolve(claims, ref, kinds, f"{key}[{place}]", known)
+                for place, ref in enumerate(value)
+            ]
+            resolved[key] = list({ref.id: ref for ref in targets}.values())
+        else:
+            resolved[key] = resolve(claims, value, kinds, key, known)
+    return resolved
+
+
+def resolve_nested(
+    claims: ClaimLookup, draft: Draft | SentDraft, known: Mapping[str, Reference]
+) -> int:
+    """Replace every reference below the top level, in place, by the full reference to its entity.
+
+    `known` and the errors are those of `resolve_references`. Returns how many characters the names
+    have that these references are given: a caller may write the same id 100,000 times, and each is
+    recorded with its names.
+    """
+    characters = 0
+    for nested, kinds in draft.nested_references():
+        target = _resolve_one(claims, nested, kinds, "a reference inside the body", known)
+        nested.type, nested.id, nested.name = target.type, target.id, target.name
+        nested.fully_qualified_name = target.fully_qualified_name
+        characters += len(nested.name or "") + len(nested.fully_qualified_name or "")
+    return characters
+
+
+def _resolve_one(
+    claims: ClaimLookup,
+    ref: Ref,
+    kinds: tuple[str, ...],
+    where: str,
+    known: Mapping[str, Reference],
+) -> Reference:
+    if isinstance(ref, Reference) and ref.id is not None and ref.id in known:
+        return known[ref.id]
+    return reference_to(find(claims, ref, kinds, where))
+
+
+def _resolve_loosely(
+    claims: ClaimLookup,
+    ref: Ref,
+    kinds: tuple[str, ...],
+    where: str,
+    known: Mapping[str, Reference],
+) -> Reference:
+    """The reference to the entity if it is held here, or else to something outside."""
+    reference = as_reference(ref, kinds[0])
+    try:
+        return _resolve_one(claims, reference, kinds, where, known)
+    except NotFound:
+        return outsider(reference, kinds[0])
+
+
+def check_tags(
+    claims: ClaimLookup, tags: Iterable[tuple[str, str]], known: Collection[str]
+) -> None:
+    """Raise NotFound unless each pair of kind and name is a live tag or term, or one in `known`."""
+    for kind, fqn in tags:
+        if fqn not in known:
+            claim = claims.claim(kind, fqn)
+            if claim is None or claim.deleted:
+                raise _not_found(shown(fqn), (kind,), "tags")

@@ -1,1 +1,0 @@
-"""The kinds of entities, a row each, by family; `domain.registry` puts them together."""

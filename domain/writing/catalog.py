@@ -1,0 +1,337 @@
+"""The writer: plans what is asked for, appends the plan to the log, and plans anew if it must.
+
+Threads and processes write at the same time. A plan is made from the newest state and held to it by
+the log, which refuses what was planned on another: the loser plans again on what the winner left.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+
+from domain.aggregate.entity import Entity
+from domain.errors import CatalogError, ConcurrentChange, KeyReused, StoreUnavailable
+from domain.event_store.appends import prepared
+from domain.event_store.port import ANSWERS_KEPT_MS, EventStore, RecordedEvent
+from domain.event_store.writes import Append, Refusal, RememberedAnswer
+from domain.events import Event
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.ids import new_id
+from domain.reading import history
+from domain.write_context import WriteContext
+from domain.writing.bulk_delete import MAX_EVENTS, BulkDelete, Delete
+from domain.writing.bulk_put import BulkPut, Done
+from domain.writing.entity_cache import ByName, EntityCache
+from domain.writing.hierarchy import expectations
+from domain.writing.lineage import LineagePlanner
+from domain.writing.planning import Planner
+from domain.writing.plans import Change, Plan, Step, record
+
+P = TypeVar("P", bound="Proposal")
+T = TypeVar("T")
+
+_ATTEMPTS = 20
+_PAUSE_SECONDS = 0.001
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """A write that is decided, and done once its append is stored."""
+
+    append: Append
+    position: int | None = None
+    """Position in the log that includes the write already: there is nothing to append then."""
+    states: Sequence[Entity] = ()
+    """Entities as the write leaves them, as far as they are worth remembering."""
+
+
+NOTHING = Proposal(append=prepared([]), position=0)
+"""What is stored of a request that only asks."""
+
+
+class EntityProposal(Proposal, frozen=True, kw_only=True):
+    """A write that concerns one entity, if need be with those below it."""
+
+    entity: Entity
+    """The entity as the write leaves it."""
+    before: Entity | None = None
+    """The entity before the write; None where the write has created it."""
+    change: Change
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of a write."""
+
+    entity: Entity
+    """The entity as the write left it."""
+    change: Change
+    position: int
+    """Position in the log that includes the write."""
+
+
+class Catalog:
+    """Create, change, delete and restore entities; threads may share it.
+
+    Each method raises the errors of `Planner`'s method of the same name, KeyReused for an
+    idempotency key that came with another request, ConcurrentChange when other writers were first
+    again and again, and StoreUnavailable.
+    """
+
+    def __init__(
+        self,
+        store: EventStore,
+        *,
+        now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        make_id: Callable[[], str] = new_id,
+    ) -> None:
+        """`now` gives milliseconds since the epoch."""
+        self.store = store
+        self._now = now
+        self._make_id = make_id
+        self._entities = EntityCache(store)
+        self.planner = Planner(store, self._entities, now, make_id)
+        self.lineage = LineagePlanner(store, self._entities, now, make_id)
+        """This and `planner` make the plans of `propose`."""
+
+    def purged_before(
+        self, kind: EntityKind, which: str | ByName, context: WriteContext, *, recursive: bool
+    ) -> list[str]:
+        """The ids of what is to be purged before a purge, where one transaction has no room.
+
+        They come in an order in which each can be purged. There are none where one transaction will
+        do, or where the purge has been made and its answer is remembered.
+        """
+        if self._remembered(context) is not None:
+            return []
+        before = self.planner.purged_before(kind, which, context, recursive=recursive)
+        return before if len(before) > MAX_EVENTS else []
+
+    def create(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Outcome:
+        """Create an entity."""
+        return self.write(context, partial(self.planner.create, kind, values, context))
+
+    def put(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Outcome:
+        """Create the entity, or change the keys given; keys given as null or empty are removed.
+
+        A soft-deleted entity is restored first.
+        """
+        return self.write(context, partial(self.planner.put, kind, values, context))
+
+    def patch(
+        self,
+        kind: EntityKind,
+        which: str | ByName,
+        patch: Sequence[Mapping[str, Any]],
+        context: WriteContext,
+    ) -> Outcome:
+        """Apply an RFC 6902 patch to the entity's document, with absent arrays shown as []."""
+        return self.write(context, partial(self.planner.patch, kind, which, patch, context))
+
+    def delete(
+        self,
+        kind: EntityKind,
+        which: str | ByName,
+        context: WriteContext,
+        *,
+        hard: bool,
+        recursive: bool,
+    ) -> Outcome:
+        """Soft-delete the entity, or purge it when `hard`; with its children when `recursive`."""
+        plan = partial(self.planner.delete, kind, which, context, hard=hard, recursive=recursive)
+        return self.write(context, plan)
+
+    def restore(self, kind: EntityKind, entity_id: str, context: WriteContext) -> Outcome:
+        """Make a soft-deleted entity live again, with the children deleted by the same request."""
+        return self.write(context, partial(self.planner.restore, kind, entity_id, context))
+
+    def propose(self, plan: Callable[[], Plan], context: WriteContext) -> EntityProposal:
+        """Decide a write on the newest state, without storing anything.
+
+        `plan` calls a method of `planner`. Raises its errors and KeyReused.
+        """
+
+        def decide(epoch: int) -> tuple[EntityProposal, None]:
+            if (remembered := self._remembered(context)) is not None:
+                return self._repetition(remembered, context), None
+            try:
+                planned = plan()
+            except CatalogError:
+                # What refuses the plan may be the first write under the key, stored since we
+                # looked.
+                if (remembered := self._remembered(context)) is None:
+                    raise
+                return self._repetition(remembered, context), None
+            return self._proposal(planned, context, epoch), None
+
+        proposal, _ = self._in_one_epoch(decide)
+        return proposal
+
+    def propose_steps(self, plan: Callable[[], Sequence[Step]]) -> tuple[Proposal, int]:
+        """Decide a write that may concern no entity at all; tells how many it concerns.
+
+        `plan` calls a method of `lineage`. Raises its errors.
+        """
+
+        def decide(epoch: int) -> tuple[Proposal, int]:
+            steps = plan()
+            recorded, changed = _recorded(steps)
+            append = prepared(recorded, expecting=expectations(changed), epoch=epoch)
+            return self._unless_stored(append), len(steps)
+
+        return self._in_one_epoch(decide)
+
+    def propose_puts(
+        self,
+        kind: EntityKind,
+        requests: Sequence[Mapping[str, Any]],
+        context: WriteContext,
+        check: Callable[[Mapping[str, Any]], None],
+    ) -> tuple[Proposal, list[Done | CatalogError]]:
+        """Decide on many PUTs together; see `BulkPut.decide`. Raises StoreUnavailable."""
+
+        def decide(epoch: int) -> tuple[Proposal, list[Done | CatalogError]]:
+            puts = BulkPut(self.store, self._now, self._make_id, epoch)
+            results = puts.decide(kind, requests, context, check)
+            return self._unless_stored(puts.append()), results
+
+        return self._in_one_epoch(decide)
+
+    def propose_deletes(
+        self, entity_ids: Sequence[str], delete: Delete
+    ) -> tuple[Proposal, dict[str, Change | CatalogError]]:
+        """Decide on many deletes together; see `BulkDelete.decide`. Raises StoreUnavailable."""
+
+        def decide(epoch: int) -> tuple[Proposal, dict[str, Change | CatalogError]]:
+            deletes = BulkDelete(self.store, self._now, epoch)
+            results = deletes.decide(entity_ids, delete)
+            return self._unless_stored(deletes.append()), results
+
+        return self._in_one_epoch(decide)
+
+    def until_stored(self, propose: Callable[[], tuple[Proposal, T]]) -> tuple[int, T]:
+        """Append what `propose` gives, proposed again when another writer was first.
+
+        Returns the position that includes the write, and what came with the proposal. Raises what
+        `propose` raises, StoreUnavailable, and the refusal after too many attempts.
+        """
+        for attempt in range(_ATTEMPTS):
+            proposal, given = propose()
+            if proposal.position is not None:
+                return proposal.position, given
+            (result,) = self.store.append_group([proposal.append])
+            if isinstance(result, int):
+                self.stored(proposal)
+                return result, given
+            self.refused(result)
+            if attempt == _ATTEMPTS - 1:
+                raise result
+            time.sleep(_PAUSE_SECONDS * attempt)
+        raise AssertionError("unreachable")
+
+    def stored(self, proposal: Proposal) -> None:
+        """Remember the states that a write has left; to be called once its append is stored."""
+        if proposal.append.epoch is not None:
+            self._entities.remember(proposal.states, proposal.append.epoch)
+
+    def refused(self, refusal: Refusal) -> None:
+        """Forget the states on which a refused proposal may have been decided."""
+        if isinstance(refusal, ConcurrentChange):
+            self._entities.forget(refusal.entity_ids)
+
+    def write(self, context: WriteContext, plan: Callable[[], Plan]) -> Outcome:
+        """Propose what `plan` plans, by a method of `planner` or `lineage`, and store it."""
+
+        def propose() -> tuple[EntityProposal, EntityProposal]:
+            proposal = self.propose(plan, context)
+            return proposal, proposal
+
+        position, proposal = self.until_stored(propose)
+        return Outcome(proposal.entity, proposal.change, position)
+
+    def _in_one_epoch(self, decide: Callable[[int], tuple[P, T]]) -> tuple[P, T]:
+        """A proposal that was decided on what the log has in one epoch, and what comes with it.
+
+        `decide` gets the epoch. What it reads in two of them may be of two logs: it decides again.
+        So it does when it raises, and its error is raised once the log will not lose the reason.
+        """
+        while True:
+            epoch = self.store.epoch()
+            try:
+                proposal, given = decide(epoch)
+            except StoreUnavailable:
+                raise
+            except Exception:
+                self.store.durable_head()
+                if self.store.epoch() == epoch:
+                    raise
+            else:
+                # What is to be appended the log itself holds to its epoch.
+                if proposal.position is None or self.store.epoch() == epoch:
+                    return proposal, given
+
+    def _unless_stored(self, append: Append) -> Proposal:
+        """The proposal of an append; where it stores nothing, all that it rests on is on disk."""
+        return Proposal(append=append, position=None if append.rows else self.store.durable_head())
+
+    def _proposal(self, plan: Plan, context: WriteContext, epoch: int) -> EntityProposal:
+        recorded, changed = _recorded(plan.steps)
+        (entity,) = (after for _, after in changed if after.id == plan.entity_id)
+        answer = None
+        if context.idempotency_key is not None:
+            answer = RememberedAnswer(
+                actor=context.actor,
+                key=context.idempotency_key,
+                digest=context.digest,
+                entity_id=entity.id,
+                stream_version=entity.stream_version,
+                outcome=plan.change.value,
+                at=self._now(),
+            )
+        append = prepared(recorded, answer, expecting=expectations(changed), epoch=epoch)
+        position = None if recorded or answer is not None else self.store.durable_head()
+        (before,) = (step.before for step in plan.steps if step.entity_id == plan.entity_id)
+        return EntityProposal(
+            append=append,
+            position=position,
+            states=[entity],
+            entity=entity,
+            before=before,
+            change=plan.change,
+        )
+
+    def _remembered(self, context: WriteContext) -> RememberedAnswer | None:
+        """What the write came to that was the first under the request's key, if there was one."""
+        if context.idempotency_key is None:
+            return None
+        remembered = self.store.answer(context.actor, context.idempotency_key)
+        kept = remembered is not None and self._now() - remembered.at < ANSWERS_KEPT_MS
+        return remembered if kept else None
+
+    def _repetition(self, remembered: RememberedAnswer, context: WriteContext) -> EntityProposal:
+        """What the first write under an idempotency key came to."""
+        if remembered.digest != context.digest:
+            raise KeyReused("this Idempotency-Key was used before for another request")
+        upto = remembered.stream_version
+        *_, last = history.revisions(self.store, remembered.entity_id, upto=upto)
+        return EntityProposal(
+            append=prepared([]),
+            position=self.store.durable_head(),
+            entity=last.entity,
+            before=last.before,
+            change=Change(remembered.outcome),
+        )
+
+
+def _recorded(
+    steps: Sequence[Step],
+) -> tuple[list[RecordedEvent], list[tuple[list[Event], Entity]]]:
+    """The events of some steps with their places, and each step's with the entity after them."""
+    recorded: list[RecordedEvent] = []
+    changed: list[tuple[list[Event], Entity]] = []
+    for step in steps:
+        events, after = record(step.entity_id, step.before, step.events)
+        assert after is not None
+        recorded += events
+        changed.append((step.events, after))
+    return recorded, changed

@@ -1,0 +1,297 @@
+"""What a write of the lineage means on the state that the log has now: edges between entities."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from domain.aggregate import commands
+from domain.aggregate.entity import Entity, decide
+from domain.edges import DETAIL_KEYS, EDGE, SET_HERE, details_of, edge_ends, edge_name
+from domain.errors import InvalidInput, NotFound, StaleVersion, shown
+from domain.event_store.port import Claim
+from domain.events import Body
+from domain.kinds.bodies.components import Reference
+from domain.kinds.bodies.lineage import MANUAL, MAX_MAPPINGS, ColumnLineage, LineageEdge
+from domain.kinds.registry import KINDS, LINEAGE_EDGE
+from domain.openmetadata import document
+from domain.patches import json_patch
+from domain.patches.payload_bounds import check_entity_bytes
+from domain.requests import drafts
+from domain.requests.references import ClaimLookup, StoredClaims, find, resolve_references
+from domain.write_context import WriteContext
+from domain.writing.edge_columns import fitting_mappings, identity, joined_mappings, placed_mappings
+from domain.writing.plans import Change, Plan, PlannerBase, Step, step
+
+_COLUMNS, _DRAWN = "columnsLineage", "drawnColumns"
+_mappings = msgspec.json.Decoder(list[ColumnLineage])
+
+
+class Ends(msgspec.Struct, frozen=True):
+    """The entities that an edge begins and ends at, each by its kind and its id or its name."""
+
+    beginning: Reference
+    end: Reference
+
+
+class LineagePlanner(PlannerBase):
+    """Plans writes of edges."""
+
+    def put(
+        self,
+        ends: Ends,
+        details: Mapping[str, Any],
+        context: WriteContext,
+        unseen: Collection[str] = (),
+    ) -> Plan:
+        """Draw the edge, or make its details read as given; what is not given is removed.
+
+        `unseen` are keys that the caller may not see: they stay as they are.
+        A bot's write keeps a description, and the column mappings that a person patched in; of an
+        edge that a person drew, also its source and all of its mappings. Raises InvalidInput and
+        EntityOverLimit, NotFound unless both ends and the pipeline are live, and StaleVersion.
+        """
+        claims = StoredClaims(self._store)
+        beginning, end = self._live_ends(claims, ends)
+        state = self._entities.holder(LINEAGE_EDGE, edge_name(beginning.id, end.id))
+        at = self._now()
+        edge = self._edge(claims, beginning, end, details, state)
+        if state is None:
+            if context.expected_version is not None or context.must_exist:
+                raise StaleVersion(f"{_between(beginning, end)} does not exist, so has no version")
+            return self._creation(beginning, end, edge, context, at)
+        ingestion = None
+        if context.by_bot:
+            ingestion = commands.Ingestion()
+            _keep_drawn(edge, state)
+        edge.drawn_columns = _drawn(edge, state, by_person=False)
+        return self._change(edge, state, context, at, ingestion, unseen)
+
+    def patch(
+        self,
+        ends: Ends,
+        operations: Sequence[Mapping[str, Any]],
+        context: WriteContext,
+    ) -> Plan:
+        """Apply an RFC 6902 patch to the edge's `lineageDetails`; raises what `put` raises."""
+        json_patch.check_size(operations)
+        claims = StoredClaims(self._store)
+        beginning, end = self._live_ends(claims, ends)
+        state = self._existing(beginning, end)
+        present = details_of(document.fields(state))
+        before = {key: msgspec.json.decode(raw) for key, raw in present.items()}
+        kept = {key: before[key] for key in SET_HERE}
+        details = json_patch.apply(before, operations)
+        if not isinstance(details, dict):
+            raise InvalidInput("a patch cannot replace the details by something else")
+        for key, value in kept.items():
+            if not json_patch.same(details.get(key), value):
+                raise InvalidInput(f"{key} is set by the catalog and cannot be patched")
+        edge = self._edge(claims, beginning, end, details, state)
+        edge.drawn_columns = _drawn(edge, state, by_person=not context.by_bot)
+        return self._change(edge, state, context, self._now())
+
+    def delete(self, ends: Ends, context: WriteContext) -> Plan:
+        """Remove the edge, whose ends may be soft-deleted; raises NotFound and StaleVersion."""
+        claims = StoredClaims(self._store)
+        beginning = _end(claims, ends.beginning, "fromEntity")
+        state = self._existing(beginning, _end(claims, ends.end, "toEntity"))
+        own = step(commands.PurgeEntity, state, context, self._now(), checked=True)
+        return Plan(state.id, Change.DELETED, [own])
+
+    def edges_ending(self, which: Reference) -> tuple[str, list[str]]:
+        """The id of an entity, and those of the edges that end there; raises NotFound."""
+        target = _end(StoredClaims(self._store), which, "the entity")
+        ending = [
+            claim.id
+            for claim in self._store.claims(ends=[target.id])
+            if edge_ends(claim.fqn)[1] == target.id
+        ]
+        return target.id, ending
+
+    def delete_by_source(
+        self,
+        target_id: str,
+        source: str,
+        edge_ids: Sequence[str],
+        context: WriteContext,
+        kinds: Collection[str] = KINDS,
+    ) -> list[Step]:
+        """Remove those of the edges that are of a source, and end at an entity or run over it.
+
+        An edge runs over the entity that it names as its pipeline. Edges that begin or end at what
+        is not of one of `kinds` stay.
+        """
+        at = self._now()
+        return [
+            step(commands.PurgeEntity, edge, context, at)
+            for edge in self._entities.newest_of(edge_ids)
+            if not edge.purged
+            and edge.value("source") == source
+            and target_id in (edge_ends(edge.fqn)[1], (edge.value("pipeline") or {}).get("id"))
+            and all(edge.value(key)["type"] in kinds for key in ("fromEntity", "toEntity"))
+        ]
+
+    def _live_ends(self, claims: ClaimLookup, ends: Ends) -> tuple[Claim, Claim]:
+        beginning, end = ends.beginning, ends.end
+        return (
+            find(claims, beginning, _kinds(beginning), "fromEntity"),
+            find(claims, end, _kinds(end), "toEntity"),
+        )
+
+    def _existing(self, beginning: Claim, end: Claim) -> Entity:
+        state = self._entities.holder(LINEAGE_EDGE, edge_name(beginning.id, end.id))
+        if state is None:
+            raise NotFound(f"{_between(beginning, end)} not found")
+        return state
+
+    def _edge(
+        self,
+        claims: ClaimLookup,
+        beginning: Claim,
+        end: Claim,
+        details: Mapping[str, Any],
+        state: Entity | None,
+    ) -> LineageEdge:
+        """The edge with these details, checked, its mappings held to the columns of its ends."""
+        for key in details:
+            if key not in DETAIL_KEYS:
+                raise InvalidInput(
+                    f"lineageDetails has no key {shown(key)}; it has {', '.join(DETAIL_KEYS)}"
+                )
+        given = {key: value for key, value in details.items() if value is not None}
+        values = {
+            "source": MANUAL,
+            # What is recorded of these is known when it is decided whether the edge is a new one.
+            "createdAt": 0,
+            "createdBy": "",
+            **given,
+            "name": end.id,
+            "fromEntity": {"id": beginning.id, "type": beginning.kind},
+            "toEntity": {"id": end.id, "type": end.kind},
+        }
+        draft = drafts.draft(LINEAGE_EDGE, values)
+        edge = draft.struct
+        assert isinstance(edge, LineageEdge)
+        known = _pipelines(state)
+        resolved = resolve_references(claims, LINEAGE_EDGE, draft, (), known)
+        for key, reference in resolved.items():
+            setattr(edge, LINEAGE_EDGE.attribute_of[key], reference)
+        if edge.columns_lineage:
+            entities = [self._entities.known(claim.id) for claim in (beginning, end)]
+            edge.columns_lineage = fitting_mappings(edge.columns_lineage, *entities)
+        edge.complete(edge_name(beginning.id, end.id))
+        return edge
+
+    def _creation(
+        self, beginning: Claim, end: Claim, edge: LineageEdge, context: WriteContext, at: int
+    ) -> Plan:
+        edge.created_at, edge.created_by = at, context.actor
+        command = commands.CreateEntity(
+            actor=context.actor,
+            at=at,
+            request_id=context.request_id,
+            kind=EDGE,
+            name=end.id,
+            fqn=edge_name(beginning.id, end.id),
+            body=_recorded(edge),
+        )
+        edge_id = self._make_id()
+        return Plan(edge_id, Change.CREATED, [Step(edge_id, None, decide(command, None))])
+
+    def _change(
+        self,
+        edge: LineageEdge,
+        state: Entity,
+        context: WriteContext,
+        at: int,
+        ingestion: commands.Ingestion | None = None,
+        unseen: Collection[str] = (),
+    ) -> Plan:
+        edge.created_at, edge.created_by = state.value("createdAt"), state.value("createdBy")
+        if _COLUMNS in unseen:
+            unseen = {*unseen, _DRAWN}
+        seen = {key: raw for key, raw in _recorded(edge).items() if key not in unseen}
+        kept = {key: raw for key, raw in state.body.items() if key in unseen}
+        fields = {"body": {**seen, **kept}, "ingestion": ingestion}
+        own = step(commands.ChangeEntity, state, context, at, checked=True, **fields)
+        return Plan(state.id, Change.UPDATED if own.events else Change.NO_CHANGE, [own])
+
+
+def _kinds(ref: Reference) -> tuple[str, ...]:
+    return () if ref.type is None else (ref.type,)
+
+
+def _end(claims: ClaimLookup, ref: Reference, where: str) -> Claim:
+    """The entity, live or soft-deleted, of a reference with a type; raises NotFound."""
+    if ref.id is not None:
+        claim = claims.claim_by_id(ref.id)
+    else:
+        claim = claims.claim(ref.type or "", ref.fully_qualified_name or "")
+    if claim is None or claim.kind != ref.type:
+        sought = shown(ref.id or ref.fully_qualified_name)
+        raise NotFound(f"{where}: {ref.type} instance for {sought} not found")
+    return claim
+
+
+def _between(beginning: Claim, end: Claim) -> str:
+    return f"lineage edge from {beginning.kind} {beginning.id} to {end.kind} {end.id}"
+
+
+def _pipelines(state: Entity | None) -> dict[str, Reference]:
+    """The reference to the edge's pipeline by its id; it stays as it is when that is gone."""
+    raw = state.body.get("pipeline") if state is not None else None
+    if raw is None:
+        return {}
+    reference = msgspec.json.decode(raw, type=Reference)
+    return {reference.id or "": reference}
+
+
+def _keep_drawn(edge: LineageEdge, state: Entity) -> None:
+    """Let a bot's write keep the mappings that a person patched in, and all that a person drew."""
+    drawn = _drawn_before(state)
+    if state.value("source") == MANUAL:
+        edge.source = MANUAL
+    if not drawn:
+        return
+    joined = joined_mappings(drawn, edge.columns_lineage or ())
+    edge.columns_lineage = placed_mappings(_mappings_of(state, _COLUMNS), joined)
+    if len(edge.columns_lineage) > MAX_MAPPINGS:
+        raise InvalidInput(
+            f"columnsLineage: with the {len(drawn)} mappings that a person drew, which a bot's"
+            f" write keeps, there are more than {MAX_MAPPINGS:,}"
+        )
+
+
+def _drawn(edge: LineageEdge, state: Entity, *, by_person: bool) -> list[ColumnLineage] | None:
+    """The mappings of an edge that a person patched in, by this write or before it.
+
+    None of an edge of the source `Manual`, all of whose mappings count as drawn.
+    """
+    if edge.source == MANUAL:
+        return None
+    before = {*map(identity, _mappings_of(state, _COLUMNS))}
+    drawn = {*map(identity, _drawn_before(state))}
+    return [
+        mapping
+        for mapping in edge.columns_lineage or ()
+        if (said := identity(mapping)) in drawn or (by_person and said not in before)
+    ]
+
+
+def _drawn_before(state: Entity) -> list[ColumnLineage]:
+    """The mappings of an edge that a bot's write keeps."""
+    return _mappings_of(state, _COLUMNS if state.value("source") == MANUAL else _DRAWN)
+
+
+def _mappings_of(state: Entity, key: str) -> list[ColumnLineage]:
+    return _mappings.decode(state.body[key]) if key in state.body else []
+
+
+def _recorded(edge: LineageEdge) -> Body:
+    """The keys of an edge that hold something; raises EntityOverLimit."""
+    values = msgspec.json.decode(msgspec.json.encode(edge), type=dict[str, Raw])
+    body = {key: raw for key, raw in values.items() if key != "name" and bytes(raw) != b"[]"}
+    check_entity_bytes(sum(map(len, body.values())))
+    return body

@@ -1,0 +1,253 @@
+"""What a write means on the state that the log has now: which events, for which entities."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from domain.aggregate import commands
+from domain.aggregate.curation import patched
+from domain.aggregate.entity import STATUS, Entity, decide
+from domain.errors import AlreadyExists, InvalidInput, NotFound, NotPermitted, StaleVersion
+from domain.events import Body
+from domain.kinds.bodies.components import Ref
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
+from domain.openmetadata import document
+from domain.patches import json_patch
+from domain.requests import payloads
+from domain.requests.attachments import HeldColumns, check_sole, named_columns
+from domain.requests.body_rules import check_body
+from domain.requests.references import StoredClaims, find
+from domain.write_context import WriteContext
+from domain.writing.deletion import DeletionPlanner
+from domain.writing.entity_cache import ByName, EntityCache
+from domain.writing.plans import Change, Plan, Step, record, step
+from domain.writing.staged_log import StagedLog
+
+
+class Planner(DeletionPlanner):
+    """Plans the writes of entities: what creates and changes them, and deletes."""
+
+    def create(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Plan:
+        """Create an entity; raises AlreadyExists when its name is taken, even by a deleted one."""
+        brought, planner = self._bringing_parent(kind, values, context)
+        if brought:
+            return _after(brought, planner.create(kind, values, context))
+        claims = StoredClaims(self._store)
+        payload = payloads.read(kind, values, claims, self._entities.body, lambda _: None)
+        taken = claims.claim(kind.name, payload.fqn)
+        if taken is not None:
+            state = "a soft-deleted" if taken.deleted else "a"
+            raise AlreadyExists(f"{state} {kind.name} named {payload.fqn!r} exists already")
+        self._check_columns(kind, payload.body, None, payload.parent_id)
+        check_body(self._store.claim_by_id, kind, payload.body, None, context)
+        check_sole(kind, payload.body, payload.parent_id, self._store.having_live)
+        return self._creation(kind, payload, context)
+
+    def put(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Plan:
+        """Create the entity, or change the keys that are given; restores a soft-deleted one."""
+        brought, planner = self._bringing_parent(kind, values, context)
+        if brought:
+            return _after(brought, planner.put(kind, values, context))
+
+        claims = StoredClaims(self._store)
+
+        def holder(fqn: str) -> Entity | None:
+            claim = claims.claim(kind.name, fqn)
+            return self._entities.newest(claim.id) if claim else None
+
+        payload = payloads.read(kind, values, claims, self._entities.body, holder)
+        self._check_columns(kind, payload.body, payload.state, payload.parent_id)
+        if payload.state is None or payload.state.deleted:
+            check_sole(kind, payload.body, payload.parent_id, self._store.having_live)
+        state = payload.state
+        body = payload.body if state is None else payload.onto(state)
+        check_body(self._store.claim_by_id, kind, body, state, context)
+        if state is None:
+            return self._creation(kind, payload, context)
+        ingestion = payload.ingestion(context)
+        return self._change(state, body, context, ingestion)
+
+    def patch(
+        self,
+        kind: EntityKind,
+        which: str | ByName,
+        patch: Sequence[Mapping[str, Any]],
+        context: WriteContext,
+    ) -> Plan:
+        """Apply an RFC 6902 patch to the entity's document; raises InvalidInput when it fails."""
+        json_patch.check_size(patch)
+        return self._patch(kind, self._live(kind, which), patch, context)
+
+    def put_alone(
+        self,
+        kind: EntityKind,
+        entity_id: str,
+        key: str,
+        value: Mapping[str, Any],
+        context: WriteContext,
+    ) -> Plan:
+        """Replace one of the keys that `OwnPaths.put` names; raises what `patch` raises."""
+        state = self._live(kind, entity_id)
+        before = state.value(key) or {}
+        kept = {
+            inner: before[inner]
+            for inner in kind.own_paths.put[key]
+            if before.get(inner) and not value.get(inner)
+        }
+        operation = {"op": "add", "path": f"/{key}", "value": {**value, **kept}}
+        return self._patch(kind, state, [operation], context)
+
+    def put_into(
+        self,
+        kind: EntityKind,
+        entity_id: str,
+        key: str,
+        elements: Sequence[Ref],
+        context: WriteContext,
+    ) -> Plan:
+        """Add to a list that `OwnPaths.added_to` names what it does not have yet.
+
+        The elements are references, or texts where the list is one of texts. Raises what `patch`
+        raises.
+        """
+        state = self._live(kind, entity_id)
+        before = state.value(key) or []
+        added: list[Any]
+        if key not in kind.refers_to:
+            held = frozenset(before)
+            added = [each for each in dict.fromkeys(elements) if each not in held]
+        else:
+            claims, held = StoredClaims(self._store), frozenset(each["id"] for each in before)
+            found = (find(claims, each, kind.refers_to[key], key).id for each in elements)
+            added = [{"id": each} for each in dict.fromkeys(found) if each not in held]
+        operation = {"op": "add", "path": f"/{key}", "value": [*before, *added]}
+        return self._patch(kind, state, [operation], context)
+
+    def put_into_each(
+        self,
+        kind: EntityKind,
+        entity_ids: Sequence[str],
+        key: str,
+        elements: Sequence[Ref],
+        context: WriteContext,
+    ) -> list[Step]:
+        """Add to a list of each of these entities, or of none; raises what `put_into` raises."""
+        return [
+            one
+            for entity_id in dict.fromkeys(entity_ids)
+            for one in self.put_into(kind, entity_id, key, elements, context).steps
+        ]
+
+    def take_from(
+        self, kind: EntityKind, entity_id: str, key: str, element_id: str, context: WriteContext
+    ) -> Plan:
+        """Take the reference to an entity out of a list; raises NotFound where it is not there."""
+        state = self._live(kind, entity_id)
+        before = state.value(key) or []
+        left = [each for each in before if each["id"] != element_id]
+        if len(left) == len(before):
+            raise NotFound(f"{key} of {kind.name} {entity_id} has no {element_id}")
+        operation = {"op": "add", "path": f"/{key}", "value": left}
+        return self._patch(kind, state, [operation], context)
+
+    def remove_alone(
+        self, kind: EntityKind, entity_id: str, key: str, context: WriteContext
+    ) -> Plan:
+        """Remove one of the keys that `OwnPaths.deleted` names; raises as `patch` does."""
+        state = self._live(kind, entity_id)
+        operation = {"op": "add", "path": f"/{key}", "value": None}
+        return self._patch(kind, state, [operation], context)
+
+    def _live(self, kind: EntityKind, which: str | ByName) -> Entity:
+        """The entity, which must not be soft-deleted."""
+        state = self._entities.existing(kind, which)
+        if state.deleted:
+            raise NotFound(f"{kind.name} instance for {state.id} not found: it is deleted")
+        return state
+
+    def _patch(
+        self,
+        kind: EntityKind,
+        state: Entity,
+        patch: Sequence[Mapping[str, Any]],
+        context: WriteContext,
+    ) -> Plan:
+        values = document.patched(state, patch)
+        changed = json_patch.changed_keys(patch, values.keys() | state.body.keys())
+        payload = payloads.read(
+            kind,
+            values,
+            StoredClaims(self._store),
+            self._entities.body,
+            lambda _: state,
+            changed,
+        )
+        kept = {key: raw for key, raw in state.body.items() if key not in changed}
+        body = {**kept, **payload.body}
+        if STATUS in state.body and STATUS not in body:
+            raise InvalidInput(f"{STATUS} cannot be removed")
+        self._check_columns(kind, body, state, state.parent_id)
+        check_body(self._store.claim_by_id, kind, body, state, context)
+        if context.by_bot:
+            body = patched(kind, state.body, body)
+        return self._change(state, body, context)
+
+    def _check_columns(
+        self, kind: EntityKind, body: Body, before: Entity | None, parent_id: str | None
+    ) -> None:
+        """Raise InvalidInput when a body describes columns that its entity does not have."""
+        named = named_columns(kind, body, before)
+        if named and parent_id is not None:
+            HeldColumns.of(self._entities.known(parent_id)).check(named)
+
+    def _bringing_parent(
+        self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext
+    ) -> tuple[list[Step], "Planner"]:
+        """The steps that create the parent of an entity, where the entity brings one and there is
+        none, and a planner that knows them."""
+        parent = kind.suites.brings(values) if kind.suites is not None else None
+        if parent is None or self._store.claim(parent.kind, parent.fqn) is not None:
+            return [], self
+        plain = WriteContext(actor=context.actor, request_id=context.request_id)
+        try:
+            steps = self.create(KINDS[parent.kind], parent.values, plain).steps
+        except NotFound:
+            # Of what stands above the parent; the entity cannot be, and says so in its own words.
+            return [], self
+        if not context.may_bring:
+            raise NotPermitted(
+                f"{parent.kind} {parent.fqn!r} does not exist, and you have no permission to"
+                f" create {parent.kind}"
+            )
+        staged = StagedLog(self._store)
+        for one in steps:
+            events, after = record(one.entity_id, one.before, one.events)
+            assert after is not None
+            staged.stage(events, after)
+        return steps, Planner(staged, EntityCache(staged), self._now, self._make_id)
+
+    def _creation(self, kind: EntityKind, payload: payloads.Payload, context: WriteContext) -> Plan:
+        if context.expected_version is not None or context.must_exist:
+            raise StaleVersion(f"{kind.name} {payload.fqn!r} does not exist, so has no version")
+        entity_id = self._make_id()
+        command = payload.creation(kind, context, self._now())
+        return Plan(entity_id, Change.CREATED, [Step(entity_id, None, decide(command, None))])
+
+    def _change(
+        self,
+        state: Entity,
+        body: Body,
+        context: WriteContext,
+        ingestion: commands.Ingestion | None = None,
+    ) -> Plan:
+        at = self._now()
+        fields = {"body": body, "ingestion": ingestion}
+        own = step(commands.ChangeEntity, state, context, at, checked=True, **fields)
+        together = self.restorations(state, context, at) if state.deleted else []
+        change = Change.UPDATED if own.events else Change.NO_CHANGE
+        return Plan(state.id, change, [own, *together])
+
+
+def _after(steps: list[Step], plan: Plan) -> Plan:
+    """A plan with steps before its own."""
+    return Plan(plan.entity_id, plan.change, [*steps, *plan.steps])

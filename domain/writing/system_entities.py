@@ -1,0 +1,79 @@
+"""The entities that a new catalog has from its start: classifications with their tags.
+
+Their ids follow from their names, and the stream of an id begins once: whoever tries, however
+often, each is created once in the life of a log, and not again when somebody has deleted it.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+from uuid import UUID, uuid5
+
+from msgspec.structs import replace
+
+from domain.errors import CatalogError, StaleVersion
+from domain.event_store.port import EventStore
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.names import split
+from domain.kinds.registry import KINDS
+from domain.write_context import WriteContext
+from domain.writing.bulk_put import BulkPut
+from domain.writing.catalog import Catalog, Proposal
+
+_IDS = UUID("5b0a7c3e-7d5f-5c55-9a0c-4a1d3a0f8a11")
+"""Namespace of the ids of system entities; never change it, ids are recorded."""
+Request = Mapping[str, Any]
+"""What is to be created: the body, with `entityType` and `fullyQualifiedName`."""
+
+
+def create_system_entities(
+    store: EventStore, requests: Sequence[Request], context: WriteContext
+) -> None:
+    """Create what was never created, each root with all that is below it, in one transaction.
+
+    The requests come root by root. A root is left out, with what is below it, when it has been
+    created before or another entity holds its name. Raises StoreUnavailable.
+    """
+
+    new = replace(context, must_not_exist=True)
+
+    def propose() -> tuple[Proposal, None]:
+        epoch = store.epoch()
+        ids = iter(map(_id_of, wanted := _missing(store, requests)))
+        puts = BulkPut(store, lambda: time.time_ns() // 1_000_000, lambda: next(ids), epoch)
+        for request in wanted:
+            (result,) = puts.decide(_kind(request), [_body(request)], new, lambda _: None)
+            if isinstance(result, StaleVersion):
+                # Another writer has taken a name since they were looked up.
+                return propose()
+            if isinstance(result, CatalogError):
+                raise result
+        append = puts.append()
+        return Proposal(append=append, position=None if append.rows else store.durable_head()), None
+
+    Catalog(store).until_stored(propose)
+
+
+def _missing(store: EventStore, requests: Sequence[Request]) -> list[Request]:
+    """The requests of roots that were never created and whose names are free."""
+    missing: list[Request] = []
+    for _, of_root in groupby(requests, lambda each: split(each["fullyQualifiedName"])[0]):
+        root, *below = of_root
+        created = next(store.stream(_id_of(root), upto=1), None) is not None
+        if not created and store.claim(_kind(root).name, root["fullyQualifiedName"]) is None:
+            missing += [root, *below]
+    return missing
+
+
+def _id_of(request: Request) -> str:
+    return str(uuid5(_IDS, f"{request['entityType']}:{request['fullyQualifiedName']}"))
+
+
+def _kind(request: Request) -> EntityKind:
+    return KINDS[request["entityType"]]
+
+
+def _body(request: Request) -> Request:
+    outside = ("entityType", "fullyQualifiedName")
+    return {key: value for key, value in request.items() if key not in outside}

@@ -1,0 +1,281 @@
+"""Keeps the generations of a read model in a PostgreSQL database, each in a schema of its own.
+
+Beside them stands a schema with a row for each projection and each digest of code that builds it:
+its pointer and its proposal. So hosts of two releases are served side by side, each by what it has
+built, and neither refuses or removes what is the other's.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import msgspec
+import psycopg
+from psycopg import sql
+
+from domain.errors import StoreUnavailable
+from domain.event_store.postgres.connections import Connections, unavailable
+from domain.event_store.postgres.link import Link
+from projections.generations.port import Pointer, Proposal, overtaken
+
+S = TypeVar("S", bound=msgspec.Struct)
+T = TypeVar("T")
+_LOCK = 7162
+"""Key of the advisory lock under which the table of shelves is made."""
+_TABLE = """
+CREATE TABLE IF NOT EXISTS {}.shelves (
+    name text NOT NULL, code text NOT NULL,
+    pointer bytea, pointer_revision bigint NOT NULL DEFAULT 0, live bigint,
+    proposal bytea, proposal_revision bigint NOT NULL DEFAULT 0,
+    used_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (name, code))
+"""
+_READ = (
+    "SELECT pointer, CASE WHEN pointer IS NOT NULL THEN pointer_revision END,"
+    " proposal, CASE WHEN proposal IS NOT NULL THEN proposal_revision END"
+    " FROM {}.shelves WHERE name = %b AND code = %b"
+)
+_NOTHING = (None, None, None, None)
+_MAKE_ROW = "INSERT INTO {} (name, code) VALUES (%b, %b) ON CONFLICT DO NOTHING"
+_POINT = (
+    "UPDATE {} SET pointer = %b, live = %b, pointer_revision = pointer_revision + 1,"
+    " used_at = now() WHERE name = %b AND code = %b"
+    " AND CASE WHEN pointer IS NOT NULL THEN pointer_revision END IS NOT DISTINCT FROM %b::int8"
+    " RETURNING pointer_revision"
+)
+_PROPOSE = (
+    "UPDATE {} SET proposal = %b, proposal_revision = proposal_revision + 1,"
+    " used_at = now() WHERE name = %b AND code = %b"
+    " AND CASE WHEN proposal IS NOT NULL THEN proposal_revision END IS NOT DISTINCT FROM %b::int8"
+    " RETURNING proposal_revision"
+)
+_SCHEMAS = "SELECT nspname::text FROM pg_namespace WHERE starts_with(nspname, %b)"
+_SIZE = (
+    "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class"
+    " WHERE relnamespace = to_regnamespace(%b) AND relkind = 'r'"
+)
+_NO_WAITING = "SET lock_timeout = '200ms'"
+"""A reader that holds a generation is not waited for, as others would wait behind."""
+
+
+class PostgresGenerations:
+    """The generations of one projection that one state of the code has built."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        catalog: str,
+        name: str,
+        code: str,
+        lead: Callable[[], Link | None] = lambda: None,
+    ) -> None:
+        """`catalog` is the schema of the log, and `code` the digest of what decides the content.
+
+        `lead` gives the session that has the lead, None in a process that does not lead. Whoever
+        leads writes by it, so that nothing is written any more once the lead is lost with it.
+        """
+        self.name = name
+        self._connections = connections
+        self._lead = lead
+        self._catalog = catalog
+        self._code = code
+        self._schema = f"{catalog}_read_models"
+        self._table = f'"{self._schema}".shelves'
+        self._prefix = f"{catalog}_{name}_{code[:8]}_"
+
+    def address(self, number: int) -> str:
+        """The name of a generation's schema."""
+        return f"{self._prefix}{number}"
+
+    def numbers(self) -> list[int]:
+        """The generations of which there is a schema, ascending."""
+        names = self._ask(lambda link: link.rows(_SCHEMAS, self._prefix))
+        digits = (name.removeprefix(self._prefix) for (name,) in names)
+        return sorted(int(each) for each in digits if each.isdecimal())
+
+    def holds(self, number: int) -> bool:
+        """Whether the schema of a generation is there."""
+        return number in self.numbers()
+
+    def size(self, number: int) -> int:
+        """Bytes of the tables of a generation and of their indexes."""
+        return int(self._ask(lambda link: link.one(_SIZE, self.address(number)))[0])
+
+    def remove(self, numbers: Collection[int]) -> None:
+        """Drops the schemas of generations, but for those that somebody reads at the moment.
+
+        They are left for a later removal. Raises StoreUnavailable.
+        """
+        if numbers:
+            self._drop([self.address(number) for number in numbers])
+
+    def pointer_revision(self) -> Hashable | None:
+        """How often the pointer was replaced."""
+        revision: int | None = self._read()[1]
+        return revision
+
+    def pointer(self) -> Pointer:
+        """The pointer as it is now; one that cannot be read points at nothing."""
+        try:
+            return _decoded(self._read()[0], Pointer) or Pointer()
+        except msgspec.MsgspecError as error:
+            return Pointer(refused=f"the pointer of {self.name} cannot be read: {error}")
+
+    def is_live(self, address: str) -> str:
+        """An expression of SQL for whether the generation at an address is live."""
+        number = int(address.removeprefix(self._prefix))
+        return (
+            f"SELECT live = {number} FROM {self._table}"
+            f" WHERE name = '{self.name}' AND code = '{self._code}'"
+        )
+
+    def point(self, pointer: Pointer, *, instead_of: Hashable | None) -> Hashable:
+        """Replaces the pointer of a revision; raises Overtaken and StoreUnavailable."""
+        live = None if pointer.live is None else pointer.live.number
+        revision = self._write(_POINT, (msgspec.json.encode(pointer), live), instead_of)
+        if revision is None:
+            raise overtaken(f"the pointer of {self.name}")
+        return revision
+
+    def proposal_revision(self) -> Hashable | None:
+        """How often the proposal was replaced."""
+        revision: int | None = self._read()[3]
+        return revision
+
+    def proposal(self) -> Proposal | None:
+        """What is proposed; None when nothing is, or nothing readable."""
+        try:
+            return _decoded(self._read()[2], Proposal)
+        except msgspec.MsgspecError:
+            return None
+
+    def propose(self, proposal: Proposal, *, instead_of: Hashable | None) -> Hashable:
+        """Replaces the proposal of a revision; raises Overtaken and StoreUnavailable."""
+        revision = self._write(_PROPOSE, (msgspec.json.encode(proposal),), instead_of)
+        if revision is None:
+            raise overtaken(f"the proposal of {self.name}")
+        return revision
+
+    def withdraw(self, *, instead_of: Hashable) -> None:
+        """Takes the proposal of a revision away; raises StoreUnavailable."""
+        self._write(_PROPOSE, (None,), instead_of)
+
+    def building(self) -> AbstractContextManager[None]:
+        """Holds the lock of the builders; raises StoreUnavailable while another one does."""
+        return build_lock(self._connections, f"{self._prefix}build", self.name)
+
+    def note_use(self) -> None:
+        """Says that a host uses what this code has built; raises StoreUnavailable."""
+        statement = f"UPDATE {self._table} SET used_at = now() WHERE name = %b AND code = %b"
+        self._ask(lambda link: link.execute(statement.encode(), (self.name, self._code)))
+
+    def remove_unused(self, age: timedelta) -> None:
+        """Removes what other code has built and no host has used for so long.
+
+        Raises StoreUnavailable.
+        """
+        sql_text = f"SELECT code FROM {self._table} WHERE name = %b AND used_at < now() - %b"
+        for (code,) in self._ask(lambda link: link.rows(sql_text, self.name, age)):
+            if code != self._code:
+                PostgresGenerations(self._connections, self._catalog, self.name, code).clear()
+
+    def clear(self) -> None:
+        """Removes all generations and then the pointer, unless somebody reads one of them.
+
+        Raises StoreUnavailable.
+        """
+        if self._drop(self.address(number) for number in self.numbers()):
+            statement = f"DELETE FROM {self._table} WHERE name = %b AND code = %b"
+            self._ask(lambda link: link.execute(statement.encode(), (self.name, self._code)))
+
+    def _read(self) -> tuple[Any, ...]:
+        """Pointer, its revision, proposal, its revision; None for what there is none of."""
+
+        def read(link: Link) -> tuple[Any, ...]:
+            try:
+                row = link.one(_READ.format(f'"{self._schema}"'), self.name, self._code)
+            except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+                return _NOTHING
+            return row or _NOTHING
+
+        return self._ask(read)
+
+    def _write(
+        self, statement: str, values: tuple[object, ...], instead_of: Hashable | None
+    ) -> Hashable | None:
+        """The new revision of a record; None where it has another one than it should."""
+        key = self.name, self._code
+
+        def write(link: Link) -> Hashable | None:
+            if instead_of is None:
+                self._make_row(link, key)
+            row = link.one(statement.format(self._table), *values, *key, instead_of)
+            return None if row is None else int(row[0])
+
+        leading = self._lead()
+        if leading is None:
+            return self._ask(write)
+        try:
+            return write(leading)
+        except psycopg.Error as error:
+            raise unavailable(error, what=f"the read model {self.name}") from error
+
+    def _make_row(self, link: Link, key: tuple[str, str]) -> None:
+        statement = _MAKE_ROW.format(self._table).encode()
+        try:
+            link.execute(statement, key)
+        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+            self._make_table(link)
+            link.execute(statement, key)
+
+    def _make_table(self, link: Link) -> None:
+        with link.transaction():
+            # Two who make the same at a time would fail.
+            link.execute(b"SELECT pg_advisory_xact_lock(%b)", [_LOCK])
+            name = sql.Identifier(self._schema)
+            link.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(name))
+            link.execute(sql.SQL(_TABLE).format(name))
+
+    def _drop(self, schemas: Iterable[str]) -> bool:
+        """Whether all of these schemas are gone: those that somebody reads are left."""
+        all_gone = True
+        try:
+            with closing(self._connections.connect()) as link:
+                link.execute(_NO_WAITING)
+                for schema in schemas:
+                    name = sql.Identifier(schema)
+                    try:
+                        link.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(name))
+                    except psycopg.errors.LockNotAvailable:
+                        all_gone = False
+        except psycopg.Error as error:
+            raise unavailable(error, what=f"the read model {self.name}") from error
+        return all_gone
+
+    def _ask(self, work: Callable[[Link], T]) -> T:
+        return self._connections.ask(work)
+
+
+@contextmanager
+def build_lock(connections: Connections, key: str, name: str) -> Iterator[None]:
+    """Holds the advisory lock of a key, for who builds a generation of the read model of a name.
+
+    Raises StoreUnavailable while another one does, and when its session is lost before it has it.
+    """
+    with closing(connections.connect()) as link:
+        try:
+            is_taken = try_lock(link, key)
+        except psycopg.Error as error:
+            raise unavailable(error, what=f"the read model {name}") from error
+        if not is_taken:
+            raise StoreUnavailable(f"another process is building a generation of {name}")
+        yield
+
+
+def try_lock(link: Link, name: str) -> bool:
+    """Whether a session has taken the advisory lock of a name, which it holds until it ends."""
+    return bool(link.one("SELECT pg_try_advisory_lock(hashtextextended(%b, 0))", name)[0])
+
+
+def _decoded(raw: bytes | None, what: type[S]) -> S | None:
+    return None if raw is None else msgspec.json.decode(raw, type=what)

@@ -1,0 +1,134 @@
+"""The read models that a data directory holds: their definitions, and where they are."""
+
+from pathlib import Path
+from typing import Any
+
+from domain.event_store.port import EventStore
+from projections.entities.port import SortedReadModel
+from projections.entities.projection import EntityProjection
+from projections.entities.sqlite import bulk_load, file_check
+from projections.entities.sqlite.model import SqliteReadModel, open_read_model
+from projections.entities.sqlite.tables import INDEXES, TABLES
+from projections.entities.stored_entity import stored_code
+from projections.entities.verification_source import stored_entities
+from projections.feeding.port import Damaged, Progress
+from projections.generations.definition import Definition, KindReport, code_digest
+from projections.generations.folder import FolderGenerations, storage_errors
+from projections.generations.port import Generations
+from projections.search import bulk_build as search_load
+from projections.search import projection as search_projection
+from projections.search.engine import SearchEngine
+from projections.search.index.engine import WhooshEngine
+from projections.search.index.format.schema import schema_digest
+from projections.search.language.field_types import moment_paths
+from projections.search.projection import SearchProjection
+from projections.search.verification_source import sorted_entries
+
+
+def entities_definition() -> Definition[SqliteReadModel]:
+    """The sorted read model, in a SQLite file for each generation."""
+    return Definition(
+        name=EntityProjection.name,
+        code=lambda: code_digest(stored_code(), TABLES, INDEXES),
+        open=lambda address, writable: open_read_model(Path(address), writable=writable),
+        check=file_check.check,
+        shut=_shut_entities,
+        trusted=_is_trusted,
+        shows_commits_at_once=True,
+        tells_when_superseded=False,
+        projection=EntityProjection,
+        source=stored_entities,
+        kinds=entity_kinds,
+        load=_load_entities,
+        resumes=False,
+        batch_size=5_000,
+    )
+
+
+def search_definition() -> Definition[SearchEngine]:
+    """The search index, whose large files are summed after every opening while it is served."""
+    return Definition(
+        name=SearchProjection.name,
+        code=lambda: code_digest(
+            search_projection.VERSION, sorted(moment_paths()), schema_digest()
+        ),
+        open=_open_engine,
+        check=lambda engine, go_on: engine.check(go_on),
+        shut=lambda engine: engine.close(),
+        trusted=lambda address: False,
+        shows_commits_at_once=False,
+        tells_when_superseded=False,
+        projection=SearchProjection,
+        source=sorted_entries,
+        kinds=search_kinds,
+        load=_load_search,
+        resumes=True,
+        batch_size=5_000,
+    )
+
+
+def _shut_entities(model: SqliteReadModel) -> None:
+    with storage_errors("the stamp of the sorted read model cannot be written"):
+        file_check.shut(model)
+
+
+def _is_trusted(address: str) -> bool:
+    with storage_errors(f"the stamp of {address} cannot be read"):
+        return file_check.take_stamp(Path(address))
+
+
+def _load_entities(address: str, log: EventStore, progress: Progress) -> None:
+    with storage_errors(f"{address} cannot be built"):
+        bulk_load.load(Path(address), log, progress)
+
+
+def _open_engine(address: str, writable: bool) -> SearchEngine:
+    engine = WhooshEngine.open(Path(address), writable=writable)
+    if engine.rebuild_reason is not None:
+        engine.close()
+        raise Damaged(engine.rebuild_reason)
+    return engine
+
+
+def _load_search(address: str, log: EventStore, progress: Progress) -> None:
+    with storage_errors(f"{address} cannot be built"):
+        engine = WhooshEngine.open(Path(address))
+        try:
+            _discard_damaged(engine, progress)
+            search_load.load(engine, log, progress)
+            engine.compact()
+        finally:
+            engine.close()
+
+
+def _discard_damaged(engine: SearchEngine, progress: Progress) -> None:
+    """Begins an index anew when what an earlier load left in it is damaged."""
+    try:
+        engine.check(lambda: progress(0, 0))
+    except Damaged:
+        engine.reset()
+
+
+def entity_kinds(model: SortedReadModel) -> dict[str, KindReport]:
+    """What a sorted read model holds of each kind, wherever it is."""
+    deleted = model.deleted()
+    return {
+        kind: KindReport(n, deleted.get(kind, 0), f"{total:x}")
+        for kind, (n, total) in model.digests().items()
+    }
+
+
+def search_kinds(engine: SearchEngine) -> dict[str, KindReport]:
+    """What a search index holds of each kind, wherever it is."""
+    with engine.snapshot() as snapshot:
+        kept = snapshot.digests()
+    return {kind: KindReport(n, None, f"{total:x}") for kind, (n, total) in sorted(kept.items())}
+
+
+_PATTERNS = {EntityProjection.name: "entities-{}.db", SearchProjection.name: "search-{}"}
+"""Projection -> the name of a generation's file or folder, with `{}` for its number."""
+
+
+def open_generations(directory: Path, definition: Definition[Any]) -> Generations:
+    """Where the generations of a read model are kept for a data directory."""
+    return FolderGenerations(directory, definition.name, _PATTERNS[definition.name])

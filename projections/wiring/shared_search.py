@@ -1,0 +1,133 @@
+"""Search in an OpenSearch cluster: its definition, its generations, and which host feeds it."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, closing
+
+from domain.event_store.port import EventStore
+from projections.feeding.port import Progress
+from projections.generations.definition import Definition, KindReport, code_digest
+from projections.generations.shared_supervision import LeaderStatus, SharedSupervisor
+from projections.generations.supervision import GenerationSupervisor
+from projections.search import bulk_build
+from projections.search import projection as search_projection
+from projections.search.engine import SearchEngine
+from projections.search.opensearch import indexes, mapping
+from projections.search.opensearch.address import read_search_address
+from projections.search.opensearch.cluster import Cluster, IndexMissing
+from projections.search.opensearch.engine import OpenSearchEngine
+from projections.search.projection import SearchProjection
+from projections.search.verification_source import sorted_entries
+from projections.wiring.cluster_generations import ClusterGenerations
+
+
+class SearchBackend:
+    """Where the search index of a catalog is in a cluster, opened by one process."""
+
+    def __init__(
+        self,
+        url: str,
+        owner: str,
+        kinds: Callable[[SearchEngine], Mapping[str, KindReport]],
+        lead: LeaderStatus,
+        building: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        """`owner` is the identity of the log, `kinds` that of a Definition.
+
+        Of the processes that feed the index from the log, one has the `lead`, and one at a time
+        that builds a generation the lock that `building` gives.
+
+        Raises InvalidInput for what is no URL of a cluster. Nothing is asked of the cluster yet.
+        """
+        self._address = read_search_address(url)
+        self._lead = lead
+        self._cluster = Cluster(self._address)
+        self.generations = ClusterGenerations(self._cluster, SearchProjection.name, owner, building)
+        self._feeds: dict[str, str] = {}
+        """Address of a generation -> the alias by which this process has written to it last."""
+        self.definition: Definition[SearchEngine] = Definition(
+            name=SearchProjection.name,
+            code=lambda: code_digest("opensearch", search_projection.VERSION, mapping.code()),
+            open=self._open,
+            check=lambda engine, go_on: engine.check(go_on),
+            shut=lambda engine: engine.close(),
+            # Its files are summed by the cluster.
+            trusted=lambda address: True,
+            watch=lambda engine: engine.check(_go_on),
+            shows_commits_at_once=False,
+            tells_when_superseded=False,
+            projection=SearchProjection,
+            source=sorted_entries,
+            kinds=kinds,
+            load=self._load,
+            resumes=True,
+            batch_size=5_000,
+        )
+
+    def supervisor(self, log: EventStore) -> SharedSupervisor[SearchEngine]:
+        """What feeds the index while this process leads, and waits while the cluster is away."""
+
+        def take_over() -> GenerationSupervisor[SearchEngine]:
+            self.generations.renew()
+            return GenerationSupervisor(self.definition, self.generations, log)
+
+        return SharedSupervisor(
+            self.definition.name,
+            take_over,
+            self._lead,
+            keep=_go_on,
+            waits=True,
+        )
+
+    def close(self) -> None:
+        """Closes the connections; nothing may use the index afterwards."""
+        self._lead.release()
+        self._cluster.close()
+
+    def _open(self, address: str, writable: bool) -> SearchEngine:
+        feed = self._take_over(address) if writable else None
+        engine = OpenSearchEngine(Cluster(self._address), address, writable=writable, feed=feed)
+        try:
+            engine.check(_go_on)
+        except BaseException:
+            engine.close()
+            raise
+        return engine
+
+    def _take_over(self, address: str) -> str:
+        """Has nobody write to an index any more but who opens it now; returns the alias for that.
+
+        Raises IndexMissing, StoreUnavailable, and Overtaken once when another process has taken
+        over what this one wrote to before.
+        """
+        before = self._feeds.pop(address, None)
+        self._feeds[address] = feed = indexes.take_over(self._cluster, address, before)
+        return feed
+
+    def _load(self, address: str, log: EventStore, progress: Progress) -> None:
+        try:
+            engine = self._open(address, True)
+        except IndexMissing:
+            # It is refused where another process has made one meanwhile.
+            indexes.make(self._cluster, address)
+            engine = self._open(address, True)
+        with closing(engine):
+            bulk_build.load(engine, log, progress)
+
+
+def _go_on() -> None:
+    """Nothing is to be done, and nothing ends the work."""
+
+
+class DirectoryLeaderStatus:
+    """The lead of the one process that projects a data directory, and has its ProjectorLock."""
+
+    def take(self) -> bool:
+        """True: no other process has the lock."""
+        return True
+
+    def leads(self) -> bool:
+        """True, until the process ends."""
+        return True
+
+    def release(self) -> None:
+        """Does nothing: the lock is left by who took it."""

@@ -1,0 +1,180 @@
+"""Opens a data directory: the log, the read models built from it, and what feeds them."""
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from domain.errors import StoreUnavailable
+from domain.event_store.opening import address_in, note_database, open_event_log
+from domain.event_store.port import EventStore
+from projections.entities.port import SortedReadModel
+from projections.feeding.daemon import read_building
+from projections.generations.change_counter import ChangeCounter
+from projections.generations.current_generation import CurrentGeneration
+from projections.generations.folder import storage_errors
+from projections.generations.supervision import GenerationSupervisor
+from projections.generations.supervisor import Supervisor
+from projections.search.engine import SearchEngine
+from projections.wiring.backends import Backend, open_backends
+
+
+class Stores:
+    """An open data directory: its log, its read models for reading, and their supervisors."""
+
+    def __init__(
+        self,
+        directory: Path,
+        log: EventStore,
+        backends: Sequence[Backend[Any]],
+        read_models: Sequence[CurrentGeneration[Any]],
+        supervisors: Sequence[Supervisor],
+    ) -> None:
+        """The read models, the sorted one first, and where each of them is."""
+        self.directory = directory
+        self.log = log
+        self.backends = backends
+        self.read_models = read_models
+        self.entities: CurrentGeneration[SortedReadModel] = read_models[0]
+        self.engine: CurrentGeneration[SearchEngine] = read_models[1]
+        self.supervisors = supervisors
+        """One supervisor for each projection; none in a process that only reads."""
+        first = supervisors[0] if supervisors else None
+        self._feeder = first if isinstance(first, GenerationSupervisor) else None
+        """What feeds the sorted read model, where this process does and it is in a file."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether hosts share the sorted read model, in a database.
+
+        Reads of it take a round trip, so they are not for an event loop, and its commits are made
+        in whichever process leads.
+        """
+        return self.backends[0].is_shared
+
+    @property
+    def searches_elsewhere(self) -> bool:
+        """Whether searches are made by a cluster, so that to ask it anything takes a round trip."""
+        return self.backends[1].is_shared
+
+    @property
+    def looks_elsewhere(self) -> bool:
+        """Whether a database or a cluster must say if anything has changed since a search."""
+        return any(backend.is_shared for backend in self.backends)
+
+    def named(self, what: str) -> list[CurrentGeneration[Any]]:
+        """The read models that are called so; all of them for `all`."""
+        return [live for live in self.read_models if what in (live.definition.name, "all")]
+
+    @property
+    def fed_at_once(self) -> Mapping[str, Callable[[], int]]:
+        """Projection -> what applies the next batch, where whoever has appended may wait for it.
+
+        The sorted read model in a file takes a write in little more time than another thread takes
+        to begin. Search gathers writes, and commits to a database wait for that.
+        """
+        feeder = self._feeder
+        return {} if feeder is None else {feeder.name: feeder.feed}
+
+    def listed(self) -> int:
+        """The position up to which lists are current; raises StoreUnavailable.
+
+        The process that feeds them need not ask the file.
+        """
+        feeder = self._feeder
+        position = None if feeder is None else feeder.position
+        return self.entities.checkpoint() if position is None else position
+
+    def documents(self, entity_ids: Sequence[str]) -> Mapping[str, bytes]:
+        """Id -> full JSON of those entities that the live lists have; raises StoreUnavailable."""
+        return self.entities.read(lambda entities: entities.documents(entity_ids))
+
+    def interrupt(self) -> None:
+        """Ends whatever the supervisors are building, because the process is about to stop."""
+        for supervisor in self.supervisors:
+            supervisor.interrupt()
+
+    def close(self) -> None:
+        """Closes everything; no thread may step the supervisors any more."""
+        self.engine.close()
+        self.entities.close()
+        for supervisor in self.supervisors:
+            supervisor.close()
+        for backend in self.backends:
+            backend.close()
+        self.log.close()
+
+
+def open_log(directory: Path, database: str | None = None, *, is_there: bool = False) -> EventStore:
+    """Opens the log alone, in the database at a URL or else in the data directory.
+
+    The directory is made when it is missing, and so is the log, but not in a database where the
+    caller expects that it `is_there`. Raises Conflict when the directory's log is elsewhere.
+    """
+    if not database:
+        make_directory(directory)
+    log = open_event_log(address_in(directory, database), is_there=is_there)
+    if database:
+        make_directory(directory)
+        note_database(directory)
+    return log
+
+
+def open_stores(
+    directory: Path,
+    database: str | None = None,
+    search: str | None = None,
+    *,
+    writable: bool = True,
+    is_there: bool = False,
+) -> Stores:
+    """Opens everything in a data directory, which is made when it is missing.
+
+    The log is in the database at a URL, where one is given, and search in the cluster at another. A
+    process that runs the projectors holds the directory's ProjectorLock before it opens the stores
+    writable: that process decides which generations may be served. Any other process passes
+    `writable` false. `is_there` is as for `open_log`. Raises StoreUnavailable when something cannot
+    be opened, and Conflict as `open_log` does.
+    """
+    log = open_log(directory, database, is_there=is_there)
+    if writable:
+        _remove_first_layout(directory)
+    opened: list[Callable[[], None]] = [log.close]
+    try:
+        backends = open_backends(directory, log, database, search)
+        opened += [backend.close for backend in backends]
+        current: list[CurrentGeneration[Any]] = []
+        supervisors: list[Supervisor] = []
+        for backend in backends:
+            changes = ChangeCounter() if writable else None
+            if changes is not None:
+                supervisor = backend.supervisor(log, changes)
+                supervisors.append(supervisor)
+                opened.append(supervisor.close)
+                supervisor.open()
+            reader = backend.reader(log, changes)
+            reader.building = partial(read_building, directory, reader.definition.name)
+            current.append(reader)
+    except BaseException:
+        for close in reversed(opened):
+            close()
+        raise
+    return Stores(directory, log, backends, current, supervisors)
+
+
+def _remove_first_layout(directory: Path) -> None:
+    """Remove read models from before there were generations: they are built anew."""
+    with storage_errors("what an older version left cannot be removed"):
+        for name in ("entities.db", "entities.db-wal", "entities.db-shm"):
+            (directory / name).unlink(missing_ok=True)
+        if (directory / "search").is_dir():
+            shutil.rmtree(directory / "search")
+
+
+def make_directory(directory: Path) -> None:
+    """Makes the data directory, closed to other users because it holds the secret."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailable(f"the data directory cannot be made: {error}") from error

@@ -1,0 +1,230 @@
+"""What one caller may ask for: requests a second, searches at a time, and its turn among others."""
+
+import asyncio
+import gc
+import threading
+import weakref
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import pytest
+
+from api.callers.limits import Places, RateLimit, WorkQueue
+from api.errors import ClientLeft, Overloaded, TooManyRequests
+
+T = TypeVar("T")
+
+
+def test_bucket_lets_a_burst_pass_and_fills_again() -> None:
+    now = [0.0]
+    limit = RateLimit(10, 3, lambda: now[0])
+    for _ in range(3):
+        limit.take("ann")
+    with pytest.raises(TooManyRequests) as raised:
+        limit.take("ann")
+    assert raised.value.retry_after == 1
+    limit.take("bo")
+
+    now[0] = 0.11
+    limit.take("ann")
+    with pytest.raises(TooManyRequests):
+        limit.take("ann")
+
+
+def test_no_rate_is_no_limit() -> None:
+    limit = RateLimit(0, 1)
+    for _ in range(1_000):
+        limit.take("ann")
+
+
+class Searches:
+    """Searches of a queue with one thread, which is held until `release`."""
+
+    def __init__(self, most: int = 100) -> None:
+        self.queue = WorkQueue(1, Places(most, "searches"))
+        self.done: list[str] = []
+        self._held = threading.Event()
+        self.first = self.start("first", self._held.wait)
+
+    def start(
+        self,
+        caller: str,
+        work: Callable[[], object] = lambda: None,
+        left: bool = False,
+    ) -> "asyncio.Task[None]":
+        async def has_left() -> bool:
+            return left
+
+        async def search() -> None:
+            await self.queue.run(caller, work, has_left)
+            self.done.append(caller)
+
+        return asyncio.create_task(search())
+
+    async def release(self, *tasks: "asyncio.Task[None]") -> list[BaseException | None]:
+        await asyncio.sleep(0)
+        self._held.set()
+        return await asyncio.wait_for(
+            asyncio.gather(self.first, *tasks, return_exceptions=True), 10
+        )
+
+
+def run(test: Callable[[], Awaitable[T]]) -> T:
+    async def inside() -> T:
+        return await test()
+
+    return asyncio.run(inside())
+
+
+def test_searches_of_one_caller_are_bounded() -> None:
+    async def test() -> None:
+        searches = Searches(most=2)
+        waiting = [searches.start("ann") for _ in range(3)]
+        other = searches.start("bo")
+        _, *answers, none = await searches.release(*waiting, other)
+        assert (answers[:2], none) == ([None, None], None)
+        assert isinstance(answers[2], TooManyRequests)
+        # All are over: there is room again.
+        await searches.start("ann")
+
+    run(test)
+
+
+def test_callers_that_wait_take_turns() -> None:
+    async def test() -> None:
+        searches = Searches()
+        callers = ["greedy"] * 5 + ["ann", "bo", "ann"]
+        await searches.release(*map(searches.start, callers))
+        in_turn = ["greedy", "ann", "bo", "greedy", "ann", "greedy", "greedy", "greedy"]
+        assert searches.done == ["first", *in_turn]
+
+    run(test)
+
+
+def test_caller_has_no_more_threads_than_it_may_have() -> None:
+    async def test() -> None:
+        queue = WorkQueue(2, Places(100, "writes"), each=1)
+        held, done = threading.Event(), []
+
+        async def write(caller: str, work: Callable[[], object]) -> None:
+            async def stays() -> bool:
+                return False
+
+            await queue.run(caller, work, stays)
+            done.append(caller)
+
+        greedy = [asyncio.create_task(write("greedy", held.wait)) for _ in range(3)]
+        await asyncio.sleep(0)
+        # One thread is held by the greedy caller's first, which its others may not pass.
+        for caller in ("ann", "bo", "ann"):
+            await asyncio.wait_for(write(caller, lambda: None), 10)
+        assert done == ["ann", "bo", "ann"]
+        held.set()
+        await asyncio.wait_for(asyncio.gather(*greedy), 10)
+        await asyncio.wait_for(asyncio.gather(*(write(c, lambda: None) for c in "xyz")), 10)
+        assert done[3:6] == ["greedy"] * 3
+        assert sorted(done[6:]) == ["x", "y", "z"]
+
+    run(test)
+
+
+def test_places_may_be_taken_by_size() -> None:
+    places = Places(10, "bytes of writes")
+    with places.held("ann", 6):
+        with pytest.raises(TooManyRequests) as raised, places.held("ann", 5):
+            pass
+        assert str(raised.value) == "6 bytes of writes of yours are under way: wait for some"
+        with places.held("ann", 4), places.held("bo", 10):
+            pass
+    with places.held("ann", 10):
+        pass
+
+
+def test_places_of_all_callers_together_are_bounded() -> None:
+    places = Places(10, "bytes of writes", of_all=15)
+    with places.held("ann", 10):
+        with pytest.raises(Overloaded) as raised, places.held("bo", 6):
+            pass
+        assert (
+            str(raised.value) == "too many bytes of writes of all callers are under way: try again"
+        )
+        with places.held("bo", 5):
+            pass
+    with places.held("bo", 10), places.held("ann", 5):
+        pass
+
+
+def test_search_that_is_cancelled_passes_its_turn_on() -> None:
+    async def test() -> None:
+        searches = Searches()
+        waiting = [searches.start(name) for name in ("ann", "bo", "bo")]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        waiting[2].cancel()
+        answers = await searches.release(*waiting)
+        assert [type(answer) for answer in answers[1:]] == [
+            asyncio.CancelledError,
+            type(None),
+            asyncio.CancelledError,
+        ]
+        await searches.start("ann")
+        assert searches.done == ["first", "bo", "ann"]
+
+    run(test)
+
+
+def test_search_whose_client_left_meanwhile_is_not_done() -> None:
+    async def test() -> None:
+        searches = Searches()
+        gone = searches.start("ann", lambda: pytest.fail("it was done"), left=True)
+        stays = searches.start("ann")
+        _, answer, other = await searches.release(gone, stays)
+        assert isinstance(answer, ClientLeft)
+        assert (other, searches.done) == (None, ["first", "ann"])
+
+    run(test)
+
+
+def test_search_that_fails_frees_its_thread() -> None:
+    async def test() -> None:
+        searches = Searches()
+        _, answer = await searches.release(searches.start("ann", lambda: 1 // 0))
+        assert isinstance(answer, ZeroDivisionError)
+        await searches.start("ann")
+        assert searches.done == ["first", "ann"]
+
+    run(test)
+
+
+def test_work_that_failed_holds_nothing() -> None:
+    """Without the garbage collector, which looks rarely: an error must not keep what it met."""
+
+    class Large:
+        pass
+
+    kept: list[weakref.ref[Large]] = []
+
+    def work() -> None:
+        large = Large()
+        kept.append(weakref.ref(large))
+        fail(large)
+
+    def fail(_: Large) -> None:
+        raise KeyError("more than allowed")
+
+    async def test() -> None:
+        queue = WorkQueue(1, Places(10, "searches"))
+
+        async def has_left() -> bool:
+            return False
+
+        for _ in range(3):
+            with pytest.raises(KeyError):
+                await queue.run("caller", work, has_left)
+
+    gc.disable()
+    try:
+        asyncio.run(test())
+        assert [reference() for reference in kept] == [None, None, None]
+    finally:
+        gc.enable()

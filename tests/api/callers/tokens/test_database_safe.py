@@ -1,0 +1,44 @@
+"""A host whose safe is in a database that stops and starts."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from api.callers.tokens.following import AWAY_SECONDS, FollowedSafe
+from api.callers.tokens.opening import open_safe
+from api.callers.tokens.register import revoke_tokens
+from api.callers.tokens.safe import SESSION_KEY
+from api.settings import Settings
+from benchmarks.postgres_server import new_schema
+from domain.errors import StoreUnavailable
+from tests.api.callers.tokens.made import Clock
+from tests.postgres_servers import running_or_skipped
+
+
+def test_a_host_goes_on_without_its_database_for_a_minute_and_follows_it_again(
+    tmp_path: Path,
+) -> None:
+    with running_or_skipped() as server:
+        settings = Settings(data=str(tmp_path), database_url=server.url(new_schema()))
+        clock = Clock()
+        with closing(open_safe(settings, is_there=False)) as safe:
+            revoke_tokens(safe, ["first"], [])
+            followed = FollowedSafe(safe, clock)
+            followed.prepare(SESSION_KEY)
+            keys = followed.secrets(SESSION_KEY)
+
+            server.stop("fast")
+            assert followed.follow() == set()
+            assert followed.register.revoked.keys() == {"first"}
+            clock.now += AWAY_SECONDS
+            with pytest.raises(StoreUnavailable, match="has not answered for 60 s"):
+                _ = followed.register
+            with pytest.raises(StoreUnavailable):
+                revoke_tokens(safe, ["second"], [])
+
+            server.start()
+            revoke_tokens(safe, ["second"], [])
+            followed.follow()
+            assert followed.register.revoked.keys() == {"first", "second"}
+            assert followed.secrets(SESSION_KEY) == keys

@@ -1,0 +1,42 @@
+"""Templates: what they may name, and what they call things."""
+
+import jinja2
+import pytest
+
+from api.pages.frame.documents import OPTIONAL, called, complete
+from api.pages.frame.rendering import environment
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ entity.nmae }}",
+        "{{ entity.nmae or 'x' }}",
+        "{% if entity.nmae %}x{% endif %}",
+        "{{ a }}",
+    ],
+)
+def test_name_that_is_not_there_is_an_error(template: str) -> None:
+    with pytest.raises(jinja2.UndefinedError):
+        environment().from_string(template).render(entity=complete({"name": "orders"}))
+
+
+def test_what_an_entity_need_not_have_is_none_in_a_template() -> None:
+    entity = complete({"name": "orders", "owners": [1]})
+
+    assert entity == {**OPTIONAL, "name": "orders", "owners": [1]}
+    assert environment().from_string("{{ entity.tags or 'x' }}").render(entity=entity) == "x"
+
+
+@pytest.mark.parametrize(
+    ("entity", "name"),
+    [
+        ({"displayName": "Orders", "name": "o", "fullyQualifiedName": "s.o"}, "Orders"),
+        ({"displayName": None, "name": "o", "fullyQualifiedName": "s.o"}, "o"),
+        ({"fullyQualifiedName": "s.o"}, "s.o"),
+    ],
+)
+def test_entity_is_called_by_the_first_name_that_it_has(
+    entity: dict[str, str | None], name: str
+) -> None:
+    assert called(entity) == name

@@ -1,0 +1,70 @@
+"""What the first start makes: also where tools have built the read models, and never again."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from api.processes.first_start import CLASSIFICATIONS, make_new_catalog
+from domain.event_store.port import EventStore
+from domain.kinds.registry import KINDS
+from domain.write_context import WriteContext
+from domain.writing.catalog import Catalog
+from projections.wiring.stores import open_log, open_stores
+from replay_tool.commands import main
+
+CREATED = len(CLASSIFICATIONS.read_bytes().splitlines())
+BODY = {"name": "d", "description": "x", "domainType": "Aggregate"}
+CONTEXT = WriteContext(actor="ann", request_id="r")
+
+
+@contextmanager
+def opened(directory: Path) -> Iterator[EventStore]:
+    with closing(open_log(directory)) as log:
+        yield log
+
+
+def head(directory: Path) -> int:
+    with opened(directory) as log:
+        return log.head()
+
+
+def write_one(directory: Path) -> None:
+    """What an import does: write to a log that no server has seen."""
+    with opened(directory) as log:
+        Catalog(log).create(KINDS["domain"], BODY, CONTEXT)
+
+
+def build(directory: Path, command: str) -> None:
+    done = CliRunner().invoke(main, [command, "--data", str(directory)])
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("command", ["catch-up", "rebuild"])
+def test_catalog_whose_read_models_a_tool_built_is_still_new(tmp_path: Path, command: str) -> None:
+    write_one(tmp_path)
+    build(tmp_path, command)
+    make_new_catalog(tmp_path, None)
+    assert head(tmp_path) == 1 + CREATED
+    build(tmp_path, command)
+    with opened(tmp_path) as log:
+        claim = log.claim("classification", "PII")
+        assert claim is not None
+        kind = KINDS["classification"]
+        Catalog(log).delete(kind, claim.id, CONTEXT, hard=True, recursive=True)
+        left = log.head()
+    make_new_catalog(tmp_path, None)
+    assert head(tmp_path) == left
+
+
+def test_catalog_that_was_served_is_left_alone(tmp_path: Path) -> None:
+    write_one(tmp_path)
+    # As an older version served it, which made nothing.
+    with closing(open_stores(tmp_path)) as stores:
+        for supervisor in stores.supervisors:
+            while supervisor.step():
+                pass
+    make_new_catalog(tmp_path, None)
+    assert head(tmp_path) == 1

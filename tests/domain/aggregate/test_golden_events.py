@@ -1,0 +1,98 @@
+"""The stored form of events is a public format: golden payloads that are never edited.
+
+`tests/golden/<type name>.<schema>.json` holds the bytes of one payload and a line end. A new
+schema adds a file; the old file then goes through its upcaster.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eventsourcing.persistence import StoredEvent
+from msgspec import Raw
+
+from domain import events
+from domain.event_store.mapper import EventMapper
+from domain.event_store.port import RecordedEvent
+from domain.events import Event
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+COMMON: dict[str, Any] = {
+    "kind": "dataContract",
+    "actor": "ann",
+    "at": 1_718_000_000_123,
+    "request_id": "01890a5d-ac96-774b-bcce-b302099a8057",
+}
+TABLE = "0190017e-5f00-7000-8000-000000000001"
+USER = "0190017e-5f00-7000-8000-000000000002"
+
+EXPECTED: dict[str, Event] = {
+    "entity.created": events.EntityCreated(
+        version=1,
+        name="a.b Заказы",
+        fqn='shop.db.public.orders."dataContract_a.b Заказы"',
+        parent_id=TABLE,
+        body={
+            "entity": Raw(b'{"type":"table","id":"%s"}' % TABLE.encode()),
+            "entityStatus": Raw(b'"Draft"'),
+            "extension": Raw(b'{"ratio":1.50,"big":1e3}'),
+        },
+        **COMMON,
+    ),
+    "entity.changed": events.EntityChanged(
+        version=2,
+        patch=[
+            {"op": "replace", "path": "/schema/3/description", "value": "An order."},
+            {"op": "add", "path": "/owners", "value": [{"type": "user", "id": USER}]},
+            {"op": "remove", "path": "/extension/a~1b"},
+        ],
+        **COMMON,
+    ),
+    "entity.status-changed": events.EntityStatusChanged(version=3, status="Active", **COMMON),
+    "entity.soft-deleted": events.EntitySoftDeleted(version=4, **COMMON),
+    "entity.restored": events.EntityRestored(version=10, **COMMON),
+    "entity.purged": events.EntityPurged(version=10, **COMMON),
+}
+
+
+def golden(type_name: str) -> bytes:
+    return (GOLDEN / f"{type_name}.1.json").read_bytes().removesuffix(b"\n")
+
+
+def test_every_event_type_has_a_golden_payload() -> None:
+    assert sorted(path.name for path in GOLDEN.iterdir()) == sorted(
+        f"{type_name}.1.json" for type_name in events.EVENT_TYPES
+    )
+
+
+def test_type_names_are_fixed() -> None:
+    assert {name: type_.__name__ for name, type_ in events.EVENT_TYPES.items()} == {
+        "entity.created": "EntityCreated",
+        "entity.changed": "EntityChanged",
+        "entity.status-changed": "EntityStatusChanged",
+        "entity.soft-deleted": "EntitySoftDeleted",
+        "entity.restored": "EntityRestored",
+        "entity.purged": "EntityPurged",
+    }
+
+
+@pytest.mark.parametrize("type_name", EXPECTED)
+def test_golden_payload_is_read_as_the_expected_event(type_name: str) -> None:
+    stored = StoredEvent("some-id", 7, type_name, golden(type_name))
+    expected = RecordedEvent("some-id", 7, EXPECTED[type_name])
+    assert EventMapper().to_domain_event(stored) == expected
+
+
+@pytest.mark.parametrize("type_name", EXPECTED)
+def test_event_is_stored_as_exactly_the_golden_bytes(type_name: str) -> None:
+    stored = EventMapper().to_stored_event(RecordedEvent("some-id", 7, EXPECTED[type_name]))
+    assert stored == StoredEvent("some-id", 7, type_name, golden(type_name))
+
+
+def test_entity_without_parent_has_no_parent_key() -> None:
+    event = events.EntityCreated(version=1, name="a", fqn="a", body={}, **COMMON)
+    stored = EventMapper().to_stored_event(RecordedEvent("some-id", 1, event))
+    assert stored.state == (
+        b'{"kind":"dataContract","actor":"ann","at":1718000000123,"version":1,'
+        b'"requestId":"01890a5d-ac96-774b-bcce-b302099a8057","name":"a","fqn":"a","body":{}}'
+    )
