@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from domain.errors import CatalogError
+from domain.machine import durable_files
 
 STANDARD = "-"
 _LEVEL = 1
@@ -111,8 +112,8 @@ class _Target:
             self._file.flush()
 
     def _sync(self) -> None:
-        with _errors_of(self._name):
-            _sync(self._file.fileno())
+        with _errors_of(self._name), _if_it_can_be_synced():
+            os.fsync(self._file.fileno())
 
     def _abandon(self) -> None:
         """Close without an error, even if what waits to be written is lost."""
@@ -120,22 +121,19 @@ class _Target:
             self._file.close()
 
 
-def _sync(descriptor: int) -> None:
-    """Have a file or a directory survive power loss, where it can be synced at all."""
+@contextmanager
+def _if_it_can_be_synced() -> Iterator[None]:
+    """Ignore that pipes, terminals and directories of some file systems cannot be synced."""
     try:
-        os.fsync(descriptor)
+        yield
     except OSError as error:
-        # Pipes, terminals, most devices and the directories of some file systems cannot be synced.
         if error.errno != errno.EINVAL:
             raise
 
 
 def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        _sync(descriptor)
-    finally:
-        os.close(descriptor)
+    with _if_it_can_be_synced():
+        durable_files.sync(directory)
 
 
 @contextmanager

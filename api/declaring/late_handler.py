@@ -37,12 +37,12 @@ class _Late:
 
     def __init__(self, make: Callable[[], Any]) -> None:
         self._make = make
+        self._made: Any = None
 
     def __getattr__(self, name: str) -> Any:
-        """An attribute of what is made; not asked for those that were taken over."""
-        made = self._make()
-        for attribute in type(made).__slots__:
-            setattr(self, attribute, getattr(made, attribute))
-        self.to_kwargs = made.to_kwargs
-        self.resolve_dependencies = made.resolve_dependencies
-        return getattr(self, name)
+        """An attribute of what is made; kept here, so that it is asked for but once."""
+        if self._made is None:
+            self._made = self._make()
+        value = getattr(self._made, name)
+        setattr(self, name, value)
+        return value

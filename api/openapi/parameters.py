@@ -218,7 +218,7 @@ def _list_schemas(kind: EntityKind) -> Mapping[str, Schema]:
     cursor = {"type": "string", "format": "page-cursor"}
     regex = {"type": "string", "format": "name-regex", "maxLength": name_filters.MAX_PATTERN}
     return {
-        **dict.fromkeys(kind.name_filters, regex),
+        **dict.fromkeys(kind.lists.names, regex),
         "fields": {"type": "string", "pattern": f"^({field}(,{field})*)?$"},
         "before": cursor,
         "after": cursor,

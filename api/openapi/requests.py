@@ -12,6 +12,7 @@ from api.openapi.json_schema import (
 )
 from api.openapi.parameters import INDEX
 from domain.kinds.bodies.base import outside_fields
+from domain.kinds.bodies.profiling import PROFILER_CONFIG
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.openmetadata.request_aliases import REQUEST_ALIASES
@@ -55,8 +56,8 @@ def request(kind: EntityKind, given: Schema) -> Schema:
         properties[key] = referring(properties[key], _typed(OUTSIDE, (other,)), _QUALIFIED)
     if "usedBy" in properties:
         properties["usedBy"] = {"anyOf": [{"type": "array", "items": _PROGRAM}, NULL]}
-    if kind.profiled is not None:
-        properties[kind.profiled] = {"anyOf": [ref("ProfilerConfig"), NULL]}
+    if PROFILER_CONFIG in properties:
+        properties[PROFILER_CONFIG] = {"anyOf": [ref("ProfilerConfig"), NULL]}
     if kind.statuses:
         properties["entityStatus"] = {"enum": [*kind.statuses, None]}
     aliases = {alias: key for alias, key in REQUEST_ALIASES.items() if key in kind.keys}
@@ -70,7 +71,7 @@ def request(kind: EntityKind, given: Schema) -> Schema:
     if aliases:
         schema["allOf"] = [{"not": {"required": [alias, key]}} for alias, key in aliases.items()]
     # A parent that an entity brings with it follows from its other keys.
-    parents = () if kind.brings_parent is not None else kind.parents
+    parents = () if kind.suites is not None else kind.parents
     needed = [key for key in parents if key not in given["required"]]
     if needed and len(needed) == len(kind.parents) and not kind.root:
         spellings = [*needed, *(alias for alias, key in aliases.items() if key in needed)]

@@ -1,4 +1,8 @@
-"""Signs of life that a process gives to the one that supervises it, through a pipe."""
+"""Signs of life that a process gives to the one that supervises it, through a pipe.
+
+The event loop of a worker gives them itself; with uvicorn's `supervisors.Multiprocess` a thread
+would, which goes on when the loop hangs.
+"""
 
 import os
 import threading

@@ -3,7 +3,7 @@
 The socket is shared, so that connections that wait in its queue are lost with no worker, and wait
 for none that hangs. But whoever looks first takes what is there: of sixteen connections that come
 together, one of two workers had up to fifteen, and a processor was idle. So each leaves connections
-for a moment to workers that have fewer.
+for a moment to workers that have fewer. Uvicorn leaves accepting to asyncio, which takes all.
 """
 
 import asyncio

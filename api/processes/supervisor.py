@@ -1,4 +1,8 @@
-"""Several HTTP processes on one listening socket, and one process that projects for all."""
+"""Several HTTP processes on one listening socket, and one process that projects for all.
+
+Uvicorn's own `supervisors.Multiprocess` runs processes of one role only, has their pings answered
+by a thread, so that an event loop that hangs is not noticed, and waits for no end of a process.
+"""
 
 import logging
 import os

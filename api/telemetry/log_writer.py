@@ -1,4 +1,8 @@
-"""Writes log lines in a thread of its own, so that whoever reads the log can stall no request."""
+"""Writes log lines in a thread of its own, so that whoever reads the log can stall no request.
+
+`logging.handlers.QueueHandler` and its listener bound lines by their number and not their bytes,
+write each by itself, and end only when all are written, however long that takes.
+"""
 
 import os
 import select

@@ -3,6 +3,8 @@
 Each process counts in a region of its own, so counting is an addition in memory without a lock. The
 memory belongs to the processes together: what a process counted stays when it is killed, and the
 process that replaces it goes on in the same region. No file has a name, so none is left behind.
+The multiprocess mode of prometheus_client leaves named files of each process that ever ran, which
+every scrape reads, takes a lock for each count, and does not show a worker what others count.
 """
 
 import mmap

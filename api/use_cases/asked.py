@@ -101,7 +101,7 @@ def with_digest(asked: Asked) -> Asked:
 
 def may_bring(access: Access, kind: EntityKind) -> bool:
     """Whether a caller may create the parent that an entity of a kind brings, if it brings one."""
-    if kind.brings_parent is None:
+    if kind.suites is None:
         return True
     parents = kind.refers_to[kind.parents[0]]
     return all(access.may(Permission(Action.CREATE, parent)) for parent in parents)

@@ -7,7 +7,7 @@ import msgspec
 from api.callers.permissions import Access, Action, Permission
 from domain.errors import NotFound
 from domain.kinds.entity_kind import EntityKind
-from domain.kinds.registry import KINDS
+from domain.kinds.registry import KINDS, sole_kinds_below
 from projections.entities.port import SortedReadModel
 from projections.entities.single_entities import EntityAnswer, read_one
 
@@ -22,18 +22,19 @@ class _Named(msgspec.Struct, rename="camel", omit_defaults=True):
     type: str | None = None
 
 
-def asked_below(kind: EntityKind, fields: str | None, access: Access) -> list[tuple[str, str]]:
-    """The properties in `fields` that refer to what is below an entity, with the kind of that.
+def asked_below(kind: EntityKind, fields: str | None, access: Access) -> list[str]:
+    """The kinds that `fields` names of which an entity has one below it, and shows a reference to.
 
-    Only of kinds that the caller may view.
+    Only kinds that the caller may view.
     """
-    if not kind.shows_below or fields is None:
+    below = sole_kinds_below(kind.name)
+    if not below or fields is None:
         return []
     asked = {name.strip() for name in fields.split(",")}
     return [
-        (name, other)
-        for name, other in kind.shows_below.items()
-        if not asked.isdisjoint((name, "*")) and access.may(Permission(Action.VIEW, other))
+        name
+        for name in below
+        if not asked.isdisjoint((name, "*")) and access.may(Permission(Action.VIEW, name))
     ]
 
 

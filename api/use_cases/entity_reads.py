@@ -51,7 +51,7 @@ def read_entity(
         entity = read_one(
             entities, kind, fields=fields, include=include, most_bytes=most_bytes, **which
         )
-        return entity, {name: reference_below(entities, other, entity) for name, other in below}
+        return entity, {other: reference_below(entities, other, entity) for other in below}
 
     entity, added = stores.entities.read(find)
     body = entity.body if withheld is None else withheld.cut(entity.body)

@@ -8,6 +8,7 @@ from api.callers.permissions import Access, Action
 from api.declaring.declared_query import Parameters, QueryParameter
 from api.use_cases.requested_fields import parse_fields
 from domain.kinds.entity_kind import EntityKind
+from domain.openmetadata.entity_properties import field_aliases
 from projections.entities.name_filters import NameFilter, name_filter
 from projections.entities.port import Include, ListRequest
 
@@ -23,7 +24,7 @@ def list_request(
     """
     withheld = access.withheld(Action.LIST, kind.name)
     filters = {name: str(given[name]) for name in kind.list_filters if given[name] is not None}
-    patterns = {name: given[name] for name in kind.name_filters if given[name]}
+    patterns = {name: given[name] for name in kind.lists.names if given[name]}
     request = ListRequest(
         kind=kind,
         limit=given["limit"],
@@ -46,7 +47,7 @@ def list_request(
             for key in kind.also_in:
                 withheld.refuse_field(key, name)
         for name in patterns:
-            withheld.refuse_field(kind.name_filters[name].key, name)
+            withheld.refuse_field(kind.lists.names[name].key, name)
     return request
 
 
@@ -63,7 +64,7 @@ def _name_filter(
 def list_parameters(kind: EntityKind) -> Parameters:
     """The query parameters of a kind's list, from the registry."""
     limit = QueryParameter(
-        ge=0, le=kind.list_limit, description="The most items on the page; 0 gives only the total."
+        ge=0, le=kind.lists.limit, description="The most items on the page; 0 gives only the total."
     )
     parameters: dict[str, tuple[Any, Any]] = {
         "limit": (Annotated[int, limit], DEFAULT_LIMIT),
@@ -77,16 +78,16 @@ def list_parameters(kind: EntityKind) -> Parameters:
     for name, key in kind.filters.items():
         if name in kind.common_filters:
             continue
-        by_id = name in kind.filters_by_id
+        by_id = name in kind.lists.by_id
         hint: Any = UUID if by_id else str
         value = "id" if by_id else "qualified name"
         parameters[name] = (_query(hint, f"Only those whose `{key}` has this {value}."), None)
     for name in kind.common_filters:
         parameters[name] = (_query(str, _COMMON[name]), None)
-    for name, part in kind.name_filters.items():
+    for name, part in kind.lists.names.items():
         about = f"A regular expression of RE2 that matches a part of the name in `{part.key}`."
         parameters[name] = (_query(str, about), None)
-    if kind.name_filters:
+    if kind.lists.names:
         parameters |= _HOW_NAMES_ARE_MATCHED
     return parameters
 
@@ -96,7 +97,7 @@ _OTHERS = "Other properties that the kind has in OpenMetadata may be named and a
 
 def single_parameters(kind: EntityKind) -> Parameters:
     """The query parameters of reading one entity."""
-    names = ", ".join((*kind.optional, *kind.field_aliases))
+    names = ", ".join((*kind.optional, *field_aliases(kind.name)))
     return {
         "fields": (_query(str, f"Comma-separated optional fields: {names}. {_OTHERS}"), None),
         "include": (

@@ -4,7 +4,7 @@ from difflib import get_close_matches
 
 from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
-from domain.openmetadata.entity_properties import known_properties
+from domain.openmetadata.entity_properties import field_aliases, known_properties
 from projections.visibility.withholding import Withheld
 
 _MOST_SHOWN = 64
@@ -28,7 +28,7 @@ def parse_fields(
         if name == "*":
             fields.update(dict.fromkeys(kind.optional))
             continue
-        field = kind.field_aliases.get(name, name)
+        field = field_aliases(kind.name).get(name, name)
         if field not in known_properties(kind.name):
             raise _unknown(kind, name[:_MOST_SHOWN])
         if withheld:
@@ -45,12 +45,12 @@ def asks_for_change(text: str | None) -> bool:
 
 def field_names(kind: EntityKind) -> list[str]:
     """Every name that `fields` accepts for a kind, but for `*`."""
-    return sorted(known_properties(kind.name).union(kind.field_aliases))
+    return sorted(known_properties(kind.name).union(field_aliases(kind.name)))
 
 
 def _unknown(kind: EntityKind, name: str) -> InvalidInput:
     """The refusal of a field that the kind does not have."""
     if near := get_close_matches(name, field_names(kind)):
         return InvalidInput(f"fields: Invalid field name {name}: did you mean {', '.join(near)}?")
-    allowed = ", ".join((*kind.optional, *kind.field_aliases))
+    allowed = ", ".join((*kind.optional, *field_aliases(kind.name)))
     return InvalidInput(f"fields: Invalid field name {name}; allowed are {allowed}")

@@ -22,12 +22,13 @@ import msgspec
 from domain.aggregate.upcasters import UPCASTERS, current_schema
 from domain.errors import LaterRelease, shown
 from domain.events import EVENT_TYPES, Event
+from domain.kinds.registry import ALL_KINDS
 from domain.release import RELEASE
 
 FIRST = "0.2.0"
 """The first release that named features: a log in which none are named was written before it."""
 
-_KNOWN_SINCE: Mapping[str, tuple[str, ...]] = {
+_OF_EVENTS: Mapping[str, tuple[str, ...]] = {
     FIRST: (
         "event:entity.created",
         "event:entity.changed",
@@ -36,54 +37,20 @@ _KNOWN_SINCE: Mapping[str, tuple[str, ...]] = {
         "event:entity.restored",
         "event:entity.purged",
         "field:entity.created.parentId",
-        "kind:team",
-        "kind:user",
-        "kind:domain",
-        "kind:dataProduct",
-        "kind:classification",
-        "kind:tag",
-        "kind:glossary",
-        "kind:glossaryTerm",
-        "kind:databaseService",
-        "kind:messagingService",
-        "kind:dashboardService",
-        "kind:pipelineService",
-        "kind:mlmodelService",
-        "kind:storageService",
-        "kind:searchService",
-        "kind:apiService",
-        "kind:database",
-        "kind:databaseSchema",
-        "kind:table",
-        "kind:storedProcedure",
-        "kind:query",
-        "kind:topic",
-        "kind:chart",
-        "kind:dashboardDataModel",
-        "kind:dashboard",
-        "kind:pipeline",
-        "kind:mlmodel",
-        "kind:container",
-        "kind:searchIndex",
-        "kind:apiCollection",
-        "kind:apiEndpoint",
-        "kind:metric",
-        "kind:testDefinition",
-        "kind:testSuite",
-        "kind:testCase",
-        "kind:dataContract",
-        "kind:lineageEdge",
     ),
 }
-"""Release -> the features that it was the first to know. Whoever adds one names the release here
-in which it is to appear."""
+"""Release -> the features other than kinds that it was the first to know. Whoever adds one names
+the release here in which it is to appear, and that of a kind in the kind's row."""
 
 KNOWN: Mapping[str, str] = MappingProxyType(
-    {name: release for release, names in _KNOWN_SINCE.items() for name in names}
+    {name: release for release, names in _OF_EVENTS.items() for name in names}
+    | {f"kind:{kind.name}": kind.since for kind in ALL_KINDS.values()}
 )
 """Feature -> the release that first knew it, of all features that this program knows."""
 
-EARLIEST: Mapping[str, str] = MappingProxyType(dict.fromkeys(_KNOWN_SINCE[FIRST], FIRST))
+EARLIEST: Mapping[str, str] = MappingProxyType(
+    {name: release for name, release in KNOWN.items() if release == FIRST}
+)
 """What an older log is taken to use, in which no features are named.
 
 Nothing else can be in it, and every program that knows of features knows all of these, so that to

@@ -10,6 +10,7 @@ from domain.event_store.database_url import is_url
 from domain.event_store.port import EventStore
 from domain.event_store.sqlite.log import open_sqlite_log
 from domain.event_store.sqlite.replacing import Replaced, refuse_unfinished, replace_log
+from domain.machine import durable_files
 from domain.machine.write_turns import WriteTurns
 
 _FILE = "events.db"
@@ -76,11 +77,7 @@ def move_log(source: Path, target: Path) -> None:
         # Not a rename, which would replace a log that another process has begun.
         os.link(source / _FILE, target / _FILE)
         (source / _FILE).unlink()
-        descriptor = os.open(target, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        durable_files.sync(target)
     except FileExistsError:
         raise Conflict(f"another process has begun a log in {target}") from None
     except OSError as error:

@@ -106,7 +106,9 @@ class Decider:
         self._names.foresee_columns(
             parents[name]
             for line, name in attached
-            if name in parents and KINDS[line.kind].describes in line.draft.given
+            if name in parents
+            and (agreement := KINDS[line.kind].agreement) is not None
+            and agreement.describes in line.draft.given
         )
         states = _States(
             appended,
@@ -237,7 +239,7 @@ def _readable(
 
 def _attached_to(line: Line) -> tuple[str, str] | None:
     """Kind and qualified name of the entity to which a line attaches something, if it names one."""
-    if KINDS[line.kind].attached_by is None or line.draft.parent is None:
+    if KINDS[line.kind].agreement is None or line.draft.parent is None:
         return None
     ref = line.draft.parent[1]
     if isinstance(ref, str) or ref.type is None or ref.fully_qualified_name is None:

@@ -214,7 +214,7 @@ class AttachedAhead:
 
     def count(self, entity: Entity) -> None:
         """Count an entity in that the last lines, or those before them, leave so."""
-        if KINDS[entity.kind].attached_by is not None and entity.parent_id is not None:
+        if KINDS[entity.kind].agreement is not None and entity.parent_id is not None:
             self._known[entity.kind, entity.parent_id] = True
 
     def bear(self, entity: Entity) -> None:

@@ -1,6 +1,7 @@
 """The columns of a kind of entity: `domain.kinds.registry` has a row for each kind."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -8,7 +9,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 import msgspec
 
 from domain.kinds import names
-from domain.kinds.bodies.base import EntityBody, ParentToBring, loose_fields, reference_fields
+from domain.kinds.bodies.base import EntityBody, loose_fields, reference_fields
+from domain.kinds.capabilities import Agreement, ListOptions, Naming, OwnPaths, Suites
 
 RELATIONS = (
     "owners",
@@ -42,15 +44,6 @@ class SearchField(msgspec.Struct, frozen=True):
     boost: float
 
 
-class NamePart(msgspec.Struct, frozen=True):
-    """The name of an entity or of one above it, as a part of the entity's qualified name."""
-
-    key: str
-    """Key of the body that holds the name, or the reference with it."""
-    depth: int
-    """How many parts of the qualified name follow this one."""
-
-
 class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """All that distinguishes one kind from the others."""
 
@@ -60,8 +53,10 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Path of its routes below /v1: `services/databaseServices`."""
     body: type[EntityBody]
     """The keys a caller may write."""
-    index: str
-    """Its search index."""
+    since: str = "0.2.0"
+    """The release that first knew the kind, which a new kind names."""
+    own_index: str = ""
+    """Its search index where that is not named after the kind."""
     parents: tuple[str, ...] = ()
     """Keys that may hold the parent, in order of preference; the first present one counts.
 
@@ -71,63 +66,31 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Whether it may stand without a parent."""
     inherits: tuple[str, ...] = ()
     """Keys taken from the parent's body where it has them; a caller may repeat them."""
-    name_prefix: str = ""
-    """Put before the name in the last part of the qualified name."""
-    name_scope: str = ""
-    """A part of the qualified name between the parent's and the last part, which sets entities of
-    this kind apart from others below the same parent."""
-    name_below: str = ""
-    """The last part of the qualified name of an entity that has a parent, whatever its name is: a
-    parent has one entity of this kind."""
-    named_by: tuple[str, ...] = ()
-    """Keys beside those of the parent on which the qualified name stands."""
-    goes_along: bool = False
-    """Whether a soft delete of its parent takes it along without being asked to."""
-    shows_below: Mapping[str, str] = MappingProxyType({})
-    """Properties that reading a single entity adds when asked -> the kind of the one entity below
-    it (see `name_below`) that the property refers to."""
-    brings_parent: Callable[[Mapping[str, Any]], ParentToBring | None] | None = None
-    """Tells from a request the parent that it creates along, where there is none yet."""
-    statuses: tuple[str, ...] = ()
-    """Values of `entityStatus`, the default first; empty when the kind has none."""
     large: tuple[str, ...] = ()
     """Optional keys that reading a single entity gives without being asked."""
-    field_aliases: Mapping[str, str] = MappingProxyType({})
-    """Other spellings accepted in `fields`: alias -> key."""
     filters: Mapping[str, str] = MappingProxyType({})
     """List parameters that select by an entity referred to: parameter -> key of the body."""
-    attached_by: str | None = None
-    """Key of the entity that this one is attached to, by which it may be asked for."""
-    describes: str | None = None
-    """Key of columns that the entity which this one is attached to must have, if it has any."""
-    filters_by_id: tuple[str, ...] = ()
-    """List parameters of `filters` that take ids rather than qualified names."""
-    also_in: tuple[str, ...] = ()
-    """Keys of further references by whose ids the parameters of `filters_by_id` find an entity."""
-    name_filters: Mapping[str, NamePart] = MappingProxyType({})
-    """List parameters that hold regular expressions: parameter -> the name that it is about."""
-    list_limit: int = 1_000
-    """The largest `limit` of its list."""
-    put_alone: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    """Keys of the body that a PUT to a path of their own replaces -> the keys in the value that
-    stay as they are where a request gives nothing for them."""
-    put_into: Mapping[str, str] = MappingProxyType({})
-    """Paths below an entity, a PUT to which adds what its list has -> the key of the list."""
-    deleted_alone: tuple[str, ...] = ()
-    """Those of the keys of `put_alone` that a GET of their path shows and a DELETE removes."""
-    groups: str | None = None
-    """Key of references to groups that an entity is in, which only those may change who may edit
-    the groups, too; a group that has a parent takes nobody in by this key."""
-    profiled: str | None = None
-    """Key of what a profiler is to measure, which may name columns that the entity has."""
     columns: str | None = None
     """Key of the columns whose removal or narrowing breaks readers (a major version)."""
     searched: Mapping[str, float] = MappingProxyType({})
     """Paths that plain text is matched against -> weight, beside or instead of the usual ones:
     names, description, owners and tags."""
-
     search_defaults: Mapping[str, Any] = MappingProxyType({})
     """What its search documents hold where the entity holds nothing, as OpenMetadata's do."""
+
+    attached: bool = False
+    """Whether it is nothing without the entity that it is attached to, and goes along when that
+    is soft-deleted."""
+    naming: Naming = Naming()
+    lists: ListOptions = ListOptions()
+    own_paths: OwnPaths = OwnPaths()
+    agreement: Agreement | None = None
+    suites: Suites | None = None
+
+    @cached_property
+    def index(self) -> str:
+        """Its search index: that of `databaseSchema` is `database_schema_search_index`."""
+        return self.own_index or re.sub("([A-Z])", r"_\1", self.name).lower() + "_search_index"
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -148,9 +111,20 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def qualified_name(self, parent: str | None, name: str) -> str:
         """The qualified name of an entity below the parent that has this one, if there is any."""
-        above = names.child(parent, self.name_scope) if self.name_scope else parent
-        last = self.name_below if self.name_below and parent else self.name_prefix + name
+        naming = self.naming
+        above = names.child(parent, naming.scope) if naming.scope else parent
+        last = naming.below if naming.below and parent else naming.prefix + name
         return names.child(above, last)
+
+    @property
+    def statuses(self) -> tuple[str, ...]:
+        """Values of `entityStatus`, the default first; empty when the kind has none."""
+        return self.agreement.statuses if self.agreement else ()
+
+    @property
+    def also_in(self) -> tuple[str, ...]:
+        """Keys of references by whose ids the filters by id find an entity, beside their own."""
+        return (self.suites.key,) if self.suites else ()
 
     @cached_property
     def common_filters(self) -> Mapping[str, str]:
@@ -215,4 +189,4 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def fixed(self) -> frozenset[str]:
         """Keys that cannot change once written, because the qualified name stands on them."""
-        return frozenset((*self.parents, *self.inherits, *self.named_by))
+        return frozenset((*self.parents, *self.inherits, *self.naming.by))

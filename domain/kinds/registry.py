@@ -29,17 +29,16 @@ LINEAGE_EDGE = EntityKind(
     name=EDGE,
     collection="",
     body=lineage.LineageEdge,
-    index="",
     filters={"from": "fromEntity", "to": "toEntity", "pipeline": "pipeline"},
 )
-"""The edges of the lineage: recorded, audited and verified as entities are, without a collection
-and an index. The filters have the sorted read model find an edge by its ends and its pipeline."""
+"""The edges of the lineage: recorded, audited and verified as entities are, but in no collection
+and no index. The filters have the sorted read model find an edge by its ends and its pipeline."""
 
 ALL_KINDS: Mapping[str, EntityKind] = MappingProxyType({**KINDS, EDGE: LINEAGE_EDGE})
 """Kind name -> its row, of everything that the log holds and policies grant."""
 
 
-ATTACHED = frozenset(kind.name for kind in ROWS if kind.attached_by is not None or kind.goes_along)
+ATTACHED = frozenset(kind.name for kind in ROWS if kind.attached)
 """The kinds whose entities are attached to another entity, and are nothing without it."""
 
 
@@ -51,6 +50,12 @@ def kinds_right_below(kind: str) -> frozenset[str]:
         for row in KINDS.values()
         if any(kind in (row.refers_to[key] or KINDS) for key in row.parents)
     )
+
+
+@cache
+def sole_kinds_below(kind: str) -> frozenset[str]:
+    """The kinds of which an entity of this kind has at most one right below it."""
+    return frozenset(name for name in kinds_right_below(kind) if KINDS[name].naming.below)
 
 
 @cache

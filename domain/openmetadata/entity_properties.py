@@ -111,6 +111,13 @@ _NOT_HELD: Mapping[str, frozenset[str]] = MappingProxyType(
 )
 """Kind -> the properties beside those of every kind that its entities never have a value for."""
 
+_ALIASES: Mapping[str, Mapping[str, str]] = MappingProxyType({"table": {"owner": "owners"}})
+
+
+def field_aliases(kind_name: str) -> Mapping[str, str]:
+    """Other spellings that `fields` accepts for properties of a kind: alias -> property."""
+    return _ALIASES.get(kind_name, {})
+
 
 @cache
 def known_properties(kind_name: str) -> frozenset[str]:

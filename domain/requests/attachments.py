@@ -30,8 +30,9 @@ def named_columns(kind: EntityKind, body: Body, before: Entity | None) -> Sequen
     A schema that is left as it is may name columns that are gone by now: what has become wrong
     without its doing keeps nobody from changing something else.
     """
-    key = kind.describes
-    if key is None or key not in body or (before is not None and before.body.get(key) == body[key]):
+    if kind.agreement is None or (key := kind.agreement.describes) not in body:
+        return ()
+    if before is not None and before.body.get(key) == body[key]:
         return ()
     return [column.name for column in _columns.decode(body[key])]
 
@@ -72,12 +73,11 @@ def check_sole(
 
     `body` is of what is to be attached; `having_live` is that of the log, or stands for it.
     """
-    key = kind.attached_by
-    if key is None or parent_id is None:
+    if kind.agreement is None or parent_id is None:
         return
     if having_live(kind.name, [parent_id]):
         title = re.sub("([A-Z])", r" \1", kind.name).lower()
-        entity = _reference.decode(body[key])
+        entity = _reference.decode(body[kind.agreement.about])
         raise InvalidInput(
             f"A {title} already exists for entity '{entity.type}' with ID {parent_id}"
         )

@@ -11,7 +11,7 @@ from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput, NotPermitted, shown
 from domain.event_store.port import Claim
 from domain.events import Body
-from domain.kinds.bodies.profiling import read_profiler_config
+from domain.kinds.bodies.profiling import PROFILER_CONFIG, read_profiler_config
 from domain.kinds.entity_kind import EntityKind
 from domain.write_context import WriteContext
 
@@ -38,17 +38,17 @@ def check_body(
 ) -> None:
     """Check the whole body that a write of a caller would leave of an entity.
 
-    Raises NotPermitted where the groups change (`EntityKind.groups`) and the caller may not edit
+    Raises NotPermitted where the groups change (`Suites.key`) and the caller may not edit
     groups, and InvalidInput for a new group that has a parent, such as the suite of a table: what
     is in it is there by itself; for a profiler configuration that names a column which the entity
     lacks; and for an entity that was run for itself.
     """
-    if kind.groups is not None:
-        _check_groups(claim_by_id, kind, kind.groups, body, before, context)
-    if kind.profiled is not None and _changes(kind.profiled, body, before):
-        _check_profiled(kind, kind.profiled, body)
+    if kind.suites is not None:
+        _check_groups(claim_by_id, kind, kind.suites.key, body, before, context)
+    if _changes(PROFILER_CONFIG, body, before):
+        _check_profiled(kind, body)
     if before is not None:
-        for key in kind.put_into.values():
+        for key in kind.own_paths.added_to.values():
             changed = key in kind.refers_to and _changes(key, body, before)
             if changed and before.id in _ids(body, key):
                 raise InvalidInput(f"{key} may not have the {kind.name} itself")
@@ -83,12 +83,12 @@ def _check_groups(
             )
 
 
-def _check_profiled(kind: EntityKind, key: str, body: Body) -> None:
-    named = set(read_profiler_config(msgspec.json.decode(body[key])).columns())
+def _check_profiled(kind: EntityKind, body: Body) -> None:
+    named = set(read_profiler_config(msgspec.json.decode(body[PROFILER_CONFIG])).columns())
     if kind.columns is not None and kind.columns in body:
         named.difference_update(_names(_columns.decode(body[kind.columns]), ""))
     if named:
-        raise InvalidInput(f"{key}: the {kind.name} has no column {shown(min(named))}")
+        raise InvalidInput(f"{PROFILER_CONFIG}: the {kind.name} has no column {shown(min(named))}")
 
 
 def _names(columns: list[_Column], above: str) -> Iterator[str]:

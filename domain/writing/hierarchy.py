@@ -34,7 +34,7 @@ def expectations(changes: Iterable[tuple[Sequence[Event], Entity]]) -> Expectati
             without_live_children.add(entity.id)
         elif entity.parent_id is not None and not _MAKE_LIVE.isdisjoint(map(type, events)):
             live.add(entity.parent_id)
-            if KINDS[entity.kind].attached_by is not None:
+            if KINDS[entity.kind].agreement is not None:
                 attached.add((entity.kind, entity.parent_id))
         if EntityRestored in map(type, events):
             restored.add(entity.id)

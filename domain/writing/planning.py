@@ -86,12 +86,12 @@ class Planner(DeletionPlanner):
         value: Mapping[str, Any],
         context: WriteContext,
     ) -> Plan:
-        """Replace one of the keys that `EntityKind.put_alone` names; raises what `patch` raises."""
+        """Replace one of the keys that `OwnPaths.put` names; raises what `patch` raises."""
         state = self._live(kind, entity_id)
         before = state.value(key) or {}
         kept = {
             inner: before[inner]
-            for inner in kind.put_alone[key]
+            for inner in kind.own_paths.put[key]
             if before.get(inner) and not value.get(inner)
         }
         operation = {"op": "add", "path": f"/{key}", "value": {**value, **kept}}
@@ -105,7 +105,7 @@ class Planner(DeletionPlanner):
         elements: Sequence[Ref],
         context: WriteContext,
     ) -> Plan:
-        """Add to a list that `EntityKind.put_into` names what it does not have yet.
+        """Add to a list that `OwnPaths.added_to` names what it does not have yet.
 
         The elements are references, or texts where the list is one of texts. Raises what `patch`
         raises.
@@ -153,7 +153,7 @@ class Planner(DeletionPlanner):
     def remove_alone(
         self, kind: EntityKind, entity_id: str, key: str, context: WriteContext
     ) -> Plan:
-        """Remove one of the keys that `EntityKind.deleted_alone` names; raises as `patch` does."""
+        """Remove one of the keys that `OwnPaths.deleted` names; raises as `patch` does."""
         state = self._live(kind, entity_id)
         operation = {"op": "add", "path": f"/{key}", "value": None}
         return self._patch(kind, state, [operation], context)
@@ -205,7 +205,7 @@ class Planner(DeletionPlanner):
     ) -> tuple[list[Step], "Planner"]:
         """The steps that create the parent of an entity, where the entity brings one and there is
         none, and a planner that knows them."""
-        parent = kind.brings_parent(values) if kind.brings_parent is not None else None
+        parent = kind.suites.brings(values) if kind.suites is not None else None
         if parent is None or self._store.claim(parent.kind, parent.fqn) is not None:
             return [], self
         plain = WriteContext(actor=context.actor, request_id=context.request_id)

@@ -95,7 +95,7 @@ def name_filter(
     Raises InvalidInput that says what is wrong with a regular expression.
     """
     patterns = tuple(
-        NamePattern(parameter, text, kind.name_filters[parameter].depth, _compiled(parameter, text))
+        NamePattern(parameter, text, kind.lists.names[parameter].depth, _compiled(parameter, text))
         for parameter, text in given.items()
         if text
     )

@@ -75,7 +75,7 @@ def sought_scope(kind: EntityKind, parameter: str, value: str) -> Sought:
     """How the scope is found that a filter of a kind's list means by a value."""
     if parameter in kind.common_filters:
         return _sought_in_common(kind, parameter, value)
-    if parameter in kind.filters_by_id:
+    if parameter in kind.lists.by_id:
         return Sought(otherwise=value)
     return Sought(names=_names(kind.refers_to[kind.filters[parameter]], value))
 

@@ -1,6 +1,5 @@
 """Runs the projectors, each in a thread of its own, in at most one process per data directory."""
 
-import fcntl
 import logging
 import threading
 import time
@@ -15,6 +14,7 @@ import msgspec
 from domain.errors import StoreUnavailable
 from domain.event_store.port import Announcements, EventStore
 from domain.machine.disk import is_of_full_disk
+from projections.feeding import process_lock
 
 POLL_SECONDS = 0.01
 """How often the log is looked at for events that other processes append."""
@@ -25,7 +25,6 @@ PROGRESS_SECONDS = 0.5
 ANNOUNCED_SECONDS = 1.0
 """The same where the log announces them: an announcement may be lost with its connection."""
 _FIRST_BACKOFF, _LAST_BACKOFF = 0.05, 5.0
-_LOCK_ATTEMPTS, _LOCK_PAUSE = 10, 0.02
 
 log = logging.getLogger("catalog.projections")
 
@@ -79,15 +78,9 @@ class ProjectorLock:
             file = self._path.open("w")
         except OSError as error:
             raise StoreUnavailable(f"the projectors' lock cannot be made: {error}") from None
-        # More than one try: `is_projected` holds the lock for an instant to look at it.
-        for _ in range(_LOCK_ATTEMPTS):
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                time.sleep(_LOCK_PAUSE)
-            else:
-                self._file = file
-                return self
+        if process_lock.take(file):
+            self._file = file
+            return self
         file.close()
         directory = self._path.parent
         raise StoreUnavailable(
@@ -312,8 +305,4 @@ def read_building(directory: Path, projection: str) -> ProjectorState | None:
 def is_projected(directory: Path) -> bool:
     """Whether some process runs the projectors of a data directory now."""
     with (directory / "projectors.lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return True
-        return False
+        return process_lock.is_held(file)

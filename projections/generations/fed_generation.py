@@ -1,16 +1,23 @@
 """A generation that is open for writing: its projector, and the check whether it is whole."""
 
+import logging
 import threading
 from collections.abc import Callable
 from typing import Generic
 
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
+from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged
 from projections.feeding.projector import Projector
 from projections.generations.change_counter import ChangeCounter, CountedProjection
 from projections.generations.definition import Definition, M
-from projections.generations.port import Generation
+from projections.generations.port import Generation, Generations
+
+CHECK_AT_START_BYTES = 128 * 1024 * 1024
+"""A larger read model that was not closed cleanly is checked while it is served."""
+
+log_line = logging.getLogger("catalog.projections")
 
 
 class Interrupted(StoreUnavailable):
@@ -36,8 +43,7 @@ class FedGeneration(Generic[M]):
         """Whether the generation was found whole, or needed no check."""
         self.damage: Damaged | None = None
         """What a check in the background found."""
-        self._name = definition.name
-        self._check = definition.check
+        self._definition = definition
         self._checker: threading.Thread | None = None
         self._left = threading.Event()
 
@@ -47,15 +53,35 @@ class FedGeneration(Generic[M]):
         return self._checker is not None and self._checker.is_alive()
 
     def check_in_background(self, go_on: Callable[[], None]) -> None:
-        """Begins a check that `end_check` ends, or the StoreUnavailable that `go_on` raises."""
+        """Begins a check that closing ends, or the StoreUnavailable that `go_on` raises."""
         self.checked = False
         self._checker = threading.Thread(
-            target=self._run_check, args=(go_on,), name=f"check-{self._name}"
+            target=self._run_check, args=(go_on,), name=f"check-{self._definition.name}"
         )
         self._checker.start()
 
-    def end_check(self) -> None:
-        """Ends the check in the background, if there is one; must be called before closing."""
+    def abandon(self) -> None:
+        """Closes the generation, which must be checked when it is opened the next time."""
+        self._end_check()
+        self.model.close()
+
+    def shut(self) -> None:
+        """Closes the generation; one that was found whole is known to be so afterwards."""
+        self._end_check()
+        if not self.checked:
+            self.model.close()
+            return
+        try:
+            self._definition.shut(self.model)
+        except StoreUnavailable as error:
+            # It is only checked at the next start then.
+            log_line.warning(
+                "not closed cleanly",
+                extra={"projection": self._definition.name, "error": str(error)},
+            )
+
+    def _end_check(self) -> None:
+        """Ends the check in the background, if there is one."""
         self._left.set()
         if self._checker is not None:
             self._checker.join()
@@ -67,9 +93,49 @@ class FedGeneration(Generic[M]):
                 raise Interrupted("the generation is not needed any more")
 
         try:
-            self._check(self.model, go_on_unless_left)
+            self._definition.check(self.model, go_on_unless_left)
             self.checked = True
         except Damaged as damaged:
             self.damage = damaged
         except StoreUnavailable:
             return  # The generation is being closed, or the next start checks it again.
+
+
+def open_fed(
+    definition: Definition[M],
+    generations: Generations,
+    generation: Generation,
+    log: EventStore,
+    changes: ChangeCounter,
+    go_on: Callable[[], None],
+) -> FedGeneration[M]:
+    """Open a generation for writing, and check one that was not closed cleanly.
+
+    `go_on` is called now and then during the check, and ends it by raising StoreUnavailable. Raises
+    Damaged for a generation that must not be served.
+    """
+    number = generation.number
+    if generation.code != definition.code():
+        raise Damaged("it was built by other code")
+    if not generations.holds(number):
+        raise Damaged(f"generation {number} is missing")
+    address = generations.address(number)
+    trusted = definition.trusted(address)
+    model = definition.open(address, True)
+    try:
+        position, fingerprint = model.checkpoint_and_fingerprint()
+        reason = disagreement(log, position, fingerprint)
+        if reason is not None:
+            raise Damaged(reason)
+        if position == 0 < log.head():
+            # Files that are gone look like a new read model; a load is faster anyway.
+            raise Damaged("it holds nothing")
+        fed = FedGeneration(definition, model, generation, log, changes)
+        if not trusted and generations.size(number) <= CHECK_AT_START_BYTES:
+            definition.check(model, go_on)
+        elif not trusted:
+            fed.check_in_background(go_on)
+    except BaseException:
+        model.close()
+        raise
+    return fed

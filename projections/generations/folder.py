@@ -16,6 +16,7 @@ from typing import TypeVar
 import msgspec
 
 from domain.errors import StoreUnavailable
+from domain.machine import durable_files
 from projections.generations.port import Pointer, Proposal, overtaken
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -168,10 +169,7 @@ def _write(path: Path, value: msgspec.Struct, instead_of: Hashable | None) -> Ha
     with storage_errors(f"{path.name} cannot be written"), _only_one(path.parent) as directory:
         if _revision(path) != instead_of:
             raise overtaken(path.name)
-        with fresh.open("wb") as file:
-            file.write(msgspec.json.encode(value))
-            file.flush()
-            os.fsync(file.fileno())
+        durable_files.write(fresh, msgspec.json.encode(value))
         os.replace(fresh, path)
         os.fsync(directory)
         return _revision(path)

@@ -10,47 +10,23 @@ import threading
 import time
 from collections.abc import Hashable
 from contextlib import suppress
-from typing import Generic, Protocol
+from typing import Generic
 
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
-from projections.feeding.daemon import Steps
-from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged, Overtaken, Progress
 from projections.generations.building import build
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.definition import Definition, M
-from projections.generations.fed_generation import FedGeneration, Interrupted
+from projections.generations.fed_generation import FedGeneration, Interrupted, open_fed
 from projections.generations.port import Generation, Generations, Pointer, Proposal, overtaken
 
-CHECK_AT_START_BYTES = 128 * 1024 * 1024
-"""A larger read model that was not closed cleanly is checked while it is served."""
 WATCH_SECONDS = 1.0
 """How often a live generation that others can change is looked at."""
 _TURN_SECONDS = 0.2
 """How long the live generation may wait while a proposed one is fed."""
 
 log_line = logging.getLogger("catalog.projections")
-
-
-class Supervisor(Steps, Protocol):
-    """Feeds and switches the generations of one projection: opened, stepped and closed."""
-
-    on_progress: Progress
-    """Called as a generation is built, which may be set before the first step."""
-
-    @property
-    def current(self) -> bool:
-        """Whether a live generation is open."""
-
-    def open(self) -> None:
-        """To be called once, before the first step."""
-
-    def interrupt(self) -> None:
-        """Ends a building or a check under way, as the process is about to stop."""
-
-    def close(self) -> None:
-        """To be called when the thread that stepped has ended."""
 
 
 class GenerationSupervisor(Generic[M]):
@@ -158,7 +134,7 @@ class GenerationSupervisor(Generic[M]):
         with self._changes.changing():
             for fed in (self._live, self._next):
                 if fed is not None:
-                    self._shut(fed)
+                    fed.shut()
             self._live = self._next = self._seen = None
             self.open()
 
@@ -185,60 +161,14 @@ class GenerationSupervisor(Generic[M]):
         self._stopping.set()
         for fed in (self._live, self._next):
             if fed is not None:
-                self._shut(fed)
+                fed.shut()
         self._live = self._next = None
-
-    def _abandon(self, fed: FedGeneration[M]) -> None:
-        """Closes a generation that must be checked when it is opened the next time."""
-        fed.end_check()
-        fed.model.close()
-
-    def _shut(self, fed: FedGeneration[M]) -> None:
-        """Closes a generation; one that was found whole is known to be so afterwards."""
-        fed.end_check()
-        if not fed.checked:
-            fed.model.close()
-            return
-        try:
-            self.definition.shut(fed.model)
-        except StoreUnavailable as error:
-            # It is only checked at the next start then.
-            log_line.warning(
-                "not closed cleanly", extra={"projection": self.name, "error": str(error)}
-            )
 
     def _open(self, generation: Generation) -> FedGeneration[M]:
         """A generation for writing; raises Damaged when it must not be served."""
-        definition, number = self.definition, generation.number
-        if generation.code != definition.code():
-            raise Damaged("it was built by other code")
-        if not self.generations.holds(number):
-            raise Damaged(f"generation {number} is missing")
-        address = self.generations.address(number)
-        trusted = definition.trusted(address)
-        model = definition.open(address, True)
-        try:
-            position, fingerprint = model.checkpoint_and_fingerprint()
-            reason = disagreement(self._log, position, fingerprint)
-            if reason is not None:
-                raise Damaged(reason)
-            if position == 0 < self._log.head():
-                # Files that are gone look like a new read model; a load is faster anyway.
-                raise Damaged("it holds nothing")
-            fed = FedGeneration(definition, model, generation, self._log, self._changes)
-            if not trusted:
-                self._check(fed, self.generations.size(number))
-        except BaseException:
-            model.close()
-            raise
-        return fed
-
-    def _check(self, fed: FedGeneration[M], size: int) -> None:
-        if size <= CHECK_AT_START_BYTES:
-            self.definition.check(fed.model, self._go_on)
-            return
-
-        fed.check_in_background(self._go_on)
+        return open_fed(
+            self.definition, self.generations, generation, self._log, self._changes, self._go_on
+        )
 
     def _go_on(self) -> None:
         if self._stopping.is_set():
@@ -257,7 +187,7 @@ class GenerationSupervisor(Generic[M]):
             self._pointed = self.generations.point(refused, instead_of=self._pointed)
         live, self._live = self._live, None
         if live is not None:
-            self._abandon(live)
+            live.abandon()
 
     def _build(self) -> None:
         """Builds a generation and serves it: not after the pause in which events are gathered."""
@@ -286,7 +216,7 @@ class GenerationSupervisor(Generic[M]):
             return
         self._seen = revision
         if self._next is not None:
-            self._abandon(self._next)
+            self._next.abandon()
             self._next = None
         proposal = self.generations.proposal()
         if proposal is None or not proposal.ready or proposal.refused is not None:
@@ -327,7 +257,7 @@ class GenerationSupervisor(Generic[M]):
 
     def _turn_down(self, generation: Generation, damaged: Damaged) -> None:
         if self._next is not None:
-            self._abandon(self._next)
+            self._next.abandon()
             self._next = None
         log_line.warning(
             "proposal refused", extra={"projection": self.name, "reason": damaged.message}
@@ -343,7 +273,7 @@ class GenerationSupervisor(Generic[M]):
             self._pointed = self.generations.point(switched, instead_of=self._pointed)
         left, self._live, self._next = self._live, fed, None
         if left is not None:
-            self._shut(left)
+            left.shut()
             log_line.info(
                 "switched", extra={"projection": self.name, "generation": fed.generation.number}
             )

@@ -4,8 +4,6 @@ A file says it, written by whoever holds the lock beside it: so each process of 
 how an operation is that another one of them started.
 """
 
-import fcntl
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,12 +12,12 @@ from typing import Literal
 import msgspec
 
 from domain.errors import Conflict, StoreUnavailable
+from projections.feeding import process_lock
 
 Work = Literal["verify", "rebuild"]
 What = Literal["all", "entities", "search"]
 _FILE, _LOCK = "operation.json", "operation.lock"
 ONE_AT_A_TIME = "an operation is under way: one at a time"
-_LOCK_ATTEMPTS, _LOCK_PAUSE = 10, 0.01
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -68,12 +66,11 @@ def is_under_way(directory: Path) -> bool:
     """Whether a process works on an operation now."""
     try:
         with (directory / _LOCK).open() as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return process_lock.is_held(file)
     except FileNotFoundError:
         return False
     except OSError:
         return True
-    return False
 
 
 @contextmanager
@@ -87,14 +84,6 @@ def operating(directory: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreUnavailable(f"the lock of operations cannot be made: {error}") from None
     with file:
-        # More than one try: `is_under_way` holds the lock for an instant to look at it.
-        for _ in range(_LOCK_ATTEMPTS):
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                time.sleep(_LOCK_PAUSE)
-            else:
-                break
-        else:
+        if not process_lock.take(file):
             raise Conflict(ONE_AT_A_TIME)
         yield

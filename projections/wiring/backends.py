@@ -12,7 +12,8 @@ from projections.generations.definition import Definition, M
 from projections.generations.folder import build_lock
 from projections.generations.leadership import FolderLeadership, Leadership
 from projections.generations.port import Generations
-from projections.generations.supervision import GenerationSupervisor, Supervisor
+from projections.generations.supervision import GenerationSupervisor
+from projections.generations.supervisor import Supervisor
 from projections.search.projection import SearchProjection
 from projections.wiring.local_read_models import (
     entities_definition,

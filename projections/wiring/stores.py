@@ -14,7 +14,8 @@ from projections.feeding.daemon import read_building
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.folder import storage_errors
-from projections.generations.supervision import GenerationSupervisor, Supervisor
+from projections.generations.supervision import GenerationSupervisor
+from projections.generations.supervisor import Supervisor
 from projections.search.engine import SearchEngine
 from projections.wiring.backends import Backend, open_backends
 

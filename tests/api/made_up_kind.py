@@ -1,13 +1,9 @@
-"""Run as a process of its own by test_new_kind: a registry with one more row, then the product.
-
-The row stands beside the name of the release that first knew it.
-"""
+"""Run as a process of its own by test_new_kind: a registry with one more row, then the product."""
 
 import sys
 from pathlib import Path
 from types import MappingProxyType
 
-from domain.event_store import features
 from domain.kinds import registry
 from domain.kinds.bodies.base import Tagged
 from domain.kinds.entity_kind import EntityKind
@@ -23,7 +19,6 @@ ROW = EntityKind(
     name="spreadsheet",
     collection="spreadsheets",
     body=Spreadsheet,
-    index="spreadsheet_search_index",
     root=True,
     large=("sheets",),
     searched={"sheets": 2},
@@ -34,7 +29,6 @@ def main(directory: Path) -> None:
     # Before anything else is imported, as if the row stood in the registry.
     registry.KINDS = MappingProxyType({**registry.KINDS, ROW.name: ROW})
     registry.ALL_KINDS = MappingProxyType({**registry.ALL_KINDS, ROW.name: ROW})
-    features.KNOWN = MappingProxyType({**features.KNOWN, f"kind:{ROW.name}": features.FIRST})
     from tests.api.conftest import running  # noqa: PLC0415 - the row comes first
 
     with running(directory) as client:

@@ -74,10 +74,10 @@ class World:
         body = {"name": f"{kind.name} {next(self._numbers)}", **REQUIRED.get(kind.name, {})}
         if kind.parents and not kind.root:
             body[kind.parents[-1]] = self._references(kind, kind.parents[-1])
-        if kind.attached_by is not None:
+        if kind.agreement is not None:
             # An entity has one contract.
             table = self._create(KINDS["table"])
-            body[kind.attached_by] = {"id": table["id"], "type": "table"}
+            body[kind.agreement.about] = {"id": table["id"], "type": "table"}
         if kind.name == "testCase":
             suite = {"name": "suite", "basicEntityReference": self._reference("table")}
             self.client.request("PUT", "/v1/dataQuality/testSuites/executable", json=suite)
@@ -139,10 +139,10 @@ class World:
                     self._body(kind, one) if isinstance(one.get("name"), str) else one
                     for one in case.body
                 ]
-            elif part in kind.put_alone and case.method == "PUT":
+            elif part in kind.own_paths.put and case.method == "PUT":
                 case.body = self._nested(case.body)
-            elif part in kind.put_into:
-                kinds = kind.refers_to.get(kind.put_into[part])
+            elif part in kind.own_paths.added_to:
+                kinds = kind.refers_to.get(kind.own_paths.added_to[part])
                 if kinds is not None:
                     case.body = [self._reference((*kinds, "table")[0]) for _ in case.body]
             elif isinstance(case.body, list):
@@ -299,11 +299,11 @@ class World:
             key = kind.key_of[attribute]
             if body.get(key) not in (None, []):
                 body[key] = self._references(kind, key)
-        if kind.describes is not None and kind.attached_by in body:
+        if kind.agreement is not None and kind.agreement.about in body:
             # Of a kind without columns, of which every schema may be written.
             topic = self._create(KINDS["topic"])
-            body[kind.attached_by] = {"id": topic["id"], "type": "topic"}
-        if kind.name_below:
+            body[kind.agreement.about] = {"id": topic["id"], "type": "topic"}
+        if kind.naming.below:
             # A table has one suite.
             table = self._create(KINDS["table"])
             body["basicEntityReference"] = {"id": table["id"], "type": "table"}

@@ -10,6 +10,7 @@ from uuid import uuid4
 from api.callers.file_stamp import file_stamp
 from api.callers.tokens.safe import DOCUMENTS, Safe
 from domain.errors import InvalidInput
+from domain.machine import durable_files
 
 _LOCK = "tokens.lock"
 _LINKS = "sign-in"
@@ -47,7 +48,7 @@ class DirectorySafe(Safe):
         if not path.exists():
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             fresh = self._directory / f"{document}.{uuid4()}"
-            _write(fresh, content)
+            durable_files.write(fresh, content, 0o600)
             try:
                 # A link fails where a rename would overwrite what another process just made.
                 os.link(fresh, path)
@@ -55,7 +56,7 @@ class DirectorySafe(Safe):
                 pass
             finally:
                 fresh.unlink()
-            _sync_names(self._directory)
+            durable_files.sync(self._directory)
         return path.read_bytes()
 
     def change(self, document: str, change: Callable[[bytes | None], bytes]) -> bytes:
@@ -65,9 +66,9 @@ class DirectorySafe(Safe):
             fcntl.flock(lock, fcntl.LOCK_EX)
             changed = change(self.read(document))
             fresh = path.with_name(f"{document}.new")
-            _write(fresh, changed)
+            durable_files.write(fresh, changed, 0o600)
             fresh.replace(path)
-            _sync_names(self._directory)
+            durable_files.sync(self._directory)
         return changed
 
     def put_link(self, digest: str, link: bytes, expires: float) -> None:
@@ -80,7 +81,7 @@ class DirectorySafe(Safe):
         for file in folder.iterdir():
             if file.stat().st_mtime < time.time():
                 file.unlink(missing_ok=True)
-        _write(folder / digest, link)
+        durable_files.write(folder / digest, link, 0o600)
         os.utime(folder / digest, (expires, expires))
 
     def take_link(self, digest: str) -> bytes | None:
@@ -101,22 +102,5 @@ class DirectorySafe(Safe):
         path = self._directory / document
         aside = path.with_name(document + _ASIDE)
         path.replace(aside)
-        _sync_names(self._directory)
+        durable_files.sync(self._directory)
         return str(aside)
-
-
-def _write(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync_names(directory: Path) -> None:
-    """Make a new file's name survive power loss."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -68,8 +68,9 @@ def agreement_with_entity(
 
     `contract` is what the caller sees of an entity of a kind that describes columns. Blocks.
     """
-    about = contract.get(kind.attached_by or "")
-    promised = contract.get(kind.describes or "")
+    assert kind.agreement is not None
+    about = contract.get(kind.agreement.about)
+    promised = contract.get(kind.agreement.describes)
     if not about or not promised or about["type"] not in KINDS:
         return None
     other = KINDS[about["type"]]
@@ -91,12 +92,12 @@ def agreement_with_contract(
     None where there is nothing to compare. Blocks.
     """
     other = KINDS[attached["kind"]]
-    if other.describes is None or not entity.get(kind.columns or ""):
+    if other.agreement is None or not entity.get(kind.columns or ""):
         return None
     contract = _shown(services, request, other, attached["items"][0]["id"])
-    if contract is None or not contract.get(other.describes):
+    if contract is None or not contract.get(other.agreement.describes):
         return None
-    return compare(contract[other.describes], entity[kind.columns or ""])
+    return compare(contract[other.agreement.describes], entity[kind.columns or ""])
 
 
 def _shown(

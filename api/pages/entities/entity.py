@@ -112,7 +112,7 @@ def entity_values(
     entity = columns.decode(kind, body)
     address = entity_address(kind.name, entity["fullyQualifiedName"])
     live = not entity.get("deleted")
-    contract = kind.describes is not None
+    contract = kind.agreement is not None
     tests = tests_of(services, access, kind, entity)
     withheld = access.withheld(Action.VIEW, kind.name)
     return {
@@ -239,7 +239,7 @@ def _facts(kind: EntityKind, entity: Mapping[str, Any]) -> dict[str, Any]:
     facts: list[tuple[str, Any]] = []
     links: list[tuple[str, list[dict[str, str]]]] = []
     nested: list[tuple[str, str]] = []
-    shown = _HEAD.union(columns.column_keys(kind, entity), READ if kind.describes else ())
+    shown = _HEAD.union(columns.column_keys(kind, entity), READ if kind.agreement else ())
     for key, value in entity.items():
         if key in shown or value in (None, [], {}, ""):
             continue

@@ -56,7 +56,7 @@ def related_lists(
         if not access.may(Permission(Action.LIST, other.name)):
             continue
         for parameter in _parameters(kind, other):
-            by_id = parameter in other.filters_by_id
+            by_id = parameter in other.lists.by_id
             value = entity["id"] if by_id else entity["fullyQualifiedName"]
             try:
                 page = read_list(services, other, access, limit=SHOWN, **{parameter: value})

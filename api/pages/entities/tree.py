@@ -112,7 +112,7 @@ def _lists_below(kind: EntityKind) -> Iterator[tuple[EntityKind, str, bool]]:
             other = KINDS[name]
             for parameter, key in other.filters.items():
                 if key in other.parents and kind.name in (other.refers_to[key] or KINDS):
-                    yield other, parameter, parameter in other.filters_by_id
+                    yield other, parameter, parameter in other.lists.by_id
 
 
 def _branches(

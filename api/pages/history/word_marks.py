@@ -1,7 +1,8 @@
 """Two texts beside each other with the words marked that only one of them has.
 
 The words are compared by Myers' algorithm ("An O(ND) Difference Algorithm and Its Variations"),
-whose work grows with the number of differences alone, so that it can be given up in time.
+whose work grows with the number of differences alone, so that it can be given up in time. That of
+difflib cannot, and takes a second for 4,000 words that differ.
 """
 
 import re

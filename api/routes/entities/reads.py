@@ -179,9 +179,10 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     one_by_id: Parameters = {**REQUEST, **ENTITY_ID}
     item, named = f"{path}/{{entity_id:str}}", f"{path}/name/{{fqn:path}}"
     by_attachment = []
-    if kind.attached_by is not None:
-        place = {**REQUEST, **_attachment_parameters(kind.attached_by), **single}
-        by_attachment = [route("GET", f"{path}/{kind.attached_by}", viewing, attached, place)]
+    if kind.agreement is not None:
+        key = kind.agreement.about
+        place = {**REQUEST, **_attachment_parameters(key), **single}
+        by_attachment = [route("GET", f"{path}/{key}", viewing, attached, place)]
     return [
         *by_attachment,
         route(
@@ -211,7 +212,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         ),
         *(
             route("GET", f"{item}/{key}", viewing, shown_alone(key), one_by_id)
-            for key in kind.deleted_alone
+            for key in kind.own_paths.deleted
         ),
         route("GET", f"{item}/versions", viewing, versions, {**REQUEST, **ENTITY_ID}),
         route(
@@ -235,13 +236,15 @@ def _attached(
 
     Raises NotFound. The key of the other entity is never withheld.
     """
-    assert kind.attached_by is not None
-    request = ListRequest(kind=kind, limit=1, include=include, filters={kind.attached_by: to_id})
+    assert kind.agreement is not None
+    request = ListRequest(
+        kind=kind, limit=1, include=include, filters={kind.agreement.about: to_id}
+    )
     with stores.entities.use() as entities, entities.read_list(request, None) as reader:
         found = reader.head(MAX_ENTITY_BYTES).entities
     if found:
         _, entity_id, core, _ = found[0]
-        attached_to: dict[str, str] = msgspec.json.decode(core)[kind.attached_by]
+        attached_to: dict[str, str] = msgspec.json.decode(core)[kind.agreement.about]
         if attached_to["type"] == to_type:
             return entity_id
     raise NotFound(f"no {kind.name} is attached to the {to_type} {to_id}")

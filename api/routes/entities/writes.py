@@ -120,20 +120,23 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     item = f"{path}/{{entity_id:str}}"
     one: Parameters = {**REQUEST, **ENTITY_ID}
     below = []
-    if kind.name_below:
+    if kind.naming.below:
         of_parent = {**REQUEST, **OVERRIDE_METADATA}
         below = [route("PUT", f"{path}/executable", putting, put_below, of_parent)]
     return [
         route("POST", path, creating, create, REQUEST, status=201),
         route("PUT", path, putting, put, {**REQUEST, **OVERRIDE_METADATA}),
-        *(route("PUT", f"{item}/{key}", editing, put_alone(key), one) for key in kind.put_alone),
+        *(
+            route("PUT", f"{item}/{key}", editing, put_alone(key), one)
+            for key in kind.own_paths.put
+        ),
         *(
             route("DELETE", f"{item}/{key}", editing, delete_alone(key), one)
-            for key in kind.deleted_alone
+            for key in kind.own_paths.deleted
         ),
         *(
             route("PUT", f"{item}/{place}", editing, put_into(key), one)
-            for place, key in kind.put_into.items()
+            for place, key in kind.own_paths.added_to.items()
         ),
         route("PATCH", item, editing, patch, one),
         route("PATCH", named, editing, patch_by_name, name),

@@ -1,6 +1,5 @@
 """The event store port on one SQLite database."""
 
-import os
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -32,6 +31,7 @@ from domain.event_store.writes import (
     Refusal,
     RememberedAnswer,
 )
+from domain.machine import durable_files
 
 _URI = "file:"
 
@@ -214,17 +214,11 @@ def _sync_recovered(write_ahead_log: Path) -> None:
     the next one finds, and answers by. Raises StoreUnavailable.
     """
     try:
-        descriptor = os.open(write_ahead_log, os.O_RDONLY)
+        durable_files.sync(write_ahead_log)
     except FileNotFoundError:
         return
     except OSError as error:
-        raise StoreUnavailable(f"{write_ahead_log} cannot be read: {error}") from error
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
         raise StoreUnavailable(f"{write_ahead_log} cannot be synced: {error}") from error
-    finally:
-        os.close(descriptor)
 
 
 def _size(file: Path) -> int:

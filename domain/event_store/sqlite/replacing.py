@@ -29,6 +29,7 @@ from domain.errors import Conflict, InvalidInput, StoreUnavailable
 from domain.event_store.features import refuse_unknown
 from domain.event_store.sqlite.features import read_features
 from domain.event_store.sqlite.snapshot import connect, find_damage
+from domain.machine import durable_files
 from domain.machine.write_turns import WriteTurns
 
 _ASIDE = "replaced-"
@@ -89,7 +90,7 @@ def replace_log(copy: Path, file: Path) -> Replaced:
             replaced = _bring(copy, aside, known or _identity(aside / _INCOMING))
             _move_aside(file, aside)
             os.replace(aside / _INCOMING, file)
-            _sync(file.parent, aside)
+            durable_files.sync(file.parent, aside)
             kept = any(aside.iterdir())
             if not kept:
                 aside.rmdir()
@@ -126,14 +127,14 @@ def _bring(copy: Path, aside: Path, known: str | None) -> Replaced:
         if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
             raise InvalidInput(f"{copy} was changed while it was read: let SQLite make a copy")
         brought = _checked(fresh, copy, known)
-        _sync(fresh)
+        durable_files.sync(fresh)
         os.replace(fresh, aside / _INCOMING)
     except BaseException:
         fresh.unlink(missing_ok=True)
         if not any(aside.iterdir()):
             aside.rmdir()
         raise
-    _sync(aside, aside.parent)
+    durable_files.sync(aside, aside.parent)
     return brought
 
 
@@ -229,17 +230,7 @@ def _move_aside(file: Path, aside: Path) -> None:
     # The name of the log stays there until the copy takes it: without it, a log would be made.
     if file.exists() and not (aside / file.name).exists():
         os.link(file, aside / file.name)
-    _sync(aside, file.parent)
-
-
-def _sync(*paths: Path) -> None:
-    """Have files, and the names in directories, survive power loss."""
-    for path in paths:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    durable_files.sync(aside, file.parent)
 
 
 def _uri(file: Path) -> str:

@@ -10,6 +10,9 @@ from domain.errors import InvalidInput
 from domain.kinds.bodies.components import Integer, Part
 from domain.kinds.bodies.refused_values import explained
 
+PROFILER_CONFIG = "tableProfilerConfig"
+"""Key of a table's body that holds its profiler configuration."""
+
 SampleType = Literal["PERCENTAGE", "ROWS"]
 SamplingMethod = Literal["BERNOULLI", "SYSTEM"]
 Sample = Annotated[float, Meta(ge=0)]
@@ -117,4 +120,4 @@ def read_profiler_config(values: Mapping[str, Any]) -> ProfilerConfig:
     try:
         return msgspec.convert(values, ProfilerConfig)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"tableProfilerConfig: {explained(error, ProfilerConfig)}") from None
+        raise InvalidInput(f"{PROFILER_CONFIG}: {explained(error, ProfilerConfig)}") from None

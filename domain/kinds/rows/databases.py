@@ -1,39 +1,40 @@
 """What is in a database, and what is run on it."""
 
 from domain.kinds.bodies import databases, programs
-from domain.kinds.entity_kind import EntityKind, NamePart
+from domain.kinds.bodies.profiling import PROFILER_CONFIG
+from domain.kinds.capabilities import ListOptions, NamePart, OwnPaths
+from domain.kinds.entity_kind import EntityKind
 
 ROWS = (
     EntityKind(
         name="database",
         collection="databases",
         body=databases.Database,
-        index="database_search_index",
         parents=("service",),
         inherits=("serviceType",),
         large=("usageSummary",),
         filters={"service": "service"},
-        name_filters={"databaseRegex": NamePart("name", 0)},
+        lists=ListOptions(names={"databaseRegex": NamePart("name", 0)}),
     ),
     EntityKind(
         name="databaseSchema",
         collection="databaseSchemas",
         body=databases.DatabaseSchema,
-        index="database_schema_search_index",
         parents=("database",),
         inherits=("service", "serviceType"),
         large=("usageSummary",),
         filters={"database": "database", "service": "service"},
-        name_filters={
-            "databaseRegex": NamePart("database", 1),
-            "databaseSchemaRegex": NamePart("name", 0),
-        },
+        lists=ListOptions(
+            names={
+                "databaseRegex": NamePart("database", 1),
+                "databaseSchemaRegex": NamePart("name", 0),
+            }
+        ),
     ),
     EntityKind(
         name="table",
         collection="tables",
         body=databases.Table,
-        index="table_search_index",
         parents=("databaseSchema",),
         inherits=("database", "service", "serviceType"),
         large=(
@@ -42,19 +43,19 @@ ROWS = (
             "usageSummary",
             "schemaDefinition",
             "dataModel",
-            "tableProfilerConfig",
+            PROFILER_CONFIG,
         ),
-        put_alone={"dataModel": ("rawSql", "sql"), "tableProfilerConfig": ()},
-        deleted_alone=("tableProfilerConfig",),
-        shows_below={"testSuite": "testSuite"},
-        field_aliases={"owner": "owners"},
+        own_paths=OwnPaths(
+            put={"dataModel": ("rawSql", "sql"), PROFILER_CONFIG: ()}, deleted=(PROFILER_CONFIG,)
+        ),
         filters={"databaseSchema": "databaseSchema", "database": "database", "service": "service"},
-        name_filters={
-            "databaseRegex": NamePart("database", 2),
-            "databaseSchemaRegex": NamePart("databaseSchema", 1),
-            "tableRegex": NamePart("name", 0),
-        },
-        profiled="tableProfilerConfig",
+        lists=ListOptions(
+            names={
+                "databaseRegex": NamePart("database", 2),
+                "databaseSchemaRegex": NamePart("databaseSchema", 1),
+                "tableRegex": NamePart("name", 0),
+            }
+        ),
         columns="columns",
         searched={
             "columns.name": 2,
@@ -66,7 +67,6 @@ ROWS = (
         name="storedProcedure",
         collection="storedProcedures",
         body=programs.StoredProcedure,
-        index="stored_procedure_search_index",
         parents=("databaseSchema",),
         inherits=("database", "service", "serviceType"),
         filters={"databaseSchema": "databaseSchema", "database": "database", "service": "service"},
@@ -76,12 +76,11 @@ ROWS = (
         name="query",
         collection="queries",
         body=programs.Query,
-        index="query_search_index",
         parents=("service",),
         large=("users", "queryUsedIn"),
-        put_into={"usage": "queryUsedIn", "users": "users", "usedBy": "usedBy"},
+        own_paths=OwnPaths(added_to={"usage": "queryUsedIn", "users": "users", "usedBy": "usedBy"}),
         filters={"service": "service", "entityId": "queryUsedIn"},
-        filters_by_id=("entityId",),
+        lists=ListOptions(by_id=("entityId",)),
         searched={"query": 2},
     ),
 )

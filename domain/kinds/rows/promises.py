@@ -1,6 +1,7 @@
 """What is tested of tables, and what contracts promise."""
 
 from domain.kinds.bodies import contracts, quality
+from domain.kinds.capabilities import Agreement, ListOptions, Naming, Suites
 from domain.kinds.entity_kind import EntityKind
 
 ROWS = (
@@ -8,7 +9,6 @@ ROWS = (
         name="testDefinition",
         collection="dataQuality/testDefinitions",
         body=quality.TestDefinition,
-        index="test_definition_search_index",
         root=True,
         large=("parameterDefinition",),
     ),
@@ -16,40 +16,35 @@ ROWS = (
         name="testSuite",
         collection="dataQuality/testSuites",
         body=quality.TestSuite,
-        index="test_suite_search_index",
         root=True,
         parents=("basicEntityReference",),
-        name_below=quality.SUITE,
-        goes_along=True,
+        naming=Naming(below=quality.SUITE),
+        attached=True,
     ),
     EntityKind(
         name="testCase",
         collection="dataQuality/testCases",
         body=quality.TestCase,
-        index="test_case_search_index",
         parents=("testSuite",),
-        named_by=("entityLink",),
-        brings_parent=quality.suite_to_bring,
-        goes_along=True,
+        naming=Naming(by=("entityLink",)),
+        attached=True,
         filters={"testSuiteId": "testSuite"},
-        filters_by_id=("testSuiteId",),
-        also_in=("testSuites",),
-        groups="testSuites",
+        lists=ListOptions(by_id=("testSuiteId",)),
+        suites=Suites(key="testSuites", brings=quality.suite_to_bring),
         searched={"entityFQN": 1},
     ),
     EntityKind(
         name="dataContract",
         collection="dataContracts",
         body=contracts.DataContract,
-        index="data_contract_search_index",
         parents=("entity",),
-        name_prefix="dataContract_",
-        statuses=("Draft", "Active", "Deprecated"),
-        attached_by="entity",
-        describes="schema",
+        naming=Naming(prefix="dataContract_"),
+        attached=True,
+        agreement=Agreement(
+            about="entity", describes="schema", statuses=("Draft", "Active", "Deprecated")
+        ),
         filters={"entity": "entity"},
-        filters_by_id=("entity",),
-        list_limit=1_000_000,
+        lists=ListOptions(limit=1_000_000, by_id=("entity",)),
         # Its names repeat those of its entity, which should come before it.
         searched={
             "name": 3,

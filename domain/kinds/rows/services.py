@@ -11,7 +11,6 @@ def _service(name: str, body: type[EntityBody]) -> EntityKind:
         name=name,
         collection=f"services/{name}s",
         body=body,
-        index=f"{name.removesuffix('Service')}_service_search_index",
         root=True,
         searched={"serviceType": 1},
     )

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from domain.errors import StoreUnavailable
+from domain.machine.sqlite_transactions import writing
 from domain.machine.write_turns import WriteTurns
 from domain.measurements.bounds import OVERHEAD
 from domain.measurements.sqlite.sums import SUMMED_INDEX
@@ -53,15 +54,8 @@ class Connections:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction of this thread's connection, on disk when the block ends."""
-        with self._turns.held(), self.reading() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        with self._turns.held(), self.reading() as connection, writing(connection):
+            yield connection
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

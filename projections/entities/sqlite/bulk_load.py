@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from domain.event_store.port import EventStore
+from domain.machine import durable_files
 from projections.entities.bulk_folding import folded_parts
 from projections.entities.sqlite.errors import sqlite_errors
 from projections.entities.sqlite.tables import (
@@ -71,8 +72,7 @@ def load(path: Path, log: EventStore, progress: Progress) -> None:
             connection.execute("INSERT INTO checkpoint VALUES (1, ?, ?)", (live.head, fingerprint))
         connection.execute("PRAGMA locking_mode=NORMAL")
         connection.execute("PRAGMA journal_mode=WAL")
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+    durable_files.sync(path)
 
 
 def _insert(connection: sqlite3.Connection, entities: list[StoredEntity]) -> None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import WeakSet
 
+from domain.machine.sqlite_transactions import writing
 from projections.entities.sqlite.errors import sqlite_errors
 from projections.entities.sqlite.tables import INDEXES, MOST_WAL_BYTES, PAGE_BYTES, TABLES
 
@@ -70,17 +71,8 @@ class EntityDatabase:
 
         An exception in the block rolls everything back. Raises StoreUnavailable.
         """
-        with sqlite_errors():
-            connection = self.connection
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                # On a full disk SQLite has rolled back by itself.
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+        with sqlite_errors(), writing(self.connection) as connection:
+            yield connection
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:

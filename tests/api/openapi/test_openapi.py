@@ -112,12 +112,12 @@ def test_kind_has_all_its_operations(kind: EntityKind, openapi: Any) -> None:
         if (path + "/").startswith(f"{prefix}/") and (method, path) not in OTHERS
     }
     some = {
-        ("get", "/entity"): kind.attached_by,
+        ("get", "/entity"): kind.agreement,
         ("delete", "/deleteStale"): kinds_above(kind.name),
-        **{("put", f"/{{entity_id}}/{key}"): key in kind.put_alone for key in PUT_ALONE},
-        **{("put", f"/{{entity_id}}/{key}"): key in kind.put_into for key in PUT_INTO},
+        **{("put", f"/{{entity_id}}/{key}"): key in kind.own_paths.put for key in PUT_ALONE},
+        **{("put", f"/{{entity_id}}/{key}"): key in kind.own_paths.added_to for key in PUT_INTO},
         **{
-            (method, f"/{{entity_id}}/{key}"): key in kind.deleted_alone
+            (method, f"/{{entity_id}}/{key}"): key in kind.own_paths.deleted
             for key in ("tableProfilerConfig",)
             for method in ("get", "delete")
         },

@@ -251,9 +251,9 @@ def test_operations_answer_each_role_as_documented(client: Client, world: World,
 def test_each_operation_is_in_one_part(client: Client, world: World) -> None:
     own = sum(
         bool(kinds_above(name))
-        + len((*kind.put_alone, *kind.put_into))
-        + 2 * len(kind.deleted_alone)
-        + bool(kind.name_below)
+        + len((*kind.own_paths.put, *kind.own_paths.added_to))
+        + 2 * len(kind.own_paths.deleted)
+        + bool(kind.naming.below)
         for name, kind in KINDS.items()
     )
     count = 13 * len(KINDS) + own + len(OTHER_OPERATIONS | LINEAGE_OPERATIONS)

@@ -5,7 +5,7 @@ import pytest
 
 from domain.aggregate.upcasters import UPCASTERS, current_schema
 from domain.errors import LaterRelease
-from domain.event_store.features import FIRST, KNOWN, refuse_unknown
+from domain.event_store.features import EARLIEST, FIRST, KNOWN, refuse_unknown
 from domain.events import EVENT_TYPES
 from domain.kinds.registry import ALL_KINDS
 from domain.release import RELEASE
@@ -52,6 +52,10 @@ def test_no_feature_is_of_a_release_that_is_yet_to_come() -> None:
         return tuple(map(int, release.split(".")))
 
     assert all(order(FIRST) <= order(release) <= order(RELEASE) for release in KNOWN.values())
+
+
+def test_features_of_the_first_release_stay_as_they_are() -> None:
+    assert len(EARLIEST) == 44, "a new kind names its release in its row (`since`)"
 
 
 def test_what_is_known_is_not_refused() -> None:

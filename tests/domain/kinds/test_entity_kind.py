@@ -6,6 +6,7 @@ from domain.aggregate.lifecycle import TRANSITIONS
 from domain.kinds.bodies.base import EntityBody, outside_fields
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS, ROWS
+from domain.openmetadata.entity_properties import field_aliases
 
 SPECIFIED_INDEXES = {
     "table": "table_search_index",
@@ -60,7 +61,7 @@ def test_kind_keys_are_declared_in_its_body(kind: EntityKind) -> None:
         *kind.parents,
         *kind.inherits,
         *kind.filters.values(),
-        *kind.field_aliases.values(),
+        *field_aliases(kind.name).values(),
         *([kind.columns] if kind.columns else []),
     }
     assert named - kind.keys == set()
@@ -99,7 +100,7 @@ def test_kind_inherits_what_a_parent_has(kind: EntityKind) -> None:
 def test_kind_filters_select_by_a_reference(kind: EntityKind) -> None:
     selecting = {*kind.filters.values(), *kind.also_in}
     assert selecting <= {kind.key_of[name] for name in kind.references}
-    assert bool(kind.also_in) <= bool(kind.filters_by_id)
+    assert bool(kind.also_in) <= bool(kind.lists.by_id)
 
 
 @every_kind
@@ -119,14 +120,14 @@ def test_kind_statuses_are_those_of_the_state_machine(kind: EntityKind) -> None:
 def test_data_contract_fields_are_the_specified_ones() -> None:
     contract = KINDS["dataContract"]
     assert sorted(contract.optional) == ["extension", "owners", "reviewers"]
-    assert contract.field_aliases == {}
+    assert field_aliases("dataContract") == {}
 
 
 def test_table_fields_hold_the_specified_ones() -> None:
     table = KINDS["table"]
     specified = {"owners", "tags", "columns", "followers", "tableConstraints", "usageSummary"}
     assert specified <= set(table.optional)
-    assert table.field_aliases == {"owner": "owners"}
+    assert field_aliases("table") == {"owner": "owners"}
 
 
 def test_kind_made_up_gets_everything_from_its_row() -> None:
@@ -138,11 +139,11 @@ def test_kind_made_up_gets_everything_from_its_row() -> None:
         name="metric",
         collection="metrics",
         body=Metric,
-        index="metric_search_index",
         root=True,
         large=("formula",),
         searched={"formula": 3},
     )
+    assert kind.index == "metric_search_index"
     assert kind.optional == ("tags", "formula")
     assert kind.arrays == {"tags"}
     assert kind.references == {}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from domain.errors import StoreUnavailable
-from projections.generations import supervision
+from projections.generations import fed_generation
 from projections.generations.building import build
 from projections.generations.current_generation import CurrentGeneration
 from projections.operation.inspection import inspect
@@ -65,7 +65,7 @@ def test_damaged_file_is_noticed_at_start_and_never_served(directory: Path, dama
 def test_damage_of_a_large_file_is_noticed_while_it_is_served(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervision, "CHECK_AT_START_BYTES", 0)
+    monkeypatch.setattr(fed_generation, "CHECK_AT_START_BYTES", 0)
     path = directory / "entities-1.db"
     path.write_bytes(path.read_bytes().replace(b'"serviceType":"Mysql"', b'"serviceType":"MySQL"'))
     with opened(directory) as stores:
@@ -78,7 +78,7 @@ def test_damage_of_a_large_file_is_noticed_while_it_is_served(
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has every read model count as large."""
-    monkeypatch.setattr(supervision, "CHECK_AT_START_BYTES", 0)
+    monkeypatch.setattr(fed_generation, "CHECK_AT_START_BYTES", 0)
     monkeypatch.setattr(commit_follower, "SUMMED_IN_SEARCH", 0)
 
 

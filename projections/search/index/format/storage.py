@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from whoosh.filedb.filestore import FileStorage, RamStorage
 from whoosh.filedb.structfile import BufferFile
 
+from domain.machine import durable_files
 from projections.search.index.format.arrays import unpack
 
 INDEX = "search"
@@ -52,12 +53,7 @@ class Directory(FileStorage):  # type: ignore[misc]
 
     def sync(self, names: list[str]) -> None:
         """Have the files and their names survive a power loss."""
-        for name in (*names, ""):
-            descriptor = os.open(self._fpath(name), os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        durable_files.sync(*map(self._fpath, (*names, "")))
 
     def manifest_stamp(self) -> object:
         """What differs whenever the manifest was replaced; None when there is none."""

@@ -46,10 +46,10 @@ def test_list_names_a_wrong_parameter(empty: Client, query: str, message: str) -
 def test_list_of_every_kind_is_empty_at_first(empty: Client, kind: Any) -> None:
     for query in (
         "",
-        *(f"?{name}=x" for name in kind.list_filters if name not in kind.filters_by_id),
+        *(f"?{name}=x" for name in kind.list_filters if name not in kind.lists.by_id),
     ):
         assert empty.get(f"/v1/{kind.collection}{query}") == {"data": [], "paging": {"total": 0}}
-    over = empty.ask("GET", f"/v1/{kind.collection}?limit={kind.list_limit + 1}")
+    over = empty.ask("GET", f"/v1/{kind.collection}?limit={kind.lists.limit + 1}")
     assert over[0] == 400
 
 

@@ -1,0 +1,222 @@
+"""Commands about who may ask: tokens, links that sign in, and the keys of both."""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from api.command_options import (
+    check_texts,
+    local_address,
+    on_catalog,
+    print_line,
+)
+from api.settings import Settings
+from domain.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from api.callers.tokens.safe import Safe
+
+EXIT_UNKNOWN = 1
+DAY = 86_400
+
+
+@click.command()
+@click.option("--subject", required=True, help="Who the token is for; stands in every event.")
+@click.option(
+    "--role",
+    "roles",
+    multiple=True,
+    required=True,
+    help="reader, editor, admin, bot, scraper, or a role of CATALOG_POLICIES.",
+)
+@click.option(
+    "--ttl",
+    type=click.IntRange(min=1),
+    help="Lifetime in seconds; a day if that is allowed (CATALOG_JWT_MAX_LIFETIME).",
+)
+@click.option(
+    "--expires",
+    metavar="TIME",
+    help="Lifetime such as 90d or 12h, up to 365d: the token is registered, and can be revoked.",
+)
+@on_catalog
+def token(
+    subject: str,
+    roles: tuple[str, ...],
+    ttl: int | None,
+    expires: str | None,
+    settings: Settings,
+) -> None:
+    """Print a bearer token signed with the catalog's secret."""
+    from api.callers.policies import open_policies  # noqa: PLC0415 - start-up: import needs no tokens
+    from api.callers.tokens.minting import find_minter, mint, mint_long_lived  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.register import parse_lifetime  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.safe import SECRET  # noqa: PLC0415 - start-up: as above
+
+    _check_roles(roles, open_policies(settings.policies).roles)
+    check_texts("--subject", [subject])
+    if expires is not None:
+        if ttl is not None:
+            raise InvalidInput("--ttl and --expires say the same thing: give one of them")
+        lifetime = parse_lifetime(expires)
+        with _opened_safe(settings) as safe:
+            minter = find_minter(settings, safe)
+            signed, token_id = mint_long_lived(minter, safe, subject, roles, lifetime)
+        click.echo(f"token {token_id}, until catalog revoke --id {token_id}", err=True)
+        click.echo(signed)
+        return
+    if ttl is None:
+        ttl = min(DAY, settings.jwt_max_lifetime)
+    elif ttl > settings.jwt_max_lifetime:
+        most = f"CATALOG_JWT_MAX_LIFETIME ({settings.jwt_max_lifetime})"
+        raise InvalidInput(f"--ttl must be at most {most}, got {ttl}")
+    if settings.makes_secret and not (settings.directory / SECRET).exists():
+        _check_catalog(settings)
+    click.echo(mint(find_minter(settings), subject, roles, ttl))
+
+
+@click.command("sign-in-link", short_help="Print a link that signs in once.")
+@click.option("--subject", default="me", help="Who signs in; stands in every event.")
+@click.option("--role", "roles", multiple=True, default=("admin",), help="As for a token.")
+@click.option("--address", help="Where browsers find the catalog (CATALOG_PUBLIC_URL).")
+@on_catalog
+def sign_in_link(
+    subject: str,
+    roles: tuple[str, ...],
+    address: str | None,
+    settings: Settings,
+) -> None:
+    """Print a link that signs in to the pages, once and in the next 15 minutes."""
+    from api.callers.policies import open_policies  # noqa: PLC0415 - start-up: as above
+    from api.callers.sign_in.links import make_link  # noqa: PLC0415 - start-up: only this needs it
+
+    _check_roles(roles, open_policies(settings.policies).roles)
+    check_texts("--subject", [subject])
+    at = address or settings.public_url or local_address(settings.host, settings.port)
+    with _opened_safe(settings) as safe:
+        click.echo(make_link(settings, safe, at.rstrip("/"), subject, roles))
+
+
+def _check_roles(roles: Iterable[str], known: Sequence[str]) -> None:
+    for role in roles:
+        if role not in known:
+            raise InvalidInput(f"--role must be one of {', '.join(known)}, got {role!r}")
+
+
+@click.command(short_help="Revoke tokens.")
+@click.option("--id", "ids", multiple=True, help="Id (jti) of a token.")
+@click.option("--subject", "subjects", multiple=True, help="Whose tokens of up to now to revoke.")
+@click.option("--known", is_flag=True, help="End with exit code 1 when an id is not registered.")
+@on_catalog
+def revoke(
+    ids: tuple[str, ...],
+    subjects: tuple[str, ...],
+    known: bool,
+    settings: Settings,
+) -> None:
+    """Revoke tokens by id, or all that a subject has now; servers follow within 2 seconds.
+
+    An id that the register of long-lived tokens does not have is revoked as well, as that of a
+    short-lived token, and a warning says so.
+    """
+    from api.callers.tokens.register import MOST_ID_CHARACTERS, revoke_tokens  # noqa: PLC0415 - start-up: serve needs no command
+
+    if not ids and not subjects:
+        raise InvalidInput("name tokens with --id, or whose tokens with --subject")
+    check_texts("--id", ids, MOST_ID_CHARACTERS)
+    check_texts("--subject", subjects)
+    with _opened_safe(settings) as safe:
+        unknown = revoke_tokens(safe, ids, subjects)
+    for token_id in ids:
+        print_line(f"revoked: token {token_id[:80]}")
+        if token_id in unknown:
+            print_line(f"warning: no long-lived token has the id {token_id[:80]}", err=True)
+    for subject in subjects:
+        print_line(f"revoked: all tokens of {subject[:80]!r} of up to now")
+    if known and unknown:
+        sys.exit(EXIT_UNKNOWN)
+
+
+@click.command(short_help="List the long-lived tokens.")
+@on_catalog
+def tokens(settings: Settings) -> None:
+    """List the long-lived tokens: id, subject, roles, key, and their end or that they are revoked.
+
+    The key is the id of the secret that signed the token, as `catalog rotate` tells it.
+    """
+    from datetime import UTC, datetime  # noqa: PLC0415 - start-up: as in revoke
+
+    from api.callers.tokens.register import read_register  # noqa: PLC0415 - start-up: as above
+
+    with _opened_safe(settings) as safe:
+        register = read_register(safe)
+    for each in register.long_lived:
+        end = datetime.fromtimestamp(each.expires, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        revoked = register.refuses(each.subject, each.id, each.issued)
+        state = "revoked" if revoked else f"until {end}"
+        key = f"key {each.key or 'unknown'}"
+        print_line(f"{each.id}  {each.subject}  {','.join(each.roles)}  {key}  {state}")
+
+
+@click.command(short_help="Replace the key that signs tokens, or seals sessions.")
+@click.argument("what", type=click.Choice(["tokens", "sessions"]))
+@click.option("--drop", is_flag=True, help="Instead, let those that were replaced count no more.")
+@on_catalog
+def rotate(what: str, drop: bool, settings: Settings) -> None:
+    """Replace the catalog's own secret that signs tokens, or the key that seals sessions.
+
+    What was made with the one that is replaced goes on being good until it ends, or until --drop.
+    Servers follow within 2 seconds.
+    """
+    import time  # noqa: PLC0415 - start-up: as above
+
+    from api.callers.tokens.register import read_register  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.safe import SECRET, SESSION_KEY  # noqa: PLC0415 - start-up: as above
+    from api.callers.tokens.secret import drop_previous, key_id, rotate_secret  # noqa: PLC0415 - as above
+
+    if what == "tokens" and not settings.makes_secret:
+        raise InvalidInput(
+            "the settings name the keys of tokens: a secret in a file is replaced by writing the"
+            " new one into a line above it (docs/tokens.md)"
+        )
+    document = SECRET if what == "tokens" else SESSION_KEY
+    with _opened_safe(settings) as safe:
+        if not drop:
+            replaced = rotate_secret(safe, document, time.time())
+            print_line(f"replaced: key {key_id(replaced)}, which is kept until {what} of it end")
+            return
+        dropped = {key_id(secret) for secret in drop_previous(safe, document)}
+        register = read_register(safe)
+    for key in sorted(dropped):
+        print_line(f"dropped: key {key}")
+    for each in register.long_lived if what == "tokens" else ():
+        if each.key in dropped:
+            print_line(f"ended: token {each.id} of {each.subject!r}")
+
+
+@contextmanager
+def _opened_safe(settings: Settings) -> Iterator["Safe"]:
+    """The safe of a catalog that there is, for a block."""
+    from api.callers.tokens.opening import open_safe  # noqa: PLC0415 - start-up: serve opens its own
+
+    _check_catalog(settings)
+    with closing(open_safe(settings)) as safe:
+        yield safe
+
+
+def _check_catalog(settings: Settings) -> None:
+    """Refuse a mistyped directory: a secret made there would sign a token that no server takes."""
+    from domain.event_store.opening import holds_log  # noqa: PLC0415 - start-up: only this needs it
+
+    # Whether a database holds a catalog is seen when its safe is opened.
+    if not settings.database_url and not holds_log(settings.directory):
+        raise InvalidInput(
+            f"{settings.directory} holds neither a secret nor a catalog: name the data directory of"
+            " a catalog with --data or CATALOG_DATA, or start one there with catalog serve"
+        )
+
+
+TOKEN_COMMANDS = (token, sign_in_link, revoke, tokens, rotate)
