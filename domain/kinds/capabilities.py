@@ -1,4 +1,4 @@
-"""What only some kinds of entities can do or are: optional parts of a row of `domain.kinds.entity_kind`."""
+"""Optional parts of a row of `domain.kinds.entity_kind`: what only some kinds have."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
