@@ -16,7 +16,7 @@ from domain.events import Body
 from domain.kinds import EntityKind
 from domain.openmetadata import document
 from domain.plans import Change, Plan, Step, record, step
-from domain.references import StoredClaims, find
+from domain.references import StoredClaims, find, recorded_parent
 from domain.registry import KINDS
 from domain.staged_log import StagedLog
 from domain.write_context import WriteContext
@@ -175,7 +175,7 @@ class Planner(DeletionPlanner):
         payload = payloads.read(
             kind,
             values,
-            StoredClaims(self._store),
+            StoredClaims(self._store, recorded_parent(kind, state)),
             self._entities.body,
             lambda _: state,
             changed,
