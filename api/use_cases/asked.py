@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 from litestar import Request
+from litestar.datastructures import Headers
 from msgspec.structs import replace
 
 from api.answers.bodies import check_media_type, read_body
@@ -43,12 +44,13 @@ def refuse_headers_of_one(request: AnyRequest, what: str) -> None:
 
 async def read_asked(request: AnyRequest, media_types: tuple[str, ...]) -> Asked:
     """Read a request for a write; its body is not decoded yet."""
-    check_media_type(request.headers.get("content-type"), media_types)
+    headers = request.headers
+    check_media_type(headers.get("content-type"), media_types)
     body = await read_body(request)
-    key = _only(request, "idempotency-key")
+    key = _only(headers, "idempotency-key")
     if key is not None and not 1 <= len(key) <= MAX_KEY_LENGTH:
         raise InvalidInput(f"Idempotency-Key must have 1 to {MAX_KEY_LENGTH} characters")
-    condition, unless = _only(request, "if-match"), _only(request, "if-none-match")
+    condition, unless = _only(headers, "if-match"), _only(headers, "if-none-match")
     target = b"%b %b?%b\0%b\0%b" % (
         request.method.encode(),
         request.scope["raw_path"],
@@ -64,9 +66,9 @@ async def read_asked(request: AnyRequest, media_types: tuple[str, ...]) -> Asked
     return Asked(target, body, context, request.auth)
 
 
-def _only(request: AnyRequest, name: str) -> str | None:
+def _only(headers: Headers, name: str) -> str | None:
     """The value of a header, None without it; raises InvalidInput where it is given twice."""
-    values = request.headers.getall(name, [])
+    values = headers.getall(name, [])
     if len(values) > 1:
         raise InvalidInput(f"the header {name} may be given once, got it {len(values)} times")
     return values[0] if values else None

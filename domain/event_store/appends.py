@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from domain.aggregate.entity import Entity
 from domain.event_store.claims import claim_changes
 from domain.event_store.features import features_of
 from domain.event_store.mapper import EventMapper
@@ -23,20 +24,25 @@ def prepared(
     *,
     expecting: Expectations = Expectations(),  # noqa: B008 - it is frozen
     epoch: int | None = None,
+    states: Sequence[Entity] = (),
 ) -> Append:
     """The append of these events and of this answer, planned in an epoch of the log.
 
+    `states` are the entities as the events leave them, those that are worth remembering.
     Events are encoded by the thread of the write, so that whoever commits does nothing but store.
     """
+    events = [each.event for each in recorded]
     return Append(
         rows=[_mapper.to_row(event) for event in recorded],
         changes=[
             change for event in recorded for change in claim_changes(event.entity_id, event.event)
         ],
-        features=features_of(each.event for each in recorded),
+        features=features_of(events),
         answer=answer,
         expecting=expecting,
         epoch=epoch,
+        events=events,
+        states=states,
     )
 
 

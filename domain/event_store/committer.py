@@ -7,12 +7,12 @@ thread: what two threads hand over to each other takes longer than what is done 
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 from domain.event_store.port import EventStore
-from domain.event_store.writes import Append, Refusal
+from domain.event_store.writes import Append, Refusal, StoredAppend
 
 GROUP_APPENDS, GROUP_BYTES = 256, 16_000_000
 """How many appends one transaction takes at most, and how many bytes, unless one alone has more."""
@@ -32,8 +32,16 @@ class _Waiting:
 class Committer:
     """Appends for many threads, in a thread of its own or in that of the only writer."""
 
-    def __init__(self, store: EventStore, stored: Callable[[], None] = lambda: None) -> None:
-        """`stored` is called after each transaction, when its writers have their results."""
+    def __init__(
+        self,
+        store: EventStore,
+        stored: Callable[[Sequence[StoredAppend]], None] = lambda _: None,
+    ) -> None:
+        """`stored` is called after each transaction, when its writers have their results.
+
+        It is given what the transaction has stored, in order, as far as this committer knows: what
+        a writer appends alone it does not.
+        """
         self._store = store
         self._stored = stored
         self._executor = ThreadPoolExecutor(1, "committer")
@@ -94,7 +102,7 @@ class Committer:
             yield
         finally:
             self._end()
-            self._stored()
+            self._stored(())
 
     def close(self) -> None:
         """Wait until everything submitted is stored; nothing may be submitted afterwards."""
@@ -111,12 +119,14 @@ class Committer:
         """Store a group and give each of its writers the result."""
         results = self._results(group)
         self._end()
+        stored = []
         for waiting, result in zip(group, results, strict=True):
             if isinstance(result, int):
                 waiting.future.set_result(result)
+                stored.append(StoredAppend(waiting.append, result))
             else:
                 waiting.future.set_exception(result)
-        self._stored()
+        self._stored(stored)
 
     def _begin(self) -> list[_Waiting]:
         """The next group, which nobody else appends beside; empty when nothing is waiting."""

@@ -5,7 +5,9 @@ from typing import Any
 
 import msgspec
 
+from domain.aggregate.entity import Entity
 from domain.errors import AlreadyExists, ConcurrentChange
+from domain.events import Event
 
 NewRow = tuple[str, int, str, bytes]
 """An event that is to be stored: entity id, stream version, type name, payload."""
@@ -67,3 +69,14 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int | None = None
     """The epoch of the log before anything was read that the write rests on; None where it rests on
     nothing. In another epoch the log may not have what was read, and refuses the append."""
+    events: Sequence[Event] = ()
+    """The events of `rows`, before they were encoded."""
+    states: Sequence[Entity] = ()
+    """Entities as the append leaves them, those that are worth remembering."""
+
+
+class StoredAppend(msgspec.Struct, frozen=True):
+    """An append that the log has, and the position of its last event there."""
+
+    append: Append
+    position: int

@@ -58,12 +58,16 @@ def encode(shown: Body) -> bytes:
 def patched(entity: Entity, patch: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The values of the entity's body after an RFC 6902 patch of its document, and its name.
 
-    The document that is patched shows absent arrays as []. Raises InvalidInput naming the
+    The document that is patched shows absent arrays as []. Values that the patch does not touch
+    stay JSON bytes (`Raw`), but for those that the kind needs. Raises InvalidInput naming the
     operation that cannot be applied, or the key that only the catalog writes.
     """
-    shown = {key: msgspec.json.decode(raw) for key, raw in fields(entity).items()}
+    kind, shown = ALL_KINDS[entity.kind], dict[str, Any](fields(entity))
+    touched = json_patch.touched_keys(patch, shown)
+    for key in touched.union(kind.needed, _stand_ins(entity)) & shown.keys():
+        shown[key] = msgspec.json.decode(shown[key])
     kept = {key: shown.pop(key, None) for key in SERVER_KEYS}
-    arrays: dict[str, Any] = {key: [] for key in sorted(ALL_KINDS[entity.kind].arrays)}
+    arrays: dict[str, Any] = {key: [] for key in sorted(kind.arrays)}
     document: dict[str, Any] = {**kept, **arrays, **shown}
     values = json_patch.apply(document, patch)
     if not isinstance(values, dict):

@@ -96,7 +96,12 @@ def diff_named(old: list[Any], new: list[Any], path: str, start: int = 0) -> lis
 def identities(array: list[Any]) -> list[str] | None:
     """What identifies each element of an array, or None when any has none or two are alike."""
     for key in _IDENTITIES:
-        found = [element.get(key) if isinstance(element, dict) else None for element in array]
-        if all(isinstance(identity, str) for identity in found):
-            return found if len(set(found)) == len(found) else None  # type: ignore[return-value]
+        held: list[str] = []
+        for element in array:
+            identity = element.get(key) if isinstance(element, dict) else None
+            if not isinstance(identity, str):
+                break
+            held.append(identity)
+        else:
+            return held if len(set(held)) == len(held) else None
     return None

@@ -1,6 +1,7 @@
 """RFC 6902 JSON Patch: apply any patch, and tell what it changes, within bounds."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -96,7 +97,28 @@ def changed_keys(patch: Sequence[Mapping[str, Any]], every: Collection[str]) -> 
     """
     changed = [operation["path"] for operation in patch if operation["op"] != "test"]
     changed += [operation["from"] for operation in patch if operation["op"] == "move"]
-    paths = [pointer(path) for path in changed]
+    return _first_tokens(changed, every)
+
+
+def touched_keys(patch: Iterable[Any], every: Collection[str]) -> frozenset[str]:
+    """The keys of an object at or below which `apply` looks for a patch of the object.
+
+    That is `every` key where the patch names the object itself. Operations that `apply` refuses may
+    be left out.
+    """
+    pointers: list[str] = []
+    for operation in patch:
+        if isinstance(operation, Mapping):
+            members = operation.get("path"), operation.get("from")
+            pointers += (each for each in members if isinstance(each, str))
+    with suppress(InvalidInput):
+        return _first_tokens(pointers, every)
+    return frozenset(every)
+
+
+def _first_tokens(pointers: Iterable[str], every: Collection[str]) -> frozenset[str]:
+    """The first token of each pointer; `every` key where one of them has no token."""
+    paths = [pointer(each) for each in pointers]
     return frozenset(every if [] in paths else (path[0] for path in paths))
 
 

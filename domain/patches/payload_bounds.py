@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Raw
 
 from domain.errors import EntityOverLimit, InvalidInput
@@ -26,9 +27,11 @@ _CONTAINERS = frozenset({dict, list})
 def check_bounds(values: Mapping[str, Any]) -> None:
     """Raise InvalidInput for more than MAX_DEPTH levels, MAX_VALUES values or MAX_PATHS paths.
 
-    Every payload is checked, so the paths are counted only where there may be so many.
+    Every payload is checked, so the paths are counted only where there may be so many. A value that
+    is recorded already may be given as it is (`Raw`), which is decoded only where there may be.
     """
-    depth, members = 0, 0
+    raws = [bytes(value) for value in values.values() if type(value) is Raw]
+    depth, members = 0, sum(raw.count(mark) for raw in raws for mark in (b",", b"[", b"{"))
     level: list[Any] = [values]
     while level:
         depth += 1
@@ -41,6 +44,14 @@ def check_bounds(values: Mapping[str, Any]) -> None:
             for inner in (outer.values() if type(outer) is dict else outer)
             if type(inner) in _CONTAINERS
         ]
+    if raws and members > MAX_PATHS:
+        check_bounds(
+            {
+                key: msgspec.json.decode(value) if type(value) is Raw else value
+                for key, value in values.items()
+            }
+        )
+        return
     if members > MAX_VALUES:
         raise InvalidInput(f"an entity may hold {MAX_VALUES} values, got {members}")
     if members > MAX_PATHS and _has_many_paths(values):

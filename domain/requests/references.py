@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Protocol
 
+from domain.aggregate.entity import Entity
 from domain.errors import InvalidInput, NotFound, shown
 from domain.event_store.port import Claim, EntityReads
 from domain.kinds.bodies.components import Ref, Reference, as_reference, outsider
@@ -32,9 +33,12 @@ class ClaimLookup(Protocol):
 class StoredClaims:
     """Claims in the event store, each remembered: a payload may name one thing 100,000 times."""
 
-    def __init__(self, store: EntityReads) -> None:
+    def __init__(self, store: EntityReads, parent: Claim | None = None) -> None:
+        """`parent` is the claim of the parent of a live entity, where that is known."""
         self._store = store
         self._known: dict[tuple[str, str] | str, Claim | None] = {}
+        if parent is not None:
+            self._known[parent.kind, parent.fqn] = self._known[parent.id] = parent
 
     def look_ahead(self, kind: EntityKind, draft: Draft | SentDraft) -> None:
         """Look up, in one call of the store, all that a draft refers to, its tags included.
@@ -73,6 +77,27 @@ class StoredClaims:
 def reference_to(claim: Claim) -> Reference:
     """The full reference to the holder of a claim, as events record it and documents show it."""
     return Reference(type=claim.kind, id=claim.id, name=claim.name, fully_qualified_name=claim.fqn)
+
+
+def recorded_parent(kind: EntityKind, state: Entity) -> Claim | None:
+    """The claim of the parent of a live entity, as the entity refers to it; None without a parent.
+
+    A live entity's parent is live, and names never change; the claim says nothing of what stands
+    above the parent.
+    """
+    for key in kind.parents if state.parent_id is not None else ():
+        value = state.value(key)
+        one = next(iter(value), None) if isinstance(value, list) else value
+        if one is not None and one.get("id") == state.parent_id:
+            return Claim(
+                kind=one["type"],
+                fqn=one["fullyQualifiedName"],
+                id=one["id"],
+                name=one["name"],
+                parent_id=None,
+                deleted=False,
+            )
+    return None
 
 
 def find(claims: ClaimLookup, ref: Ref, kinds: tuple[str, ...], where: str) -> Claim:

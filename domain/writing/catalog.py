@@ -42,8 +42,6 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     append: Append
     position: int | None = None
     """Position in the log that includes the write already: there is nothing to append then."""
-    states: Sequence[Entity] = ()
-    """Entities as the write leaves them, as far as they are worth remembering."""
 
 
 NOTHING = Proposal(append=prepared([]), position=0)
@@ -232,7 +230,7 @@ class Catalog:
     def stored(self, proposal: Proposal) -> None:
         """Remember the states that a write has left; to be called once its append is stored."""
         if proposal.append.epoch is not None:
-            self._entities.remember(proposal.states, proposal.append.epoch)
+            self._entities.remember(proposal.append.states, proposal.append.epoch)
 
     def refused(self, refusal: Refusal) -> None:
         """Forget the states on which a refused proposal may have been decided."""
@@ -288,13 +286,14 @@ class Catalog:
                 outcome=plan.change.value,
                 at=self._now(),
             )
-        append = prepared(recorded, answer, expecting=expectations(changed), epoch=epoch)
+        append = prepared(
+            recorded, answer, expecting=expectations(changed), epoch=epoch, states=[entity]
+        )
         position = None if recorded or answer is not None else self.store.durable_head()
         (before,) = (step.before for step in plan.steps if step.entity_id == plan.entity_id)
         return EntityProposal(
             append=append,
             position=position,
-            states=[entity],
             entity=entity,
             before=before,
             change=plan.change,

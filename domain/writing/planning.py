@@ -16,7 +16,7 @@ from domain.patches import json_patch
 from domain.requests import payloads
 from domain.requests.attachments import HeldColumns, check_sole, named_columns
 from domain.requests.body_rules import check_body
-from domain.requests.references import StoredClaims, find
+from domain.requests.references import StoredClaims, find, recorded_parent
 from domain.write_context import WriteContext
 from domain.writing.deletion import DeletionPlanner
 from domain.writing.entity_cache import ByName, EntityCache
@@ -177,7 +177,7 @@ class Planner(DeletionPlanner):
         payload = payloads.read(
             kind,
             values,
-            StoredClaims(self._store),
+            StoredClaims(self._store, recorded_parent(kind, state)),
             self._entities.body,
             lambda _: state,
             changed,

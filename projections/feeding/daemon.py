@@ -13,6 +13,7 @@ import msgspec
 
 from domain.errors import StoreUnavailable
 from domain.event_store.port import Announcements, EventStore
+from domain.event_store.writes import StoredAppend
 from domain.machine.disk import is_of_full_disk
 from projections.feeding import process_lock
 
@@ -27,6 +28,12 @@ ANNOUNCED_SECONDS = 1.0
 _FIRST_BACKOFF, _LAST_BACKOFF = 0.05, 5.0
 
 log = logging.getLogger("catalog.projections")
+
+ApplyAtOnce = Callable[[Sequence[StoredAppend]], int]
+"""Does the next piece of a projection's work, given what the caller has just appended.
+
+Returns how much it was; 0 leaves it to the thread of the projection.
+"""
 
 
 class State(StrEnum):
@@ -102,15 +109,14 @@ class Daemon:
         directory: Path,
         *,
         pauses: Mapping[str, float] = MappingProxyType({}),
-        at_once: Mapping[str, Callable[[], int]] = MappingProxyType({}),
+        at_once: Mapping[str, ApplyAtOnce] = MappingProxyType({}),
         after: Mapping[str, str] = MappingProxyType({}),
         poll_seconds: float = POLL_SECONDS,
         log: EventStore | None = None,
     ) -> None:
         """`pauses`: projection name -> seconds to gather events before the next commit.
 
-        `at_once`: projection name -> what does the next piece of work in the thread of `appended`,
-        and returns how much it was; 0 leaves it to the thread of the projection.
+        `at_once`: projection name -> what does the next piece of work in the thread of `appended`.
         `after`: projection name -> the one whose first piece of work is done before its own, such
         as building a read model, for which both would share the interpreter.
         Every `poll_seconds` the log is looked at for what other processes append; it is asked to
@@ -174,16 +180,18 @@ class Daemon:
         for event in self._wake.values():
             event.set()
 
-    def appended(self) -> None:
+    def appended(self, stored: Sequence[StoredAppend] = ()) -> None:
         """Apply what the calling thread has just appended, as far as that is to be done at once.
 
-        What is not, or is under way already, is left to the threads of the projections, which wake.
+        `stored` is what it has appended, as far as that is known: it need not be read from the log.
+        What is not applied, or is under way already, is left to the threads of the projections,
+        which wake.
         """
         for name, wake in self._wake.items():
-            if not self._apply_at_once(name):
+            if not self._apply_at_once(name, stored):
                 wake.set()
 
-    def _apply_at_once(self, name: str) -> bool:
+    def _apply_at_once(self, name: str, stored: Sequence[StoredAppend]) -> bool:
         """Do the next piece of a projection's work in this thread; returns whether there was any.
 
         Handing it over to the thread of the projection takes as long as the work itself.
@@ -193,7 +201,7 @@ class Daemon:
             return False
         try:
             runs = self._states[name].state is State.RUNNING and name not in self._failures
-            applied = step() if runs and not self._stopping.is_set() else 0
+            applied = step(stored) if runs and not self._stopping.is_set() else 0
         except Exception as error:
             self._failures[name] = error
             return False

@@ -1,6 +1,7 @@
 """Folds a batch of the log into the states its entities have at its end."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from domain.aggregate.entity import Entity, evolve
 from domain.event_store.port import EventStore, RecordedEvent, StreamSpan
@@ -13,6 +14,10 @@ FOLDED_BYTES = 32_000_000
 _CACHED_ENTITIES = 20_000
 
 
+StatesAt = Mapping[tuple[str, int], Entity]
+"""Id and stream version -> the state of the entity after that event."""
+
+
 class Folder:
     """Folds events to states; remembers recent states, so that streams are seldom read again."""
 
@@ -21,26 +26,33 @@ class Folder:
         self._recent = RecentEntities(_CACHED_ENTITIES)
 
     def fold(
-        self, batch: Sequence[RecordedEvent], note: Note | None = None
+        self,
+        batch: Sequence[RecordedEvent],
+        note: Note | None = None,
+        states: StatesAt = MappingProxyType({}),
     ) -> tuple[dict[str, Folded], int]:
         """Id -> the last state of each entity that the batch touches, in order of first touch.
 
         Returns with them how many events of the batch were folded: at least one, and no more once
         the states have FOLDED_BYTES together, for a small event may be of a large entity.
-        `note` is called for each of these events.
+        `note` is called for each of these events. Where it is None, `states` are taken for what
+        events of the batch lead to, which need not be folded then.
         """
         folded: dict[str, Folded] = {}
-        earlier = self._read_earlier(batch)
+        states = states if note is None else {}
+        earlier = self._read_earlier(batch, states)
         size = number = 0
         for recorded in batch:
             number += 1
             entity_id = recorded.entity_id
             known = folded.get(entity_id)
-            state = known.entity if known else self._before(recorded, earlier)
-            after = evolve(state, recorded.event, entity_id)
+            after = states.get((entity_id, recorded.stream_version))
+            if after is None:
+                state = known.entity if known else self._before(recorded, earlier)
+                after = evolve(state, recorded.event, entity_id)
+                if note is not None:
+                    note(state, after)
             folded[entity_id] = Folded(after, recorded.position)
-            if note is not None:
-                note(state, after)
             if known is None:
                 size += sum(map(len, after.body.values()))
                 if size >= FOLDED_BYTES:
@@ -49,7 +61,9 @@ class Folder:
             self._recent.keep(last.entity)
         return folded, number
 
-    def _read_earlier(self, batch: Sequence[RecordedEvent]) -> Iterator[tuple[Entity, int]]:
+    def _read_earlier(
+        self, batch: Sequence[RecordedEvent], states: StatesAt
+    ) -> Iterator[tuple[Entity, int]]:
         """The states before the batch that are not remembered, read as they are taken."""
         first: dict[str, RecordedEvent] = {}
         for recorded in batch:
@@ -57,7 +71,9 @@ class Folder:
         spans = [
             StreamSpan(entity_id, upto=recorded.stream_version - 1)
             for entity_id, recorded in first.items()
-            if recorded.stream_version > 1 and self._remembered(recorded) is None
+            if recorded.stream_version > 1
+            and (entity_id, recorded.stream_version) not in states
+            and self._remembered(recorded) is None
         ]
         return history.folded(self._store.streams(spans))
 

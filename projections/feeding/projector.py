@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from domain.aggregate.entity import Entity
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore, RecordedEvent
-from projections.feeding.folding import Folder
+from domain.event_store.writes import StoredAppend
+from projections.feeding.folding import Folder, StatesAt
 from projections.feeding.log_fingerprint import disagreement, fingerprint_of
 from projections.feeding.port import Checkpoint, Damaged, Folded, Projection
 
@@ -35,24 +37,28 @@ class Projector:
         checkpoint = self._checkpoint
         return None if checkpoint is None else checkpoint[0]
 
-    def step(self) -> int:
+    def step(self, stored: Sequence[StoredAppend] = ()) -> int:
         """Apply the next batch; returns the number of its events, 0 when there are none.
 
+        `stored` are appends, in the order of the log, that the caller has just made. Where they are
+        what comes next, the batch is made of their events and states, else it is read from the log.
         Raises StoreUnavailable when trying again may help, Damaged (one of those) when the read
         model is not of this log; after any other exception the projection must not go on.
         Nothing is ever skipped, and nothing is committed to a read model that another process has
         moved on since the batch was begun.
         """
         checkpoint = self._resume() if self._checkpoint is None else self._checkpoint
-        batch = self._store.read(checkpoint[0], self._batch_size)
+        batch, states = self._next_of(stored, checkpoint[0])
+        if not batch:
+            batch = self._store.read(checkpoint[0], self._batch_size)
         while self._store.epoch() != self._epoch:
             # What was read may go on from another event than the one that was applied last.
-            checkpoint = self._resume()
+            checkpoint, states = self._resume(), {}
             batch = self._store.read(checkpoint[0], self._batch_size)
         applied = 0
         try:
             while applied < len(batch):
-                folded, number = self._fold(batch[applied:])
+                folded, number = self._fold(batch[applied:], states)
                 applied += number
                 last = batch[applied - 1]
                 reached = last.position, fingerprint_of(self._log_id, last)
@@ -63,6 +69,32 @@ class Projector:
             self._checkpoint = None
             raise
         return applied
+
+    def _next_of(
+        self, stored: Sequence[StoredAppend], position: int
+    ) -> tuple[Sequence[RecordedEvent], StatesAt]:
+        """The events of appends, and the states that these led to.
+
+        No events where they are not all that the log has between `position` and the last of them,
+        or are of another epoch than the checkpoint.
+        """
+        events: list[RecordedEvent] = []
+        states: dict[tuple[str, int], Entity] = {}
+        for each in stored:
+            append = each.append
+            if not append.events:
+                continue
+            # Positions ascend, so that as many events as positions leave no room for others.
+            is_next = each.position == position + len(append.events)
+            if not is_next or append.epoch != self._epoch:
+                return [], {}
+            for (entity_id, stream_version, *_), event in zip(
+                append.rows, append.events, strict=True
+            ):
+                position += 1
+                events.append(RecordedEvent(entity_id, stream_version, event, position))
+            states.update(((state.id, state.stream_version), state) for state in append.states)
+        return events[: self._batch_size], states
 
     def _resume(self) -> Checkpoint:
         """The checkpoint of the read model; raises Damaged when it is not of this log."""
@@ -76,13 +108,15 @@ class Projector:
         self._checkpoint = checkpoint
         return checkpoint
 
-    def _fold(self, batch: Sequence[RecordedEvent]) -> tuple[dict[str, Folded], int]:
+    def _fold(
+        self, batch: Sequence[RecordedEvent], states: StatesAt
+    ) -> tuple[dict[str, Folded], int]:
         """What `Folder.fold` makes of a batch, if all that it reads is of the batch's epoch.
 
         Raises StoreUnavailable where it is not, whatever came of it.
         """
         try:
-            folded = self._folder.fold(batch, self.projection.begin())
+            folded = self._folder.fold(batch, self.projection.begin(), states)
         except StoreUnavailable:
             raise
         except Exception as error:

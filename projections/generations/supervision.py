@@ -8,12 +8,13 @@ until it stands where the live one stands, and switches.
 import logging
 import threading
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from typing import Generic
 
 from domain.errors import StoreUnavailable
 from domain.event_store.port import EventStore
+from domain.event_store.writes import StoredAppend
 from projections.feeding.port import Damaged, Overtaken, Progress
 from projections.generations.building import build
 from projections.generations.change_counter import ChangeCounter
@@ -138,15 +139,16 @@ class GenerationSupervisor(Generic[M]):
             self._live = self._next = self._seen = None
             self.open()
 
-    def feed(self) -> int:
+    def feed(self, stored: Sequence[StoredAppend] = ()) -> int:
         """Applies the next batch as `step` does; returns 0 where there is anything else to do.
 
-        Not to be called while `step` is. Raises what applying raises; `step` meets it again.
+        `stored` is what was just appended, see `Projector.step`. Not to be called while `step` is.
+        Raises what applying raises; `step` meets it again.
         """
         live = self._live
         if live is None or live.damage is not None or self._next is not None:
             return 0
-        return live.projector.step()
+        return live.projector.step(stored)
 
     def _watch(self, live: FedGeneration[M]) -> None:
         """Looks now and then whether the live generation is there still; raises Damaged."""

@@ -10,7 +10,7 @@ from domain.errors import StoreUnavailable
 from domain.event_store.opening import address_in, note_database, open_event_log
 from domain.event_store.port import EventStore
 from projections.entities.port import SortedReadModel
-from projections.feeding.daemon import read_building
+from projections.feeding.daemon import ApplyAtOnce, read_building
 from projections.generations.change_counter import ChangeCounter
 from projections.generations.current_generation import CurrentGeneration
 from projections.generations.folder import storage_errors
@@ -68,7 +68,7 @@ class Stores:
         return [live for live in self.read_models if what in (live.definition.name, "all")]
 
     @property
-    def fed_at_once(self) -> Mapping[str, Callable[[], int]]:
+    def fed_at_once(self) -> Mapping[str, ApplyAtOnce]:
         """Projection -> what applies the next batch, where whoever has appended may wait for it.
 
         The sorted read model in a file takes a write in little more time than another thread takes

@@ -32,6 +32,7 @@ EDGE_INDEXES = (
 )
 _EDGES_FROM = f"WHERE kind = '{EDGE}' AND {_BEGINNING}"
 _EDGES_TO = f"WHERE kind = '{EDGE}' AND name"
+_NOTHING = Expectations()
 MOST_SOUGHT = 100
 """Values that one statement looks up: a statement for each costs twice as much."""
 
@@ -74,6 +75,8 @@ def _taken(cursor: sqlite3.Cursor, kind: str, fqn: str, entity_id: str) -> bool:
 
 def check_claims(cursor: sqlite3.Cursor, expecting: Expectations) -> None:
     """Raise ConcurrentChange, with the entities concerned, unless the claims are as expected."""
+    if expecting == _NOTHING:
+        return
     live = {entity_id for (entity_id,) in look_up(cursor, _LIVE, expecting.live)}
     parents = look_up(cursor, _PARENTS, expecting.without_children)
     parents_of_live = look_up(cursor, _PARENTS_OF_LIVE, expecting.without_live_children)
@@ -118,17 +121,19 @@ def select_claims(
     by_kind: dict[str, list[str]] = {}
     for kind, fqn in names:
         by_kind.setdefault(kind, []).append(fqn)
-    wanted = [
-        *(
-            look_up(cursor, f"{SELECT_CLAIMS} WHERE kind = ? AND fqn", fqns, kind)
-            for kind, fqns in by_kind.items()
-        ),
-        look_up(cursor, f"{SELECT_CLAIMS} WHERE id", ids),
-        look_up(cursor, f"{SELECT_CLAIMS} WHERE parent_id", parents),
-        look_up(cursor, f"{SELECT_CLAIMS} {_EDGES_FROM}", ends),
-        look_up(cursor, f"{SELECT_CLAIMS} {_EDGES_TO}", ends),
+    wanted: list[tuple[str, Collection[str], tuple[str, ...]]] = [
+        *(("WHERE kind = ? AND fqn", fqns, (kind,)) for kind, fqns in by_kind.items()),
+        ("WHERE id", ids, ()),
+        ("WHERE parent_id", parents, ()),
+        (_EDGES_FROM, ends, ()),
+        (_EDGES_TO, ends, ()),
     ]
-    rows = {row[:2]: row for found in wanted for row in found}
+    rows = {
+        row[:2]: row
+        for where, values, first in wanted
+        if values
+        for row in look_up(cursor, f"{SELECT_CLAIMS} {where}", values, *first)
+    }
     return [as_claim(rows[key]) for key in sorted(rows)]
 
 

@@ -17,7 +17,7 @@ from domain.event_store.committer import (
 )
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
-from domain.event_store.writes import Append, Refusal
+from domain.event_store.writes import Append, Refusal, StoredAppend
 from tests.contracts.recorded import changed, created
 from tests.waiting import until
 
@@ -56,9 +56,12 @@ class World:
         self.store = HeldStore(store)
         self.heard: list[int] = []
         """The head of the log at each call of the committer's listener."""
+        self.told: list[tuple[str, int]] = []
+        """The ids of the entities that the listener was told of, and their positions."""
         self.committer = Committer(self.store, self._stored)  # type: ignore[arg-type]
 
-    def _stored(self) -> None:
+    def _stored(self, stored: Sequence[StoredAppend]) -> None:
+        self.told += [(each.append.rows[0][0], each.position) for each in stored]
         self.heard.append(self.store.head())
 
     def submit(self, *appends: Append) -> list["Future[int]"]:
@@ -100,6 +103,7 @@ def test_appends_that_come_during_a_transaction_share_the_next_one(world: World)
     assert world.ids() == ["first", "a", "b", "c"]
     # Told after each transaction that there is something to read.
     until(lambda: world.heard == [1, 4])
+    assert world.told == [("first", 1), ("a", 2), ("b", 3), ("c", 4)]
 
 
 def test_each_append_has_its_own_result(world: World) -> None:
@@ -115,6 +119,7 @@ def test_each_append_has_its_own_result(world: World) -> None:
     assert isinstance(same_name.exception(PATIENCE), AlreadyExists)
     assert isinstance(stale.exception(PATIENCE), ConcurrentChange)
     assert world.ids() == ["first", "a", "a"]
+    until(lambda: world.told == [("first", 1), ("a", 2), ("a", 3)])
 
 
 def test_what_cannot_be_stored_fails_all_of_its_group_and_no_other(world: World) -> None:
@@ -231,7 +236,7 @@ def test_only_writer_appends_in_its_own_thread_and_no_more_than_its_group(world:
 
 def test_results_are_there_before_anybody_is_told_of_a_transaction(world: World) -> None:
     told: list[bool] = []
-    committer = Committer(world.store.store, lambda: told.append(bool(settled)))
+    committer = Committer(world.store.store, lambda _: told.append(bool(settled)))
     settled: list[int] = []
     committer.submit(prepared([created("a")]), lambda f: settled.append(f.result()), only=True)
     committer.close()

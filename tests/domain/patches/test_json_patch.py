@@ -172,6 +172,22 @@ def test_changed_keys_are_those_that_a_patch_may_change(patch: Any, changed: set
     assert json_patch.changed_keys(patch, {"every", "key"}) == changed
 
 
+@pytest.mark.parametrize(
+    ("patch", "touched"),
+    [
+        ([{"op": "test", "path": "/a", "value": 1}], {"a"}),
+        ([{"op": "add", "path": "/b/0/c", "value": 1}, {"op": "remove", "path": "/a"}], {"a", "b"}),
+        ([{"op": "copy", "from": "/a~0/1", "path": "/c"}], {"a~", "c"}),
+        ([{"op": "test", "path": "", "value": {}}], {"every", "key"}),
+        ([{"op": "move", "from": "", "path": "/c"}], {"every", "key"}),
+        (["no operation", {"op": "add", "path": 7}, {"op": "remove", "path": "/a"}], {"a"}),
+        ([{"op": "remove", "path": "/a~2"}], {"every", "key"}),
+    ],
+)
+def test_touched_keys_are_those_that_a_patch_looks_at(patch: Any, touched: set[str]) -> None:
+    assert json_patch.touched_keys(patch, {"every", "key"}) == touched
+
+
 def test_apply_leaves_the_patch_as_it_is() -> None:
     patch = [
         {"op": "add", "path": "/a", "value": {"b": []}},

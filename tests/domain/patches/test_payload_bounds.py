@@ -31,6 +31,7 @@ def keys(count: int) -> dict[str, Any]:
 )
 def test_as_many_paths_as_there_may_be(values: dict[str, Any]) -> None:
     check_bounds(values)
+    check_bounds(recorded(**values))
 
 
 @pytest.mark.parametrize(
@@ -45,6 +46,17 @@ def test_as_many_paths_as_there_may_be(values: dict[str, Any]) -> None:
 def test_more_paths_are_refused(values: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput) as caught:
         check_bounds(values)
+    assert caught.value.message == TOO_MANY
+    with pytest.raises(InvalidInput) as caught:
+        check_bounds({**recorded(**values), "name": "t"})
+    assert caught.value.message == TOO_MANY
+
+
+def test_paths_of_recorded_and_new_values_are_counted_together() -> None:
+    half = keys(MAX_PATHS // 2)
+    check_bounds({**recorded(a=half), "b": keys(MAX_PATHS // 2 - 2)})
+    with pytest.raises(InvalidInput) as caught:
+        check_bounds({**recorded(a=half), "b": half})
     assert caught.value.message == TOO_MANY
 
 

@@ -48,6 +48,15 @@ def test_patch_with_owners_and_tags_looks_them_up_together(
     assert counted.names == ["streams", "claims", "streams", "append_group"]
 
 
+def test_patch_looks_up_only_what_it_newly_refers_to(world: Any, counted: CountedStore) -> None:
+    world.schema()
+    table = world.table("t")
+    begin(world, counted)
+    world.patch(table, {"op": "add", "path": "/description", "value": "new"})
+    # The table, the schema of which it inherits, and the append.
+    assert counted.names == ["streams", "streams", "append_group"]
+
+
 def test_creation_and_put_look_up_little(world: Any, counted: CountedStore) -> None:
     schema = world.schema()
     begin(world, counted)

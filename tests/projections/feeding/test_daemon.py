@@ -2,13 +2,15 @@
 
 import errno
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 from domain.errors import StoreUnavailable
+from domain.event_store.appends import prepared
 from domain.event_store.opening import open_event_log
+from domain.event_store.writes import StoredAppend
 from domain.kinds.registry import KINDS
 from domain.writing.catalog import Catalog
 from projections.feeding.daemon import (
@@ -194,8 +196,10 @@ def test_daemon_applies_at_once_what_the_calling_thread_has_appended(catalog: Fi
     projection, told = Recording(), []
     projector = Watched(projection, catalog.log, batch_size=10)
     threads: list[int] = []
+    handed: list[StoredAppend] = []
 
-    def feed() -> int:
+    def feed(stored: Sequence[StoredAppend]) -> int:
+        handed.extend(stored)
         threads.append(threading.get_ident())
         return projector.step()
 
@@ -205,7 +209,9 @@ def test_daemon_applies_at_once_what_the_calling_thread_has_appended(catalog: Fi
     daemon.start()
     until(lambda: projector.looked)
     catalog.schema()
-    daemon.appended()
+    stored = StoredAppend(prepared([]), catalog.log.head())
+    daemon.appended([stored])
+    assert handed == [stored]
     assert (threads, told) == ([threading.get_ident()], [catalog.log.head()])
     assert projection.position == catalog.log.head()
     daemon.stop()
@@ -217,7 +223,7 @@ def test_daemon_applies_at_once_what_the_calling_thread_has_appended(catalog: Fi
 def at_once(fixture: Fixture, projection: Recording, failures: list[Exception]) -> Daemon:
     """A daemon that was told of an append, which it could not apply at once."""
 
-    def feed() -> int:
+    def feed(_: Sequence[StoredAppend]) -> int:
         if failures:
             raise failures.pop()
         return 0
