@@ -6,11 +6,14 @@ from typing import Any, assert_never
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.analysis import fold, keyword, stem, tokens
-from projections.search.index.evaluate.leaves import MAX_SLOP
-from projections.search.index.evaluate.query_values import as_moment, as_number
-from projections.search.index.format.terms import (
+from projections.search.language.field_texts import is_whole
+from projections.search.language.patterns import TermPattern, wildcard
+from projections.search.language.regex import regex
+from projections.search.matching.query_values import as_moment, as_number
+from projections.search.matching.terms import (
     EXACT,
     KEYWORD,
+    MAX_SLOP,
     NUMBER,
     PRESENT,
     SEPARATOR,
@@ -20,10 +23,7 @@ from projections.search.index.format.terms import (
     sortable,
     whole_term,
 )
-from projections.search.index.format.weights import K1, STEM
-from projections.search.language.field_texts import is_whole
-from projections.search.language.patterns import TermPattern, wildcard
-from projections.search.language.regex import regex
+from projections.search.matching.weights import K1, STEM
 from projections.search.opensearch.mapping import PLACE_END, SAID, spelled
 from projections.search.opensearch.patterns import escaped, escaped_wildcards, lucene
 from projections.visibility.field_paths import indexed_path

@@ -13,7 +13,6 @@ from projections.search.index.evaluate.fuzzy import Fuzzy
 from projections.search.index.evaluate.lexicons import TermNumbers, spans
 from projections.search.index.evaluate.phrase_prefixes import begun_together
 from projections.search.index.evaluate.phrases import together
-from projections.search.index.evaluate.query_values import as_moment, as_number
 from projections.search.index.evaluate.results import (
     Dense,
     Matches,
@@ -26,8 +25,13 @@ from projections.search.index.evaluate.results import (
 from projections.search.index.evaluate.segments import DocIds, SegmentView, Snapshot
 from projections.search.index.evaluate.term_results import Postings
 from projections.search.index.format.arrays import ranges
-from projections.search.index.format.terms import (
+from projections.search.language.field_texts import is_whole
+from projections.search.language.patterns import TermPattern, wildcard
+from projections.search.language.regex import regex
+from projections.search.matching.query_values import as_moment, as_number
+from projections.search.matching.terms import (
     EXACT,
+    MAX_SLOP,
     NUMBER,
     PRESENT,
     SEPARATOR,
@@ -37,13 +41,9 @@ from projections.search.index.format.terms import (
     sortable,
     whole_term,
 )
-from projections.search.index.format.weights import STEM
-from projections.search.language.field_texts import is_whole
-from projections.search.language.patterns import TermPattern, wildcard
-from projections.search.language.regex import regex
+from projections.search.matching.weights import STEM
 from projections.visibility.field_paths import indexed_path
 
-MAX_SLOP = 10_000
 _FREQUENT = 500
 """Postings of a term from which on they are taken by themselves."""
 _GATHERED = 4_096

@@ -10,8 +10,8 @@ from projections.search.index.evaluate.joined_terms import terms_matching
 from projections.search.index.evaluate.near_terms import anchored, characters, slips
 from projections.search.index.evaluate.segments import Mask, Memory, SegmentView
 from projections.search.index.format.arrays import Inverted
-from projections.search.index.format.terms import EXACT, NUMBER, SEPARATOR, TEXT, WORDS
 from projections.search.language.patterns import TermPattern
+from projections.search.matching.terms import EXACT, NUMBER, SEPARATOR, TEXT, WORDS
 from projections.visibility.field_paths import indexed_path
 
 TermNumbers = NDArray[np.int64]

@@ -14,9 +14,9 @@ from projections.search import tree
 from projections.search.documents import SearchDocument
 from projections.search.engine import EngineHits, EngineQuery, Sort
 from projections.search.index.build.inverter import Inverter
-from projections.search.index.evaluate.deadline import Deadline
 from projections.search.index.evaluate.segments import Memory, SegmentView, Snapshot
 from projections.search.index.search_commit import search
+from projections.search.matching.deadline import Deadline
 from projections.search.objects import object_reader
 from projections.search.tree import Bool
 
@@ -277,7 +277,7 @@ def test_nested_of_several_conditions_needs_the_objects(monkeypatch):
     query = EngineQuery(tree=tree.Nested("columns", Bool(must=_column("x", "int"))))
     with pytest.raises(InvalidInput, match="can only have one condition"):
         run([_tables()], query)
-    monkeypatch.setattr("projections.search.index.evaluate.nested.MAX_CANDIDATES", 1)
+    monkeypatch.setattr("projections.search.matching.candidates.MAX_CANDIDATES", 1)
     reader = object_reader(lambda wanted: {i: TABLES[i].encode() for i in wanted})
     with pytest.raises(InvalidInput, match="more than 1 documents"):
         search(Snapshot([_tables()], 1), query, endless(), reader)
