@@ -6,6 +6,7 @@ import numpy as np
 from projections.search.index.aggregate.counting import Counts, grouped
 from projections.search.index.aggregate.moments import beginnings, moments
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
+from projections.search.index.format.arrays import distinct
 from projections.search.matching.terms import EXACT
 
 
@@ -52,7 +53,7 @@ def _counted(view: SegmentView, mask: Mask | None, bounds: Counts) -> Counts:
         return grouped(present, places[:-1] - places[0])
     count = len(bounds) - 1
     ranges = np.repeat(np.arange(count), np.diff(places)).compress(present)
-    pairs = np.unique(ranges * view.size + ids.compress(present))
+    pairs = distinct(ranges * view.size + ids.compress(present))
     return np.bincount(pairs // view.size, minlength=count)
 
 

@@ -18,7 +18,7 @@ from whoosh.codec import base
 from whoosh.matching import ListMatcher
 from whoosh.reading import TermInfo, TermNotFound
 
-from projections.search.index.format.arrays import Arrays, Inverted
+from projections.search.index.format.arrays import Arrays, Inverted, distinct
 from projections.search.index.format.schema import FIELDS
 from projections.search.index.format.whoosh_fields import has_whole_values
 from projections.search.language.field_texts import is_whole
@@ -183,7 +183,7 @@ class TermsReader(base.TermsReader):  # type: ignore[misc]
         some = [_read(inverted, number) for inverted, number in places]
         if len(some) == 1 and (field in self._fields or some[0].values is not None):
             return some[0]
-        ids = np.unique(np.concatenate([postings.ids for postings in some]))
+        ids = distinct(np.concatenate([postings.ids for postings in some]))
         weights = np.zeros(len(ids))
         values = [b""] * len(ids)
         for postings in some:

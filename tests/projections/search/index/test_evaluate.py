@@ -51,6 +51,21 @@ def endless() -> Deadline:
     return Deadline(60, time.monotonic)
 
 
+def test_any_of_several_values_is_what_each_of_them_finds():
+    words = ["alpha", "beta", "true", "1", "gamma"]
+    views = [
+        view_of(name, [found_document(at + 10 * n, words[at % 5 :], 1.0) for at in range(9)])
+        for n, name in enumerate(("one", "two"))
+    ]
+    fields = ("entityStatus", "entityStatus.keyword", "description", "version", "id", "deleted")
+    for field in fields:
+        values = [tree.Exact(field, value) for value in (*words, "id3", "id12", "nothing")]
+        each = [run(views, EngineQuery(tree=value, size=99)) for value in values]
+        every = run(views, EngineQuery(tree=tree.Constant(tree.any_of(values), 3.0), size=99))
+        assert {hit.id for hit in every.hits} == {hit.id for one in each for hit in one.hits}
+        assert {hit.score for hit in every.hits} <= {3.0}
+
+
 leaves = st.one_of(
     st.builds(tree.Term, st.sampled_from([None, "description", "entityStatus"]),
               st.sampled_from(WORDS)),
