@@ -27,6 +27,7 @@ from domain.event_store.port import EventStore
 from projections.search.bulk_build import load as build
 from projections.search.engine import SearchEngine
 from projections.search.index.engine import WhooshEngine
+from projections.search.index.evaluate.object_search import ObjectSearch
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import REQUEST_SECONDS, Cluster, Json
 from projections.search.opensearch.engine import OpenSearchEngine
@@ -79,7 +80,11 @@ def _figures(server: OpenSearchServer, workspace: Workspace, count: int) -> list
     with (
         closing(log),
         closing(ours),
-        closing(OpenSearchEngine(cluster, _INDEX, writable=True, deadline=60.0)) as engine,
+        closing(
+            OpenSearchEngine(
+                cluster, _INDEX, search_objects=ObjectSearch, writable=True, deadline=60.0
+            )
+        ) as engine,
     ):
         load(log, lines(count))
         own_rate, rate = (count / _build_seconds(each, log) for each in (ours, engine))

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 
 from benchmarks.opensearch_server import OpenSearchServer
+from projections.search.index.evaluate.object_search import ObjectSearch
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster
 from projections.search.opensearch.engine import OpenSearchEngine
@@ -26,4 +27,11 @@ class SharedIndex:
     ) -> OpenSearchEngine:
         """Opens it for writing, as another process would."""
         cluster = Cluster(self._address)
-        return OpenSearchEngine(cluster, self._name, writable=True, deadline=deadline, clock=clock)
+        return OpenSearchEngine(
+            cluster,
+            self._name,
+            search_objects=ObjectSearch,
+            writable=True,
+            deadline=deadline,
+            clock=clock,
+        )

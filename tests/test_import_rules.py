@@ -22,6 +22,7 @@ DATABASE = "Only the event store touches its database and the event sourcing lib
 PAGES = "Only the pages know templates and Markdown"
 WHOOSH = "Only the rooms of the search index touch Whoosh"
 CLUSTER = "Only the connection to a search cluster touches its client"
+ENGINES = "The search engines do not know each other: what both use is beside them"
 
 PLANTED = [
     ("domain/writing/recent.py", "from projections.feeding import port", ONE_WAY),
@@ -64,6 +65,11 @@ PLANTED = [
     ("api/routes/search/searches.py", "import whoosh", WHOOSH),
     ("projections/search/opensearch/engine.py", "import opensearchpy", CLUSTER),
     ("api/routes/search/searches.py", "import urllib3", CLUSTER),
+    (
+        "projections/search/opensearch/leaves.py",
+        "from projections.search.index.format import arrays",
+        ENGINES,
+    ),
 ]
 
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-import msgspec
 from litestar import Request
 
 from api.answers.bodies import has_left
@@ -21,7 +20,7 @@ from projections.visibility.withholding import Withheld
 
 T = TypeVar("T")
 
-Ask = Callable[[SearchEngine, ReadSources, frozenset[str], Mapping[str, Withheld]], SearchAnswer]
+Ask = Callable[[SearchEngine, ReadSources, frozenset[str], Mapping[str, Withheld]], T]
 """Searches with an engine and a reader of documents, among the kinds that a caller may see, without
 the fields that are withheld from it."""
 
@@ -32,40 +31,26 @@ class Searcher:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    async def answer(self, request: Request[Any, Any, Any], index: str, ask: Ask) -> Large:
+    async def answer(
+        self, request: Request[Any, Any, Any], index: str, ask: Ask[SearchAnswer]
+    ) -> Large:
         """What comes of a search in `index`; a complete answer to a GET is remembered.
 
-        Raises what `ask` of this class raises.
+        Raises what `in_thread` raises.
         """
         services = self._services
         # Read before the search: a commit meanwhile makes the answer newer, never older.
         present = None if services.stores.looks_elsewhere else self.revision()
-        found = await self.ask(request, index, ask)
+        found = await self.in_thread(request, index, ask)
         if present is not None and found.complete and request.method == "GET":
             services.answers.keep(key_of(request.scope), present, Finished(found.body))
         return Large(found.body, request.user.name, services.streams)
 
-    async def ask(self, request: Request[Any, Any, Any], index: str, ask: Ask) -> SearchAnswer:
+    async def in_thread(self, request: Request[Any, Any, Any], index: str, ask: Ask[T]) -> T:
         """What a search in `index` finds for the caller of a request.
 
         Raises Forbidden and InvalidInput for an index, and what `ask` raises.
         """
-        return await self._in_thread(request, index, ask)
-
-    async def decoded(self, request: Request[Any, Any, Any], index: str, ask: Ask) -> Any:
-        """What a search finds, decoded in the thread of the search; raises what `ask` raises.
-
-        It is for pages, whose searches name the few fields of each document that they show.
-        """
-
-        def decode(*given: Any) -> Any:
-            return msgspec.json.decode(ask(*given).body)
-
-        return await self._in_thread(request, index, decode)
-
-    async def _in_thread(
-        self, request: Request[Any, Any, Any], index: str, ask: Callable[..., T]
-    ) -> T:
         services, stores = self._services, self._services.stores
         access: Access = request.auth
         visible = access.kinds(Action.SEARCH)

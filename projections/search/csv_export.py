@@ -76,7 +76,7 @@ def export(
     part, for more than MAX_ROWS, and StoreUnavailable where a page took too long: a file that ends
     is complete.
     """
-    query = engine_query(request, visibility)
+    query, _ = engine_query(request, visibility)
     query = msgspec.structs.replace(
         query, sort=query.sort or Sort("name"), size=PAGE, exact_total=True
     )

@@ -30,6 +30,7 @@ from projections.search.sources import (
     check_paths,
     narrow,
     source,
+    values_for,
     with_common_keys,
 )
 from projections.search.tree import Node
@@ -62,7 +63,7 @@ class SearchRequest(msgspec.Struct, frozen=True, kw_only=True):
     include_source_fields: tuple[str, ...] = ()
     exclude_source_fields: tuple[str, ...] = ()
     shown_fields: tuple[str, ...] = ()
-    """Fields that hits are narrowed to, each where the caller may see it.
+    """Top-level fields that hits are narrowed to, each where the caller may see it.
 
     To name a withheld one is no error, as it is in `include_source_fields`: a page shows the same
     fields to everybody.
@@ -103,6 +104,16 @@ class SearchAnswer(msgspec.Struct, frozen=True):
     committed."""
 
 
+class Found(msgspec.Struct, frozen=True):
+    """What a search found, before it is written as JSON."""
+
+    response: dict[str, Any]
+    """The response of the specification; `_source` of hits is JSON, or decoded where the request
+    has `shown_fields`."""
+    parsed: text.Parsed
+    """What `q` asks for."""
+
+
 def search(
     request: SearchRequest,
     engine: SearchEngine,
@@ -135,9 +146,21 @@ def response(
     that it may not, by kind. Raises InvalidInput that names the parameter, the value and what is
     allowed, and FieldWithheld.
     """
+    return found(request, engine, read_sources, visible_kinds, withheld, clock).response
+
+
+def found(
+    request: SearchRequest,
+    engine: SearchEngine,
+    read_sources: ReadSources,
+    visible_kinds: Iterable[str] | None = None,
+    withheld: Mapping[str, Withheld] = MappingProxyType({}),
+    clock: Callable[[], float] = time.perf_counter,
+) -> Found:
+    """What a search finds, and what its text asks for; see `response`."""
     started = clock()
     visibility = Visibility.of(visible_kinds, withheld)
-    query = engine_query(request, visibility)
+    query, parsed = engine_query(request, visibility)
     page = engine.search(query, object_reader(read_sources))
     sources = BoundedSources(read_sources)
     hits = _hits(request, page, read_sources, sources, visibility, Highlighter(query.tree))
@@ -154,11 +177,14 @@ def response(
     if query.facets:
         asked = [facet.aggregation for facet in query.facets]
         answered["aggregations"] = FacetWriter(sources, visibility).written(asked, page.facets)
-    return answered
+    return Found(answered, parsed)
 
 
-def engine_query(request: SearchRequest, visibility: Visibility) -> EngineQuery:
-    """What an engine is asked for a request; raises InvalidInput and FieldWithheld."""
+def engine_query(request: SearchRequest, visibility: Visibility) -> tuple[EngineQuery, text.Parsed]:
+    """What an engine is asked for a request, and what its `q` asks for.
+
+    Raises InvalidInput and FieldWithheld.
+    """
     _check_window(request)
     sort = _sort(request)
     check_paths(request.include_source_fields, "includeSourceFields", everything=True)
@@ -189,8 +215,9 @@ def engine_query(request: SearchRequest, visibility: Visibility) -> EngineQuery:
         if node is not None
     ]
     post_filter = allowed(post_filter, "postFilter")
-    return EngineQuery(
-        tree=hidden.restrict(text.parse(request.q, fields=Fields(now=request.now)), "q"),
+    parsed = text.parsed(request.q, fields=Fields(now=request.now))
+    query = EngineQuery(
+        tree=hidden.restrict(parsed.node, "q"),
         filter=tree.all_of(filters) if filters else None,
         post_filter=post_filter,
         kinds=kinds,
@@ -203,6 +230,7 @@ def engine_query(request: SearchRequest, visibility: Visibility) -> EngineQuery:
         exact_total=request.track_total_hits,
         facets=_facets(request, hidden, post_filter),
     )
+    return query, parsed
 
 
 def _facets(request: SearchRequest, hidden: Hidden, post_filter: Node | None) -> tuple[Facet, ...]:
@@ -283,8 +311,9 @@ def _hits(
     visibility: Visibility,
     highlighter: Highlighter,
 ) -> list[dict[str, Any]]:
-    included = request.include_source_fields or request.shown_fields
-    with_source = request.fetch_source or bool(included or request.exclude_source_fields)
+    included, shown_fields = request.include_source_fields, request.shown_fields
+    narrowed = bool(included or request.exclude_source_fields or shown_fields)
+    with_source = request.fetch_source or narrowed
     stored: Mapping[str, bytes] = {}
     chains = {}
     if request.get_hierarchy:
@@ -308,7 +337,10 @@ def _hits(
             if shown_json is None:
                 continue
             whole = source(hit.kind, shown_json)
-            shown["_source"] = Raw(narrow(whole, included, request.exclude_source_fields))
+            if shown_fields:
+                shown["_source"] = values_for(shown_fields, whole)
+            else:
+                shown["_source"] = Raw(narrow(whole, included, request.exclude_source_fields))
             if highlights := highlighter.highlights(hit.kind, shown_json):
                 shown["highlight"] = highlights
         if request.sort_field is not None:

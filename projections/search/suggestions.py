@@ -69,6 +69,8 @@ class SuggestRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Whether soft-deleted entities are suggested, instead of the others."""
     fetch_source: bool = True
     include_source_fields: tuple[str, ...] = ()
+    shown_fields: tuple[str, ...] = ()
+    """As those of a SearchRequest."""
 
 
 def suggest(
@@ -78,10 +80,24 @@ def suggest(
     visible_kinds: Iterable[str] | None = None,
     withheld: Mapping[str, Withheld] = MappingProxyType({}),
 ) -> SearchAnswer:
+    """What `suggestions` gives, in the form of the specification; raises what it raises."""
+    options, timed_out = suggestions(request, engine, read_sources, visible_kinds, withheld)
+    entry = {"text": request.q, "offset": 0, "length": len(request.q), "options": options}
+    body = msgspec.json.encode({"suggest": {"metadata-suggest": [entry]}})
+    return SearchAnswer(body, complete=not timed_out)
+
+
+def suggestions(
+    request: SuggestRequest,
+    engine: SearchEngine,
+    read_sources: ReadSources,
+    visible_kinds: Iterable[str] | None = None,
+    withheld: Mapping[str, Withheld] = MappingProxyType({}),
+) -> tuple[list[dict[str, Any]], bool]:
     """Names that begin with what is typed, then names with such a word; each is told once.
 
-    Where there are none, names with a word a slip or two away. Raises InvalidInput that names the
-    parameter, and FieldWithheld.
+    Where there are none, names with a word a slip or two away. The second value says whether the
+    search ran out of time. Raises InvalidInput that names the parameter, and FieldWithheld.
     """
     visibility = Visibility.of(visible_kinds, withheld)
     kinds = visibility.within(kinds_of(request.index))
@@ -113,9 +129,7 @@ def suggest(
             options.append(_option(text, hit, shown, request))
             if len(options) == request.size:
                 break
-    entry = {"text": request.q, "offset": 0, "length": len(request.q), "options": options}
-    body = msgspec.json.encode({"suggest": {"metadata-suggest": [entry]}})
-    return SearchAnswer(body, complete=not timed_out)
+    return options, timed_out
 
 
 def _paths(request: SuggestRequest, hidden: Hidden) -> Mapping[str, float]:
@@ -199,5 +213,9 @@ def _option(text: str, hit: EngineHit, shown: bytes, request: SuggestRequest) ->
         "_score": hit.score,
     }
     if request.fetch_source or request.include_source_fields:
-        option["_source"] = Raw(narrow(source(hit.kind, shown), request.include_source_fields))
+        whole = source(hit.kind, shown)
+        if request.shown_fields:
+            option["_source"] = values_for(request.shown_fields, whole)
+        else:
+            option["_source"] = Raw(narrow(whole, request.include_source_fields))
     return option

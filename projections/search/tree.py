@@ -258,6 +258,15 @@ def boosted(node: Node, boost: float) -> Node:
     return node if boost == DEFAULT_BOOST else Boosted(node, boost)
 
 
+def any_value_of(node: Node) -> tuple[Exact, ...]:
+    """The whole values of which a node asks for any, as `any_of` makes it; none for other nodes."""
+    match node:
+        case Bool(must=(), filter=(), must_not=(), should=should, minimum_should_match=None):
+            values = tuple(each for each in should if isinstance(each, Exact))
+            return values if len(values) == len(should) else ()
+    return ()
+
+
 def all_of(nodes: Iterable[Node]) -> Node:
     """Every one of the nodes; the node itself when there is one."""
     nodes = tuple(nodes)

@@ -11,6 +11,7 @@ from projections.generations.supervision import GenerationSupervisor
 from projections.search import bulk_build
 from projections.search import projection as search_projection
 from projections.search.engine import SearchEngine
+from projections.search.index.evaluate.object_search import ObjectSearch
 from projections.search.opensearch import indexes, mapping
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster, IndexMissing
@@ -85,7 +86,13 @@ class SearchBackend:
 
     def _open(self, address: str, writable: bool) -> SearchEngine:
         feed = self._take_over(address) if writable else None
-        engine = OpenSearchEngine(Cluster(self._address), address, writable=writable, feed=feed)
+        engine = OpenSearchEngine(
+            Cluster(self._address),
+            address,
+            search_objects=ObjectSearch,
+            writable=writable,
+            feed=feed,
+        )
         try:
             engine.check(_go_on)
         except BaseException:

@@ -1,17 +1,13 @@
 """The names that facets count, as they are written: the index has them in lower case alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any
 
-import msgspec
-
-from api.callers.permissions import Access, Action
-from api.pages.frame.rendering import AnyRequest
-from api.use_cases.searcher import Searcher
 from domain.kinds.registry import KINDS
+from projections.search import tree
 from projections.search.analysis import keyword
-from projections.search.queries import SearchRequest, search
+from projections.search.engine import EngineQuery, SearchEngine
+from projections.search.restriction import Visibility
+from projections.search.sources import ReadSources, values_for
 
 _NAMED: Mapping[str, tuple[str, Sequence[str]]] = {
     "service": ("name", tuple(kind.name for kind in KINDS.values() if kind.root)),
@@ -34,58 +30,61 @@ STATUSES: Written = {
 """The names of the one facet of which they are known beforehand."""
 
 
-async def written(
-    searcher: Searcher, request: AnyRequest, counted: Mapping[str, Iterable[str]]
+def written(
+    counted: Mapping[str, Iterable[str]],
+    engine: SearchEngine,
+    read_sources: ReadSources,
+    visibility: Visibility,
 ) -> Written:
     """How the names that facets count are written; `counted` has those of each facet.
 
     They are those of entities that the caller may search for itself. A name that it finds none of,
     or that is written in several ways, is left out.
     """
-    access: Access = request.auth
-    visible = access.kinds(Action.SEARCH)
     wanted = {
-        facet: (key, [kind for kind in kinds if kind in visible], _short(counted[facet]))
+        facet: (key, visibility.kinds.intersection(kinds), _short(counted[facet]))
         for facet, (key, kinds) in _NAMED.items()
         if facet in counted
     }
     wanted = {facet: each for facet, each in wanted.items() if all(each)}
     if not wanted:
         return {}
-    any_of = [
-        {"bool": {"filter": [{"terms": {f"{key}.keyword": names}}, _of_kinds(kinds)]}}
-        for key, kinds, names in wanted.values()
+    hits = engine.search(
+        EngineQuery(
+            tree=tree.Constant(tree.any_of(_named(*each) for each in wanted.values())),
+            kinds=frozenset().union(*(kinds for _, kinds, _ in wanted.values())),
+            include_deleted=True,
+            size=_EACH * sum(len(names) for _, _, names in wanted.values()),
+            exact_total=False,
+        )
+    ).hits
+    keys = {key for key, _, _ in wanted.values()}
+    held = [
+        (hit.kind, values_for(keys, shown))
+        for hit in hits
+        for whole in read_sources((hit.id,)).values()
+        if (shown := visibility.show(hit.kind, whole)) is not None
     ]
-    asked = SearchRequest(
-        q="",
-        index=",".join(
-            sorted({KINDS[kind].index for _, kinds, _ in wanted.values() for kind in kinds})
-        ),
-        size=_EACH * sum(len(names) for _, _, names in wanted.values()),
-        deleted=True,
-        track_total_hits=False,
-        query_filter=msgspec.json.encode({"bool": {"should": any_of}}),
-        include_source_fields=("entityType", "name", "fullyQualifiedName"),
-    )
-    answered = await searcher.decoded(request, asked.index, partial(search, asked))
-    sources = [each["_source"] for each in answered["hits"]["hits"]]
-    return {facet: _spellings(sources, key, kinds) for facet, (key, kinds, _) in wanted.items()}
+    return {
+        facet: _spellings([body[key] for kind, body in held if kind in kinds and key in body])
+        for facet, (key, kinds, _) in wanted.items()
+    }
+
+
+def _named(key: str, kinds: Iterable[str], names: Iterable[str]) -> tree.Node:
+    """The entities of the kinds that have one of the names under the key."""
+    of_kinds = tree.any_of(tree.Exact("entityType", kind) for kind in sorted(kinds))
+    any_name = tree.any_of(tree.Exact(f"{key}.keyword", name) for name in names)
+    return tree.Bool(filter=(tree.Constant(any_name), tree.Constant(of_kinds)))
 
 
 def _short(names: Iterable[str]) -> list[str]:
     return [name for name in names if len(name.encode()) <= _MOST_BYTES]
 
 
-def _of_kinds(kinds: Sequence[str]) -> dict[str, Any]:
-    return {"terms": {"entityType": kinds}}
-
-
-def _spellings(
-    sources: Iterable[Mapping[str, str]], key: str, kinds: Sequence[str]
-) -> dict[str, str]:
+def _spellings(names: Iterable[str]) -> dict[str, str]:
     """Name in lower case -> as it is written, of what is written in one way."""
-    found: dict[str, set[str]] = {}
-    for source in sources:
-        if source["entityType"] in kinds:
-            found.setdefault(keyword(source[key]), set()).add(source[key])
-    return {name: next(iter(ways)) for name, ways in found.items() if len(ways) == 1}
+    ways: dict[str, set[str]] = {}
+    for name in names:
+        ways.setdefault(keyword(name), set()).add(name)
+    return {folded: next(iter(each)) for folded, each in ways.items() if len(each) == 1}

@@ -24,8 +24,11 @@ from api.use_cases.searcher import Searcher
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
 from projections.generations.current_generation import NotBuilt
-from projections.search.queries import SearchRequest, search
-from projections.visibility.withholding import FieldWithheld
+from projections.search.engine import SearchEngine
+from projections.search.queries import SearchRequest, found
+from projections.search.restriction import Visibility
+from projections.search.sources import ReadSources
+from projections.visibility.withholding import FieldWithheld, Withheld
 
 PAGE_SIZE = 20
 _FIELDS = (
@@ -80,17 +83,16 @@ def search_pages(
     """The page of results and the suggestions of its box."""
 
     async def show(request: AnyRequest, **given: Any) -> ASGIResponse:
-        answered, problem, status, said, prepared = {}, None, 200, None, None
+        answered: dict[str, Any] = {}
+        problem, status, said, prepared = None, 200, None, None
         counts: Counts = {}
         spelled: Written = {}
         facets = shown_facets(request.auth)
         try:
             sought = _request(given, facets)
-            answered = await searcher.decoded(request, sought.index, partial(search, sought))
-            said = understood(given["q"])
-            counts = buckets_of(answered)
-            names = {facet: [str(each["key"]) for each in counts[facet]] for facet in counts}
-            spelled = {**STATUSES, **await written(searcher, request, names)}
+            answered, said, counts, spelled = await searcher.in_thread(
+                request, sought.index, partial(_found, sought)
+            )
         except InvalidInput as error:
             problem, status = error.message, 400
         except FieldWithheld as error:
@@ -150,6 +152,22 @@ def _request(given: Mapping[str, Any], facets: tuple[FacetRow, ...]) -> SearchRe
         aggregations=msgspec.json.encode(counted),
         search_after=_place(given["after"]),
     )
+
+
+def _found(
+    sought: SearchRequest,
+    engine: SearchEngine,
+    read_sources: ReadSources,
+    visible: frozenset[str],
+    withheld: Mapping[str, Withheld],
+) -> tuple[dict[str, Any], str | None, Counts, Written]:
+    """The response, its text in plain words, its facets, and how their names are written."""
+    answered = found(sought, engine, read_sources, visible, withheld)
+    counts = buckets_of(answered.response)
+    names = {facet: [str(each["key"]) for each in counts[facet]] for facet in counts}
+    visibility = Visibility.of(visible, withheld)
+    spelled = {**STATUSES, **written(names, engine, read_sources, visibility)}
+    return answered.response, understood(answered.parsed), counts, spelled
 
 
 def _place(after: str | None) -> tuple[Any, ...] | None:

@@ -8,7 +8,7 @@ from api.pages.frame.rendering import AnyRequest
 from api.use_cases.searcher import Searcher
 from projections.generations.current_generation import NotBuilt
 from projections.search.language.patterns import MAX_PATTERN
-from projections.search.suggestions import SuggestRequest, suggest
+from projections.search.suggestions import SuggestRequest, suggestions
 
 _MOST = 8
 
@@ -23,11 +23,9 @@ async def suggested(
     """
     if len(typed) > MAX_PATTERN:
         return []
-    asked = SuggestRequest(q=typed, index=index, size=_MOST, include_source_fields=tuple(fields))
+    asked = SuggestRequest(q=typed, index=index, size=_MOST, shown_fields=tuple(fields))
     try:
-        answered = await searcher.decoded(request, asked.index, partial(suggest, asked))
+        options, _ = await searcher.in_thread(request, asked.index, partial(suggestions, asked))
     except NotBuilt:
         return []
-    (entry,) = answered["suggest"]["metadata-suggest"]
-    options: list[dict[str, Any]] = entry["options"]
     return options

@@ -3,22 +3,18 @@
 from functools import singledispatch
 
 from projections.search import tree
-from projections.search.language.text import parse_as_written
+from projections.search.language.text import Parsed
 from projections.search.tree import Node
 
 _BOUNDS = (("gte", "from"), ("gt", "above"), ("lte", "to"), ("lt", "below"))
 
 
-def understood(text: str) -> str | None:
-    """A sentence that says what a search text asks for; None for one that asks for everything.
-
-    Raises InvalidInput for a text that is no query.
-    """
-    node, plain = parse_as_written(text)
-    if isinstance(node, tree.MatchAll):
+def understood(parsed: Parsed) -> str | None:
+    """A sentence that says what a search text asks for; None for one that asks for everything."""
+    if isinstance(parsed.written, tree.MatchAll):
         return None
-    said = _say(node)
-    return f"{said}, best matches first" if plain else said
+    said = _say(parsed.written)
+    return f"{said}, best matches first" if parsed.plain else said
 
 
 @singledispatch

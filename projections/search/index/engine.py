@@ -13,12 +13,12 @@ from projections.search.documents import SearchDocument
 from projections.search.engine import EngineHits, EngineQuery, IndexSnapshot, SearchedPaths
 from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.commit_writer import CommitWriter
-from projections.search.index.evaluate.deadline import Clock, Deadline
 from projections.search.index.format.codec import Segment
 from projections.search.index.format.storage import Directory, Memory, Storage
 from projections.search.index.merge.merge_thread import MergeThread
 from projections.search.index.merge.tiers import MAX_SEGMENTS, full_merges, next_merge
 from projections.search.index.search_commit import search
+from projections.search.matching.deadline import Clock, Deadline
 from projections.search.objects import ReadObjects
 from projections.search.searched_paths import check_searched
 

@@ -13,12 +13,14 @@ from projections.search.engine import (
     TopDocuments,
 )
 from projections.search.index.aggregate.aggregator import Aggregator, Part
-from projections.search.index.evaluate.deadline import Deadline, OutOfTime
 from projections.search.index.evaluate.evaluator import Evaluator, evaluate
 from projections.search.index.evaluate.nested import Nesting
+from projections.search.index.evaluate.object_search import ObjectSearch
 from projections.search.index.evaluate.results import Matches
 from projections.search.index.evaluate.segments import Mask, SegmentView, Snapshot
 from projections.search.index.rank import ranking
+from projections.search.matching.candidates import Candidates
+from projections.search.matching.deadline import Deadline, OutOfTime
 from projections.search.objects import ReadObjects
 from projections.search.tree import Node
 
@@ -48,7 +50,7 @@ def search(
         timed_out = True
     matched: list[ranking.Matching] = []
     parts: dict[Node | None, list[Part]] = {facet.filter: [] for facet in query.facets}
-    nesting = Nesting(read_objects, deadline, evaluate)
+    nesting = Nesting(Candidates(read_objects, deadline, ObjectSearch))
     try:
         for view in views:
             deadline.check()
@@ -81,7 +83,7 @@ def search(
 
 
 def _decided(snapshot: Snapshot, query: EngineQuery, deadline: Deadline) -> EngineQuery:
-    nesting = Nesting(None, deadline, evaluate)
+    nesting = Nesting(Candidates(None, deadline, ObjectSearch))
 
     def is_found(node: Node) -> bool:
         for view in snapshot.views:

@@ -9,6 +9,8 @@ stands before them. What a field has before it must be whole.
 
 import re
 
+import msgspec
+
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.language.field_values import UnknownField
@@ -37,6 +39,17 @@ _PRESENCE = "_exists_"
 _EVERYTHING = ("", "*", "*:*")
 
 
+class Parsed(msgspec.Struct, frozen=True):
+    """A query text, parsed once for all who need to know what it asks for."""
+
+    node: Node
+    """What is searched."""
+    written: Node
+    """What stands in the text, each field and value as it is written."""
+    plain: bool
+    """Whether it is a relevance search, which asks for more than what is written."""
+
+
 def parse(
     text: str,
     *,
@@ -50,44 +63,29 @@ def parse(
     `either` makes OR, not AND, the operator between words (and a plain text no relevance
     search); `slips` is the distance of a bare `~`. Raises InvalidInput with the column.
     """
+    return parsed(text, where=where, either=either, fields=fields, slips=slips).node
+
+
+def parsed(
+    text: str,
+    *,
+    where: str = "q",
+    either: bool = False,
+    fields: Fields = DEFAULT_FIELDS,
+    slips: int = MAX_SLIPS,
+) -> Parsed:
+    """The tree of a query text, as `parse` gives it, and what it was made of."""
     _check(text, where)
     if text.strip() in _EVERYTHING:
-        return tree.MatchAll()
+        return Parsed(tree.MatchAll(), tree.MatchAll(), plain=False)
     parser = _Parser(text, where, either, fields, slips)
-    node = parser.whole()
-    if either or fields.boosts:
-        return node
-    if parser.plain:
-        return relevance(parser.words)
-    if isinstance(node, tree.Phrase) and node.field is None and not node.slop:
-        return quoted(node.text)
-    return node
-
-
-def parse_as_written(text: str, *, where: str = "q") -> tuple[Node, bool]:
-    """The tree of what stands in a query text, and whether it is plain.
-
-    Of a plain text `parse` makes a relevance search, which asks for more than what is written.
-    Raises InvalidInput as `parse` does.
-    """
-    _check(text, where)
-    if text.strip() in _EVERYTHING:
-        return tree.MatchAll(), False
-    # Dates stay as they are written: nobody reads milliseconds.
-    parser = _Parser(text, where, False, _Untyped(), MAX_SLIPS)
-    return parser.whole(), parser.plain
-
-
-class _Untyped(Fields, frozen=True):
-    """Leaves their fields and values as they are written."""
-
-    def meant(self, node: Node) -> Node:
-        """The leaf itself."""
-        return node
-
-    def typed(self, node: Node) -> Node:
-        """The leaf itself."""
-        return node
+    read = node = parser.whole()
+    plain = parser.plain and not either and not fields.boosts
+    if plain:
+        node = relevance(parser.words)
+    elif isinstance(node, tree.Phrase) and node.field is None and not node.slop:
+        node = node if either or fields.boosts else quoted(node.text)
+    return Parsed(node, parser.as_written(read), plain)
 
 
 def _check(text: str, where: str) -> None:
@@ -112,12 +110,20 @@ class _Parser(Scanner):
         self.valued = False
         """Whether a field was just given, so that another colon is a mistake."""
         self.words: list[str] = []
+        self._written: dict[int, tuple[Node, Node]] = {}
+        """By identity: a leaf as its field reads it, and as it is written."""
 
     def whole(self) -> Node:
         node = self.disjunction(None)
         if self.peek() == ")":
             raise self.error("unbalanced ')'")
         return node
+
+    def as_written(self, node: Node) -> Node:
+        """What a node of this text was read from."""
+        if (known := self._written.get(id(node))) is not None:
+            return known[1]
+        return tree.map_children(node, self.as_written)
 
     # Operators
 
@@ -219,11 +225,13 @@ class _Parser(Scanner):
     def leaf(self, node: Node, start: int) -> Node:
         """The leaf as its field reads it; raises UnknownField, whose column is the field's."""
         try:
-            return self.fields.meant(node)
+            read = self.fields.meant(node)
         except UnknownField:
             raise
         except InvalidInput as error:
             raise self.error(error.message, start) from None
+        self._written[id(read)] = read, node
+        return read
 
     def group(self, field: str | None) -> Node:
         opened = self.at

@@ -19,9 +19,9 @@ from projections.search.engine import (
     IndexSnapshot,
     SearchedPaths,
 )
-from projections.search.index.evaluate.deadline import Clock, Deadline, OutOfTime
-from projections.search.index.evaluate.nested import MAX_CANDIDATES
-from projections.search.index.format.schema import StoredDocument
+from projections.search.matching.candidates import MAX_CANDIDATES, Candidates, SearchObjects
+from projections.search.matching.deadline import Clock, Deadline, OutOfTime
+from projections.search.matching.stored_document import StoredDocument
 from projections.search.objects import ReadObjects
 from projections.search.opensearch import facets, indexes, mapping, pages
 from projections.search.opensearch.cluster import LOOK_ANSWER_SECONDS, Cluster, TooManyBuckets
@@ -47,6 +47,7 @@ class OpenSearchEngine:
         cluster: Cluster,
         index: str,
         *,
+        search_objects: SearchObjects,
         writable: bool,
         feed: str | None = None,
         deadline: float = DEADLINE,
@@ -54,10 +55,12 @@ class OpenSearchEngine:
     ) -> None:
         """`deadline` is in seconds of `clock`; closing the engine closes the cluster.
 
-        `feed` is the alias that the index is written by; None: the one that it was made with.
+        `search_objects` decides nested conditions. `feed` is the alias that the index is written
+        by; None: the one that it was made with.
         """
         self._cluster = cluster
         self._index = index
+        self._search_objects = search_objects
         self._deadline = deadline
         self._clock = clock
         alias = indexes.feed(index) if feed is None else feed
@@ -152,7 +155,7 @@ class OpenSearchEngine:
             asked = {"bool": {"filter": [*kinds, candidates]}}
             return self._rows(asked, MAX_CANDIDATES + 1, deadline)
 
-        nested = NestedSearch(read, read_objects, deadline)
+        nested = NestedSearch(read, Candidates(read_objects, deadline, self._search_objects))
         filters = [facet.filter for facet in query.facets]
         compiler = Compiler(nested.clauses(query.tree, query.filter, query.post_filter, *filters))
         restricted = [*kinds]
@@ -237,7 +240,8 @@ class OpenSearchEngine:
         """Whether any document that decides matches a node."""
         deadline.check()
         deciding = mapping.of_kinds(query.visible, include_deleted=query.include_deleted)
-        nested = NestedSearch(lambda _: iter(()), None, deadline)
+        candidates = Candidates(None, deadline, self._search_objects)
+        nested = NestedSearch(lambda _: iter(()), candidates)
         clause = Compiler(nested.clauses(node)).filter(node)
         body = {
             "query": {"bool": {"filter": [*deciding, clause]}},

@@ -21,10 +21,9 @@ from projections.search.engine import (
     Sort,
     TopDocuments,
 )
-from projections.search.index.aggregate.intervals import with_gaps
-from projections.search.index.aggregate.moments import number_of
-from projections.search.index.format.terms import EXACT, KEYWORD, NUMBER, SEPARATOR
 from projections.search.language.regex import regex
+from projections.search.matching.moments import with_gaps
+from projections.search.matching.terms import EXACT, KEYWORD, NUMBER, SEPARATOR, number_in
 from projections.search.opensearch.mapping import MAX_TOP, column, has_columns
 from projections.search.opensearch.pages import ROW, hits_of, order
 from projections.search.opensearch.patterns import escaped, lucene
@@ -238,4 +237,4 @@ def _key(asked: Terms, key: Any, prefix: str) -> str | float | bool:
         return bool(str(key).removeprefix(prefix) == "true")
     if asked.values == "texts":
         return str(key)[len(prefix) :]
-    return number_of(key[len(prefix) :].encode()) if prefix else float(key)
+    return number_in(key[len(prefix) :].encode()) if prefix else float(key)

@@ -6,11 +6,14 @@ from typing import Any, assert_never
 from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.analysis import fold, keyword, stem, tokens
-from projections.search.index.evaluate.leaves import MAX_SLOP
-from projections.search.index.evaluate.query_values import as_moment, as_number
-from projections.search.index.format.terms import (
+from projections.search.language.field_texts import is_whole
+from projections.search.language.patterns import TermPattern, wildcard
+from projections.search.language.regex import regex
+from projections.search.matching.query_values import as_moment
+from projections.search.matching.terms import (
     EXACT,
     KEYWORD,
+    MAX_SLOP,
     NUMBER,
     PRESENT,
     SEPARATOR,
@@ -20,10 +23,8 @@ from projections.search.index.format.terms import (
     sortable,
     whole_term,
 )
-from projections.search.index.format.weights import K1, STEM
-from projections.search.language.field_texts import is_whole
-from projections.search.language.patterns import TermPattern, wildcard
-from projections.search.language.regex import regex
+from projections.search.matching.value_terms import value_terms
+from projections.search.matching.weights import K1, STEM
 from projections.search.opensearch.mapping import PLACE_END, SAID, spelled
 from projections.search.opensearch.patterns import escaped, escaped_wildcards, lucene
 from projections.visibility.field_paths import indexed_path
@@ -142,25 +143,17 @@ def _term(field: str | None, text: str) -> Dsl:
 
 def _exact(field: str, value: str) -> list[Dsl]:
     """The documents with the whole value, or with a word that is the value."""
-    clauses = _values(field, value)
-    if not field.endswith(".keyword") and not is_whole(indexed_path(field)):
-        space, start = _home(field)
-        clauses.append(_posting(space, start + keyword(value)))
-    return clauses
+    return [_posting(name, _spelled(name, term)) for name, term in value_terms(field, value)]
 
 
 def _values(field: str, value: str) -> list[Dsl]:
     """The documents with the whole value."""
-    path = indexed_path(field)
-    if is_whole(path):
-        return [_posting(WHOLE, whole_term(path, value).hex())]
-    whole = keyword(value)
-    clauses = [_posting(EXACT, path + KEYWORD + whole)]
-    if whole in _BOOLEANS:
-        clauses.append(_posting(EXACT, path + SEPARATOR + whole))
-    if (number := as_number(value)) is not None:
-        clauses.append(_posting(EXACT, f"{path}{SEPARATOR}{NUMBER}{sortable(number)}"))
-    return clauses
+    terms = [known for known in value_terms(field, value) if known[0] != TEXT]
+    return [_posting(name, _spelled(name, term)) for name, term in terms]
+
+
+def _spelled(name: str, term: bytes) -> str:
+    return term.hex() if name == WHOLE else term.decode()
 
 
 def _ids(values: Sequence[str]) -> Dsl:

@@ -19,10 +19,10 @@ from typing import Any
 import msgspec
 
 from projections.search.documents import SORTABLE
-from projections.search.index.format import weights
-from projections.search.index.format.schema import schema_digest
-from projections.search.index.format.terms import VALUE_GAP
 from projections.search.language.field_types import field_type
+from projections.search.matching import weights
+from projections.search.matching.schema_digest import schema_digest
+from projections.search.matching.terms import VALUE_GAP
 
 VERSION = 1
 """Raised whenever the same documents give other fields."""

@@ -7,8 +7,8 @@ import msgspec
 
 from projections.search.documents import SORTABLE, SortValue
 from projections.search.engine import SCORE, EngineHit, Sort
-from projections.search.index.format.schema import StoredDocument
-from projections.search.index.rank.after import sort_values
+from projections.search.matching.sort_values import sort_values
+from projections.search.matching.stored_document import StoredDocument
 from projections.search.opensearch.mapping import sort_column
 from projections.search.opensearch.rows import sort_value
 

@@ -10,18 +10,18 @@ import msgspec
 from projections.search.analysis import Tokens, keyword, stem, tokens
 from projections.search.documents import SORTABLE, Scalar, SearchDocument, SortValue
 from projections.search.engine import SearchedPaths
-from projections.search.index.aggregate.moments import FIRST, LAST
-from projections.search.index.format import weights
-from projections.search.index.format.schema import StoredDocument
-from projections.search.index.format.terms import (
+from projections.search.language.field_texts import is_prose, is_whole
+from projections.search.language.field_types import field_type
+from projections.search.matching import weights
+from projections.search.matching.moments import FIRST, LAST
+from projections.search.matching.stored_document import StoredDocument
+from projections.search.matching.terms import (
     PRESENT,
     SEPARATOR,
     exact_term,
     finite,
     whole_term,
 )
-from projections.search.language.field_texts import is_prose, is_whole
-from projections.search.language.field_types import field_type
 from projections.search.opensearch.mapping import (
     BESIDE,
     DIGEST_PARTS,

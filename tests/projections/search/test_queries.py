@@ -8,6 +8,7 @@ from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
 from projections.search import queries
 from projections.search.highlighting import BEGIN, END
+from projections.search.language import text
 from projections.search.language.dates import Now
 from projections.search.queries import SearchRequest, search
 from projections.search.sources import narrow
@@ -190,6 +191,14 @@ def test_shown_fields_are_those_that_the_caller_may_see(shop):
     assert less["hits"]["hits"][0]["_source"] == {"name": "dim_customer"}
 
 
+def test_search_for_a_page_gives_values_and_what_its_text_asks_for(shop):
+    request = SearchRequest(q="name:dim_customer", shown_fields=("name", "entityType"))
+    answer = queries.found(request, shop.engine, shop.read_sources)
+    sources = [hit["_source"] for hit in answer.response["hits"]["hits"]]
+    assert {"name": "dim_customer", "entityType": "table"} in sources
+    assert answer.parsed == text.parsed("name:dim_customer")
+
+
 def test_documents_are_read_and_narrowed_one_by_one(shop):
     # All would be in memory at once, though little of each is shown.
     steps = []
@@ -204,7 +213,8 @@ def test_documents_are_read_and_narrowed_one_by_one(shop):
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(queries, "narrow", narrowed)
-        found = search(SearchRequest(q="*", shown_fields=("name",)), shop.engine, read)
+        request = SearchRequest(q="*", include_source_fields=("name",))
+        found = search(request, shop.engine, read)
     ids = [hit["_id"] for hit in json.loads(found.body)["hits"]["hits"]]
     assert len(ids) > 2
     assert steps == [step for each in ids for step in ([each], "narrowed")]

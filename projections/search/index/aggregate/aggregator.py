@@ -31,16 +31,17 @@ from projections.search.engine import (
 )
 from projections.search.index.aggregate import merging
 from projections.search.index.aggregate.counting import counts
-from projections.search.index.aggregate.intervals import intervals, with_gaps
-from projections.search.index.aggregate.moments import number_of, number_prefix
+from projections.search.index.aggregate.intervals import intervals
+from projections.search.index.aggregate.moments import number_prefix
 from projections.search.index.evaluate.lexicons import Span
 from projections.search.index.evaluate.results import Matches, Sparse
 from projections.search.index.evaluate.segments import Mask, SegmentView
 from projections.search.index.format.arrays import Inverted
-from projections.search.index.format.terms import EXACT, KEYWORD, SEPARATOR
 from projections.search.index.rank.ranking import Matching, page
 from projections.search.language.patterns import TermPattern, wildcard
 from projections.search.language.regex import regex
+from projections.search.matching.moments import with_gaps
+from projections.search.matching.terms import EXACT, KEYWORD, SEPARATOR, number_in
 from projections.visibility.field_paths import indexed_path
 
 Check = Callable[[], None]
@@ -195,7 +196,7 @@ def _key(asked: Terms, key: bytes) -> str | float | bool:
             return key.decode()
         case "booleans":
             return key == b"true"
-    return number_of(key)
+    return number_in(key)
 
 
 def _patterns(asked: Terms) -> Iterator[TermPattern]:

@@ -1,15 +1,13 @@
 """How many documents of a segment have a moment in each interval of time."""
 
-from collections.abc import Sequence
-
 import msgspec
 import numpy as np
 
-from projections.search.aggregations import MAX_BUCKETS
 from projections.search.index.aggregate.counting import Counts, grouped
-from projections.search.index.aggregate.moments import beginnings, following, moments
+from projections.search.index.aggregate.moments import beginnings, moments
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
-from projections.search.index.format.terms import EXACT
+from projections.search.index.format.arrays import distinct
+from projections.search.matching.terms import EXACT
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -45,16 +43,6 @@ def intervals(
     return [Interval(*row) for row in rows if row[-1]]
 
 
-def with_gaps(keys: Sequence[int], interval: str | int) -> list[int]:
-    """The keys and those of the intervals between them, up to one more than an answer may have."""
-    if not keys:
-        return []
-    every = [keys[0]]
-    while every[-1] < keys[-1] and len(every) <= MAX_BUCKETS:
-        every.append(following(every[-1], interval))
-    return every
-
-
 def _counted(view: SegmentView, mask: Mask | None, bounds: Counts) -> Counts:
     """How many documents have any term of each range, which follow each other at the bounds."""
     inverted = view.fields[EXACT]
@@ -65,7 +53,7 @@ def _counted(view: SegmentView, mask: Mask | None, bounds: Counts) -> Counts:
         return grouped(present, places[:-1] - places[0])
     count = len(bounds) - 1
     ranges = np.repeat(np.arange(count), np.diff(places)).compress(present)
-    pairs = np.unique(ranges * view.size + ids.compress(present))
+    pairs = distinct(ranges * view.size + ids.compress(present))
     return np.bincount(pairs // view.size, minlength=count)
 
 

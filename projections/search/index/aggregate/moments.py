@@ -1,45 +1,21 @@
 """Moments of a field in a segment, and the intervals of time that they are in."""
 
-import struct
-import sys
-from typing import Literal
-
 import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.index.evaluate.segments import SegmentView
-from projections.search.index.format.terms import EXACT, NUMBER, SEPARATOR
+from projections.search.matching.moments import DAY, FIRST, LAST, UNITS
+from projections.search.matching.terms import EXACT, NUMBER, SEPARATOR
 
 Milliseconds = NDArray[np.int64]
 _DIGITS = 16
 """Hexadecimal digits of a number in a term."""
 _SIGN = np.uint64(1 << 63)
-FIRST, LAST = -62_135_596_800_000, 253_402_300_799_999
-"""The milliseconds with which the year 1 begins and the year 9999 ends."""
-_DAY = 86_400_000
-_UNITS: dict[str, Literal["m", "h", "D", "M", "Y"]] = {
-    "minute": "m",
-    "hour": "h",
-    "day": "D",
-    "month": "M",
-    "year": "Y",
-}
 
 
 def number_prefix(path: str) -> bytes:
     """What the terms of numbers of a path begin with."""
     return f"{path}{SEPARATOR}{NUMBER}".encode()
-
-
-def number_of(digits: bytes) -> float:
-    """The number that a term says in hexadecimal digits, as `terms.sortable` wrote it.
-
-    What was too large for one is the largest one.
-    """
-    bits = int(digits, 16)
-    bits = bits ^ 1 << 63 if bits >> 63 else bits ^ 0xFFFFFFFFFFFFFFFF
-    number: float = struct.unpack(">d", struct.pack(">Q", bits))[0]
-    return max(-sys.float_info.max, min(sys.float_info.max, number))
 
 
 def moments(view: SegmentView, path: str) -> tuple[int, Milliseconds]:
@@ -73,23 +49,12 @@ def beginnings(values: Milliseconds, interval: str | int) -> Milliseconds:
         return values // interval * interval
     if interval == "week":
         # The first of January 1970 was a Thursday.
-        days = values // _DAY
-        return ((days + 3) // 7 * 7 - 3) * _DAY
+        days = values // DAY
+        return ((days + 3) // 7 * 7 - 3) * DAY
     if interval == "quarter":
         months = values.astype("datetime64[ms]").astype("datetime64[M]").astype(np.int64)
         return _since_1970((months // 3 * 3).astype("datetime64[M]"))
-    return _since_1970(values.astype("datetime64[ms]").astype(f"datetime64[{_UNITS[interval]}]"))
-
-
-def following(begin: int, interval: str | int) -> int:
-    """When the next interval begins."""
-    if isinstance(interval, int):
-        return begin + interval
-    if interval == "week":
-        return begin + 7 * _DAY
-    unit, steps = (_UNITS["month"], 3) if interval == "quarter" else (_UNITS[interval], 1)
-    after = np.datetime64(begin, "ms").astype(f"datetime64[{unit}]") + np.timedelta64(steps, unit)
-    return int(after.astype("datetime64[ms]").astype(np.int64))
+    return _since_1970(values.astype("datetime64[ms]").astype(f"datetime64[{UNITS[interval]}]"))
 
 
 def _since_1970(dates: NDArray[np.datetime64]) -> Milliseconds:

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from projections.search.documents import SORTABLE, SearchDocument, SortValue
 from projections.search.index.build.postings import Used, exact_postings, postings, whole_postings
 from projections.search.index.build.vocabulary import Vocabulary
-from projections.search.index.format import weights
 from projections.search.index.format.arrays import lexicon, sums, within
-from projections.search.index.format.schema import StoredDocument
-from projections.search.index.format.terms import EXACT, TEXT, WHOLE, WORDS, whole_term
+from projections.search.matching import weights
+from projections.search.matching.stored_document import StoredDocument
+from projections.search.matching.terms import EXACT, TEXT, WHOLE, WORDS, whole_term
 
 MAX_DOCUMENTS = 25_000
 """Documents in a segment when it is made."""

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.index.build.vocabulary import Chunks, NumberedTerms
-from projections.search.index.format import weights
 from projections.search.index.format.arrays import Inverted, lexicon, ranges, starts, within
 from projections.search.index.format.sorted_texts import sorted_places
-from projections.search.index.format.terms import VALUE_GAP, WHOLE_SIZE
+from projections.search.matching import weights
+from projections.search.matching.terms import VALUE_GAP, WHOLE_SIZE
 
 _BITS = 64
 

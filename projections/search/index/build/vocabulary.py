@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from projections.search.analysis import Tokens, keyword, stem, tokens
 from projections.search.documents import Scalar
-from projections.search.index.format.terms import PRESENT, SEPARATOR, exact_term, whole_term
 from projections.search.language.field_texts import is_prose, is_whole
+from projections.search.matching.terms import PRESENT, SEPARATOR, exact_term, whole_term
 
 _NONE = -1
 _NOTHING = Tokens((), ())

@@ -22,8 +22,9 @@ from projections.search.index.commit.opened_commit import (
     open_segments,
 )
 from projections.search.index.format.codec import EXTENSION, Segment
-from projections.search.index.format.schema import IndexSchema, schema_digest
+from projections.search.index.format.schema import IndexSchema
 from projections.search.index.format.storage import Storage
+from projections.search.matching.schema_digest import schema_digest
 
 SUMMED_IN_SEARCH = 4_000_000
 """Bytes of new files that a search, or the first opening, sums itself: some milliseconds."""

@@ -87,6 +87,8 @@ class Evaluator:
                 return self._bool(node)
             case tree.Boosted(node=inner, boost=boost):
                 return self.matches(inner).scaled(boost)
+            case tree.Constant(node=inner, score=score) if values := tree.any_value_of(inner):
+                return self._leaves.any_value(values).fixed(score)
             case tree.Constant(node=inner, score=score):
                 return self.matches(inner).fixed(score)
             case tree.DisMax(nodes=nodes, tie_breaker=tie):

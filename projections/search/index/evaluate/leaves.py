@@ -1,6 +1,6 @@
 """Leaves of the query tree against one segment: which documents, and how well each matches."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import assert_never
 
 import numpy as np
@@ -13,7 +13,6 @@ from projections.search.index.evaluate.fuzzy import Fuzzy
 from projections.search.index.evaluate.lexicons import TermNumbers, spans
 from projections.search.index.evaluate.phrase_prefixes import begun_together
 from projections.search.index.evaluate.phrases import together
-from projections.search.index.evaluate.query_values import as_moment, as_number
 from projections.search.index.evaluate.results import (
     Dense,
     Matches,
@@ -26,8 +25,13 @@ from projections.search.index.evaluate.results import (
 from projections.search.index.evaluate.segments import DocIds, SegmentView, Snapshot
 from projections.search.index.evaluate.term_results import Postings
 from projections.search.index.format.arrays import ranges
-from projections.search.index.format.terms import (
+from projections.search.language.field_texts import is_whole
+from projections.search.language.patterns import TermPattern, wildcard
+from projections.search.language.regex import regex
+from projections.search.matching.query_values import as_moment
+from projections.search.matching.terms import (
     EXACT,
+    MAX_SLOP,
     NUMBER,
     PRESENT,
     SEPARATOR,
@@ -35,21 +39,18 @@ from projections.search.index.format.terms import (
     WHOLE,
     WORDS,
     sortable,
-    whole_term,
 )
-from projections.search.index.format.weights import STEM
-from projections.search.language.field_texts import is_whole
-from projections.search.language.patterns import TermPattern, wildcard
-from projections.search.language.regex import regex
+from projections.search.matching.value_terms import value_terms
+from projections.search.matching.weights import STEM
 from projections.visibility.field_paths import indexed_path
 
-MAX_SLOP = 10_000
 _FREQUENT = 500
 """Postings of a term from which on they are taken by themselves."""
 _GATHERED = 4_096
 """Rare terms whose postings are gathered at once, 2 million at most."""
 _POSTINGS = _GATHERED * _FREQUENT
 """Postings of successive terms that are taken at once."""
+
 
 Space = tuple[str, str]
 """A field of the index and what the terms begin with."""
@@ -92,7 +93,7 @@ class Leaves:
             case tree.Exists(field=field):
                 return self._remembered(node, lambda: self._exists(indexed_path(field)))
             case tree.Ids(values=values):
-                return self._ids(values)
+                return self.any_value(tree.Exact("id", value) for value in dict.fromkeys(values))
             case _:
                 assert_never(node)
 
@@ -129,31 +130,18 @@ class Leaves:
 
     def _exact(self, field: str, value: str) -> list[Matches]:
         """The documents with the whole value, or with a word that is the value."""
-        matches = self._values(field, value)
-        if not field.endswith(".keyword") and not is_whole(path := indexed_path(field)):
-            matches += self._postings(TEXT, f"{path}{SEPARATOR}{keyword(value)}")
-        return matches
+        return [m for name, term in value_terms(field, value) for m in self._postings(name, term)]
 
     def _values(self, field: str, value: str) -> list[Matches]:
         """The documents with the whole value."""
-        path = indexed_path(field)
-        if is_whole(path):
-            return self._postings(WHOLE, whole_term(path, value))
-        whole = keyword(value)
-        matches = self._postings(EXACT, f"{path}.keyword{SEPARATOR}{whole}")
-        if whole in ("true", "false"):
-            matches += self._postings(EXACT, f"{path}{SEPARATOR}{whole}")
-        if (number := as_number(value)) is not None:
-            matches += self._postings(EXACT, f"{path}{SEPARATOR}{NUMBER}{sortable(number)}")
-        return matches
+        terms = [known for known in value_terms(field, value) if known[0] != TEXT]
+        return [m for name, term in terms for m in self._postings(name, term)]
 
     def _postings(self, field: str, term: str | bytes) -> list[Matches]:
         """The documents with a term, if there are any."""
         name = term.encode() if isinstance(term, str) else term
         number = self._view.number(field, name)
-        if number < 0:
-            return []
-        return [self._scored(field, number, name)]
+        return [] if number < 0 else [self._scored(field, number, name)]
 
     def _scored(self, field: str, number: int, name: bytes) -> Postings:
         weight = self._snapshot.term_weight(field, name)
@@ -164,13 +152,15 @@ class Leaves:
     def _best(self, clauses: Sequence[Matches]) -> Matches:
         return union(self._view, clauses, np.maximum, self._check)
 
-    def _ids(self, values: Sequence[str]) -> Matches:
-        if len(values) == 1:
-            return self._best([f.fixed(1.0) for f in self._exact("id", values[0])])
+    def any_value(self, values: Iterable[tree.Exact]) -> Matches:
+        """The documents with any of the whole values, all with the same score."""
         lists: list[DocIds] = []
-        for value in dict.fromkeys(values):
+        for value in values:
             self._check()
-            lists += (f.ids() for f in self._exact("id", value))
+            for name, term in value_terms(value.field, value.value):
+                if (number := self._view.number(name, term)) >= 0:
+                    inverted = self._view.fields[name]
+                    lists.append(inverted.ids[inverted.postings(number)])
         return gathered(self._view, lists, sum(map(len, lists)), 1.0, self._check)
 
     # Phrases

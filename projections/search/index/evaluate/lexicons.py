@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.index.evaluate.joined_terms import terms_matching
-from projections.search.index.evaluate.near_terms import anchored, characters, slips
+from projections.search.index.evaluate.near_terms import characters, one_slip, slips
 from projections.search.index.evaluate.segments import Mask, Memory, SegmentView
 from projections.search.index.format.arrays import Inverted
-from projections.search.index.format.terms import EXACT, NUMBER, SEPARATOR, TEXT, WORDS
 from projections.search.language.patterns import TermPattern
+from projections.search.matching.terms import EXACT, NUMBER, SEPARATOR, TEXT, WORDS
 from projections.visibility.field_paths import indexed_path
 
 TermNumbers = NDArray[np.int64]
@@ -20,6 +20,8 @@ Check = Callable[[], None]
 """Raises when the time is up."""
 
 _ASCII = 128
+_SHORT = 64
+"""Letters of the longest word that is compared with terms as a whole, not letter by letter."""
 _UTF8_BYTES = 4
 """Bytes of the longest character."""
 _TERMS_PER_CHECK = 1 << 16
@@ -168,10 +170,11 @@ class Span:
         ascii_ = ~beyond & (sizes <= len(word) + limit)
         plain, lengths = terms.compress(ascii_), sizes.compress(ascii_)
         begins = inverted.offsets.take(plain) + self._skip
-        if limit == 1 and word.isascii():
-            may_be = anchored(inverted.lexicon, begins, lengths, word.encode())
-            plain, begins, lengths = plain.take(may_be), begins.take(may_be), lengths.take(may_be)
-        compared = [(plain, slips(inverted.lexicon, begins, lengths, word, limit, check))]
+        if limit == 1 and word.isascii() and len(word) <= _SHORT:
+            near, counts = one_slip(inverted.lexicon, begins, lengths, word.encode())
+            compared = [(plain.take(near), counts)]
+        else:
+            compared = [(plain, slips(inverted.lexicon, begins, lengths, word, limit, check))]
         others = terms.compress(beyond)
         if len(others):
             begins, lengths = inverted.offsets.take(others) + self._skip, sizes.compress(beyond)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.index.format.arrays import ranges, starts, sums
+from projections.search.index.format.arrays import distinct, ranges, starts, sums
 
 _NOT_FIRST, _FIRST_BITS = 0x80, 0xC0
 """In UTF-8 the first two bits of a byte that is not the first one of its character."""
@@ -25,24 +25,38 @@ def characters(
     return codes, starts(lengths)[:-1], lengths
 
 
-def anchored(
+def one_slip(
     lexicon: NDArray[np.uint8], begins: NDArray[np.int64], sizes: NDArray[np.int64], word: bytes
-) -> NDArray[np.intp]:
-    """Places of the terms that begin or end as the word does, as all with a single slip do.
+) -> tuple[NDArray[np.intp], NDArray[np.int8]]:
+    """Places of the terms at most one slip from the word, ascending, and their slips: 0 or 1.
 
     A slip leaves alone what comes before it, and what comes after the two letters that it concerns
     at most. So a term has the first half of the word, or what follows the letter after that half,
-    or more slips than one. Few terms do, and comparing halves takes a fraction of counting slips.
-    Terms and word are in ASCII; terms are at most one letter shorter than the word.
+    or more slips than one: few terms do. Of these, all letters are the same but for one slip's.
+    Terms and word are in ASCII, and their lengths differ by one letter at most.
     """
-    half = len(word) // 2
+    size, half = len(word), len(word) // 2
     ends = begins + sizes
     begun = ended = np.arange(len(begins))
     for at in range(half):
         begun = begun.compress(lexicon.take(begins.take(begun) + at) == word[at])
-    for at in range(1, len(word) - half):
+    for at in range(1, size - half):
         ended = ended.compress(lexicon.take(ends.take(ended) - at) == word[-at])
-    return np.union1d(begun, ended)
+    places = distinct(np.concatenate((begun, ended)))
+    begins, ends, lengths = begins.take(places), ends.take(places), sizes.take(places)
+    letters, at_letter = np.frombuffer(word, np.uint8), np.arange(size)
+    inside = at_letter < lengths[:, None]
+    ahead = lexicon.take(begins[:, None] + at_letter, mode="clip") == letters
+    back = lexicon.take(ends[:, None] - 1 - at_letter, mode="clip") == letters[::-1]
+    before = np.logical_and.accumulate(ahead & inside, axis=1).sum(axis=1)
+    after = np.logical_and.accumulate(back & inside, axis=1).sum(axis=1)
+    close = before + after >= np.maximum(lengths, size) - 1
+    swapped = np.flatnonzero((before + after == size - 2) & (lengths == size))
+    at = before.take(swapped)
+    first, second = (lexicon.take(begins.take(swapped) + at + later) for later in (0, 1))
+    close[swapped] = (first == letters.take(at + 1)) & (second == letters.take(at))
+    slips = ((before < size) | (lengths > size)).astype(np.int8)
+    return places.compress(close), slips.compress(close)
 
 
 def slips(

@@ -14,7 +14,7 @@ from projections.search.index.evaluate.phrases import (
 )
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
 from projections.search.index.evaluate.term_results import Postings
-from projections.search.index.format.arrays import Inverted, ranges, starts
+from projections.search.index.format.arrays import Inverted, distinct, ranges, starts
 
 MAX_POSITIONS = 1 << 20
 """Positions of begun words that are held at once, or those of one document where it has more."""
@@ -149,7 +149,7 @@ def _merged(
         documents, sizes = ids.searchsorted(inverted.ids.take(places)), _sizes(inverted, places)
         where = ranges(inverted.position_starts.take(places), sizes)
         pieces.append((np.repeat(documents, sizes) << _DOCUMENT) + inverted.positions.take(where))
-    keys = np.unique(np.concatenate(pieces))
+    keys = distinct(np.concatenate(pieces))
     borders = keys.searchsorted(np.arange(len(ids) + 1) << _DOCUMENT)
     positions = (keys & ((1 << _DOCUMENT) - 1)).astype(np.int32)
     return Positions(positions, borders[:-1], borders[1:])

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView
+from projections.search.index.format.arrays import distinct
 
 Scores = NDArray[np.float32]
 _NONE = np.empty(0, np.int32)
@@ -198,7 +199,7 @@ def gathered(
     those before it are done with. `check` raises when the time is up.
     """
     if count * DENSE <= view.size:
-        return Sparse(view.size, np.unique(np.concatenate((*lists, _NONE))), score)
+        return Sparse(view.size, distinct(np.concatenate((*lists, _NONE))), score)
     mask = np.zeros(view.size, np.bool_)
     for ids in lists:
         check()
@@ -229,7 +230,7 @@ def union(
             mask |= clause.mask()
             combine(scores, clause.dense(), out=scores)
         return Dense(mask, scores)
-    ids = np.unique(np.concatenate([clause.ids() for clause in clauses]))
+    ids = distinct(np.concatenate([clause.ids() for clause in clauses]))
     scores = clauses[0].scores_at(ids)
     for clause in clauses[1:]:
         check()

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.index.format.arrays import Inverted, ranges, starts
-from projections.search.index.format.schema import StoredDocument
-from projections.search.index.format.terms import EXACT, TEXT, WHOLE, WORDS
-from projections.search.index.format.weights import HIGHEST, K1
+from projections.search.matching.stored_document import StoredDocument
+from projections.search.matching.terms import EXACT, TEXT, WHOLE, WORDS
+from projections.search.matching.weights import HIGHEST, K1
 
 Mask = NDArray[np.bool_]
 DocIds = NDArray[np.int32]

@@ -6,7 +6,7 @@ copied, so that opening costs nothing and processes share the pages.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 import numpy as np
@@ -16,6 +16,7 @@ MAGIC = b"catalog1"
 _ALIGNMENT = 64
 
 Arrays = Mapping[str, NDArray[Any]]
+N = TypeVar("N", bound=np.integer[Any])
 
 
 class _Place(msgspec.Struct, array_like=True):
@@ -143,6 +144,14 @@ def ranges(begins: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.int64]:
     members = np.arange(places[-1])
     members += np.repeat(begins - places[:-1], sizes)
     return members
+
+
+def distinct(values: NDArray[N]) -> NDArray[N]:
+    """The values ascending, each once."""
+    ordered = np.sort(values)
+    first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered.compress(first)
 
 
 def within(sizes: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.index.format.arrays import Arrays
-from projections.search.index.format.schema import StoredDocument
-from projections.search.index.format.terms import WHOLE, WHOLE_SIZE, whole_term
+from projections.search.matching.stored_document import StoredDocument
+from projections.search.matching.terms import WHOLE, WHOLE_SIZE, whole_term
 
 _decode = msgspec.msgpack.Decoder(StoredDocument).decode
 

@@ -18,9 +18,12 @@ from whoosh.codec import base
 from whoosh.matching import ListMatcher
 from whoosh.reading import TermInfo, TermNotFound
 
-from projections.search.index.format.arrays import Arrays, Inverted
+from projections.search.index.format.arrays import Arrays, Inverted, distinct
 from projections.search.index.format.schema import FIELDS
-from projections.search.index.format.terms import (
+from projections.search.index.format.whoosh_fields import has_whole_values
+from projections.search.language.field_texts import is_whole
+from projections.search.matching.query_values import as_number
+from projections.search.matching.terms import (
     EXACT,
     KEYWORD,
     NEXT,
@@ -28,13 +31,10 @@ from projections.search.index.format.terms import (
     SEPARATOR,
     TEXT,
     WHOLE,
-    number_of,
     sortable,
     whole_term,
 )
-from projections.search.index.format.weights import HIGHEST, K1
-from projections.search.index.format.whoosh_fields import has_whole_values
-from projections.search.language.field_texts import is_whole
+from projections.search.matching.weights import HIGHEST, K1
 from projections.visibility.field_paths import indexed_path
 
 _NEXT = NEXT.encode()
@@ -106,7 +106,7 @@ class TermsReader(base.TermsReader):  # type: ignore[misc]
             exact, whole = self._fields[EXACT], self._fields[WHOLE]
             if is_whole(path):
                 places.append((whole, whole.find(whole_term(path, text))))
-            elif not has_whole_values(field) and (number := number_of(text)) is not None:
+            elif not has_whole_values(field) and (number := as_number(text)) is not None:
                 name = f"{path}{SEPARATOR}{NUMBER}{sortable(number)}"
                 places.append((exact, exact.find(name.encode())))
         return [(inverted, number) for inverted, number in places if number >= 0]
@@ -183,7 +183,7 @@ class TermsReader(base.TermsReader):  # type: ignore[misc]
         some = [_read(inverted, number) for inverted, number in places]
         if len(some) == 1 and (field in self._fields or some[0].values is not None):
             return some[0]
-        ids = np.unique(np.concatenate([postings.ids for postings in some]))
+        ids = distinct(np.concatenate([postings.ids for postings in some]))
         weights = np.zeros(len(ids))
         values = [b""] * len(ids)
         for postings in some:

@@ -15,17 +15,17 @@ from whoosh import columns, fields, formats, query
 from whoosh.analysis import Analyzer, Token
 
 from projections.search.analysis import fold, keyword, stem, tokens
-from projections.search.index.format.terms import (
+from projections.search.language.dates import moment
+from projections.search.language.field_texts import is_whole
+from projections.search.language.field_types import field_type
+from projections.search.matching.query_values import as_number
+from projections.search.matching.terms import (
     EXACT,
     NEXT,
     NUMBER,
     SEPARATOR,
-    number_of,
     sortable,
 )
-from projections.search.language.dates import moment
-from projections.search.language.field_texts import is_whole
-from projections.search.language.field_types import field_type
 from projections.visibility.field_paths import indexed_path
 
 SortKey = tuple[bool, Any]
@@ -235,7 +235,7 @@ def has_whole_values(path: str) -> bool:
 
 def figure(text: str) -> float | None:
     """A number as it is, a date in milliseconds since 1970; None for anything else."""
-    number = number_of(text)
+    number = as_number(text)
     return moment(text) if number is None else number
 
 

@@ -22,7 +22,7 @@ from projections.search.index.format.arrays import (
 )
 from projections.search.index.format.arrays import starts as starts_of
 from projections.search.index.format.sorted_texts import united
-from projections.search.index.format.terms import WHOLE, WHOLE_SIZE
+from projections.search.matching.terms import WHOLE, WHOLE_SIZE
 
 BLOCK = 250_000
 """Positions, or postings, that are held at a time."""

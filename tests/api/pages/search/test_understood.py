@@ -3,6 +3,9 @@
 import pytest
 
 from api.pages.search.understood import understood
+from projections.search.language.dates import Now
+from projections.search.language.fields import Fields
+from projections.search.language.text import parsed
 
 
 @pytest.mark.parametrize(
@@ -24,4 +27,4 @@ from api.pages.search.understood import understood
     ],
 )
 def test_query_is_told_in_plain_words(text: str, said: str | None) -> None:
-    assert understood(text) == said
+    assert understood(parsed(text, fields=Fields(now=Now()))) == said

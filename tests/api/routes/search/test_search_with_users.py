@@ -15,6 +15,7 @@ from projections.generations import supervision
 from projections.generations.port import Proposal
 from projections.operation.inspection import inspect
 from projections.search.engine import EngineQuery
+from projections.search.index.evaluate.object_search import ObjectSearch
 from projections.search.opensearch import mapping
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster
@@ -86,7 +87,12 @@ def test_user_of_the_deployment_builds_searches_switches_and_tidies_up(
         proposed = kept.propose(Proposal(stores.engine.generation()), instead_of=None)
         kept.withdraw(instead_of=proposed)
     with closing(
-        OpenSearchEngine(Cluster(read_search_address(url)), "catalog-search-4", writable=True)
+        OpenSearchEngine(
+            Cluster(read_search_address(url)),
+            "catalog-search-4",
+            search_objects=ObjectSearch,
+            writable=True,
+        )
     ) as engine:
         engine.reset()
         assert engine.count() == 0

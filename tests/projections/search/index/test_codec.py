@@ -13,7 +13,7 @@ from projections.search.documents import SearchDocument
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.codec import Segment
 from projections.search.index.format.storage import INDEX
-from projections.search.index.format.terms import whole_term
+from projections.search.matching.terms import whole_term
 from tests.commits import commit
 
 NAMES = {

@@ -14,9 +14,9 @@ from projections.search import tree
 from projections.search.documents import SearchDocument
 from projections.search.engine import EngineHits, EngineQuery, Sort
 from projections.search.index.build.inverter import Inverter
-from projections.search.index.evaluate.deadline import Deadline
 from projections.search.index.evaluate.segments import Memory, SegmentView, Snapshot
 from projections.search.index.search_commit import search
+from projections.search.matching.deadline import Deadline
 from projections.search.objects import object_reader
 from projections.search.tree import Bool
 
@@ -49,6 +49,21 @@ def run(views: Sequence[SegmentView], query: EngineQuery) -> EngineHits:
 def endless() -> Deadline:
     """Time enough for whatever a test does."""
     return Deadline(60, time.monotonic)
+
+
+def test_any_of_several_values_is_what_each_of_them_finds():
+    words = ["alpha", "beta", "true", "1", "gamma"]
+    views = [
+        view_of(name, [found_document(at + 10 * n, words[at % 5 :], 1.0) for at in range(9)])
+        for n, name in enumerate(("one", "two"))
+    ]
+    fields = ("entityStatus", "entityStatus.keyword", "description", "version", "id", "deleted")
+    for field in fields:
+        values = [tree.Exact(field, value) for value in (*words, "id3", "id12", "nothing")]
+        each = [run(views, EngineQuery(tree=value, size=99)) for value in values]
+        every = run(views, EngineQuery(tree=tree.Constant(tree.any_of(values), 3.0), size=99))
+        assert {hit.id for hit in every.hits} == {hit.id for one in each for hit in one.hits}
+        assert {hit.score for hit in every.hits} <= {3.0}
 
 
 leaves = st.one_of(
@@ -277,7 +292,7 @@ def test_nested_of_several_conditions_needs_the_objects(monkeypatch):
     query = EngineQuery(tree=tree.Nested("columns", Bool(must=_column("x", "int"))))
     with pytest.raises(InvalidInput, match="can only have one condition"):
         run([_tables()], query)
-    monkeypatch.setattr("projections.search.index.evaluate.nested.MAX_CANDIDATES", 1)
+    monkeypatch.setattr("projections.search.matching.candidates.MAX_CANDIDATES", 1)
     reader = object_reader(lambda wanted: {i: TABLES[i].encode() for i in wanted})
     with pytest.raises(InvalidInput, match="more than 1 documents"):
         search(Snapshot([_tables()], 1), query, endless(), reader)

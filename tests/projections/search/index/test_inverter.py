@@ -12,10 +12,10 @@ import pytest
 
 from projections.search.documents import SearchDocument
 from projections.search.index.build.inverter import TOKEN_BYTES, Inverter
-from projections.search.index.format import weights
 from projections.search.index.format.arrays import ArrayFile, Inverted, unpack
-from projections.search.index.format.schema import StoredDocument
-from projections.search.index.format.terms import PRESENT, whole_term
+from projections.search.matching import weights
+from projections.search.matching.stored_document import StoredDocument
+from projections.search.matching.terms import PRESENT, whole_term
 
 
 def made(name, document_id=None, kind="table", deleted=False, digest=7, **fields):

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from projections.search import tree
 from projections.search.engine import EngineHits, EngineQuery
 from projections.search.index.evaluate import phrases
-from projections.search.index.evaluate.deadline import Deadline
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
 from projections.search.index.search_commit import search
+from projections.search.matching.deadline import Deadline
 from tests.projections.search.index.test_evaluate import found_document, run, view_of
 
 COMMON, RARE = ("the", "of"), ("row", "column", "key")

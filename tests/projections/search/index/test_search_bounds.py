@@ -9,9 +9,9 @@ import pytest
 from projections.search import tree
 from projections.search.engine import EngineHits, EngineQuery
 from projections.search.index.evaluate import evaluator
-from projections.search.index.evaluate.deadline import Deadline
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
 from projections.search.index.search_commit import search
+from projections.search.matching.deadline import Deadline
 from projections.search.tree import Bool, DisMax, Node
 from tests.projections.search.index.test_evaluate import found_document, view_of
 

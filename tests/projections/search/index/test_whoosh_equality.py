@@ -20,7 +20,9 @@ from projections.search.documents import SORTABLE
 from projections.search.engine import EngineQuery, Sort
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.storage import INDEX
-from projections.search.index.format.terms import (
+from projections.search.language.field_texts import is_whole
+from projections.search.language.text import parse
+from projections.search.matching.terms import (
     EXACT,
     PRESENT,
     SEPARATOR,
@@ -28,8 +30,6 @@ from projections.search.index.format.terms import (
     WORDS,
     whole_term,
 )
-from projections.search.language.field_texts import is_whole
-from projections.search.language.text import parse
 from tests.projections.search.conftest import Catalog
 from tests.projections.search.test_oracle import Both, generated
 

@@ -3,9 +3,10 @@
 import pytest
 
 from domain.errors import InvalidInput
-from projections.search.language.text import parse, parse_as_written
+from projections.search.language.text import parse, parsed
 from projections.search.tree import (
     Bool,
+    Boosted,
     DisMax,
     Exact,
     Exists,
@@ -101,4 +102,13 @@ def test_tiers_have_no_ranges() -> None:
 
 
 def test_short_name_is_shown_as_it_is_written() -> None:
-    assert parse_as_written("owner:ann") == (Term("owner", "ann"), False)
+    assert parsed("owner:ann").written == Term("owner", "ann")
+
+
+def test_text_is_kept_as_it_is_written_beside_what_it_means() -> None:
+    both = parsed("(owner:ann OR version:1)^2 -tier:Gold")
+    assert both.node == parse("(owner:ann OR version:1)^2 -tier:Gold")
+    assert both.written != both.node
+    either = Bool(should=(Term("owner", "ann"), Term("version", "1")))
+    assert both.written == Bool(must=(Boosted(either, 2.0),), must_not=(Term("tier", "Gold"),))
+    assert not both.plain

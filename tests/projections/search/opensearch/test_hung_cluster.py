@@ -14,6 +14,7 @@ import pytest
 from domain.errors import StoreUnavailable
 from projections.generations.folder import build_lock
 from projections.search.engine import EngineQuery
+from projections.search.index.evaluate.object_search import ObjectSearch
 from projections.search.opensearch import cluster, engine, mapping
 from projections.search.opensearch.address import SearchAddress, read_search_address
 from projections.search.opensearch.cluster import Cluster
@@ -80,7 +81,12 @@ def test_engine_gives_up_soon(
 ) -> None:
     clock = [0.0]
     hung = OpenSearchEngine(
-        Cluster(address), "index", writable=False, deadline=1e-9, clock=lambda: clock[0]
+        Cluster(address),
+        "index",
+        search_objects=ObjectSearch,
+        writable=False,
+        deadline=1e-9,
+        clock=lambda: clock[0],
     )
     with closing(hung), pytest.raises(StoreUnavailable, match=f"within {seconds} s"):
         ask(hung)

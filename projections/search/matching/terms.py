@@ -23,6 +23,8 @@ PRESENT = "\x1e"
 NEXT = "\x1d"
 """Between words that stand next to each other, in terms that Whoosh asks for and no index has."""
 NUMBER = "#"
+MAX_SLOP = 10_000
+"""Places by which the words of a phrase are moved in all at most, whatever a query asks for."""
 VALUE_GAP = 128
 """Positions between two values, more than any slop, so that no phrase spans them."""
 MAX_KEYWORD = 4_096
@@ -65,17 +67,18 @@ def _as_float(value: float) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def number_of(text: str) -> float | None:
-    """The finite number that a text is, None where it is none."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in text else None
-
-
 def sortable(number: float) -> str:
     """Hexadecimal digits in the order of the numbers."""
     bits: int = struct.unpack(">Q", struct.pack(">d", number + 0.0))[0]
     bits = bits ^ 0xFFFFFFFFFFFFFFFF if bits >> 63 else bits | 1 << 63
     return f"{bits:016x}"
+
+
+def number_in(digits: bytes) -> float:
+    """The number that a term says in hexadecimal digits, as `sortable` wrote it.
+
+    What was too large for one is the largest one.
+    """
+    bits = int(digits, 16)
+    bits = bits ^ 1 << 63 if bits >> 63 else bits ^ 0xFFFFFFFFFFFFFFFF
+    return finite(struct.unpack(">d", struct.pack(">Q", bits))[0])

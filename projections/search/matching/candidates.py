@@ -1,0 +1,95 @@
+"""Queries over the objects of an array: one object has to satisfy all of the query.
+
+An engine knows the values of all objects of a document together. That gives candidates, whose
+objects are read and searched as documents of their own.
+
+One entity is read at a time, and the clock is looked at before each object. When time is short, the
+candidates that were not looked at are undecided: the search leaves them out of its hits whatever
+its other conditions say of them, so that what it gives is true, also below a `must_not`.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from domain.errors import InvalidInput
+from projections.search import tree
+from projections.search.matching.deadline import Deadline
+from projections.search.matching.stored_document import StoredDocument
+from projections.search.nested_conditions import within
+from projections.search.objects import Fields, ReadObjects
+from projections.visibility.field_paths import indexed_path
+
+MAX_CANDIDATES = 20_000
+"""Documents whose objects are read for one query."""
+
+
+class ObjectSearch(Protocol):
+    """Searches the objects of candidates for one condition."""
+
+    matching: NDArray[np.bool_]
+    """(candidates,): those of which an object matches, once `flush` was called."""
+
+    def add(self, place: int, kind: str, fields: Fields) -> None:
+        """Add an object of the candidate at a place."""
+
+    def flush(self) -> None:
+        """Search the objects that were added since the last time."""
+
+
+SearchObjects = Callable[[int, tree.Node, Deadline], ObjectSearch]
+"""The number of candidates, the condition, and the deadline -> a search of their objects."""
+
+
+class Candidates:
+    """Decides which candidates have an object that a nested node asks for, for one query."""
+
+    def __init__(
+        self, read_objects: ReadObjects | None, deadline: Deadline, search: SearchObjects
+    ) -> None:
+        """Without `read_objects`, a node that needs objects to be read is refused."""
+        self.deadline = deadline
+        self._read = read_objects
+        self._search = search
+        self._left = MAX_CANDIDATES
+
+    def decide(
+        self, node: tree.Nested, count: int, candidates: Iterable[StoredDocument]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Two masks over `count` candidates: those with such an object, and the undecided ones.
+
+        Raises InvalidInput for more candidates than one query may have.
+        """
+        if self._read is None:
+            raise InvalidInput(f"nested {node.path!r} can only have one condition here")
+        self._left -= count
+        if self._left < 0:
+            raise InvalidInput(
+                f"nested {node.path!r} would have to look into more than {MAX_CANDIDATES} "
+                "documents: make its conditions narrower"
+            )
+        path = indexed_path(node.path)
+        search = self._search(count, within(node.node, path), self.deadline)
+        ended = count
+        for place, stored in enumerate(candidates):
+            if not self._add_objects(search, place, stored, self._read(stored.id, path)):
+                ended = place
+                break
+        search.flush()
+        undecided = ~search.matching
+        undecided[:ended] = False
+        return search.matching, undecided
+
+    def _add_objects(
+        self, search: ObjectSearch, place: int, stored: StoredDocument, objects: Iterable[Fields]
+    ) -> bool:
+        """Add the objects of a candidate; False when time is short before all of them are."""
+        if self.deadline.is_near():
+            return False
+        for fields in objects:
+            if self.deadline.is_near():
+                return False
+            search.add(place, stored.kind, {**fields, "id": (stored.id,)})
+        return True
