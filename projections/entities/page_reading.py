@@ -20,6 +20,8 @@ class PageReader:
         self._request = request
         self._place = place_of(place)
         self._selection = sql.select(request)
+        self._is_own = False
+        """Whether the connection is of this reader alone, to be kept for as long as it reads."""
 
     def run(self, statement: Statement) -> list[Any]:
         """The rows of a statement."""
@@ -43,9 +45,17 @@ class PageReader:
         raise NotImplementedError
 
     @property
-    def sees_one_state(self) -> bool:
+    def in_transaction(self) -> bool:
         """Whether all that is asked for now is answered from one state of the database."""
-        return True
+        raise NotImplementedError
+
+    def begin(self, *, own: bool) -> None:
+        """Begins a transaction, on a connection of this reader's `own` to keep it for long."""
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """Ends the transaction, if there is one."""
+        raise NotImplementedError
 
     @property
     def has_keys(self) -> bool:
@@ -57,25 +67,32 @@ class PageReader:
         them."""
         if self.has_keys:
             return 0
+        self._begin_once()
         counts: Sequence[int]
         (counts,) = self.run(self._sql.counts(self._selection))
         self._selection = self._selection.narrowest_first(counts)
         return min(counts)
 
     def head(self, most_bytes: int) -> ListHead:
-        """The beginning of the page: what is read before its rows have `most_bytes`."""
-        limit = self._request.limit
-        total, behind, rows, cut_off = self._counted_and_read(most_bytes)
-        cut_off = cut_off or len(rows) == _MOST_ROWS + 1 <= limit
-        ahead = len(rows) > limit
-        if ahead:
-            rows.pop()
-        if cut_off and len(rows) == limit and self.sees_one_state:
-            # Only the row beyond the page was not read.
-            ahead, cut_off = ahead or self.goes_on(Place(rows[-1][0], rows[-1][1])), False
-        if self._request.backward:
-            rows.reverse()
-        return ListHead(total, rows, cut_off, ahead, behind)
+        """The beginning of the page: what is read before its rows have `most_bytes`.
+
+        A page of usual size is one statement, which needs no transaction to see one state.
+        """
+        if not self.has_keys:
+            self._begin_once()
+        head = self._head(most_bytes)
+        if not head.cut_off or self._is_own:
+            return head
+        # It is read again, for the rest must be of the state that the beginning is of.
+        self.hand_over()
+        return self._head(most_bytes)
+
+    def hand_over(self) -> None:
+        """Goes on in a transaction of its own, which any thread may use and nobody waits for."""
+        if not self._is_own:
+            self.end()
+            self.begin(own=True)
+            self._is_own = True
 
     def rest(
         self, count: int, nearest: Place | None, part_bytes: int
@@ -99,6 +116,24 @@ class PageReader:
     def goes_on(self, place: Place) -> bool:
         """Whether the list goes on beyond a place, in the direction that the page is read in."""
         return self._goes_on(place, backward=self._request.backward)
+
+    def _begin_once(self) -> None:
+        if not self.in_transaction:
+            self.begin(own=False)
+
+    def _head(self, most_bytes: int) -> ListHead:
+        limit = self._request.limit
+        total, behind, rows, cut_off = self._counted_and_read(most_bytes)
+        cut_off = cut_off or len(rows) == _MOST_ROWS + 1 <= limit
+        ahead = len(rows) > limit
+        if ahead:
+            rows.pop()
+        if cut_off and len(rows) == limit and self.in_transaction:
+            # Only the row beyond the page was not read.
+            ahead, cut_off = ahead or self.goes_on(Place(rows[-1][0], rows[-1][1])), False
+        if self._request.backward:
+            rows.reverse()
+        return ListHead(total, rows, cut_off, ahead, behind)
 
     def _counted_and_read(self, most_bytes: int) -> tuple[int, bool, list[ListedEntity], bool]:
         """What `read_page` gives, of this reader's page."""

@@ -11,7 +11,7 @@ from projections.entities.cursors import Place
 from projections.entities.list_sql import Statement
 from projections.entities.named_lists import size_of
 from projections.entities.page_reading import PageReader
-from projections.entities.port import ListedEntity, ListHead, ListRequest
+from projections.entities.port import ListedEntity, ListRequest
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.errors import raise_as_ours
 from projections.entities.postgres.list_sql import PostgresListSql
@@ -29,8 +29,6 @@ class PostgresListReader(PageReader):
         self._tables = tables
         self._link: Link | None = None
         """The connection with the transaction, if there is one."""
-        self._is_own = False
-        """Whether that connection is of this reader alone, and not of the pool."""
 
     def __enter__(self) -> "PostgresListReader":
         """Nothing is read before it is asked for."""
@@ -38,39 +36,24 @@ class PostgresListReader(PageReader):
 
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
         """Ends the transaction; raises what PostgreSQL raised in the block as our errors."""
-        self._end()
+        self.end()
         if isinstance(error, psycopg.Error):
             raise_as_ours(error)
 
     @property
-    def sees_one_state(self) -> bool:
+    def in_transaction(self) -> bool:
         """Whether there is a transaction."""
         return self._link is not None
 
-    def passed_over(self) -> int:
-        """How many rows are looked at, at most, to find those of the list; 0 when keys find
-        them."""
-        if not self.has_keys:
-            self._begin(own=False)
-        return super().passed_over()
+    def begin(self, *, own: bool) -> None:
+        """Begins a transaction, on a connection that is not of the pool to keep it for long."""
+        self._link = self._tables.begin(own=own)
 
-    def head(self, most_bytes: int) -> ListHead:
-        """The beginning of the page: what is read before its rows have `most_bytes`."""
-        if not self._is_own:
-            if not self.has_keys:
-                self._begin(own=False)
-            head = super().head(most_bytes)
-            if not head.cut_off:
-                return head
-            # It is read again, for the rest must be of the state that the beginning is of.
-            self.hand_over()
-        return super().head(most_bytes)
-
-    def hand_over(self) -> None:
-        """Goes on with a connection that no other reader waits for."""
-        if not self._is_own:
-            self._end()
-            self._begin(own=True)
+    def end(self) -> None:
+        """Gives the connection back, if there is one."""
+        link, self._link = self._link, None
+        if link is not None:
+            self._tables.end(link, own=self._is_own)
 
     def run(self, statement: Statement) -> list[Any]:
         """The rows of a statement; outside of a transaction it must give one at least."""
@@ -100,14 +83,3 @@ class PostgresListReader(PageReader):
         rows, cut_off = super()._read(place, limit, most_bytes, backward=backward)
         rows.sort(key=_KEY, reverse=backward)
         return rows, cut_off
-
-    def _begin(self, *, own: bool) -> None:
-        """Begins the transaction, unless there is one."""
-        if self._link is None:
-            self._link = self._tables.begin(own=own)
-            self._is_own = own
-
-    def _end(self) -> None:
-        link, self._link = self._link, None
-        if link is not None:
-            self._tables.end(link, own=self._is_own)

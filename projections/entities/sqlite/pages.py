@@ -1,4 +1,4 @@
-"""Pages of lists, read from SQLite in one transaction each."""
+"""Pages of lists, read from SQLite."""
 
 import sqlite3
 from types import TracebackType
@@ -18,7 +18,7 @@ _ANY_LENGTH = -1
 
 
 class SqliteListReader(PageReader):
-    """Reads one page on this thread's connection, which it holds in a transaction meanwhile.
+    """Reads one page on this thread's connection.
 
     No statement is left open between two calls, so that the connection may change threads.
     """
@@ -26,15 +26,13 @@ class SqliteListReader(PageReader):
     def __init__(self, database: EntityDatabase, request: ListRequest, place: Place | None) -> None:
         super().__init__(_SQL, request, place)
         self._database = database
-        self._handed_over = False
         self._longest = _ANY_LENGTH
         """Bytes of a value above which it raises sqlite3.DataError before it is read."""
 
     def __enter__(self) -> "SqliteListReader":
-        """Begins the transaction; raises StoreUnavailable."""
+        """Takes the connection; raises StoreUnavailable."""
         try:
             self._connection = self._database.connection
-            self._connection.execute("BEGIN")
         except sqlite3.DatabaseError as error:
             raise_as_ours(error)
         return self
@@ -42,30 +40,33 @@ class SqliteListReader(PageReader):
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
         """Ends the transaction; raises what SQLite raised in the block as the catalog's errors."""
         try:
-            if self._handed_over:
+            if self._is_own:
                 self._connection.close()
-            elif self._connection.in_transaction:
-                # Nothing was written; on a damaged file this succeeds where a COMMIT fails.
-                self._connection.execute("ROLLBACK")
+            else:
+                self.end()
         except sqlite3.DatabaseError as failure:
             raise_as_ours(failure)
         if isinstance(error, sqlite3.DatabaseError):
             raise_as_ours(error)
 
-    def head(self, most_bytes: int) -> ListHead:
-        """The beginning of the page: what is read before its rows have `most_bytes`."""
-        self._longest = most_bytes
-        try:
-            return super().head(most_bytes)
-        finally:
-            self._longest = _ANY_LENGTH
+    @property
+    def in_transaction(self) -> bool:
+        """Whether the connection is in a transaction."""
+        return self._connection.in_transaction
 
-    def hand_over(self) -> None:
-        """Lets another thread go on with the connection, which is closed at the end then."""
-        self._database.hand_over()
-        self._handed_over = True
-        # A scan of everything through a memory map would count as this process's memory.
-        self._connection.execute("PRAGMA mmap_size=0")
+    def begin(self, *, own: bool) -> None:
+        """Begins a transaction; the thread's next connection is another one if it is `own`."""
+        if own:
+            self._database.hand_over()
+            # A scan of everything through a memory map would count as this process's memory.
+            self._connection.execute("PRAGMA mmap_size=0")
+        self._connection.execute("BEGIN")
+
+    def end(self) -> None:
+        """Ends the transaction, if there is one."""
+        if self._connection.in_transaction:
+            # Nothing was written; on a damaged file this succeeds where a COMMIT fails.
+            self._connection.execute("ROLLBACK")
 
     def run(self, statement: Statement) -> list[Any]:
         """The rows of a statement."""
@@ -84,7 +85,7 @@ class SqliteListReader(PageReader):
             return [], True
         finally:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
-            if self._handed_over:
+            if self._is_own:
                 # Many lists may wait for their clients: each without the pages of the file it has
                 # read.
                 connection.execute("PRAGMA shrink_memory")
@@ -106,6 +107,13 @@ class SqliteListReader(PageReader):
             return self.run(count)[0][0], self._goes_on_behind(), [], True
         finally:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
+
+    def _head(self, most_bytes: int) -> ListHead:
+        self._longest = most_bytes
+        try:
+            return super()._head(most_bytes)
+        finally:
+            self._longest = _ANY_LENGTH
 
 
 def _read(rows: sqlite3.Cursor, most_bytes: int) -> tuple[list[ListedEntity], bool]:

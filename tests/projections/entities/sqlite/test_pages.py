@@ -133,4 +133,4 @@ def test_list_runs_a_fixed_number_of_statements(
     read(catalog, 3, fields=("columns", "tags"))
 
     catalog.entities.database.connection.set_trace_callback(None)
-    assert len(statements) == 3, statements
+    assert len(statements) == 1, statements
