@@ -18,8 +18,8 @@ from domain.kinds.registry import KINDS
 from projections.entities.cursors import Place, encode
 from projections.entities.list_pages import MOST_BYTES, small_page
 from projections.entities.port import ListRequest
-from projections.entities.postgres import list_sql
 from projections.entities.postgres.database import EntityTables
+from projections.entities.postgres.list_sql import PostgresListSql
 from projections.entities.postgres.tables import COLUMNS, INDEXES, TABLES, TYPES
 from projections.entities.sqlite.model import open_read_model
 from projections.generations.current_generation import CurrentGeneration
@@ -93,6 +93,7 @@ def _bare(connection: psycopg.Connection[Any], tables: EntityTables) -> Way:
     for setting in _SETTINGS:
         connection.execute(f"SET {setting}".encode())
     cursor = connection.cursor(binary=True)
+    list_sql = PostgresListSql()
     selection = list_sql.select(_LIST)
 
     def read(_: ListRequest, place: Place) -> list[Any]:

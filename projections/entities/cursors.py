@@ -1,7 +1,6 @@
 """Page cursors: an opaque place in the order of one list, good for that list only."""
 
-import binascii
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error, a2b_base64, b2a_base64
 from hashlib import blake2b
 
 import msgspec
@@ -14,6 +13,8 @@ _ID_BYTES = 16
 _HEAD_BYTES = 1 + _DIGEST_BYTES + _ID_BYTES
 _MAX_CHARACTERS = (_HEAD_BYTES + 4 * MAX_NAME_LENGTH) * 4 // 3 + 4
 
+
+_FOR_URL, _FROM_URL = bytes.maketrans(b"+/", b"-_"), bytes.maketrans(b"-_", b"+/")
 
 _BACKWARD, _INCLUSIVE = 1, 2
 """Bits of a cursor's first byte."""
@@ -32,7 +33,7 @@ def encode(place: Place, listing: str, *, backward: bool) -> bytes:
     """The cursor of a place in the list that `listing` identifies (kind and filters)."""
     flags = _BACKWARD * backward | _INCLUSIVE * place.inclusive
     body = bytes([flags]) + bytes.fromhex(place.id.replace("-", "")) + place.name.encode()
-    return urlsafe_b64encode(_digest(body, listing) + body).rstrip(b"=")
+    return _text(_digest(body, listing) + body)
 
 
 def decode(text: str, listing: str, *, backward: bool) -> Place:
@@ -45,15 +46,15 @@ def decode(text: str, listing: str, *, backward: bool) -> Place:
         if len(text) > _MAX_CHARACTERS:
             raise ValueError("too long")
         given = text.encode("ascii").rstrip(b"=")
-        raw = urlsafe_b64decode(given + b"=" * (-len(given) % 4))
-        if urlsafe_b64encode(raw).rstrip(b"=") != given:
+        raw = a2b_base64(given.translate(_FROM_URL) + b"=" * (-len(given) % 4))
+        if _text(raw) != given:
             raise ValueError("not canonical")
         digest, body = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
         if len(raw) < _HEAD_BYTES or digest != _digest(body, listing):
             raise ValueError("not ours")
         flags = body[0]
         name = body[1 + _ID_BYTES :].decode()
-    except (ValueError, binascii.Error):
+    except (ValueError, Error):
         raise InvalidInput(
             f"{parameter} is not a cursor of this list: take it unchanged from `paging` of the"
             " previous response, with the same filters"
@@ -64,6 +65,11 @@ def decode(text: str, listing: str, *, backward: bool) -> Place:
     digits = body[1 : 1 + _ID_BYTES].hex()
     parts = digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]
     return Place(name, "-".join(parts), bool(flags & _INCLUSIVE))
+
+
+def _text(raw: bytes) -> bytes:
+    """Base64 for URLs, without padding; the functions of `base64` take twice as long."""
+    return b2a_base64(raw, newline=False).rstrip(b"=").translate(_FOR_URL)
 
 
 def _digest(body: bytes, listing: str) -> bytes:

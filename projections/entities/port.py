@@ -9,6 +9,7 @@ only building the read model anew can mend is raised as Damaged.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from enum import StrEnum
+from functools import cached_property
 from typing import Protocol
 
 import msgspec
@@ -29,7 +30,7 @@ class Include(StrEnum):
     ALL = "all"
 
 
-class ListRequest(msgspec.Struct, frozen=True, kw_only=True):
+class ListRequest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One page of a list: which list, where in it, and how much of each entity."""
 
     kind: EntityKind
@@ -54,7 +55,7 @@ class ListRequest(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the page lies before its cursor."""
         return bool(self.before)
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """Names the list that the cursors of this request belong to."""
         narrowed = sorted(self.filters.items())

@@ -14,8 +14,8 @@ from domain.event_store.postgres import connections as pools
 from domain.event_store.postgres.address import read_address
 from domain.event_store.postgres.connections import Connections
 from domain.event_store.postgres.link import Link
+from projections.entities.list_sql import Statement
 from projections.entities.postgres.errors import WHAT, postgres_errors
-from projections.entities.postgres.list_sql import Statement
 from projections.entities.postgres.readers import Readers
 from projections.feeding.port import Superseded
 

@@ -10,12 +10,12 @@ from domain.event_store.postgres.reading import MAX_INTEGER
 from domain.kinds.names import name_key
 from projections.entities.cursors import Place
 from projections.entities.entity_json import with_all_fields
+from projections.entities.list_sql import Statement
 from projections.entities.port import EntityTooLarge, ListRequest, StoredDocument
 from projections.entities.postgres.commit import DIGESTS, held_digests, write_entities
 from projections.entities.postgres.database import EntityTables
 from projections.entities.postgres.edges import PostgresEdgeReader
 from projections.entities.postgres.errors import postgres_errors
-from projections.entities.postgres.list_sql import Statement
 from projections.entities.postgres.pages import PostgresListReader
 from projections.entities.postgres.snapshot import PostgresEntitySnapshot
 from projections.entities.stored_entity import StoredEntity

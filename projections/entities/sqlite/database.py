@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from weakref import WeakSet
 
+from domain.kinds.names import name_key
 from domain.machine.sqlite_transactions import writing
 from projections.entities.sqlite.errors import sqlite_errors
 from projections.entities.sqlite.tables import INDEXES, MOST_WAL_BYTES, PAGE_BYTES, TABLES
@@ -19,6 +20,10 @@ class _Connection(sqlite3.Connection):
         # One that could not be opened has nothing to close.
         with suppress(sqlite3.ProgrammingError):
             self.close()
+
+
+def _name_key(kind: str, fqn: str) -> str:
+    return name_key(kind, fqn).hex()
 
 
 class EntityDatabase:
@@ -63,6 +68,7 @@ class EntityDatabase:
         connection.execute(f"PRAGMA journal_size_limit={MOST_WAL_BYTES}")
         connection.execute("PRAGMA cache_size=-16384")
         connection.execute("PRAGMA mmap_size=1073741824")
+        connection.create_function("name_key", 2, _name_key, deterministic=True)
         return connection
 
     @contextmanager

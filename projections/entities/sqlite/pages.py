@@ -1,39 +1,38 @@
-"""Pages of lists, read from SQLite in one transaction each."""
+"""Pages of lists, read from SQLite."""
 
 import sqlite3
-from collections.abc import Iterator
 from types import TracebackType
+from typing import Any
 
 from projections.entities.cursors import Place
-from projections.entities.forward_reading import read_forward
+from projections.entities.list_sql import Statement
+from projections.entities.page_reading import PageReader
 from projections.entities.port import ListedEntity, ListHead, ListRequest
-from projections.entities.sqlite import list_sql
 from projections.entities.sqlite.database import EntityDatabase
 from projections.entities.sqlite.errors import raise_as_ours
+from projections.entities.sqlite.list_sql import SqliteListSql
+
+_SQL = SqliteListSql()
+_ANY_LENGTH = -1
+"""Changes nothing as a limit of a connection."""
 
 
-class SqliteListReader:
-    """Reads one page on this thread's connection, which it holds in a transaction meanwhile.
+class SqliteListReader(PageReader):
+    """Reads one page on this thread's connection.
 
     No statement is left open between two calls, so that the connection may change threads.
     """
 
     def __init__(self, database: EntityDatabase, request: ListRequest, place: Place | None) -> None:
+        super().__init__(_SQL, request, place)
         self._database = database
-        self._request = request
-        self._place = place
-        self._handed_over = False
+        self._longest = _ANY_LENGTH
+        """Bytes of a value above which it raises sqlite3.DataError before it is read."""
 
     def __enter__(self) -> "SqliteListReader":
-        """Begins the transaction; raises StoreUnavailable."""
+        """Takes the connection; raises StoreUnavailable."""
         try:
             self._connection = self._database.connection
-            self._connection.execute("BEGIN")
-            try:
-                self._selection = list_sql.select(self._connection, self._request)
-            except BaseException:
-                self._end()
-                raise
         except sqlite3.DatabaseError as error:
             raise_as_ours(error)
         return self
@@ -41,116 +40,93 @@ class SqliteListReader:
     def __exit__(self, _: object, error: BaseException | None, __: TracebackType | None) -> None:
         """Ends the transaction; raises what SQLite raised in the block as the catalog's errors."""
         try:
-            self._end()
+            if self._is_own:
+                self._connection.close()
+            else:
+                self.end()
         except sqlite3.DatabaseError as failure:
             raise_as_ours(failure)
         if isinstance(error, sqlite3.DatabaseError):
             raise_as_ours(error)
 
-    def _end(self) -> None:
-        if self._handed_over:
-            self._connection.close()
-        elif self._connection.in_transaction:
+    @property
+    def in_transaction(self) -> bool:
+        """Whether the connection is in a transaction."""
+        return self._connection.in_transaction
+
+    def begin(self, *, own: bool) -> None:
+        """Begins a transaction; the thread's next connection is another one if it is `own`."""
+        if own:
+            self._database.hand_over()
+            # A scan of everything through a memory map would count as this process's memory.
+            self._connection.execute("PRAGMA mmap_size=0")
+        self._connection.execute("BEGIN")
+
+    def end(self) -> None:
+        """Ends the transaction, if there is one."""
+        if self._connection.in_transaction:
             # Nothing was written; on a damaged file this succeeds where a COMMIT fails.
             self._connection.execute("ROLLBACK")
 
-    def passed_over(self) -> int:
-        """How many rows are looked at, at most, to find those of the list; 0 when keys find
-        them."""
-        return list_sql.passed_over(self._connection, self._selection)
+    def run(self, statement: Statement) -> list[Any]:
+        """The rows of a statement."""
+        return self._connection.execute(*statement).fetchall()
 
-    def head(self, most_bytes: int) -> ListHead:
-        """The beginning of the page: what is read before its rows have `most_bytes`."""
-        connection, request, place = self._connection, self._request, self._place
-        total = list_sql.count(connection, self._selection)
-        if request.limit == 0:
-            return ListHead(total, [], False, False, False)
-        # A value of more bytes raises sqlite3.DataError before it is read.
-        unbounded = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, most_bytes)
+    def read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
+        """The rows of a statement about entities, and whether their size ended them.
+
+        A value that is too large for the connection does that before the row that has it.
+        """
+        connection = self._connection
+        unbounded = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self._longest)
         try:
-            # One row more than the page holds says that the list goes on.
-            entities, cut_off = self._read(
-                place, request.limit + 1, most_bytes, backward=request.backward
-            )
+            return _read(connection.execute(*statement), most_bytes)
+        except sqlite3.DataError:
+            return [], True
         finally:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
-        ahead = len(entities) > request.limit
-        if ahead:
-            entities.pop()
-        if cut_off and len(entities) == request.limit:
-            # Only the row beyond the page was not read.
-            last = Place(entities[-1][0], entities[-1][1])
-            ahead, cut_off = ahead or self.goes_on(last), False
-        behind = False
-        if place is not None:
-            nearest = (
-                Place(entities[0][0], entities[0][1])
-                if entities
-                else Place(place.name, place.id, inclusive=True)
-            )
-            behind = list_sql.goes_on(
-                connection, self._selection, nearest, backward=not request.backward
-            )
-        if request.backward:
-            entities.reverse()
-        return ListHead(total, entities, cut_off, ahead, behind)
+            if self._is_own:
+                # Many lists may wait for their clients: each without the pages of the file it has
+                # read.
+                connection.execute("PRAGMA shrink_memory")
 
-    def rest(
-        self, count: int, nearest: Place | None, part_bytes: int
-    ) -> Iterator[list[ListedEntity]]:
-        """The entities of the page that are not in its head; see `ListReader.rest`."""
-
-        def beginning(place: Place | None, left: int) -> tuple[Place | None, int]:
-            return list_sql.beginning(self._connection, self._selection, place, left) or (place, 0)
-
-        def read(start: Place | None, left: int) -> list[ListedEntity]:
-            part, _ = self._read(start, left, part_bytes, backward=False)
-            # Many lists may wait for their clients: each without the pages of the file it has read.
-            self._connection.execute("PRAGMA shrink_memory")
-            return part
-
-        return read_forward(
-            self._request,
-            self._place if nearest is None else nearest,
-            self._request.limit - count,
-            beginning=beginning,
-            read=read,
-        )
-
-    def goes_on(self, place: Place) -> bool:
-        """Whether the list goes on beyond a place, in the direction that the page is read in."""
-        return list_sql.goes_on(
-            self._connection, self._selection, place, backward=self._request.backward
-        )
-
-    def hand_over(self) -> None:
-        """Lets another thread go on with the connection, which is closed at the end then."""
-        self._database.hand_over()
-        self._handed_over = True
-        # A scan of everything through a memory map would count as this process's memory.
-        self._connection.execute("PRAGMA mmap_size=0")
-
-    def _read(
-        self, place: Place | None, limit: int, most_bytes: int, *, backward: bool
-    ) -> tuple[list[ListedEntity], bool]:
-        """At most `limit` rows beyond a place, the nearest first, and whether size ended them.
-
-        The row with which they have `most_bytes` does that, and a value that is too large for the
-        connection, before the row that has it.
-        """
-        sql, parameters = list_sql.rows(
-            self._selection, place, backward=backward, optional=bool(self._request.fields)
-        )
-        entities: list[ListedEntity] = []
-        size = 0
+    def read_page(
+        self, statement: Statement, most_bytes: int
+    ) -> tuple[int, bool, list[ListedEntity], bool]:
+        """The answer to a `ListSql.page`; see `PageReader.read_page`."""
+        connection = self._connection
+        unbounded = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, self._longest)
         try:
-            rows = self._connection.execute(sql, (*parameters, limit))
-            for row in rows:
-                entities.append(row)
-                size += len(row[2]) if row[3] is None else len(row[2]) + len(row[3])
-                if size >= most_bytes:
-                    rows.close()
-                    return entities, True
+            rows = connection.execute(*statement)
+            total, behind, _, _ = next(rows)
+            return total, bool(behind), *_read(rows, most_bytes)
         except sqlite3.DataError:
-            return entities, True
-        return entities, False
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
+            # The row of the total is lost with the first entity, which is too large.
+            count = self._sql.page(self._selection, None, 0, 0, backward=False, optional=False)
+            return self.run(count)[0][0], self._goes_on_behind(), [], True
+        finally:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, unbounded)
+
+    def _head(self, most_bytes: int) -> ListHead:
+        self._longest = most_bytes
+        try:
+            return super()._head(most_bytes)
+        finally:
+            self._longest = _ANY_LENGTH
+
+
+def _read(rows: sqlite3.Cursor, most_bytes: int) -> tuple[list[ListedEntity], bool]:
+    """The rows until they have `most_bytes`, and whether that or a value too large ended them."""
+    entities: list[ListedEntity] = []
+    size = 0
+    try:
+        for row in rows:
+            entities.append(row)
+            size += len(row[2]) if row[3] is None else len(row[2]) + len(row[3])
+            if size >= most_bytes:
+                rows.close()
+                return entities, True
+    except sqlite3.DataError:
+        return entities, True
+    return entities, False

@@ -8,12 +8,14 @@ import pytest
 from benchmarks.postgres_server import PostgresServer
 from domain.kinds.registry import KINDS
 from projections.entities.cursors import Place
+from projections.entities.list_sql import Statement
 from projections.entities.port import Include, ListRequest
-from projections.entities.postgres import list_sql
+from projections.entities.postgres.list_sql import PostgresListSql
 from projections.entities.postgres.model import PostgresReadModel
 from tests.contracts.test_sorted_read_model import fill, stored, uuid
 from tests.postgres_models import postgres_model
 
+SQL = PostgresListSql()
 CONTRACT = KINDS["dataContract"]
 PLACE = Place("n05", uuid(5))
 
@@ -29,18 +31,18 @@ def model(postgres: PostgresServer) -> Iterator[PostgresReadModel]:
         yield model
 
 
-def plan(model: PostgresReadModel, statement: list_sql.Statement) -> list[str]:
+def plan(model: PostgresReadModel, statement: Statement) -> list[str]:
     """What the database does for a statement, line by line."""
     sql, values = statement
     with model.tables.reading() as link:
         return [line for (line,) in link.rows(f"EXPLAIN {model.tables.within(sql)}", *values)]
 
 
-def page(backward: bool, **narrowed: Any) -> list_sql.Statement:
+def page(backward: bool, **narrowed: Any) -> Statement:
     """What is asked for a page of ten, with its total and what is behind its cursor."""
     request = ListRequest(kind=CONTRACT, limit=10, **narrowed)
-    selection = list_sql.select(request)
-    return list_sql.page(selection, PLACE, 11, 256_000, backward=backward, optional=True)
+    selection = SQL.select(request)
+    return SQL.page(selection, PLACE, 11, 256_000, backward=backward, optional=True)
 
 
 @pytest.mark.parametrize("backward", [False, True])
@@ -84,10 +86,10 @@ def test_page_is_read_from_an_index_in_its_order(
 
 @pytest.mark.parametrize("named", ["PII.Sensitive", uuid(53)])
 def test_scope_of_a_label_is_looked_up_by_a_key(model: PostgresReadModel, named: str) -> None:
-    selection = list_sql.select(
+    selection = SQL.select(
         ListRequest(kind=KINDS["table"], limit=10, filters={"tag": named, "tier": named})
     )
-    statement = list_sql.page(selection, PLACE, 11, 256_000, backward=False, optional=False)
+    statement = SQL.page(selection, PLACE, 11, 256_000, backward=False, optional=False)
     lines = plan(model, statement)
     assert not [line for line in lines if "Sort" in line or "Seq Scan" in line], lines
 

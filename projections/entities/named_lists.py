@@ -1,27 +1,38 @@
-"""Lists narrowed by names, which this process decides on: PostgreSQL has other expressions."""
+"""Lists narrowed by names, which this process decides on: databases have other expressions."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 from projections.entities.cursors import Place
+from projections.entities.list_sql import ListSql, Selection, Statement
 from projections.entities.name_filters import NameFilter
 from projections.entities.port import ListedEntity
-from projections.entities.postgres import list_sql
-from projections.entities.postgres.list_sql import Selection
 
-Run = Callable[[list_sql.Statement], list[Any]]
-"""Gives the rows of a statement, in the state that the page is read from."""
 _KEYS = 1_000
 """Entities whose names one statement reads."""
-_FQN = {False: ", k.fqn", True: ", (SELECT e.fqn FROM {}.entities e WHERE e.id = k.id) AS fqn"}
-"""The qualified name as a column, by whether the list is narrowed to a scope as well."""
+
+
+class Asking(Protocol):
+    """Asks a database, in the state that a page is read from."""
+
+    def run(self, statement: Statement) -> list[Any]:
+        """The rows of a statement."""
+
+    def read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
+        """The rows of a statement about entities, and whether their size ended them.
+
+        The row with which they have `most_bytes` does that.
+        """
 
 
 class NamedList:
     """The rows of a selection that a filter admits."""
 
-    def __init__(self, run: Run, selection: Selection, names: NameFilter) -> None:
-        self._run = run
+    def __init__(
+        self, sql: ListSql, asking: Asking, selection: Selection, names: NameFilter
+    ) -> None:
+        self._sql = sql
+        self._asking = asking
         self._selection = selection
         self._names = names
 
@@ -31,23 +42,25 @@ class NamedList:
 
     def read(
         self, place: Place | None, limit: int, most_bytes: int, *, backward: bool, optional: bool
-    ) -> list[ListedEntity]:
-        """At most `limit` rows beyond a place, the nearest first, as `list_sql.rows` has them."""
-        read: list[ListedEntity] = []
+    ) -> tuple[list[ListedEntity], bool]:
+        """At most `limit` rows beyond a place, the nearest first, and whether size ended them."""
+        rows: list[ListedEntity] = []
         size = 0
         for keys in self._admitted(place, backward=backward):
-            left = [entity_id for _, entity_id in keys[: limit - len(read)]]
-            while left and size < most_bytes:
-                statement = list_sql.rows_of(
+            left = [entity_id for _, entity_id in keys[: limit - len(rows)]]
+            while left:
+                statement = self._sql.rows_of(
                     left, most_bytes - size, backward=backward, optional=optional
                 )
-                rows = self._run(statement)
-                read += rows
-                left = left[len(rows) :]
-                size += sum(map(size_of, rows))
-            if len(read) == limit or size >= most_bytes:
+                part, cut_off = self._asking.read(statement, most_bytes - size)
+                rows += part
+                if cut_off:
+                    return rows, True
+                left = left[len(part) :]
+                size += sum(map(size_of, part))
+            if len(rows) == limit:
                 break
-        return read
+        return rows, False
 
     def goes_on(self, place: Place, *, backward: bool) -> bool:
         """Whether the list has anything beyond a place, in a direction."""
@@ -65,11 +78,9 @@ class NamedList:
 
     def _admitted(self, place: Place | None, *, backward: bool) -> Iterator[list[tuple[str, str]]]:
         """Name and id of what the filter admits, in parts, none of which is empty."""
-        wanted = _FQN[bool(self._selection.scopes)]
         while True:
-            rows = self._run(
-                list_sql.keys(self._selection, place, _KEYS, backward=backward, wanted=wanted)
-            )
+            statement = self._sql.keys(self._selection, place, _KEYS, backward=backward, fqn=True)
+            rows = self._asking.run(statement)
             admitted = [(name, each) for name, each, fqn in rows if self._names.admits(fqn)]
             if admitted:
                 yield admitted

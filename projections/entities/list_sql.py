@@ -1,0 +1,319 @@
+"""Which rows a list shows, as SQL for any database: ranges of indexes, and totals from counters.
+
+Each database has its `ListSql`, which spells what the databases say differently. The text of a
+statement depends on the form of a list alone and is put together once for it. While that is done,
+`?` stands for a value and `{}.` for the schema of the tables.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from projections.entities.commit_changes import WHOLE_KIND
+from projections.entities.cursors import Place
+from projections.entities.port import Include, ListRequest
+from projections.entities.scopes import NOWHERE, Sought
+
+_AFTER_ANY_ID = "~"
+"""An id above those of all entities."""
+_STATES = {Include.NON_DELETED: (0,), Include.DELETED: (1,), Include.ALL: (0, 1)}
+"""The values of the `deleted` column that a read sees."""
+_STATEMENTS = 256
+"""How many statements of a database are kept as they were put together."""
+
+Parameters = tuple[Any, ...]
+Statement = tuple[str, Parameters]
+Beyond = bool | None
+"""Whether a place itself is beyond it; None for no place."""
+
+
+class ScopeShape(msgspec.Struct, frozen=True):
+    """How a scope is looked up, but for the values by which it is."""
+
+    prefix: str
+    """Stands before the rest of the scope of an entity that exists."""
+    keyed: bool
+    """Whether the rest of the scope is the key of the entity's name, rather than its id."""
+    names: int
+    """By how many names an entity is looked up."""
+    by_id: bool
+    """Whether an entity is looked up by its id."""
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """What the SQL for a list depends on, and its values do not."""
+
+    states: tuple[int, ...]
+    status: bool
+    scopes: tuple[ScopeShape, ...] = ()
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """The rows of a list."""
+
+    shape: Shape
+    of_kind: Parameters
+    """The kind, and the status if one is asked for."""
+    scopes: tuple[Parameters, ...] = ()
+    """The values by which each scope is looked up; see `ListSql._scope`."""
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether an index gives the rows, so that none is passed over."""
+        return not self.scopes or len(self.scopes) + self.shape.status < 2
+
+    @property
+    def values(self) -> Parameters:
+        """The values of `ListSql._source`."""
+        if not self.scopes:
+            return self.of_kind
+        return (*self.scopes[0], *self.of_kind, *(each for one in self.scopes[1:] for each in one))
+
+    def narrowest_first(self, counts: Sequence[int]) -> "Selection":
+        """The same rows, sought from the scope with the fewest entities; `counts` has them all."""
+        if len(self.scopes) < 2:
+            return self
+        order = sorted(range(len(self.scopes)), key=counts.__getitem__)
+        shapes = tuple(self.shape.scopes[at] for at in order)
+        shape = Shape(self.shape.states, self.shape.status, shapes)
+        return Selection(shape, self.of_kind, tuple(self.scopes[at] for at in order))
+
+
+def place_of(place: Place | None) -> Place | None:
+    """A place that every database can be told, with the same entities on each of its sides."""
+    if place is None or "\0" not in place.name:
+        return place
+    # No name has the character: those that begin with what is before it come behind the place.
+    return Place(place.name.partition("\0")[0], _AFTER_ANY_ID)
+
+
+def _text(value: str) -> str:
+    """A value that no entity has, in place of one that a database cannot be told."""
+    return NOWHERE if "\0" in value else value
+
+
+def _scope_shape(sought: Sought) -> ScopeShape:
+    by_id = sought.entity_id is not None
+    return ScopeShape(sought.prefix, sought.keyed, len(sought.names), by_id)
+
+
+class ListSql:
+    """Puts together the statements about lists, as one database spells them."""
+
+    by_status = ""
+    """Follows the table of a list that is narrowed by a status alone."""
+    by_name = "kind = ? AND fqn = ?"
+    """The condition on the entity with a qualified name."""
+    key = "name_key(kind, fqn)"
+    """The key of an entity's name in hexadecimal digits."""
+    is_listed = "e.id = k.id"
+    """The condition on the entity that a row of `scopes` lists."""
+
+    limits_branches = False
+    """Whether the rows of each deletion state are sought up to the limit before they are merged."""
+
+    def __init__(self) -> None:
+        self._spelled = lru_cache(_STATEMENTS)(self._spell)
+
+    def name_values(self, kind: str, fqn: str) -> Parameters:
+        """The values of `by_name`."""
+        return kind, fqn
+
+    def spell(self, sql: str) -> str:
+        """A statement as the database takes it."""
+        raise NotImplementedError
+
+    def select(self, request: ListRequest) -> Selection:
+        """The rows of the list that a request pages through, but for its filter by names."""
+        status = request.status
+        name = request.kind.name
+        of_kind = (name,) if status is None else (name, _text(status))
+        states, sought = _STATES[request.include], request.sought
+        shape = Shape(states, status is not None, tuple(map(_scope_shape, sought)))
+        return Selection(shape, of_kind, tuple(map(self._scope_values, sought)))
+
+    def page(
+        self,
+        selection: Selection,
+        place: Place | None,
+        limit: int,
+        most_bytes: int,
+        *,
+        backward: bool,
+        optional: bool,
+    ) -> Statement:
+        """A query for a list's total, whether it goes on behind a place, and the rows beyond that.
+
+        The rows are those of `rows`; for a limit of 0 there is none.
+        """
+        given, times = selection.values, len(selection.shape.states)
+        values = given * (1 if len(selection.scopes) < 2 else times)
+        if limit:
+            if place is not None:
+                values += (*given, place.name, place.id) * times
+            values += (*self._keys_values(selection, place, limit), *self._bound(most_bytes))
+        of = place and place.inclusive, bool(limit), backward, optional
+        return self._spelled(self._page, selection.shape, *of), values
+
+    def rows(
+        self,
+        selection: Selection,
+        place: Place | None,
+        limit: int,
+        most_bytes: int,
+        *,
+        backward: bool,
+        optional: bool,
+    ) -> Statement:
+        """A query for (name, id, core, optional or NULL) of a list beyond a place, nearest first.
+
+        The database may end it with the row that makes the rows have `most_bytes`.
+        """
+        of = place and place.inclusive, backward, optional
+        values = (*self._keys_values(selection, place, limit), *self._bound(most_bytes))
+        return self._spelled(self._rows, selection.shape, *of), values
+
+    def rows_of(
+        self, ids: Sequence[str], most_bytes: int, *, backward: bool, optional: bool
+    ) -> Statement:
+        """As `rows`, of the entities with these ids, which are in the order of the rows."""
+        raise NotImplementedError
+
+    def keys(
+        self, selection: Selection, place: Place | None, limit: int, *, backward: bool, fqn: bool
+    ) -> Statement:
+        """A query for the names and ids of a list beyond a place, nearest first.
+
+        With `fqn` it gives the qualified names as well.
+        """
+        of = place and place.inclusive, backward, fqn
+        return self._spelled(self._named_keys, selection.shape, *of), self._keys_values(
+            selection, place, limit
+        )
+
+    def goes_on(self, selection: Selection, place: Place, *, backward: bool) -> Statement:
+        """A query for whether the list has anything beyond a place, in a direction."""
+        sql = self._spelled(self._goes_on, selection.shape, place.inclusive, backward)
+        beyond = (*selection.values, place.name, place.id)
+        return f"SELECT {sql}", beyond * len(selection.shape.states)
+
+    def counts(self, selection: Selection) -> Statement:
+        """A query for how many entities each of a list's scopes has, of any status.
+
+        Without a scope that is how many the kind has.
+        """
+        states, kind = selection.shape.states, selection.of_kind[:1]
+        shapes = [Shape(states, False, (scope,)) for scope in selection.shape.scopes]
+        totals = [self._spelled(self._total, shape) for shape in shapes or [Shape(states, False)]]
+        values = tuple(value for given in selection.scopes or [()] for value in (*given, *kind))
+        return f"SELECT {', '.join(totals)}", values
+
+    def _keys_values(self, selection: Selection, place: Place | None, limit: int) -> Parameters:
+        """The values of `_keys`."""
+        beyond = () if place is None else (place.name, place.id)
+        times = len(selection.shape.states)
+        ends = (limit,) if times > 1 and self.limits_branches else ()
+        return (*(*selection.values, *beyond, *ends) * times, limit)
+
+    def _spell(self, make: Callable[..., str], *of: Any) -> str:
+        return self.spell(make(*of))
+
+    def _bound(self, most_bytes: int) -> Parameters:
+        """The values by which `_rows` is bounded in bytes."""
+        return ()
+
+    def _page(
+        self, shape: Shape, beyond: Beyond, any_rows: bool, backward: bool, optional: bool
+    ) -> str:
+        raise NotImplementedError
+
+    def _rows(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
+        raise NotImplementedError
+
+    def _head(self, shape: Shape, beyond: Beyond, any_rows: bool, backward: bool) -> str:
+        """The total, and whether the list goes on behind a place, as two columns."""
+        total = self._total(shape) if len(shape.scopes) < 2 else self._counted(shape)
+        if beyond is None or not any_rows:
+            return f"{total}, false"
+        return f"{total}, {self._goes_on(shape, not beyond, not backward)}"
+
+    def _keys(self, shape: Shape, beyond: Beyond, backward: bool, wanted: str) -> str:
+        """The names and ids of a list in order, and what else is wanted of their table `k`."""
+        way = " DESC" if backward else ""
+        branches = [
+            f"SELECT k.name, k.id{wanted} FROM {self._source(shape, state, beyond, backward)}"
+            for state in shape.states
+        ]
+        end = f" ORDER BY name{way}, id{way} LIMIT ?"
+        if len(branches) > 1 and self.limits_branches:
+            branches = [f"({branch}{end})" for branch in branches]
+        return " UNION ALL ".join(branches) + end
+
+    def _named_keys(self, shape: Shape, beyond: Beyond, backward: bool, fqn: bool) -> str:
+        of_entity = f", (SELECT e.fqn FROM {{}}.entities e WHERE {self.is_listed}) AS fqn"
+        wanted = (of_entity if shape.scopes else ", k.fqn") if fqn else ""
+        return self._keys(shape, beyond, backward, wanted)
+
+    def _total(self, shape: Shape) -> str:
+        """How many entities a list has of which that is kept."""
+        scope = self._scope(shape.scopes[0]) if shape.scopes else f"'{WHOLE_KIND}'"
+        states = ", ".join(map(str, shape.states))
+        return (
+            f"(SELECT CAST(coalesce(sum(n), 0) AS int8) FROM {{}}.counters WHERE scope = {scope}"
+            f" AND kind = ? AND deleted IN ({states}){' AND status = ?' * shape.status})"
+        )
+
+    def _counted(self, shape: Shape) -> str:
+        """How many entities a list has, which are counted one by one."""
+        parts = [f"(SELECT count(*) FROM {self._source(shape, each)})" for each in shape.states]
+        return f"({' + '.join(parts)})"
+
+    def _goes_on(self, shape: Shape, inclusive: bool, backward: bool) -> str:
+        parts = [
+            f"EXISTS (SELECT 1 FROM {self._source(shape, state, inclusive, backward)})"
+            for state in shape.states
+        ]
+        return f"({' OR '.join(parts)})"
+
+    def _scope(self, shape: ScopeShape) -> str:
+        """An expression for a scope, of the first entity that exists."""
+        lookup = (
+            f"(SELECT '{shape.prefix}' || {self.key if shape.keyed else 'id'}"
+            " FROM {}.entities WHERE "
+        )
+        by_names, by_id = (
+            [f"{lookup}{self.by_name})"] * shape.names,
+            [f"{lookup}id = ?)"] * shape.by_id,
+        )
+        scopes = (*by_names, *by_id, "CAST(? AS text)")
+        return f"coalesce({', '.join(scopes)})" if len(scopes) > 1 else scopes[0]
+
+    def _scope_values(self, sought: Sought) -> Parameters:
+        """The values of `_scope`."""
+        keys = [value for named in sought.names for value in self.name_values(*named)]
+        ids = () if sought.entity_id is None else (sought.entity_id,)
+        return (*keys, *ids, _text(sought.otherwise))
+
+    def _source(
+        self, shape: Shape, state: int, beyond: Beyond = None, backward: bool = False
+    ) -> str:
+        """FROM and WHERE of the rows in one deletion state; `k` is the table with the sort key.
+
+        What is dear to decide comes last, for SQLite evaluates conditions in this order.
+        """
+        if shape.scopes:
+            sql = f"{{}}.scopes k WHERE k.scope = {self._scope(shape.scopes[0])} AND"
+        else:
+            sql = f"{{}}.entities k{self.by_status * shape.status} WHERE"
+        sql += f" k.kind = ? AND k.deleted = {state}" + " AND k.status = ?" * shape.status
+        for scope in shape.scopes[1:]:
+            sql += (
+                f" AND EXISTS (SELECT 1 FROM {{}}.scopes o WHERE o.scope = {self._scope(scope)}"
+                " AND o.kind = k.kind AND o.deleted = k.deleted AND o.name = k.name"
+                " AND o.id = k.id)"
+            )
+        if beyond is not None:
+            sql += f" AND (k.name, k.id) {'<' if backward else '>'}{'=' * beyond} (?, ?)"
+        return sql
