@@ -24,12 +24,9 @@ def examples(deep: int) -> int:
     return deep if is_deep else min(deep, EXAMPLES)
 
 
-def little_and_much(little: int, much: int) -> list[Any]:
-    """Return both values for `parametrize`, of which `make test` tries the first one alone."""
-    return [
-        pytest.param(little, id="little"),
-        pytest.param(much, id="much", marks=pytest.mark.deep),
-    ]
+def first_alone(*values: Any) -> list[Any]:
+    """Return values for `parametrize`, of which `make test` tries the first one alone."""
+    return [values[0], *(pytest.param(each, marks=pytest.mark.deep) for each in values[1:])]
 
 
 def quarter_of(node_id: str) -> int:
