@@ -1,7 +1,8 @@
 """Every operation of the OpenAPI document under each role, with all checks of schemathesis.
 
-`make test` asks those of tables alone, a deep run all of them. Admin is given a sample of the coverage phase, which goes through what each schema allows and
-forbids, and sequences of requests; one request of each operation is then made by every role.
+`make test` asks those of tables alone, a deep run all of them. Admin is given a sample of the
+coverage phase, which goes through what each schema allows and forbids, and sequences of requests;
+one request of each operation is then made by every role.
 What is drawn differs from run to run; CATALOG_TEST_SEED repeats one.
 """
 
