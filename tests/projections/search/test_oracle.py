@@ -176,7 +176,8 @@ def both(request) -> Iterator[Both]:
         server = request.getfixturevalue("opensearch")
         catalog = Catalog(SharedIndex(server, f"oracle-{uuid4().hex}").open())
     else:
-        catalog = Catalog(WhooshEngine.open(None))
+        # Which of both is slow on a busy machine is not asked here.
+        catalog = Catalog(WhooshEngine.open(None, deadline=300.0))
     filled = Both(catalog, random)
     filled.fill(entities)
     yield filled
