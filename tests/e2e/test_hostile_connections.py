@@ -175,8 +175,9 @@ def test_hostile_26_client_that_leaves_or_does_not_read_stops_the_stream(tmp_pat
         '{"entityType":"database","name":"d","service":"s"}',
         '{"entityType":"databaseSchema","name":"x","database":"s.d"}',
     ]
-    contract = {"entityType": "dataContract", "description": "x" * 4_000}
-    for name in (f"c{number:05}" for number in range(8_000)):
+    count, size = 2_500, 13_000
+    contract = {"entityType": "dataContract", "description": "x" * size}
+    for name in (f"c{number:05}" for number in range(count)):
         table = {"entityType": "table", "name": name, "databaseSchema": "s.d.x"}
         entity = {"type": "table", "fullyQualifiedName": f"s.d.x.{name}"}
         lines += [json.dumps(table), json.dumps({**contract, "name": name, "entity": entity})]
@@ -186,11 +187,11 @@ def test_hostile_26_client_that_leaves_or_does_not_read_stops_the_stream(tmp_pat
 
     with serving(tmp_path) as server:
         request = server.head("GET", "/v1/dataContracts?limit=1000000")
-        whole = 8_000 * 4_000
+        whole = count * size
 
         def all_are_listed() -> bool:
             status, _, body = server.ask(server.head("GET", "/v1/dataContracts?limit=0"))
-            return status == 200 and body["paging"]["total"] == 8_000
+            return status == 200 and body["paging"]["total"] == count
 
         until(all_are_listed)
         with server.connect() as leaving:
@@ -200,11 +201,11 @@ def test_hostile_26_client_that_leaves_or_does_not_read_stops_the_stream(tmp_pat
             stuck.sendall(request)
             until(lambda: len(streams(server)) >= 2)
         # One that reads far less than LEAST_RATE is left as well, one that reads more is not.
-        for count, size in ((3, 2_000), (4, 500_000)):
+        for streamed, read in ((3, 2_000), (4, 500_000)):
             with server.connect() as slow:
                 slow.sendall(request)
                 # The time between two questions is the client's pace.
-                ended = partial(ends, server, slow, size, count)
+                ended = partial(ends, server, slow, read, streamed)
                 until(ended, every=0.05)
 
     assert [each["status"] for each in streams(server)] == [200] * 4
