@@ -9,7 +9,6 @@ from typing import Any
 
 import hypothesis
 import pytest
-from hypothesis import is_hypothesis_test
 
 QUICK, DEEP = "quick", "deep"
 """The profiles of hypothesis."""
@@ -19,8 +18,11 @@ QUARTERS = 4
 
 
 def examples(deep: int) -> int:
-    """Return how many examples a test draws that draws `deep` examples in a deep run."""
-    is_deep = hypothesis.settings.get_current_profile_name() == DEEP
+    """Return how many examples a test draws that draws `deep` examples in a deep run.
+
+    The profile of the run, which is loaded before any module of tests, says which run it is.
+    """
+    is_deep = hypothesis.settings().max_examples > EXAMPLES
     return deep if is_deep else min(deep, EXAMPLES)
 
 
@@ -49,7 +51,7 @@ def choose(items: list[pytest.Item], depth: str | None) -> list[pytest.Item]:
     chosen, others = [], []
     for item in items:
         is_deep = item.get_closest_marker(DEEP) is not None
-        is_drawn = isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
+        is_drawn = isinstance(item, pytest.Function) and hasattr(item.obj, "is_hypothesis_test")
         is_tried = is_chosen(item.nodeid, is_deep=is_deep, is_drawn=is_drawn, depth=depth)
         (chosen if is_tried else others).append(item)
     items[:] = chosen
