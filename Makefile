@@ -1,4 +1,5 @@
-# Two commands: `make run` serves a sample catalog, `make test` checks everything.
+# Two commands: `make run` serves a sample catalog, `make test` checks everything; a third one,
+# `make test-deep`, tries at length what `make test` tries a little of.
 # The newest Python that the tests are run on, or another one from 3.11 on; PYTHON=... names one.
 NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 PYTHON ?= $(shell for each in python3.13 python3.12 python3.11 python3; do \
@@ -11,7 +12,7 @@ PORT ?= $(or $(CATALOG_PORT),8585)
 # Kept bytecode is a quarter of every start of a process, of which tests make hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test types suite bench audit install
+.PHONY: run test test-deep types suite bench audit install
 
 install: $(VENV)/installed
 
@@ -77,6 +78,11 @@ types: install
 suite: install $(PROVIDER)/node_modules $(BROWSER)/node_modules
 	-@$(BIN)/pytest --collect-only -qq >/dev/null
 	$(BIN)/pytest -n 3 --dist loadgroup
+
+# What `make test` leaves out; QUARTER=0 to 3 runs a fourth of it.
+QUARTER ?= all
+test-deep: install $(PROVIDER)/node_modules $(BROWSER)/node_modules
+	$(BIN)/pytest -n 3 --dist loadgroup --deep $(QUARTER)
 
 bench: install
 	$(BIN)/python -m benchmarks

@@ -12,18 +12,38 @@ import pytest
 from benchmarks.opensearch_server import NoServer, OpenSearchServer
 from benchmarks.opensearch_server import running as running_opensearch
 from benchmarks.postgres_server import PostgresServer
+from tests import depth
+from tests.opensearch_indexes import warm_up
 from tests.postgres_copies import Copies
 from tests.postgres_servers import running_or_skipped
 
 # Hypothesis holds each example to 200 ms of wall-clock time, which a busy machine takes of any of
 # them. Tests that are about speed hold the time that their thread worked.
-hypothesis.settings.register_profile("work, not time", deadline=None)
-hypothesis.settings.load_profile("work, not time")
+hypothesis.settings.register_profile(
+    depth.QUICK, deadline=None, max_examples=depth.EXAMPLES, print_blob=True
+)
+hypothesis.settings.register_profile(depth.DEEP, deadline=None, max_examples=100, print_blob=True)
+hypothesis.settings.load_profile(depth.QUICK)
 
 _COLLECT_AFTER = 50_000, 20, 20
 """New objects, and rounds of the younger generations, until garbage is collected."""
 
 gc.disable()  # until all is imported
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what `make test-deep` asks for."""
+    parser.addoption(
+        "--deep",
+        choices=["all", *map(str, range(depth.QUARTERS))],
+        help="run what `make test` leaves out: all of it, or one of its quarters",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have a deep run draw more examples, before any module of tests asks how many."""
+    if config.getoption("deep") is not None:
+        hypothesis.settings.load_profile(depth.DEEP)
 
 
 def pytest_collection_finish() -> None:
@@ -43,8 +63,12 @@ def _made_once(file: Path) -> frozenset[str]:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep tests that share what their module made in one process, which makes it once."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what this run does not try.
+
+    Keep tests that share what their module made in one process, which makes it once.
+    """
+    config.hook.pytest_deselected(items=depth.choose(items, config.getoption("deep")))
     for item in items:
         if item.get_closest_marker("xdist_group") is None and isinstance(item, pytest.Function):
             conftest = item.path.with_name("conftest.py")
@@ -72,6 +96,7 @@ def opensearch() -> Iterator[OpenSearchServer]:
     """A node that the tests of one worker share; each takes indexes of its own."""
     try:
         with running_opensearch() as server:
+            warm_up(server)
             yield server
     except NoServer as error:
         pytest.skip(str(error))

@@ -3,13 +3,16 @@ tests."""
 
 import time
 from collections.abc import Callable
+from contextlib import closing, suppress
 
 from benchmarks.opensearch_server import OpenSearchServer
+from domain.errors import StoreUnavailable
 from projections.search.index.evaluate.object_search import ObjectSearch
 from projections.search.opensearch.address import read_search_address
 from projections.search.opensearch.cluster import Cluster
 from projections.search.opensearch.engine import OpenSearchEngine
 from projections.search.opensearch.indexes import make
+from tests.waiting import until
 
 
 class SharedIndex:
@@ -35,3 +38,19 @@ class SharedIndex:
             deadline=deadline,
             clock=clock,
         )
+
+
+def warm_up(server: OpenSearchServer) -> None:
+    """Wait until a new node answers a search as soon as an engine asks for.
+
+    Its first answer takes longer than an engine waits, where the machine is busy.
+    """
+    with closing(SharedIndex(server, "warm-up").open()) as engine:
+
+        def answers() -> bool:
+            with suppress(StoreUnavailable):
+                engine.reset()
+                return engine.checkpoint() == 0
+            return False
+
+        until(answers)

@@ -5,8 +5,9 @@ test has put into a directory before.
 """
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -178,6 +179,38 @@ def running_under(directory: Path, policies: str, **options: Any) -> Iterator[Cl
     file.write_text(policies)
     with running(directory, policies=str(file), **options) as client:
         yield client
+
+
+Fill = Callable[[Client], object]
+RunFilled = Callable[[Path, Fill], AbstractContextManager[Client]]
+
+
+@pytest.fixture(scope="session")
+def run_filled(tmp_path_factory: pytest.TempPathFactory) -> RunFilled:
+    """Runs an application over a catalog of its own, as a function fills an empty one.
+
+    The function is called once for all tests of a process, which take copies of what it made:
+    requests that fill a catalog work for longer than most tests.
+    """
+    filled: dict[Fill, Path] = {}
+
+    @contextmanager
+    def run(directory: Path, fill: Fill) -> Iterator[Client]:
+        if IN_DATABASE:
+            with running(directory) as client:
+                fill(client)
+                yield client
+            return
+        if fill not in filled:
+            made = tmp_path_factory.mktemp("filled")
+            with running(made) as client:
+                fill(client)
+            filled[fill] = made
+        shutil.copytree(filled[fill], directory, dirs_exist_ok=True)
+        with running(directory) as client:
+            yield client
+
+    return run
 
 
 @pytest.fixture

@@ -11,16 +11,19 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from api.callers.tokens.minting import find_minter, mint
 from api.settings import read_settings
 from benchmarks.generate import lines
+from tests.api.pages.conftest import OWN
 from tests.e2e.conftest import Server, catalog, serving
 
 ROOM = Path(__file__).parent
 AXE = ROOM / "node_modules" / "axe-core" / "axe.min.js"
 ENTITIES = 300
+PATIENCE = 120_000
+"""Milliseconds that a page may take, on a machine that does many other things at the same time."""
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 BINARY = next((path for name in _NAMES if (path := shutil.which(name))), None)
 POLICIES = """
@@ -75,7 +78,10 @@ def browser() -> Iterator[Any]:
     """The browser of the machine."""
     with sync_playwright() as driver:
         # Who runs tests in a container is root, and a container has no sandbox of its own.
-        started = driver.chromium.launch(executable_path=BINARY, args=["--no-sandbox"])
+        expect.set_options(timeout=PATIENCE)
+        started = driver.chromium.launch(
+            executable_path=BINARY, args=["--no-sandbox"], timeout=PATIENCE
+        )
         yield started
         started.close()
 
@@ -84,7 +90,14 @@ Open = Callable[..., Any]
 
 
 @pytest.fixture
-def opened(served: Server, directory: Path, browser: Any) -> Iterator[Open]:
+def token_of(served: Server, directory: Path) -> Callable[[str], str]:
+    """Makes a token of a role."""
+    settings = read_settings({}, data=str(directory))
+    return lambda role: mint(find_minter(settings), f"the-{role}", (role,), 600)
+
+
+@pytest.fixture
+def opened(served: Server, token_of: Callable[[str], str], browser: Any) -> Iterator[Open]:
     """Opens pages of browsers that are signed in as a role: `opened("reader", "/search?q=a")`.
 
     `size` is the width and height of the window, `options` are those of a context of playwright.
@@ -98,26 +111,24 @@ def opened(served: Server, directory: Path, browser: Any) -> Iterator[Open]:
         context = browser.new_context(
             base_url=base, viewport={"width": size[0], "height": size[1]}, **options
         )
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda said: problems.append(f"console: {said.text}"))
         page.on("pageerror", lambda error: problems.append(f"error: {error}"))
         page.on("request", lambda asked: check(asked.url))
         if role is not None:
-            page.goto("/sign-in")
-            page.get_by_label("A token of the API").fill(token_of(role))
-            page.get_by_role("button", name="Sign in").click()
-            page.wait_for_url("/")
+            # As the form of the page does, which takes a browser as long as many a test.
+            answer = context.request.post(
+                "/sign-in", form={"token": token_of(role)}, headers=OWN, max_redirects=0
+            )
+            assert answer.status == 303, answer.text()
         page.goto(address)
         return page
 
     def check(url: str) -> None:
         if urlsplit(url).netloc != urlsplit(base).netloc:
             problems.append(f"request to {url}")
-
-    def token_of(role: str) -> str:
-        settings = read_settings({}, data=str(directory))
-        return mint(find_minter(settings), f"the-{role}", (role,), 600)
 
     yield open_page
     for context in contexts:

@@ -1,6 +1,7 @@
 """What people do at the pages, from the first page on, in a real browser."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -91,8 +92,13 @@ def test_who_sees_less_is_shown_less(opened: Open, served: Server) -> None:
     assert opened("clerk", address).locator(".description").count() == 0
 
 
-def test_signing_out_ends_the_session(opened: Open) -> None:
-    page = opened("admin", "/")
+def test_form_signs_in_and_signing_out_ends_the_session(
+    opened: Open, token_of: Callable[[str], str]
+) -> None:
+    page = opened(None, "/sign-in")
+    page.get_by_label("A token of the API").fill(token_of("admin"))
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("/")
 
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_url("/sign-in")

@@ -38,7 +38,7 @@ def test_new_events_come_in_above_what_is_open(opened: Open, served: Server) -> 
 
     served.post("/v1/classifications", name="after", description="There after")
 
-    expect(events).to_have_count(count + 1, timeout=15_000)
+    expect(events).to_have_count(count + 1)
     expect(events.first).to_contain_text("after")
     expect(page.get_by_text("There before")).to_be_visible()
 
@@ -53,7 +53,7 @@ def test_list_that_is_followed_keeps_its_newest_events(opened: Open, served: Ser
 
     served.post("/v1/classifications", name="kept-four", description="There after")
 
-    expect(page.locator(".event")).to_have_count(2, timeout=15_000)
+    expect(page.locator(".event")).to_have_count(2)
     expect(page.locator(".event").last).to_contain_text("kept-three")
     expect(page.locator(".event summary").last).to_be_focused()
     link = page.get_by_role("link", name="show them")
@@ -94,5 +94,5 @@ def test_progress_of_a_verification_comes_in_by_itself(opened: Open) -> None:
 
     page.get_by_role("button", name="Verify all").click()
 
-    expect(page.get_by_text("Verified all")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("Verified all")).to_be_visible()
     expect(page.locator("#models .status.active")).to_have_count(3)

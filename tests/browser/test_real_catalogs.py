@@ -45,7 +45,7 @@ def served(directory: Path) -> Iterator[Server]:
             found = server.get("/v1/search/query", q="*", size=0)["hits"]["total"]["value"]
             return bool(found > 4_500)
 
-        until(is_found, seconds=60)
+        until(is_found)
         yield server
 
 

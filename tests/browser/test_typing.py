@@ -37,6 +37,11 @@ ADDRESSES = {
     "a refusal": "/entity/table/no.such.one",
 }
 """Name of each page, as the walk over all pages has them and more -> its address there."""
+OFTEN = (
+    *("/search", "/audit", "/sign-in", "a list of references", "a text of many lines"),
+    *("columns that are filtered", "a search that is wrong"),
+)
+"""The pages that `make test` types at, of which no two have the same script for the same box."""
 BOXES = "input:is([type=text], [type=search], [type=password], :not([type])), textarea"
 ASKING = ".htmx-request, .htmx-swapping, .htmx-settling"
 """What htmx marks while a request, or what came of it, is under way."""
@@ -57,7 +62,13 @@ def wide(served: Server) -> str:
     return name
 
 
-@pytest.mark.parametrize("path", [*ADDRESSES, "/sign-in"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        path if path in OFTEN else pytest.param(path, marks=pytest.mark.deep)
+        for path in [*ADDRESSES, "/sign-in"]
+    ],
+)
 def test_box_keeps_what_is_typed_and_page_shows_what_the_whole_of_it_finds(
     opened: Open, wide: str, path: str
 ) -> None:

@@ -16,11 +16,14 @@ from domain.measurements.postgres import sums as postgres_sums
 from domain.measurements.reports import COST, DAY_MS, RANK, USAGE, Point, UsageRanks
 from domain.measurements.sqlite import sums as sqlite_sums
 from tests.contracts.measurement_backends import Backend
+from tests.depth import examples
 
 NOW = 1_700_000_000_000
 DAY = NOW - NOW % DAY_MS
 ENTITIES = [f"entity-{number}" for number in range(5)]
-UNHURRIED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+UNHURRIED = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40)
+)
 
 
 @pytest.fixture

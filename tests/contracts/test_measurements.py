@@ -13,6 +13,7 @@ from domain.measurements.port import Measurements, Page
 from domain.measurements.reports import COLUMN, DAY_MS, JOIN, SAMPLE, TABLE, Point
 from domain.measurements.sweeping import sweep
 from tests.contracts.measurement_backends import Backend
+from tests.depth import examples
 
 NOW = 1_700_000_000_000
 ONE, TWO = "0191ab00-0000-7000-8000-000000000001", "0191ab00-0000-7000-8000-000000000002"
@@ -97,7 +98,7 @@ def test_points_of_one_time_are_on_one_page(store: Measurements) -> None:
     assert ([at for at, _ in got.points], got.more) == ([NOW] * 3, True)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40))
 @given(
     points=st.dictionaries(
         st.tuples(st.sampled_from(["a", "b", "ü"]), st.integers(0, 6)), st.integers(0, 30)
@@ -239,7 +240,7 @@ def test_what_was_stored_is_there_for_another_process(
     assert backend.open().newest(ONE, TABLE) == {"": b"{}"}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40))
 @given(
     st.lists(
         st.tuples(

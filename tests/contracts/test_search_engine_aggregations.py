@@ -40,6 +40,7 @@ from tests.contracts.search_engines import (
     made,
     open_engine,
 )
+from tests.depth import examples
 from tests.projections.search.aggregation_oracle import as_told, told
 
 __all__ = ["engine", "open_engine"]
@@ -364,7 +365,7 @@ def aggregations() -> st.SearchStrategy[Aggregation]:
 
 
 @given(rows=DOCUMENTS, asked_for=st.lists(aggregations(), min_size=1, max_size=4), data=st.data())
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_engine_agrees_with_the_oracle(
     engine: SearchEngine, rows: Sequence[Any], asked_for: list[Aggregation], data: st.DataObject
 ) -> None:

@@ -27,6 +27,7 @@ from projections.entities.sqlite.model import open_read_model
 from projections.entities.stored_entity import StoredEntity, columns_digest
 from tests.commits import commit
 from tests.contracts.plain_read_model import PlainReadModel
+from tests.depth import examples
 from tests.postgres_models import postgres_model
 
 OpenModel = Callable[[Path], AbstractContextManager[SortedReadModel]]
@@ -525,7 +526,7 @@ def test_every_page_of_every_database_has_the_same_bytes(
 ) -> None:
     make = opening(request, backend)
 
-    @settings(max_examples=60 if backend in BACKENDS else 25, deadline=None)
+    @settings(max_examples=examples(60) if backend in BACKENDS else 25, deadline=None)
     @given(
         batches=changes,
         include=st.sampled_from(Include),

@@ -17,22 +17,32 @@ PYTEST, BENCHMARK = ".venv/bin/pytest ", ".venv/bin/python -m benchmarks "
 
 
 def test_commands_are_of_the_kinds_that_are_tried() -> None:
-    tried = {"make ": 2, PYTEST: 3, BENCHMARK: 1}
+    tried = {"make ": 3, PYTEST: 4, BENCHMARK: 1}
 
     assert {start: sum(line.startswith(start) for line in COMMANDS) for start in tried} == tried
     assert len(COMMANDS) == sum(tried.values())
 
 
 def test_targets_are_in_the_makefile() -> None:
-    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     named = {line.removeprefix("make ") for line in COMMANDS if line.startswith("make ")}
 
     assert named <= set(targets)
 
 
-@pytest.mark.parametrize("line", [line for line in COMMANDS if line.startswith(PYTEST)])
-def test_command_selects_tests(line: str) -> None:
-    arguments = line.removeprefix(PYTEST).split()
+SELECTING = [line.removeprefix(PYTEST).split() for line in COMMANDS if line.startswith(PYTEST)]
+
+
+def test_commands_name_files_and_folders_with_tests() -> None:
+    for file, *_ in SELECTING:
+        named = ROOT / file
+        assert named.is_file() or any(named.glob("test_*.py")), file
+
+
+@pytest.mark.parametrize(
+    "arguments", [arguments for arguments in SELECTING if arguments[1:]], ids=" ".join
+)
+def test_command_with_options_selects_tests(arguments: list[str]) -> None:
     collecting = ("--collect-only", "-q", "-p", "no:cacheprovider")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *collecting, *arguments],

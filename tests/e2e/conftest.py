@@ -28,7 +28,7 @@ needs_shared_catalogs = pytest.mark.skipif(
 def run(module: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end; a server takes a free port, as another may have the usual one."""
     variables = {"CATALOG_PORT": "0", **os.environ, **environment}
-    return forked.run(module, arguments, variables, timeout=300)
+    return forked.run(module, arguments, variables, timeout=600)
 
 
 def catalog(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -60,7 +60,7 @@ class Server:
         self.process = process
         headers = {"Authorization": f"Bearer {token}"}
         self.http = httpx.Client(
-            base_url=address, headers=headers, timeout=30, verify=NO_AUTHORITIES
+            base_url=address, headers=headers, timeout=120, verify=NO_AUTHORITIES
         )
 
     def get(self, path: str, **params: Any) -> Any:
@@ -86,7 +86,7 @@ class Server:
         """Stop the server; returns its exit code."""
         self.http.close()
         self.process.send_signal(number)
-        return self.process.wait(30)
+        return self.process.wait(120)
 
     def pages(self, path: str, limit: int, **params: Any) -> Iterator[list[Any]]:
         """The items of each page, following `after` to the end."""
@@ -128,12 +128,12 @@ def serving(
     finally:
         if process.poll() is None:
             process.terminate()
-            process.wait(30)
+            process.wait(120)
         if process.stdout is not None:
             process.stdout.close()
 
 
-def until_ready(server: Server, seconds: float = 60) -> None:
+def until_ready(server: Server, seconds: float = 300) -> None:
     """Wait until the server is ready and, if the caller may ask, its projections at the head."""
 
     def is_ready() -> bool:

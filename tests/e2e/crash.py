@@ -136,15 +136,17 @@ class Harness:
                     seconds = time.monotonic() - host.began
                     self.figures.slowest_start = max(self.figures.slowest_start, seconds)
             threads = self._start_load([host.address for host in hosts], number)
+            if number == 0:  # so that few lives too have something to lose, on any machine
+                until(lambda: self.figures.acknowledged > self._writers)
             time.sleep(self._random.uniform(*_LIFE_SECONDS))
             for place in self._random.sample(range(len(hosts)), len(hosts)):
                 hosts[place].process.send_signal(signal.SIGKILL)
-                hosts[place].process.wait(30)
+                hosts[place].process.wait(300)
                 self.figures.kills += 1
                 if len(hosts) > 1:
                     time.sleep(self._random.uniform(*_GAP_SECONDS))
             for thread in threads:
-                thread.join(30)
+                thread.join(300)
 
     @contextmanager
     def _living(self, directory: Path) -> Iterator[Host]:
@@ -161,7 +163,7 @@ class Harness:
                 yield Host(process, address[0], began)
         finally:
             process.kill()
-            process.wait(30)
+            process.wait(300)
 
     def _await(self, address: str) -> None:
         with self._asking(address) as http:
@@ -175,7 +177,7 @@ class Harness:
 
     def _asking(self, address: str) -> httpx.Client:
         return httpx.Client(
-            base_url=address, headers=self._headers, timeout=30, verify=NO_AUTHORITIES
+            base_url=address, headers=self._headers, timeout=300, verify=NO_AUTHORITIES
         )
 
     def _start_load(self, addresses: Sequence[str], number: int) -> list[threading.Thread]:

@@ -18,7 +18,8 @@ from domain.event_store.opening import address_in, holds_log, open_event_log
 from tests.e2e.conftest import catalog
 from tests.waiting import until
 
-COUNT = 60_000
+COUNT = 20_000
+"""Lines, which take an import seconds after the first of them is stored."""
 
 
 def lines() -> Iterator[bytes]:

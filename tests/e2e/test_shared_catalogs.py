@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from domain.kinds.registry import KINDS
+from tests.depth import first_alone
 from tests.e2e.conftest import (
     NO_AUTHORITIES,
     SHARED,
@@ -35,7 +36,7 @@ def read(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-@pytest.fixture(scope="module", params=list(FILES))
+@pytest.fixture(scope="module", params=first_alone(*FILES))
 def loaded(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Server, list[dict[str, Any]]]]:

@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from projections.feeding.daemon import is_projected
+from tests.depth import first_alone
 from tests.e2e.conftest import catalog, replay, serving
 from tests.waiting import until
 
@@ -61,8 +62,19 @@ def ended(process: subprocess.Popen[bytes], directory: Path) -> tuple[int, list[
     return process.returncode, strange
 
 
-@pytest.mark.parametrize(("workers", "number"), [(1, signal.SIGTERM), (2, signal.SIGINT)])
-@pytest.mark.parametrize("moment", ["secret", "projectors.lock", "events.db", "entities.json"])
+@pytest.mark.parametrize(
+    ("moment", "workers", "number"),
+    [
+        ("secret", 1, signal.SIGTERM),
+        ("projectors.lock", 2, signal.SIGINT),
+        ("events.db", 1, signal.SIGTERM),
+        ("entities.json", 2, signal.SIGINT),
+        pytest.param("secret", 2, signal.SIGINT, marks=pytest.mark.deep),
+        pytest.param("projectors.lock", 1, signal.SIGTERM, marks=pytest.mark.deep),
+        pytest.param("events.db", 2, signal.SIGINT, marks=pytest.mark.deep),
+        pytest.param("entities.json", 1, signal.SIGTERM, marks=pytest.mark.deep),
+    ],
+)
 def test_signal_during_the_start_is_not_lost(
     tmp_path: Path, moment: str, workers: int, number: signal.Signals
 ) -> None:
@@ -84,8 +96,11 @@ def test_signal_right_after_the_first_line_is_not_lost(tmp_path: Path, workers: 
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_signal_at_any_moment_ends_the_process(tmp_path: Path, workers: int) -> None:
-    for delay in (0, 200, 400, 700, 1_000):
+@pytest.mark.parametrize("delays", first_alone((400, 0), (0, 200, 400, 700, 1_000)))
+def test_signal_at_any_moment_ends_the_process(
+    tmp_path: Path, workers: int, delays: tuple[int, ...]
+) -> None:
+    for delay in delays:
         with starting(tmp_path / "d", workers) as process:
             time.sleep(delay / 1_000)
             process.terminate()

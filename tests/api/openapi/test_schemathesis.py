@@ -1,7 +1,8 @@
 """Every operation of the OpenAPI document under each role, with all checks of schemathesis.
 
-Admin is given a sample of the coverage phase, which goes through what each schema allows and
-forbids, and sequences of requests; one request of each operation is then made by every role.
+`make test` asks those of tables alone, a deep run all of them. Admin is given a sample of the
+coverage phase, which goes through what each schema allows and forbids, and sequences of requests;
+one request of each operation is then made by every role.
 What is drawn differs from run to run; CATALOG_TEST_SEED repeats one.
 """
 
@@ -28,6 +29,7 @@ from api.openapi.operations import OTHER_OPERATIONS
 from domain.kinds.registry import KINDS, kinds_above
 from tests.api.conftest import Client, running_under, token
 from tests.api.schemathesis_world import World
+from tests.depth import first_alone
 
 SEED = int(os.environ.get("CATALOG_TEST_SEED") or random.SystemRandom().getrandbits(32))
 FIRST, WALKED, SHARE = 3, 0.1, 0.04
@@ -81,6 +83,7 @@ PARTS = {
     "others": "^/(v1/(search/|audit|lineage|system|usage|queryCost|metadata|services/test)"
     "|healthz|readyz|metrics)",
 }
+TABLES = rf"^/v1/tables{BELOW}"
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +230,7 @@ class Sample:
             yield self._chance.choice(cases)
 
 
-@pytest.mark.parametrize("part", PARTS.values(), ids=list(PARTS))
+@pytest.mark.parametrize("part", first_alone(TABLES, *PARTS.values()), ids=["tables", *PARTS])
 def test_operations_answer_each_role_as_documented(client: Client, world: World, part: str) -> None:
     schema = load(client, world).include(path_regex=part)
     sample = Sample(schema)
@@ -262,6 +265,7 @@ def test_each_operation_is_in_one_part(client: Client, world: World) -> None:
     assert len(labels) == len(set(labels)) == count
 
 
+@pytest.mark.deep
 def test_sequences_answer_as_documented(client: Client, world: World) -> None:
     asking = Asking(load(client, world), "stateful", 20)
     asking.run()

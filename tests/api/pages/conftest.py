@@ -11,7 +11,7 @@ from litestar import Litestar
 from litestar.testing import TestClient
 
 from benchmarks.postgres_server import PostgresServer, new_schema
-from tests.api.conftest import Client, running, token
+from tests.api.conftest import Client, RunFilled, running, token
 
 BACKENDS = ("files", "postgresql")
 HTML = {"Accept": "text/html"}
@@ -80,18 +80,17 @@ def hidden(text: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+def shop(tmp_path_factory: pytest.TempPathFactory, run_filled: RunFilled) -> Iterator[Client]:
     """A catalog with a table, its contract, owner and tags, for tests that write nothing."""
-    with running(tmp_path_factory.mktemp("shop")) as client:
-        fill(client)
+    with run_filled(tmp_path_factory.mktemp("shop"), fill) as client:
         yield client
 
 
 @pytest.fixture
-def editor(client: Client) -> Browser:
-    """An editor at the same catalog, for tests that write."""
-    fill(client)
-    return Browser(client, "editor")
+def editor(tmp_path: Path, run_filled: RunFilled) -> Iterator[Browser]:
+    """An editor at such a catalog, for tests that write."""
+    with run_filled(tmp_path, fill) as client:
+        yield Browser(client, "editor")
 
 
 def _on(backend: str, request: pytest.FixtureRequest) -> dict[str, Any]:

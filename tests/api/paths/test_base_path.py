@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.api.conftest import Client, body_of, running, running_under
+from tests.depth import examples
 
 NAME = "service.database.schema.orders"
 _LIST_OF_TABLES = re.compile(r"(/+api)?/+v1/+tables/*(\?|$)")
@@ -205,7 +206,7 @@ paths = st.lists(segments, max_size=5).map(lambda parts: "/".join(["/v1", *parts
 
 
 @example("GET", "/v1/tables/%2F", "")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     method=st.sampled_from(["GET", "OPTIONS", "PATCH", "PROPFIND"]),
     path=paths,

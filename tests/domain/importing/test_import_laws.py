@@ -23,6 +23,7 @@ from domain.kinds.registry import KINDS
 from domain.patches import json_input
 from domain.write_context import WriteContext
 from domain.writing.catalog import Catalog
+from tests.depth import examples
 
 CONTEXT = WriteContext(actor="ann", request_id="r")
 names = st.sampled_from(["a", "b", "c.d", "", "x\n"])
@@ -162,7 +163,7 @@ def imported(log: EventStore, chunks: Iterable[Chunk], make_id: Callable[[], str
     return [bad for _, batch in running.load_all(chunks) for bad in batch.bad]
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(file=files, size=st.integers(1, 8))
 def test_import_of_any_file_is_a_put_of_each_line(
     readers: LineReaders, file: list[bytes], size: int

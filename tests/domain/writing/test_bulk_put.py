@@ -13,6 +13,7 @@ from domain.kinds.registry import KINDS
 from domain.writing.bulk_put import Done
 from domain.writing.catalog import Catalog
 from domain.writing.plans import Change
+from tests.depth import examples
 from tests.domain.conftest import World
 from tests.domain.counted_store import CountedStore
 from tests.domain.faulty_store import FaultyStore
@@ -87,7 +88,7 @@ REQUESTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(requests=st.lists(REQUESTS, max_size=8))
 def test_bulk_put_is_what_puts_one_after_the_other_are(
     tmp_path_factory: pytest.TempPathFactory, requests: list[Request]

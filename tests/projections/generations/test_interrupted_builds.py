@@ -18,6 +18,7 @@ from projections.feeding.port import Damaged
 from projections.generations.building import build
 from projections.search import bulk_build as search_load
 from projections.search.index.commit import commit_follower
+from tests.depth import first_alone
 from tests.projections.read_models import (
     create,
     files,
@@ -187,13 +188,14 @@ stores.close()
 
 
 @pytest.mark.parametrize("fault", ["os.replace", "os.fsync", "pathlib.Path.unlink"])
+@pytest.mark.parametrize("numbers", first_alone((1,), (0, 2, 3), (5, 8, 13)))
 def test_rebuild_that_is_killed_at_a_call_leaves_whole_generations(
-    directory: Path, fault: str
+    directory: Path, fault: str, numbers: tuple[int, ...]
 ) -> None:
     with opened(directory) as stores:
         expected = listed(stores), found(stores)
     root = Path(__file__).parents[3]
-    for number in (0, 1, 2, 3, 5, 8, 13):
+    for number in numbers:
         command = [sys.executable, "-W", "ignore", "-c", _KILLED, str(directory), fault]
         ended = subprocess.run(
             [*command, str(number)],

@@ -15,6 +15,7 @@ from projections.search.highlighting import BEGIN, END, FRAGMENT, MAX_FRAGMENTS,
 from projections.search.language.patterns import TermPattern
 from projections.search.language.text import parse
 from projections.search.sought_words import MAX_PATTERNS
+from tests.depth import examples
 
 COLUMNS = [
     {"name": "customer_id", "description": "Id of the customer"},
@@ -133,7 +134,7 @@ def test_patterns_are_compiled_once_and_no_more_than_some_of_them(monkeypatch):
     assert len(compiled) == MAX_PATTERNS
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.text(st.sampled_from("aAbB9_-. \u00e4\u00c4\u0130\u01c5e\u0301\u00df\n<&"), max_size=30))
 def test_places_are_those_of_the_parts(text):
     composed = compose(text)
@@ -144,7 +145,7 @@ def test_places_are_those_of_the_parts(text):
     assert [begin for begin, *_ in found] == sorted(begin for begin, *_ in found)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(
     st.text("ab<>&\"' _.1", max_size=40),
     st.text('ab _*~"1', max_size=12),

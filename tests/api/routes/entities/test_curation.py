@@ -1,12 +1,12 @@
 """What people curated over HTTP survives the PUTs of a bot's token, alone and in bulk."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.api.conftest import Client, running_under
+from tests.api.conftest import Client, RunFilled, running_under
 
 CURATED = [
     {"op": "add", "path": "/description", "value": "ours"},
@@ -53,9 +53,16 @@ either_way = pytest.mark.parametrize("put", [put_one, put_in_bulk])
 
 
 @pytest.fixture
+def client(tmp_path: Path, run_filled: RunFilled) -> Iterator[Client]:
+    """A catalog with a table that a bot made and a person described."""
+    with run_filled(tmp_path, curated) as started:
+        yield started
+
+
+@pytest.fixture
 def table(client: Client) -> str:
-    """The path of a table that a bot made and a person described."""
-    return curated(client)
+    """The path of that table."""
+    return f"/v1/tables/{client.get('/v1/tables/name/service.database.schema.orders')['id']}"
 
 
 def curated(client: Client) -> str:

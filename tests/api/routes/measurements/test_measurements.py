@@ -1,6 +1,7 @@
 """Profiles, samples and use over HTTP: what is stored, shown and withheld, and no version of it."""
 
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from api.settings import Settings
 from domain.event_store.opening import address_in, open_event_log
 from domain.measurements.reports import moment_of
 from domain.measurements.sweeping import sweep
-from tests.api.conftest import Client, database_of, running, running_under
+from tests.api.conftest import Client, RunFilled, database_of, running, running_under
 
 NOW = int(time.time() * 1_000)
 COLUMNS = [
@@ -44,12 +45,23 @@ def profile(at: int, rows: int = 3) -> dict[str, Any]:
     }
 
 
+def fill(client: Client) -> None:
+    """Create a table with two columns."""
+    client.schema()
+    client.table(columns=COLUMNS)
+
+
+@pytest.fixture
+def client(tmp_path: Path, run_filled: RunFilled) -> Iterator[Client]:
+    with run_filled(tmp_path, fill) as started:
+        yield started
+
+
 @pytest.fixture
 def table(client: Client) -> str:
-    """The id of a table with two columns."""
-    client.schema()
-    created: str = client.table(columns=COLUMNS)["id"]
-    return created
+    """The id of the table."""
+    found: str = client.get("/v1/tables/name/service.database.schema.orders")["id"]
+    return found
 
 
 def report(client: Client, table: str, *times: int) -> None:

@@ -1,6 +1,7 @@
 """What a run of OpenMetadata's usage workflow reports: queries, joins, costs and ranks."""
 
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from domain.measurements.bounds import Bounds
 from domain.measurements.opening import measurements_at
 from domain.measurements.reports import COST, Point
-from tests.api.conftest import Client, database_of, running_under
+from tests.api.conftest import Client, RunFilled, database_of, running_under
 
 NOW = int(time.time() * 1_000)
 TODAY = datetime.now(UTC).date()
@@ -21,11 +22,41 @@ COLUMNS = [
 ]
 
 
+TABLES = ("orders", "customers")
+
+
+def fill(client: Client) -> None:
+    """Create a schema with two tables."""
+    client.schema()
+    for name in TABLES:
+        client.table(name, columns=COLUMNS)
+
+
+@pytest.fixture
+def client(tmp_path: Path, run_filled: RunFilled) -> Iterator[Client]:
+    """Such a catalog for one test."""
+    with run_filled(tmp_path, fill) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory, run_filled: RunFilled) -> Iterator[Client]:
+    """Such a catalog with a query, for requests of which none changes anything."""
+    with run_filled(tmp_path_factory.mktemp("refusing"), fill) as started:
+        started.create("queries", name="asked", query="SELECT 1", service="service")
+        yield started
+
+
 @pytest.fixture
 def tables(client: Client) -> list[str]:
-    """The ids of the tables orders and customers."""
-    client.schema()
-    return [client.table(name, columns=COLUMNS)["id"] for name in ("orders", "customers")]
+    """The ids of the two tables."""
+    return [client.get(f"/v1/tables/name/{SCHEMA}.{name}")["id"] for name in TABLES]
+
+
+def asked(client: Client) -> str:
+    """The id of the query of `refusing`."""
+    found: str = client.get("/v1/queries/name/service.asked")["id"]
+    return found
 
 
 def query(client: Client) -> str:
@@ -84,15 +115,15 @@ def test_what_a_query_was_run_for_and_by_whom_is_added_once(
     ],
 )
 def test_what_cannot_be_added_is_refused(
-    client: Client, place: str, body: Any, status: int
+    refusing: Client, place: str, body: Any, status: int
 ) -> None:
-    client.schema()
-    path = f"/v1/queries/{query(client)}/{place}"
-    assert client.ask("PUT", path, json=body)[0] == status
+    path = f"/v1/queries/{asked(refusing)}/{place}"
+    before = head(refusing)
+    assert refusing.ask("PUT", path, json=body)[0] == status
+    assert head(refusing) == before
 
 
 def test_a_query_is_not_run_for_itself(client: Client) -> None:
-    client.schema()
     query_id = query(client)
     itself = [{"id": query_id, "type": "query"}]
     status, answer = client.ask("PUT", f"/v1/queries/{query_id}/usage", json=itself)
@@ -110,7 +141,6 @@ def test_lists_of_a_query_are_bounded_by_every_write(
     client: Client, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("domain.kinds.bodies.programs.MAX_OF_QUERY", 2)
-    client.schema()
     three: list[Any]
     if key == "usedBy":
         place, three = key, ["a", "b", "c"]
@@ -119,7 +149,7 @@ def test_lists_of_a_query_are_bounded_by_every_write(
         made.append(client.create("users", name="eve", email="eve@example.com"))
         place, three = key, [{"id": each["id"], "type": "user"} for each in made]
     else:
-        ids = [client.table(name)["id"] for name in ("orders", "customers", "items")]
+        ids = [client.table(name)["id"] for name in ("items", "parts", "prices")]
         place, three = "usage", [{"id": each, "type": "table"} for each in ids]
     path = f"/v1/queries/{query(client)}"
     for some in (three[:1], three[:2]):
@@ -204,11 +234,11 @@ def test_joins_are_counted_by_day_and_shown_of_both_sides(
     ],
 )
 def test_wrong_joins_are_refused_whole(
-    client: Client, tables: list[str], change: dict[str, Any], status: int
+    refusing: Client, change: dict[str, Any], status: int
 ) -> None:
-    path = f"/v1/tables/{tables[0]}"
-    assert client.ask("PUT", f"{path}/joins", json={**joins(1), **change})[0] == status
-    assert client.get(path, fields="joins")["joins"]["columnJoins"] == []
+    path = f"/v1/tables/{refusing.get(f'/v1/tables/name/{SCHEMA}.orders')['id']}"
+    assert refusing.ask("PUT", f"{path}/joins", json={**joins(1), **change})[0] == status
+    assert refusing.get(path, fields="joins")["joins"]["columnJoins"] == []
 
 
 def test_joins_are_of_the_thirty_days_that_end_today(client: Client, tables: list[str]) -> None:
@@ -298,19 +328,17 @@ def test_costs_of_queries_are_shown_by_their_service(client: Client, tables: lis
 
 @pytest.mark.parametrize("key", ["cost", "count", "totalDuration"])
 @pytest.mark.parametrize("value", [1e308, 1.1e15, -1])
-def test_costs_beyond_all_reason_are_refused(client: Client, key: str, value: float) -> None:
-    client.schema()
-    reference = {"id": query(client), "type": "query"}
+def test_costs_beyond_all_reason_are_refused(refusing: Client, key: str, value: float) -> None:
+    reference = {"id": asked(refusing), "type": "query"}
     record = {"timestamp": NOW, "queryReference": reference, "cost": 1, "count": 1, key: value}
-    status, answer = client.ask("POST", "/v1/queryCostRecord", json=record)
+    status, answer = refusing.ask("POST", "/v1/queryCostRecord", json=record)
     assert (status, f"`$.{key}`" in answer["message"]) == (400, True)
     assert "= 0" in answer["message"] or "<= 1" in answer["message"]
-    shown = client.get("/v1/queryCostRecord/service/service")
+    shown = refusing.get("/v1/queryCostRecord/service/service")
     assert shown["overallStats"]["totalExecutionCount"] == 0
 
 
 def test_sums_of_costs_are_finite_whatever_is_stored(client: Client) -> None:
-    client.schema()
     query_id = query(client)
     service = client.get(f"/v1/queries/{query_id}")["service"]["id"]
     body = b'{"cost":1e308,"count":1e308,"totalDuration":1e308}'

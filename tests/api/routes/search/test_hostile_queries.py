@@ -20,13 +20,16 @@ from benchmarks.workspace import load
 from projections.search.index.engine import DEADLINE
 from projections.wiring.stores import open_stores
 from tests.api.conftest import Client, running
+from tests.depth import examples
 from tests.projections.search.language.test_filter_json import json_values
 from tests.waiting import until
 
 QUERY = "/v1/search/query"
 ENTITIES = 400
 ANYTHING = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 BYTES = st.binary(max_size=80) | st.text(max_size=60).map(str.encode)
 SYNTAX = st.text(alphabet='ab *?"()[]{}:/\\~^+-!&|<>=.,019ANDORTO_', max_size=40).map(str.encode)

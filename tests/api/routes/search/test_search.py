@@ -1,12 +1,14 @@
 """The search endpoint: every parameter in both spellings, and the envelope."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from api.routes.search.searches import PARAMETERS, snake
-from tests.api.conftest import Client, over_files
+from tests.api.conftest import Client, RunFilled, over_files
 
 EMPTY = {"owners": [], "tags": [], "deleted": False, "description": ""}
 """What a hit shows of keys that its entity does not have."""
@@ -16,9 +18,8 @@ def names(answer: Any) -> list[str]:
     return [hit["_source"]["name"] for hit in answer["hits"]["hits"]]
 
 
-@pytest.fixture
-def shop(client: Client) -> Client:
-    """Three tables, one of them deleted."""
+def fill(client: Client) -> None:
+    """Create three tables, one of them deleted."""
     client.schema()
     client.table("customer_orders", description="Orders by customers.")
     client.table(
@@ -33,7 +34,30 @@ def shop(client: Client) -> Client:
     client.request("DELETE", f"/v1/tables/{gone['id']}")
     client.search_until(lambda a: a["hits"]["total"]["value"] == 6, q="*", deleted="true")
     client.search_until(lambda a: a["hits"]["total"]["value"] == 5, q="*")
-    return client
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory, run_filled: RunFilled) -> Iterator[Client]:
+    """Such a catalog for tests that write nothing."""
+    with run_filled(tmp_path_factory.mktemp("shop"), fill) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory, run_filled: RunFilled) -> Iterator[Client]:
+    """The same with two teams, for tests that write nothing."""
+    with run_filled(tmp_path_factory.mktemp("crowded"), fill) as client:
+        client.create("teams", name="team", teamType="Group")
+        client.create("teams", name="crew", teamType="Group")
+        client.search_until(lambda a: a["hits"]["total"]["value"] == 7, q="*")
+        yield client
+
+
+@pytest.fixture
+def own_shop(tmp_path: Path, run_filled: RunFilled) -> Iterator[Client]:
+    """Such a catalog for one test."""
+    with run_filled(tmp_path, fill) as client:
+        yield client
 
 
 def test_search_answers_as_specified(shop: Client) -> None:
@@ -174,15 +198,12 @@ def test_search_names_what_is_wrong(empty: Client, query: str, said: str) -> Non
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
 @pytest.mark.parametrize("field", ["serviceType", "entityStatus", "updatedAt", "name"])
-def test_search_after_gives_every_hit_once(shop: Client, field: str, order: str) -> None:
-    shop.create("teams", name="team", teamType="Group")
-    shop.create("teams", name="crew", teamType="Group")
-    shop.search_until(lambda a: a["hits"]["total"]["value"] == 7, q="*")
+def test_search_after_gives_every_hit_once(crowded: Client, field: str, order: str) -> None:
     seen: list[str] = []
     after = ""
     for _ in range(10):
         query = f"q=&size=2&sort_field={field}&sort_order={order}{after}"
-        hits = shop.request("GET", f"/v1/search/query?{query}").json()["hits"]["hits"]
+        hits = crowded.request("GET", f"/v1/search/query?{query}").json()["hits"]["hits"]
         if not hits:
             break
         seen += [hit["_id"] for hit in hits]
@@ -248,11 +269,11 @@ def test_field_search_takes_patterns_indexes_and_pages(shop: Client) -> None:
 
 
 @over_files
-def test_field_search_is_answered_again_until_something_changes(shop: Client) -> None:
-    assert by_field(shop, "*.inv*") == by_field(shop, "*.inv*")
-    shop.table("inventory")
-    shop.search_until(lambda a: a["hits"]["total"]["value"] == 6, q="*")
-    assert sorted(names(by_field(shop, "*.inv*"))) == ["inventory", "invoices"]
+def test_field_search_is_answered_again_until_something_changes(own_shop: Client) -> None:
+    assert by_field(own_shop, "*.inv*") == by_field(own_shop, "*.inv*")
+    own_shop.table("inventory")
+    own_shop.search_until(lambda a: a["hits"]["total"]["value"] == 6, q="*")
+    assert sorted(names(by_field(own_shop, "*.inv*"))) == ["inventory", "invoices"]
 
 
 @pytest.mark.parametrize(
@@ -314,12 +335,12 @@ _CHANGES: dict[str, dict[str, Any]] = {
 
 
 def test_every_declared_parameter_changes_a_response(
-    shop: Client, monkeypatch: pytest.MonkeyPatch
+    own_shop: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("projections.search.index.rank.ranking.TOTAL_CAP", 3)
 
     def answer(**params: Any) -> Any:
-        found = shop.get("/v1/search/query", **params)
+        found = own_shop.get("/v1/search/query", **params)
         return {key: value for key, value in found.items() if key != "took"}
 
     assert list(_CHANGES) == [name for name, *_ in PARAMETERS]

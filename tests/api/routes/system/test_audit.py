@@ -1,6 +1,8 @@
 """The log for auditors: order, filters, resuming, NDJSON, permission."""
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -8,7 +10,7 @@ import pytest
 
 from api.routes.system import audit
 from domain.kinds.ids import new_id
-from tests.api.conftest import Client
+from tests.api.conftest import Client, RunFilled
 
 PATH = "/v1/audit/events"
 
@@ -22,8 +24,7 @@ def lines(client: Client, **params: Any) -> list[Any]:
     return [json.loads(line) for line in response.text.splitlines()]
 
 
-@pytest.fixture
-def filled(client: Client) -> Client:
+def fill(client: Client) -> None:
     client.schema()
     orders = client.table()
     path = f"/v1/tables/{orders['id']}"
@@ -35,7 +36,20 @@ def filled(client: Client) -> Client:
     status = [{"op": "replace", "path": "/entityStatus", "value": "Active"}]
     client.request("PATCH", f"/v1/dataContracts/{contract['id']}", json=status)
     client.request("DELETE", path, params={"recursive": True, "hardDelete": True})
-    return client
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory, run_filled: RunFilled) -> Iterator[Client]:
+    """A catalog with a few events, for tests that write nothing."""
+    with run_filled(tmp_path_factory.mktemp("audit"), fill) as client:
+        yield client
+
+
+@pytest.fixture
+def own(tmp_path: Path, run_filled: RunFilled) -> Iterator[Client]:
+    """Such a catalog for one test."""
+    with run_filled(tmp_path, fill) as client:
+        yield client
 
 
 def test_events_come_in_log_order_with_who_what_and_when(filled: Client) -> None:
@@ -73,18 +87,18 @@ def test_events_come_in_log_order_with_who_what_and_when(filled: Client) -> None
     assert purged.items() >= table.items()
 
 
-def test_pages_go_on_where_the_last_one_ended(filled: Client) -> None:
+def test_pages_go_on_where_the_last_one_ended(own: Client) -> None:
     seen, after, pages = [], 0, 0
     while True:
-        answer = filled.get(PATH, after=after, limit=2)
+        answer = own.get(PATH, after=after, limit=2)
         seen += [event["position"] for event in answer["data"]]
         after, pages = answer["paging"]["after"], pages + 1
         if after == answer["paging"]["head"]:
             break
 
     assert (seen, pages) == ([1, 2, 3, 4, 5, 6, 7, 8, 9], 5)
-    filled.create("services/databaseServices", name="new", serviceType="Mysql")
-    fresh = filled.get(PATH, after=after)
+    own.create("services/databaseServices", name="new", serviceType="Mysql")
+    fresh = own.get(PATH, after=after)
     assert [event["position"] for event in fresh["data"]] == [10]
     assert fresh["paging"] == {"after": 10, "head": 10}
 
@@ -130,15 +144,15 @@ def walk(client: Client, **params: Any) -> list[list[int]]:
         params |= {name: paging[name] for name in ("after", "before") if name in paging}
 
 
-def test_newest_come_first_when_asked_for(filled: Client) -> None:
-    answer = filled.get(PATH, order="desc", limit=2)
+def test_newest_come_first_when_asked_for(own: Client) -> None:
+    answer = own.get(PATH, order="desc", limit=2)
 
-    assert answer["data"] == filled.get(PATH)["data"][:-3:-1]
+    assert answer["data"] == own.get(PATH)["data"][:-3:-1]
     assert answer["paging"] == {"before": 8, "head": 9}
-    assert walk(filled, order="desc", limit=2) == [[9, 8], [7, 6], [5, 4], [3, 2], [1]]
-    assert walk(filled, order="desc", limit=3) == [[9, 8, 7], [6, 5, 4], [3, 2, 1]]
-    filled.create("services/databaseServices", name="new", serviceType="Mysql")
-    assert positions(filled, order="desc", before=8, limit=2) == [7, 6]
+    assert walk(own, order="desc", limit=2) == [[9, 8], [7, 6], [5, 4], [3, 2], [1]]
+    assert walk(own, order="desc", limit=3) == [[9, 8, 7], [6, 5, 4], [3, 2, 1]]
+    own.create("services/databaseServices", name="new", serviceType="Mysql")
+    assert positions(own, order="desc", before=8, limit=2) == [7, 6]
 
 
 @pytest.mark.parametrize("order", ["asc", "desc"])
@@ -270,8 +284,8 @@ def test_empty_log_is_an_empty_page(empty: Client) -> None:
     assert lines(empty) == [{"paging": {"after": 0, "head": 0}}]
 
 
-def test_versions_say_what_they_changed(filled: Client) -> None:
-    client = filled
+def test_versions_say_what_they_changed(own: Client) -> None:
+    client = own
     service = client.create("services/databaseServices", name="s", serviceType="Mysql")
     path = f"/v1/services/databaseServices/{service['id']}"
     client.request("PATCH", path, json=[{"op": "add", "path": "/description", "value": "x"}])

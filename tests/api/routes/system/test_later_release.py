@@ -1,7 +1,6 @@
 """A server that runs while a later release writes to its log stores nothing more, and says why."""
 
-import subprocess
-import sys
+import os
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from domain.release import RELEASE
 from projections.wiring.stores import open_log
 from tests.api.conftest import Client, running
 from tests.contracts.test_event_store_features import name_a_later_feature
+from tests.e2e import forked
 
 SERVICES = "/v1/services/databaseServices"
 SENTENCE = (
@@ -60,14 +60,7 @@ def test_server_does_not_start_over_a_log_of_a_later_release(
         name_a_later_feature(log)
     named = ["--database", database] if database else []
     for command in ("serve --port=0", "serve --port=0 --workers=2", "import -"):
-        catalog = [sys.executable, "-m", "api.commands", *command.split()]
-        done = subprocess.run(
-            [*catalog, "--data", str(tmp_path), *named],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        arguments = [*command.split(), "--data", str(tmp_path), *named]
+        done = forked.run("api.commands", arguments, os.environ, timeout=60)
         said = [line for line in done.stderr.splitlines() if not line.startswith("tokens: ")]
         assert (done.returncode, said) == (2, [f"error: {SENTENCE}"])

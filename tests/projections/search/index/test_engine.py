@@ -15,6 +15,7 @@ from projections.search.language.filter_json import parse as parse_filter
 from projections.search.language.text import parse
 from projections.search.tree import Bool, Exact
 from tests.commits import commit
+from tests.depth import examples
 from tests.projections.search.oracle import required
 
 
@@ -146,7 +147,7 @@ def _matches(node, held):
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(documents, trees, st.integers(1, 4))
 def test_search_of_booleans_finds_what_plain_python_finds(held, node, batch):
     made = {
@@ -163,7 +164,7 @@ def test_search_of_booleans_finds_what_plain_python_finds(held, node, batch):
     assert found.total == len(expected)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(text=st.text(max_size=30) | st.text(alphabet='or* ?"()[:/~^+-!{}<=.01TO_\\|ds', max_size=20))
 def test_search_of_any_text_answers_or_refuses(text):
     engine = _ENGINE
@@ -209,7 +210,7 @@ _CLAUSES = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(_CLAUSES)
 def test_search_of_any_filter_answers_or_refuses(clause):
     try:

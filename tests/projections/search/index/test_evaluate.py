@@ -19,6 +19,7 @@ from projections.search.index.search_commit import search
 from projections.search.matching.deadline import Deadline
 from projections.search.objects import object_reader
 from projections.search.tree import Bool
+from tests.depth import examples
 
 WORDS = ("alpha", "alphas", "beta", "gamma", "beta_gamma", "älpha")
 
@@ -106,7 +107,7 @@ contents = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(contents, trees, sorts, st.integers(1, 5), st.booleans(), st.none() | trees)
 def test_search_over_many_segments_is_that_over_one(
     held, node, sort, size, include_deleted, restriction
@@ -171,7 +172,7 @@ plain_leaves = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(contents, st.recursive(plain_leaves, _nodes, max_leaves=8))
 def test_search_combines_sets_as_plain_python_does(held, node):
     documents = [found_document(number, *content) for number, content in enumerate(held)]

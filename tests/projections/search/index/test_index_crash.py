@@ -7,11 +7,13 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from projections.search.documents import SearchDocument
 from projections.search.index.engine import WhooshEngine
 from tests.commits import commit
+from tests.depth import first_alone
 
-KILLS = 15
 IDS = 40
 """Documents that are written again and again, one more with every commit until all are there."""
 
@@ -50,7 +52,8 @@ def expected(checkpoint):
     return found
 
 
-def test_index_is_whole_after_every_kill(tmp_path):
+@pytest.mark.parametrize("kills", first_alone(2, 15))
+def test_index_is_whole_after_every_kill(tmp_path, kills):
     seed = random.SystemRandom().randrange(1_000_000)
     print(f"seed {seed}")
     chance = random.Random(seed)
@@ -59,7 +62,7 @@ def test_index_is_whole_after_every_kill(tmp_path):
     environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{here}"}
     script = _WRITER.format(module=Path(__file__).stem)
     checkpoint = 0
-    for kill in range(KILLS):
+    for kill in range(kills):
         command = [sys.executable, "-W", "ignore", "-c", script, str(path)]
         with subprocess.Popen(
             command, cwd=root, env=environment, stdout=subprocess.PIPE, text=True
@@ -77,7 +80,7 @@ def test_index_is_whole_after_every_kill(tmp_path):
         assert found == expected(checkpoint), f"seed {seed}, kill {kill}"
         assert engine.count() == len(found)
         engine.close()
-    assert checkpoint >= KILLS
+    assert checkpoint >= kills
     _assert_no_orphans(path, checkpoint)
 
 

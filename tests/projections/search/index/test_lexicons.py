@@ -15,6 +15,7 @@ from projections.search.index.evaluate.segments import Memory
 from projections.search.index.format.arrays import Inverted, lexicon, starts
 from projections.search.language.patterns import wildcard
 from projections.search.language.regex import regex
+from tests.depth import examples
 from tests.projections.search.language.test_patterns import regexes
 
 LETTERS = "abäß_1€"
@@ -52,14 +53,14 @@ def matched(terms, pattern) -> list[str]:
     return texts(inverted, span.matching(pattern, Memory(1_000_000), nothing))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(words, st.text(LETTERS + "*?", min_size=1, max_size=6))
 def test_wildcards_match_whole_terms(terms, pattern):
     same = pattern.replace("*", ".*").replace("?", ".")
     assert matched(terms, wildcard(pattern)) == matches(terms, same)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(words, regexes)
 def test_expressions_match_whole_terms(terms, pattern):
     assert matched(terms, regex(pattern)) == matches(terms, pattern)
@@ -95,7 +96,7 @@ def test_matching_looks_at_the_clock_by_the_work_it_does():
     assert looks[1] > 20 * looks[0]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(words, st.text(LETTERS, min_size=1, max_size=8), st.integers(0, 2), st.integers(0, 2))
 def test_near_terms_are_those_within_the_distance(terms, word, limit, prefix):
     inverted = index(terms)

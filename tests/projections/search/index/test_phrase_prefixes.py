@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from projections.search import tree
 from projections.search.engine import EngineQuery
 from projections.search.index.evaluate import beginnings, phrase_prefixes, phrases
+from tests.depth import examples
 from tests.projections.search.index.test_evaluate import found_document, run, view_of
 from tests.projections.search.index.test_search_bounds import peak_of, searched
 
@@ -28,7 +29,7 @@ def holds(text, phrase, slop):
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     texts,
     st.lists(words, max_size=3),

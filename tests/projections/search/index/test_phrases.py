@@ -13,6 +13,7 @@ from projections.search.index.evaluate import phrases
 from projections.search.index.evaluate.segments import SegmentView, Snapshot
 from projections.search.index.search_commit import search
 from projections.search.matching.deadline import Deadline
+from tests.depth import examples
 from tests.projections.search.index.test_evaluate import found_document, run, view_of
 
 COMMON, RARE = ("the", "of"), ("row", "column", "key")
@@ -45,7 +46,7 @@ def _holds(text: Sequence[str], phrase: Sequence[str], slop: int) -> bool:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(texts, sought, st.integers(0, 3), st.integers(1, 12), st.integers(1, 4), st.integers(1, 5))
 def test_phrase_finds_what_plain_python_does(held, phrase, slop, size, chunk, intervals):
     with pytest.MonkeyPatch.context() as patch:
@@ -131,7 +132,10 @@ def test_phrase_that_takes_too_long_says_so():
     assert looks <= 22
 
 
-@pytest.mark.parametrize(("slop", "words"), [(0, 100), (3, 20), (50, 100)])
+@pytest.mark.parametrize(
+    ("slop", "words"),
+    [(0, 100), (3, 20), (50, 20), pytest.param(50, 100, marks=pytest.mark.deep)],
+)
 def test_phrase_takes_memory_that_its_words_do_not_multiply(slop, words):
     documents = [found_document(number, OF_THE.split()) for number in range(100)]
     view = view_of("one", documents)

@@ -13,6 +13,7 @@ from domain.errors import InvalidInput
 from projections.search import tree
 from projections.search.language.filter_json import parse
 from projections.search.tree import Bool, Constant, Exact, Fuzzy, Phrase, Range, Term, Wildcard
+from tests.depth import examples
 
 
 def read(clause):
@@ -441,7 +442,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.binary(max_size=80) | json_values.map(lambda v: json.dumps(v).encode()))
 def test_parse_of_any_bytes_gives_a_tree_or_an_error(data):
     with contextlib.suppress(InvalidInput):

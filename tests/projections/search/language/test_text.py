@@ -13,6 +13,7 @@ from projections.search.language.fields import Fields
 from projections.search.language.relevance import quoted, relevance
 from projections.search.language.text import parse
 from projections.search.tree import Bool, Exact, Fuzzy, Phrase, Range, Regex, Term, Wildcard
+from tests.depth import examples
 
 a, b, c = (Term(None, word) for word in "abc")
 DATA_TYPE = "columns.dataType.keyword"
@@ -368,7 +369,7 @@ def test_slips_follow_the_length_of_a_word_and_whether_anything_has_it(word, kno
     assert slips(forgiven("a" * 65)) == slips(forgiven("ab")) == []
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(
     st.text(max_size=60) | st.text(alphabet='ab *?"()[]{}:/\\~^+-!&|<>=.0ANDORTO_ ', max_size=40)
 )
@@ -391,7 +392,7 @@ def test_parse_refuses_a_megabyte_quickly(piece):
     assert time.thread_time() - started < 0.05
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.sampled_from(["a ", "(", '"', "a:", "NOT ", "!", "[", "/a", "a OR ", "a~", "*a", "-", "+!"])
 )
