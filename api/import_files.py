@@ -26,9 +26,8 @@ from rich.progress import (
 )
 
 from api.termination import Interruption
-from domain.bulk_import import BulkImport, ImportStopped
+from domain.bulk_import import Batch, BulkImport, ImportStopped
 from domain.errors import InvalidInput, StoreUnavailable
-from domain.import_decisions import Batch
 from domain.import_lines import Chunk, batches, bounded_lines, transactions
 from domain.import_readers import CHUNK_BYTES, CHUNK_LINES, line_readers
 from domain.write_context import WriteContext

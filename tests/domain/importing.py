@@ -3,8 +3,7 @@
 import json
 from typing import Any
 
-from domain.bulk_import import BulkImport
-from domain.import_decisions import BadLine, Batch
+from domain.bulk_import import BadLine, Batch, BulkImport
 from domain.import_lines import Chunk, batches
 from tests.domain.faulty_store import FaultyStore
 

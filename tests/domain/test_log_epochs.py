@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from domain.activity import Activity
-from domain.bulk_import import BulkImport
+from domain.bulk_import import Batch, BulkImport
 from domain.catalog import Catalog
 from domain.entity_cache import EntityCache
-from domain.import_decisions import Batch
 from domain.import_lines import Chunk, NumberedLine
 from domain.plans import Change
 from domain.registry import KINDS
