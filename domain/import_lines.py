@@ -1,4 +1,4 @@
-"""What a line of an import says: the kind, id and draft of one entity.
+"""What a line of an import says: the draft of one entity.
 
 Reading a line needs no log, so it may be done by another process than the one that appends.
 """
@@ -25,7 +25,6 @@ MAX_LINE = 10_000_000
 
 NumberedLine = tuple[int, bytes]
 """The number of a line, from 1, and its bytes."""
-
 
 ReadAhead = SentDraft | str | None
 """A line as another process has read it, or why it is bad; None when it has to be read again.
