@@ -93,7 +93,9 @@ class BulkPut:
         StoreUnavailable.
         """
         before = self._foresee(drafts_read, names, ids)
-        waiting = dict.fromkeys(entity_id for each in before for entity_id in each)
+        named = (entity_id for each in before for entity_id in each)
+        # What an earlier call has staged may not be in the log at all.
+        waiting = dict.fromkeys(each for each in named if not self.staged.is_staged(each))
         states = self.staged.states(waiting)
         for draft, needed in zip(drafts_read, before, strict=True):
             for entity_id in needed:

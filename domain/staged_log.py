@@ -46,6 +46,10 @@ class StagedLog(EntityReads):
         if claim.parent_id is not None:
             self._children[claim.parent_id][claim.id] = claim
 
+    def is_staged(self, entity_id: str) -> bool:
+        """Tell an entity with staged events of this log's own from one that only `log` knows."""
+        return entity_id in self._events
+
     def settle(self, log: EntityReads) -> None:
         """Read from `log` from now on, which has the events that the staged log below had."""
         self._log = log
