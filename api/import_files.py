@@ -27,8 +27,7 @@ from rich.progress import (
 
 from api.processes.termination import Interruption
 from domain.errors import InvalidInput, StoreUnavailable
-from domain.importing.bulk_import import BulkImport, ImportStopped
-from domain.importing.decisions import Batch
+from domain.importing.bulk_import import Batch, BulkImport, ImportStopped
 from domain.importing.lines import Chunk, batches, bounded_lines, transactions
 from domain.importing.readers import CHUNK_BYTES, CHUNK_LINES, line_readers
 from domain.write_context import WriteContext

@@ -5,21 +5,56 @@ A line is one entity, parents before children:
 PUT. An `id` is kept when the entity is new. What the log has already stores no event.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import zip_longest
 
 import msgspec
 
-from domain.aggregate.entity import Entity
-from domain.errors import AlreadyExists, ConcurrentChange, StoreUnavailable
-from domain.event_store.port import EventStore
+from domain.errors import (
+    AlreadyExists,
+    CatalogError,
+    ConcurrentChange,
+    InvalidInput,
+    StoreUnavailable,
+)
+from domain.event_store.port import EntityReads, EventStore
 from domain.event_store.refusals import another_epoch
-from domain.event_store.writes import Expectations
-from domain.importing.decisions import BadLine, Batch, Decider, Decision
-from domain.importing.lines import Chunk, LinesRead, NumberedLine
-from domain.importing.lookups import ImportNames
+from domain.importing.lines import Chunk, LinesRead, NumberedLine, read_line
 from domain.kinds.ids import new_id
+from domain.kinds.registry import KINDS
+from domain.requests.drafts import Draft, SentDraft
+from domain.requests.references import looked_up
 from domain.write_context import WriteContext
+from domain.writing.bulk_put import BulkPut
+from domain.writing.plans import Change
+
+
+class BadLine(msgspec.Struct, frozen=True):
+    """A line that was not imported, and why."""
+
+    number: int
+    reason: str
+
+
+class Batch(msgspec.Struct):
+    """What one transaction's worth of lines came to."""
+
+    lines: int = 0
+    events: int = 0
+    created: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    bad: list[BadLine] = []
+
+    def add(self, other: "Batch") -> None:
+        """Count another batch in."""
+        self.lines += other.lines
+        self.events += other.events
+        self.created += other.created
+        self.changed += other.changed
+        self.unchanged += other.unchanged
+        self.bad = [*self.bad, *other.bad]
 
 
 class ImportStopped(StoreUnavailable):
@@ -33,11 +68,20 @@ class ImportStopped(StoreUnavailable):
         """The number of the last line before which, and with which, every good line is stored."""
 
 
+class _Decision(msgspec.Struct, frozen=True):
+    """What is to be appended for a chunk, and what the chunk comes to once it is."""
+
+    puts: BulkPut
+    batch: Batch
+
+
 class _Begun(msgspec.Struct, frozen=True):
     """A chunk whose events are appended and perhaps not yet durable."""
 
     chunk: Chunk
-    decision: Decision
+    batch: Batch
+    puts: BulkPut | None
+    """None where every event is durable."""
     durable: Future[int] | None
     """Done when the events survive power loss; None where there is nothing to wait for."""
 
@@ -54,10 +98,9 @@ class BulkImport:
         make_id: Callable[[], str] = new_id,
     ) -> None:
         self._store = store
-        self._names = ImportNames(store)
-        self._decider = Decider(store, self._names, context, now, make_id)
-        self._epoch = store.epoch()
-        """The epoch of the log before any of what is remembered was read."""
+        self._context = context
+        self._now = now
+        self._make_id = make_id
 
     def load(self, lines: list[NumberedLine], read: LinesRead | None = None) -> Batch:
         """Import the lines in one transaction; when another writer interferes, one by one.
@@ -66,19 +109,19 @@ class BulkImport:
         the log cannot be read or written now.
         """
         try:
-            self._begin_epoch()
-            decision = self._decide(Chunk(lines, read=read or LinesRead()), {})
-            if decision.recorded:
+            epoch = self._store.epoch()
+            decision = self._decide(Chunk(lines, read=read or LinesRead()), None)
+            if decision.puts.recorded:
                 self._store.append(
-                    decision.recorded, expecting=decision.expecting, epoch=self._epoch
+                    decision.puts.recorded,
+                    expecting=decision.puts.expecting(),
+                    epoch=decision.puts.epoch,
                 )
-            self._names.trim()
             return decision.batch
         except StoreUnavailable as error:
             raise ImportStopped(error.message, Batch(), lines[0][0] - 1) from error
         except (ConcurrentChange, AlreadyExists) as error:
-            self._names.forget()
-            if len(lines) == 1 and self._store.epoch() == self._epoch:
+            if len(lines) == 1 and self._store.epoch() == epoch:
                 return Batch(lines=1, bad=[BadLine(lines[0][0], error.message)])
         return self._load_each(lines)
 
@@ -96,8 +139,8 @@ class BulkImport:
                 chunk: Chunk | None = None
                 try:
                     chunk = next(following, None)
-                    if chunk is not None and begun is not None and not self._names.are_many:
-                        decision = self._decide(chunk, begun.decision.states)
+                    if chunk is not None and begun is not None:
+                        decision = self._decide(chunk, begun.puts)
                 except ConcurrentChange:
                     # It is decided anew when the one before is stored.
                     decision = None
@@ -111,14 +154,18 @@ class BulkImport:
                     return
                 begun = self._begin(chunk, decision, executor)
 
-    def _decide(self, chunk: Chunk, appended: Mapping[str, Entity]) -> Decision:
-        """The decision on a chunk in the epoch that is known.
+    def _decide(self, chunk: Chunk, before: BulkPut | None) -> _Decision:
+        """Decide on a chunk, in one epoch of the log.
 
-        Raises ConcurrentChange when the log has begun another one, and ImportStopped.
+        `before` are the puts of the chunk before where they are not durable yet. Raises
+        ConcurrentChange when the log has begun another epoch, and ImportStopped.
         """
         try:
-            decision = self._decider.decide(chunk.lines, chunk.read, appended)
-            if decision.recorded:
+            epoch = self._store.epoch() if before is None else before.epoch
+            log: EntityReads = self._store if before is None else before.staged
+            puts = BulkPut(log, self._now, self._make_id, epoch)
+            decision = _Decision(puts, self._decide_lines(chunk, puts))
+            if puts.recorded:
                 # The log holds it to its epoch.
                 return decision
             self._store.durable_head()
@@ -126,41 +173,63 @@ class BulkImport:
             raise _stopped_before(chunk, error) from error
         except Exception:
             # Of what two logs have anything may come, also an error.
-            if self._store.epoch() == self._epoch:
+            if self._store.epoch() == epoch:
                 raise
         else:
-            if self._store.epoch() == self._epoch:
+            if self._store.epoch() == epoch:
                 return decision
         raise another_epoch([])
 
+    def _decide_lines(self, chunk: Chunk, puts: BulkPut) -> Batch:
+        """Have `puts` decide on the lines that can be read; returns what they come to."""
+        batch = Batch(lines=len(chunk.lines))
+        names, ids = set(chunk.read.names), set(chunk.read.ids)
+        good: dict[int, Draft | SentDraft] = {}
+        for (number, line), read in zip_longest(chunk.lines, chunk.read.lines):
+            draft = read
+            if draft is None:
+                try:
+                    draft = read_line(line)
+                except InvalidInput as error:
+                    draft = error.message
+                else:
+                    more_names, more_ids = looked_up(KINDS[draft.kind], draft)
+                    names |= more_names
+                    ids |= more_ids
+            if isinstance(draft, str):
+                batch.bad.append(BadLine(number, draft))
+            else:
+                good[number] = draft
+        results = puts.decide_drafts([*good.values()], names, ids, self._context)
+        for number, result in zip(good, results, strict=True):
+            if isinstance(result, CatalogError):
+                batch.bad.append(BadLine(number, result.message))
+                continue
+            batch.created += result.change is Change.CREATED
+            batch.changed += result.change is Change.UPDATED
+            batch.unchanged += result.change is Change.NO_CHANGE
+        batch.events = len(puts.recorded)
+        batch.bad.sort(key=lambda bad: bad.number)
+        return batch
+
     def _begin(
-        self, chunk: Chunk, decision: Decision | None, executor: ThreadPoolExecutor
+        self, chunk: Chunk, decision: _Decision | None, executor: ThreadPoolExecutor
     ) -> _Begun:
         """Append a chunk, and let the executor wait for it; when every earlier one is stored."""
         try:
-            if decision is None:
-                self._names.trim()
-                self._begin_epoch()
-                decision = self._decide(chunk, {})
-            if not decision.recorded:
-                return _Begun(chunk, decision, None)
+            decision = decision or self._decide(chunk, None)
+            puts = decision.puts
+            puts.staged.settle(self._store)
+            if not puts.recorded:
+                return _Begun(chunk, decision.batch, None, None)
             sync = self._store.append_unsynced(
-                decision.recorded, expecting=decision.expecting, epoch=self._epoch
+                puts.recorded, expecting=puts.expecting(), epoch=puts.epoch
             )
         except StoreUnavailable as error:
             raise _stopped_before(chunk, error) from error
         except (ConcurrentChange, AlreadyExists):
-            self._names.forget()
-            batch = self._load_each(chunk.lines)
-            return _Begun(chunk, Decision(batch, [], Expectations(), {}), None)
-        return _Begun(chunk, decision, executor.submit(sync))
-
-    def _begin_epoch(self) -> None:
-        """Forget what the log may have lost; every earlier append is stored or was refused."""
-        epoch = self._store.epoch()
-        if epoch != self._epoch:
-            self._epoch = epoch
-            self._names.forget()
+            return _Begun(chunk, self._load_each(chunk.lines), None, None)
+        return _Begun(chunk, decision.batch, puts, executor.submit(sync))
 
     def _load_each(self, lines: Iterable[NumberedLine]) -> Batch:
         whole = Batch()
@@ -179,7 +248,7 @@ def _stored(begun: _Begun) -> Batch:
             begun.durable.result()
     except StoreUnavailable as error:
         raise _stopped_before(begun.chunk, error) from error
-    return begun.decision.batch
+    return begun.batch
 
 
 def _stopped_before(chunk: Chunk, error: StoreUnavailable) -> ImportStopped:

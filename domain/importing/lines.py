@@ -1,4 +1,4 @@
-"""What a line of an import says: the kind, id and draft of one entity.
+"""What a line of an import says: the draft of one entity.
 
 Reading a line needs no log, so it may be done by another process than the one that appends.
 """
@@ -14,7 +14,7 @@ from domain.kinds.registry import KINDS
 from domain.patches import json_input
 from domain.requests import drafts
 from domain.requests.drafts import Draft, SentDraft
-from domain.requests.references import Name, names_and_ids
+from domain.requests.references import Name, looked_up
 
 BATCH_LINES = 1_000
 """The most lines in one transaction."""
@@ -27,25 +27,7 @@ MAX_LINE = 10_000_000
 NumberedLine = tuple[int, bytes]
 """The number of a line, from 1, and its bytes."""
 
-
-class ImportLine(msgspec.Struct):
-    """The entity that a line describes."""
-
-    kind: str
-    id: str | None
-    """The id that the entity gets if it is new; None when any will do."""
-    draft: Draft
-
-
-class SentLine(msgspec.Struct, array_like=True):
-    """An ImportLine that another process has read."""
-
-    kind: str
-    id: str | None
-    draft: SentDraft
-
-
-ReadAhead = SentLine | str | None
+ReadAhead = SentDraft | str | None
 """A line as another process has read it, or why it is bad; None when it has to be read again.
 
 That is so where more can be said of a line only beside the log.
@@ -58,7 +40,9 @@ class LinesRead(msgspec.Struct, array_like=True):
     lines: list[ReadAhead] = []
     """For each line; empty where no line was read."""
     names: list[Name] = []
-    """What the lines refer to by name, each once."""
+    """The names by which the lines are decided, each once; see `references.looked_up`."""
+    ids: list[str] = []
+    """The ids by which they are, each once."""
 
 
 class Chunk(msgspec.Struct):
@@ -71,7 +55,7 @@ class Chunk(msgspec.Struct):
     """What was read of the lines elsewhere; empty when they are to be read where they are."""
 
 
-def read_line(line: bytes) -> ImportLine:
+def read_line(line: bytes) -> Draft:
     """Decode and check a line as far as it goes without the log; raises InvalidInput."""
     if len(line) > MAX_LINE:
         raise InvalidInput(f"a line may have {MAX_LINE} bytes")
@@ -87,14 +71,15 @@ def read_line(line: bytes) -> ImportLine:
             raise InvalidInput(f"{key} must be a string, got {shown(value)}")
     entity_id = parse_id(entity_id, "id") if entity_id else None
     draft = drafts.draft(KINDS[name], values, most_values=most_values)
-    draft.fqn = fqn
-    return ImportLine(name, entity_id, draft)
+    draft.fqn, draft.id = fqn, entity_id
+    return draft
 
 
 def read_ahead(lines: Iterable[bytes]) -> bytes:
     """Read lines for the process that appends, which decodes the result by `decode_read`."""
-    names: dict[Name, None] = {}
-    return _encode(LinesRead([_sent(line, names) for line in lines], list(names)))
+    names, ids = set[Name](), set[str]()
+    read = [_sent(line, names, ids) for line in lines]
+    return _encode(LinesRead(read, sorted(names), sorted(ids)))
 
 
 decode_read = msgspec.msgpack.Decoder(LinesRead).decode
@@ -103,21 +88,19 @@ decode_read = msgspec.msgpack.Decoder(LinesRead).decode
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def _sent(line: bytes, names: dict[Name, None]) -> ReadAhead:
-    """What is sent of a line; adds the names that it refers to."""
+def _sent(line: bytes, names: set[Name], ids: set[str]) -> ReadAhead:
+    """What is sent of a line; adds the names and the ids by which it is decided."""
     try:
-        read = read_line(line)
+        draft = read_line(line)
     except InvalidInput as error:
         return error.message
-    kind = KINDS[read.kind]
-    assert isinstance(read.draft, Draft)
-    draft = drafts.sent(kind, read.draft)
-    if draft is None:
-        return None
-    names.update(dict.fromkeys(draft.tags))
-    for key, value in draft.references.items():
-        names.update(dict.fromkeys(names_and_ids(value, kind.refers_to[key])[0]))
-    return SentLine(read.kind, read.id, draft)
+    kind = KINDS[draft.kind]
+    # What is sent has references by qualified names in place of bare ones.
+    sent = drafts.sent(kind, draft)
+    more_names, more_ids = looked_up(kind, sent or draft)
+    names |= more_names
+    ids |= more_ids
+    return sent
 
 
 def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -156,6 +139,7 @@ def transactions(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         whole.lines += chunk.lines
         whole.read.lines += chunk.read.lines
         whole.read.names += chunk.read.names
+        whole.read.ids += chunk.read.ids
         whole.end = chunk.end
         size += sum(len(line) for _, line in chunk.lines)
         if len(whole.lines) >= BATCH_LINES or size >= BATCH_BYTES:

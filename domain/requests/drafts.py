@@ -14,7 +14,7 @@ from domain.aggregate.entity import STATUS
 from domain.errors import InvalidInput
 from domain.events import Body
 from domain.kinds import names
-from domain.kinds.bodies.base import EntityBody
+from domain.kinds.bodies.base import EntityBody, ParentToBring
 from domain.kinds.bodies.components import NestedReference, Ref
 from domain.kinds.bodies.refused_values import explained
 from domain.kinds.entity_kind import EntityKind
@@ -32,6 +32,7 @@ _encode = msgspec.json.Encoder().encode
 class _Said(msgspec.Struct, kw_only=True, array_like=True):
     """What a request body says, with what it refers to as the caller wrote it."""
 
+    kind: str
     name: str
     parent: tuple[str, Ref] | None
     """The key that holds the parent, and the reference to it."""
@@ -47,6 +48,10 @@ class _Said(msgspec.Struct, kw_only=True, array_like=True):
     """The qualified name that the caller says the entity has, if any."""
     own_name: str | None = None
     """The qualified name, where it does not follow from the names of parent and entity."""
+    brings: ParentToBring | None = None
+    """The parent that the entity creates along, where there is none yet."""
+    id: str | None = None
+    """The id that the caller wants for the entity if it is new; None when any will do."""
 
 
 class Draft(_Said, kw_only=True):
@@ -103,6 +108,9 @@ def draft(
     `json_input` has decoded and which has no more values than that: small bodies are within the
     bounds. Raises InvalidInput naming the key.
     """
+    brings = None
+    if kind.suites is not None and changed is None:
+        brings = kind.suites.brings(values)
     plain = unalias(values)
     if most_values > MAX_PATHS or plain is not values:
         check_bounds(plain)
@@ -114,6 +122,7 @@ def draft(
     struct.check()
     names.check_name(struct.name)
     return Draft(
+        kind=kind.name,
         name=struct.name,
         parent=_parent(kind, struct),
         references={
@@ -131,6 +140,7 @@ def draft(
         ),
         given=list(values),
         own_name=struct.own_name(),
+        brings=brings,
         struct=struct,
     )
 
@@ -150,6 +160,7 @@ def sent(kind: EntityKind, made: Draft) -> SentDraft | None:
     except InvalidInput:
         return None
     return SentDraft(
+        kind=made.kind,
         name=made.name,
         parent=made.parent,
         references=made.references,
@@ -158,6 +169,8 @@ def sent(kind: EntityKind, made: Draft) -> SentDraft | None:
         given=made.given,
         fqn=fqn,
         own_name=made.own_name,
+        brings=made.brings,
+        id=made.id,
         body=body,
     )
 
@@ -182,7 +195,7 @@ def _recorded(completed: bytes) -> Body:
     }
 
 
-def expected_name(kind: EntityKind, made: Draft) -> str | None:
+def expected_name(kind: EntityKind, made: Draft | SentDraft) -> str | None:
     """The qualified name by the name of the parent; None when the parent is not given by name."""
     if made.own_name is not None:
         return made.own_name

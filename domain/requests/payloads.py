@@ -1,6 +1,6 @@
 """Turns what a caller sent into a checked body with its name, parent and references."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -15,7 +15,6 @@ from domain.events import Body
 from domain.kinds.bodies.components import Ref, Reference
 from domain.kinds.entity_kind import EntityKind
 from domain.patches.payload_bounds import check_entity_bytes
-from domain.requests import drafts
 from domain.requests.drafts import Draft, SentDraft
 from domain.requests.references import (
     ClaimLookup,
@@ -74,23 +73,6 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def read(
-    kind: EntityKind,
-    values: Mapping[str, Any],
-    claims: ClaimLookup,
-    parent_bodies: ParentBodies,
-    holder: Holder,
-    changed: Collection[str] | None = None,
-) -> Payload:
-    """Check a decoded request body against its kind and resolve what it refers to.
-
-    Where only the keys in `changed` may differ from what the entity of `holder` has, the others
-    count for the bounds and are left out of the payload, but for those that the kind needs.
-    Raises InvalidInput or NotFound naming the key, and EntityOverLimit.
-    """
-    return resolve(kind, drafts.draft(kind, values, changed), claims, parent_bodies, holder)
-
-
 def resolve(
     kind: EntityKind,
     draft: Draft | SentDraft,
@@ -101,9 +83,8 @@ def resolve(
     """Resolve what a draft refers to; only this part of reading a payload needs the log.
 
     References and tags which the entity of `holder` has already are not looked up again. Raises
-    what `read` raises.
+    InvalidInput or NotFound naming the key, and EntityOverLimit.
     """
-    claims.look_ahead(kind, draft)
     parent = _parent(kind, draft, claims)
     fqn = draft.own_name or kind.qualified_name(parent.fqn if parent else None, draft.name)
     if draft.fqn not in (None, fqn):

@@ -20,9 +20,6 @@ Name = tuple[str, str]
 class ClaimLookup(Protocol):
     """Where the names and ids of one payload's references are looked up, each once."""
 
-    def look_ahead(self, kind: EntityKind, draft: Draft | SentDraft) -> None:
-        """Look up together what a draft refers to, where that is cheaper than one by one."""
-
     def claim(self, kind: str, fqn: str) -> Claim | None:
         """The claim on a qualified name; None when no entity holds the name."""
 
@@ -40,15 +37,9 @@ class StoredClaims:
         if parent is not None:
             self._known[parent.kind, parent.fqn] = self._known[parent.id] = parent
 
-    def look_ahead(self, kind: EntityKind, draft: Draft | SentDraft) -> None:
-        """Look up, in one call of the store, all that a draft refers to, its tags included.
-
-        With it the name that the draft's entity will have, as far as that is known.
-        """
-        assert isinstance(draft, Draft)
-        names, ids = _referred(kind, draft)
-        if (fqn := expected_name(kind, draft)) is not None:
-            names.add((kind.name, fqn))
+    def look_ahead(self, kind: EntityKind, draft: Draft) -> None:
+        """Look up all of `looked_up` in one call of the store."""
+        names, ids = looked_up(kind, draft)
         self._look_up(
             {key for key in names if key not in self._known},
             {key for key in ids if key not in self._known},
@@ -141,8 +132,12 @@ def _not_found(sought: str, kinds: tuple[str, ...], where: str) -> NotFound:
     return NotFound(f"{where}: {' or '.join(kinds) or 'entity'} instance for {sought} not found")
 
 
-def _referred(kind: EntityKind, draft: Draft) -> tuple[set[Name], set[str]]:
-    """The names and the ids that a draft refers to, as `names_and_ids` gives them."""
+def looked_up(kind: EntityKind, draft: Draft | SentDraft) -> tuple[set[Name], set[str]]:
+    """The names and the ids by which a draft is resolved and decided, as far as they are known.
+
+    They are those of what it refers to, of its tags, of the parent that it brings, and of the
+    draft's own entity.
+    """
     names, ids = set(draft.tags), set[str]()
     for key, value in draft.references.items():
         more_names, more_ids = names_and_ids(value, kind.refers_to[key])
@@ -152,6 +147,12 @@ def _referred(kind: EntityKind, draft: Draft) -> tuple[set[Name], set[str]]:
         more_names, more_ids = names_and_ids(ref, kinds)
         names.update(more_names)
         ids.update(more_ids)
+    if draft.brings is not None:
+        names.add((draft.brings.kind, draft.brings.fqn))
+    if (fqn := draft.fqn or expected_name(kind, draft)) is not None:
+        names.add((kind.name, fqn))
+    if draft.id is not None:
+        ids.add(draft.id)
     return names, ids
 
 

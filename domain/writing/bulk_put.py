@@ -1,6 +1,7 @@
 """Creates or updates many entities in one transaction, as PUTs one after the other would."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -8,10 +9,14 @@ import msgspec
 from domain.aggregate.entity import Entity
 from domain.errors import CatalogError, StoreUnavailable
 from domain.event_store.appends import prepared
-from domain.event_store.port import EventStore, RecordedEvent
-from domain.event_store.writes import Append
+from domain.event_store.port import EntityReads, RecordedEvent
+from domain.event_store.writes import Append, Expectations
 from domain.events import Event
 from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
+from domain.requests import drafts
+from domain.requests.drafts import Draft, SentDraft, expected_name
+from domain.requests.references import Name, looked_up, names_and_ids
 from domain.write_context import WriteContext
 from domain.writing.entity_cache import EntityCache
 from domain.writing.hierarchy import expectations
@@ -21,8 +26,6 @@ from domain.writing.staged_log import StagedLog
 
 MAX_REQUESTS = 1_000
 """How many entities one transaction takes."""
-READ_TOGETHER = 50
-"""How many entities are read together before it is decided on them."""
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -40,17 +43,19 @@ class BulkPut:
 
     def __init__(
         self,
-        store: EventStore,
+        log: EntityReads,
         now: Callable[[], int],
         make_id: Callable[[], str],
         epoch: int,
     ) -> None:
         """`epoch` is that of the log before anything was read for these requests."""
-        self._staged = StagedLog(store)
-        self._entities = EntityCache(self._staged)
-        self._planner = Planner(self._staged, self._entities, now, make_id)
-        self._epoch = epoch
-        self._recorded: list[RecordedEvent] = []
+        self.staged = StagedLog(log)
+        """The log with all that was decided."""
+        self._entities = EntityCache(self.staged)
+        self._planner = Planner(self.staged, self._entities, now, make_id)
+        self.epoch = epoch
+        self.recorded: list[RecordedEvent] = []
+        """The events that were decided."""
         self._changed: list[tuple[list[Event], Entity]] = []
 
     def decide(
@@ -64,32 +69,94 @@ class BulkPut:
 
         Raises StoreUnavailable.
         """
-        names = [_likely_name(kind, request) for request in requests]
-        # Remembered by what is staged, so that they are looked up together.
-        self._staged.claims(names=set(filter(None, names)))
-        results = []
-        for place, request in enumerate(requests):
-            if place % READ_TOGETHER == 0:
-                some = set(filter(None, names[place : place + READ_TOGETHER]))
-                for state in self._staged.states(some):
-                    self._entities.remember([state], self._epoch)
-            results.append(self._decide(kind, request, context, check))
-        return results
+        read = [_read(kind, request, check) for request in requests]
+        good = [each for each in read if isinstance(each, Draft)]
+        names, ids = set[Name](), set[str]()
+        for draft in good:
+            more_names, more_ids = looked_up(kind, draft)
+            names |= more_names
+            ids |= more_ids
+        decided = self.decide_drafts(good, names, ids, context)
+        return [next(decided) if isinstance(each, Draft) else each for each in read]
+
+    def decide_drafts(
+        self,
+        drafts_read: Sequence[Draft | SentDraft],
+        names: Collection[Name],
+        ids: Collection[str],
+        context: WriteContext,
+    ) -> Iterator[Done | CatalogError]:
+        """Decide on request bodies that have been read, each when the iterator comes to it.
+
+        `names` and `ids` are those of `looked_up` for all of them together. No more states are held
+        than `EntityCache` and one read of the log hold, however large the entities are. Raises
+        StoreUnavailable.
+        """
+        before = self._foresee(drafts_read, names, ids)
+        named = (entity_id for each in before for entity_id in each)
+        # What an earlier call has staged may not be in the log at all.
+        waiting = dict.fromkeys(each for each in named if not self.staged.is_staged(each))
+        states = self.staged.states(waiting)
+        for draft, needed in zip(drafts_read, before, strict=True):
+            for entity_id in needed:
+                while entity_id in waiting:
+                    state = next(states)
+                    del waiting[state.id]
+                    self._entities.remember([state], self.epoch)
+            yield self._decide(draft, context)
+
+    def expecting(self) -> Expectations:
+        """Collect what must hold for the append of `recorded`."""
+        return expectations(self._changed)
 
     def append(self) -> Append:
-        """What stores all that was decided."""
-        return prepared(self._recorded, expecting=expectations(self._changed), epoch=self._epoch)
+        """Make the append that stores all that was decided."""
+        return prepared(self.recorded, expecting=self.expecting(), epoch=self.epoch)
 
-    def _decide(
+    def _foresee(
         self,
-        kind: EntityKind,
-        request: Mapping[str, Any],
-        context: WriteContext,
-        check: Callable[[Mapping[str, Any]], None],
-    ) -> Done | CatalogError:
+        drafts_read: Sequence[Draft | SentDraft],
+        names: Collection[Name],
+        ids: Collection[str],
+    ) -> list[list[str]]:
+        """Look up together what the drafts name.
+
+        Returns for each draft the ids of the entities whose states it will be decided on, as far as
+        the log has them: its own, and that of a parent whose columns or values count.
+        """
+        wanted = [draft.id for draft in drafts_read if draft.id is not None]
+        self.staged.foresee(names, ids, wanted)
+        attached: defaultdict[str, set[str]] = defaultdict(set)
+        before = []
+        for draft in drafts_read:
+            kind, needed = KINDS[draft.kind], []
+            agreement = kind.agreement
+            if agreement is not None or kind.inherits:
+                parents = self._parents(kind, draft)
+                if agreement is not None:
+                    attached[kind.name].update(parents)
+                if kind.inherits or (agreement and agreement.describes in draft.given):
+                    needed += parents
+            own = draft.fqn or expected_name(kind, draft)
+            claim = self.staged.claim(kind.name, own) if own is not None else None
+            if claim is not None:
+                needed.append(claim.id)
+            before.append(needed)
+        self.staged.foresee_attached(attached)
+        return before
+
+    def _parents(self, kind: EntityKind, draft: Draft | SentDraft) -> list[str]:
+        """The ids of the entities that a draft may mean by its parent, as far as it is named."""
+        if draft.parent is None:
+            return []
+        key, ref = draft.parent
+        claims = (self.staged.claim(*name) for name in names_and_ids(ref, kind.refers_to[key])[0])
+        return [claim.id for claim in claims if claim is not None]
+
+    def _decide(self, draft: Draft | SentDraft, context: WriteContext) -> Done | CatalogError:
         try:
-            check(request)
-            plan = self._planner.put(kind, request, context)
+            kind = KINDS[draft.kind]
+            plan = self._planner.put_draft(kind, draft, context, self.staged)
         except StoreUnavailable:
             raise
         except CatalogError as error:
@@ -100,18 +167,23 @@ class BulkPut:
             assert after is not None
             states[after.id] = after
             if events:
-                self._recorded += events
+                self.recorded += events
                 self._changed.append((step.events, after))
-                self._staged.stage(events, after)
-                self._entities.remember([after], self._epoch)
+                self.staged.stage(events, after)
+                if step.before is not None:
+                    # Children take over what their parent has now.
+                    self._entities.remember([after], self.epoch)
         return Done(states[plan.entity_id], plan.change)
 
 
-def _likely_name(kind: EntityKind, request: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Kind and qualified name that a request is about, where its parent is given by name."""
-    name = request.get("name")
-    parents = [request[key] for key in kind.parents if request.get(key) is not None]
-    parent = parents[0] if parents else None
-    if not isinstance(name, str) or not isinstance(parent, str | None):
-        return None
-    return kind.name, kind.qualified_name(parent, name)
+def _read(
+    kind: EntityKind, request: Mapping[str, Any], check: Callable[[Mapping[str, Any]], None]
+) -> Draft | CatalogError:
+    """Read a request body, or return why it is refused; raises StoreUnavailable."""
+    try:
+        check(request)
+        return drafts.draft(kind, request)
+    except StoreUnavailable:
+        raise
+    except CatalogError as error:
+        return error

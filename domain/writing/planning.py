@@ -7,16 +7,18 @@ from domain.aggregate import commands
 from domain.aggregate.curation import patched
 from domain.aggregate.entity import STATUS, Entity, decide
 from domain.errors import AlreadyExists, InvalidInput, NotFound, NotPermitted, StaleVersion
+from domain.event_store.port import Claim
 from domain.events import Body
 from domain.kinds.bodies.components import Ref
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.openmetadata import document
 from domain.patches import json_patch
-from domain.requests import payloads
+from domain.requests import drafts, payloads
 from domain.requests.attachments import HeldColumns, check_sole, named_columns
 from domain.requests.body_rules import check_body
-from domain.requests.references import StoredClaims, find, recorded_parent
+from domain.requests.drafts import Draft, SentDraft
+from domain.requests.references import ClaimLookup, StoredClaims, find, recorded_parent
 from domain.write_context import WriteContext
 from domain.writing.deletion import DeletionPlanner
 from domain.writing.entity_cache import ByName, EntityCache
@@ -29,11 +31,12 @@ class Planner(DeletionPlanner):
 
     def create(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Plan:
         """Create an entity; raises AlreadyExists when its name is taken, even by a deleted one."""
-        brought, planner = self._bringing_parent(kind, values, context)
+        draft = drafts.draft(kind, values)
+        claims = self._claims(kind, draft)
+        brought, planner = self._bringing_parent(draft, context, claims)
         if brought:
             return _after(brought, planner.create(kind, values, context))
-        claims = StoredClaims(self._store)
-        payload = payloads.read(kind, values, claims, self._entities.body, lambda _: None)
+        payload = payloads.resolve(kind, draft, claims, self._entities.body, lambda _: None)
         taken = claims.claim(kind.name, payload.fqn)
         if taken is not None:
             state = "a soft-deleted" if taken.deleted else "a"
@@ -45,17 +48,30 @@ class Planner(DeletionPlanner):
 
     def put(self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext) -> Plan:
         """Create the entity, or change the keys that are given; restores a soft-deleted one."""
-        brought, planner = self._bringing_parent(kind, values, context)
-        if brought:
-            return _after(brought, planner.put(kind, values, context))
+        draft = drafts.draft(kind, values)
+        return self.put_draft(kind, draft, context, self._claims(kind, draft))
 
-        claims = StoredClaims(self._store)
+    def put_draft(
+        self,
+        kind: EntityKind,
+        draft: Draft | SentDraft,
+        context: WriteContext,
+        claims: ClaimLookup,
+    ) -> Plan:
+        """Do as `put` does with a request body that has been read.
+
+        `claims` has what the draft refers to, as the planner's log has it. Raises AlreadyExists,
+        too, when a new entity is to have an id that is or was another's.
+        """
+        brought, planner = self._bringing_parent(draft, context, claims)
+        if brought:
+            return _after(brought, planner.put_draft(kind, draft, context, planner._store))
 
         def holder(fqn: str) -> Entity | None:
             claim = claims.claim(kind.name, fqn)
             return self._entities.newest(claim.id) if claim else None
 
-        payload = payloads.read(kind, values, claims, self._entities.body, holder)
+        payload = payloads.resolve(kind, draft, claims, self._entities.body, holder)
         self._check_columns(kind, payload.body, payload.state, payload.parent_id)
         if payload.state is None or payload.state.deleted:
             check_sole(kind, payload.body, payload.parent_id, self._store.having_live)
@@ -63,7 +79,7 @@ class Planner(DeletionPlanner):
         body = payload.body if state is None else payload.onto(state)
         check_body(self._store.claim_by_id, kind, body, state, context)
         if state is None:
-            return self._creation(kind, payload, context)
+            return self._creation(kind, payload, context, draft.id)
         ingestion = payload.ingestion(context)
         return self._change(state, body, context, ingestion)
 
@@ -158,6 +174,12 @@ class Planner(DeletionPlanner):
         operation = {"op": "add", "path": f"/{key}", "value": None}
         return self._patch(kind, state, [operation], context)
 
+    def _claims(self, kind: EntityKind, draft: Draft, parent: Claim | None = None) -> ClaimLookup:
+        """Look up together what a draft refers to, but a `parent` whose claim is known already."""
+        claims = StoredClaims(self._store, parent)
+        claims.look_ahead(kind, draft)
+        return claims
+
     def _live(self, kind: EntityKind, which: str | ByName) -> Entity:
         """The entity, which must not be soft-deleted."""
         state = self._entities.existing(kind, which)
@@ -174,14 +196,9 @@ class Planner(DeletionPlanner):
     ) -> Plan:
         values = document.patched(state, patch)
         changed = json_patch.changed_keys(patch, values.keys() | state.body.keys())
-        payload = payloads.read(
-            kind,
-            values,
-            StoredClaims(self._store, recorded_parent(kind, state)),
-            self._entities.body,
-            lambda _: state,
-            changed,
-        )
+        draft = drafts.draft(kind, values, changed)
+        claims = self._claims(kind, draft, recorded_parent(kind, state))
+        payload = payloads.resolve(kind, draft, claims, self._entities.body, lambda _: state)
         kept = {key: raw for key, raw in state.body.items() if key not in changed}
         body = {**kept, **payload.body}
         if STATUS in state.body and STATUS not in body:
@@ -201,12 +218,12 @@ class Planner(DeletionPlanner):
             HeldColumns.of(self._entities.known(parent_id)).check(named)
 
     def _bringing_parent(
-        self, kind: EntityKind, values: Mapping[str, Any], context: WriteContext
+        self, draft: Draft | SentDraft, context: WriteContext, claims: ClaimLookup
     ) -> tuple[list[Step], "Planner"]:
         """The steps that create the parent of an entity, where the entity brings one and there is
         none, and a planner that knows them."""
-        parent = kind.suites.brings(values) if kind.suites is not None else None
-        if parent is None or self._store.claim(parent.kind, parent.fqn) is not None:
+        parent = draft.brings
+        if parent is None or claims.claim(parent.kind, parent.fqn) is not None:
             return [], self
         plain = WriteContext(actor=context.actor, request_id=context.request_id)
         try:
@@ -226,12 +243,25 @@ class Planner(DeletionPlanner):
             staged.stage(events, after)
         return steps, Planner(staged, EntityCache(staged), self._now, self._make_id)
 
-    def _creation(self, kind: EntityKind, payload: payloads.Payload, context: WriteContext) -> Plan:
+    def _creation(
+        self,
+        kind: EntityKind,
+        payload: payloads.Payload,
+        context: WriteContext,
+        wanted_id: str | None = None,
+    ) -> Plan:
         if context.expected_version is not None or context.must_exist:
             raise StaleVersion(f"{kind.name} {payload.fqn!r} does not exist, so has no version")
-        entity_id = self._make_id()
+        if wanted_id is not None and self._is_used(wanted_id):
+            raise AlreadyExists(f"id {wanted_id} is the id of another entity")
+        entity_id = wanted_id or self._make_id()
         command = payload.creation(kind, context, self._now())
         return Plan(entity_id, Change.CREATED, [Step(entity_id, None, decide(command, None))])
+
+    def _is_used(self, entity_id: str) -> bool:
+        """Tell an id that some entity has, or had until it was purged, from a free one."""
+        claim = self._store.claim_by_id(entity_id)
+        return claim is not None or any(self._store.stream(entity_id, upto=1))
 
     def _change(
         self,

@@ -11,6 +11,7 @@ from domain.aggregate.entity import Entity
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore
 from domain.events import EVENT_TYPES
+from domain.importing.readers import LineReaders, line_readers
 from domain.kinds.registry import KINDS
 from domain.write_context import WriteContext
 from domain.writing.catalog import Catalog, Outcome
@@ -102,6 +103,13 @@ class World:
         ids = {recorded.entity_id for recorded in self.log.read(0, 10_000)}
         claims = [claim for entity_id in ids if (claim := self.log.claim_by_id(entity_id))]
         return {claim.fqn: not claim.deleted for claim in claims}
+
+
+@pytest.fixture(scope="module")
+def readers() -> Iterator[LineReaders]:
+    """Processes that read the lines of imports."""
+    with line_readers() as readers:
+        yield readers
 
 
 @pytest.fixture

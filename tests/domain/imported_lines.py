@@ -3,8 +3,7 @@
 import json
 from typing import Any
 
-from domain.importing.bulk_import import BulkImport
-from domain.importing.decisions import BadLine, Batch
+from domain.importing.bulk_import import BadLine, Batch, BulkImport
 from domain.importing.lines import Chunk, batches
 from tests.domain.faulty_store import FaultyStore
 

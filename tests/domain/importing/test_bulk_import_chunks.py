@@ -9,8 +9,7 @@ import pytest
 
 from domain.errors import ConcurrentChange, StoreUnavailable
 from domain.event_store.opening import open_event_log
-from domain.importing.bulk_import import BulkImport, ImportStopped
-from domain.importing.decisions import BadLine
+from domain.importing.bulk_import import BadLine, BulkImport, ImportStopped
 from domain.importing.lines import Chunk, decode_read, read_ahead
 from domain.kinds.registry import KINDS
 from domain.reading.history import versions
@@ -112,15 +111,6 @@ def test_what_is_stored_is_given_back_before_the_failure_of_the_lines(world: Any
         given.extend(importer(world).load_all(torn()))
     assert [outcome(batch) for _, batch in given] == [(2, 2, 2, 0, 0, [])]
     assert world.lives() == {"a": True, "b": True}
-
-
-def test_names_are_forgotten_only_when_the_log_has_them(
-    world: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("domain.importing.lookups.MAX_REMEMBERED", 1)
-    lines = [service(), *(database(f"d{number}") for number in range(8)), service(), database()]
-    loaded = [batch for _, batch in importer(world).load_all(chunks(*lines))]
-    assert (sum(batch.created for batch in loaded), [b.bad for b in loaded]) == (10, [[]] * 6)
 
 
 def read_elsewhere(*groups: list[dict[str, Any]]) -> Iterator[Chunk]:

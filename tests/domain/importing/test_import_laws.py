@@ -8,17 +8,15 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from domain.errors import CatalogError, InvalidInput
 from domain.event_store.opening import open_event_log
 from domain.event_store.port import EventStore, StoredRow
-from domain.importing.bulk_import import BulkImport
-from domain.importing.decisions import BadLine
+from domain.importing.bulk_import import BadLine, BulkImport
 from domain.importing.lines import Chunk, batches
-from domain.importing.readers import LineReaders, line_readers
+from domain.importing.readers import LineReaders
 from domain.kinds.registry import KINDS
 from domain.patches import json_input
 from domain.write_context import WriteContext
@@ -120,12 +118,6 @@ PARENTS: list[dict[str, Any]] = [
 ]
 parents = st.sampled_from([[], [json.dumps(each).encode() for each in PARENTS]])
 files = st.builds(lambda first, rest: first + rest, parents, st.lists(encoded, max_size=25))
-
-
-@pytest.fixture(scope="module")
-def readers() -> Iterator[LineReaders]:
-    with line_readers() as readers:
-        yield readers
 
 
 @contextmanager

@@ -6,14 +6,14 @@ from domain.importing.lines import (
     BATCH_BYTES,
     BATCH_LINES,
     Chunk,
-    LinesRead,
-    SentLine,
     batches,
     decode_read,
     read_ahead,
     transactions,
 )
 from domain.kinds.registry import KINDS
+from domain.requests.drafts import SentDraft
+from tests.domain.imported_lines import ID
 
 
 def test_line_is_left_to_the_appending_process_where_the_log_must_be_asked() -> None:
@@ -31,10 +31,10 @@ def test_line_is_left_to_the_appending_process_where_the_log_must_be_asked() -> 
         "columns": [{"name": "a", "dataType": "INT"}] * 2,
     }
     lines = [json.dumps(each).encode() for each in (by_id, nested, twice)]
-    assert decode_read(read_ahead(lines)) == LinesRead([None, None, None], [])
+    assert decode_read(read_ahead(lines)).lines == [None, None, None]
 
 
-def test_names_that_lines_refer_to_are_told_once() -> None:
+def test_names_by_which_lines_are_decided_are_told_once() -> None:
     table = {
         "entityType": "table",
         "databaseSchema": "s.d.s",
@@ -44,12 +44,34 @@ def test_names_that_lines_refer_to_are_told_once() -> None:
     }
     read = decode_read(read_ahead([json.dumps(table | {"name": name}).encode() for name in "tu"]))
     assert read.names == [
+        ("databaseSchema", "s.d.s"),
+        ("table", "s.d.s.t"),
+        ("table", "s.d.s.u"),
         ("tag", "a.b"),
+        ("team", "bob"),
         ("user", "ann"),
         ("user", "bob"),
-        ("team", "bob"),
-        ("databaseSchema", "s.d.s"),
     ]
+
+
+def test_what_a_draft_refers_to_and_makes_is_looked_up_with_it() -> None:
+    table = {"type": "table", "id": ID}
+    contract = {"entityType": "dataContract", "id": ID.upper(), "name": "c", "entity": table}
+    case = {
+        "entityType": "testCase",
+        "name": "rows",
+        "entityLink": "<#E::table::s.d.s.t>",
+        "testDefinition": "d",
+    }
+    read = decode_read(read_ahead([json.dumps(each).encode() for each in (contract, case)]))
+    assert (read.names, read.ids) == (
+        [
+            ("testCase", "s.d.s.t.rows"),
+            ("testDefinition", "d"),
+            ("testSuite", "s.d.s.t.testSuite"),
+        ],
+        [ID],
+    )
 
 
 def test_batches_end_at_bytes_too() -> None:
@@ -75,8 +97,8 @@ def test_a_line_may_name_its_kind_under_a_key_that_no_kind_has() -> None:
     own = {"entityType": "TABLE", "testPlatforms": ["dbt"], "name": "rows"}
     given = [{"kind": "testDefinition", **own}, {"kind": "tables", **own}]
     made, refused = decode_read(read_ahead([json.dumps(each).encode() for each in given])).lines
-    assert isinstance(made, SentLine)
-    body = made.draft.recorded(KINDS[made.kind], "rows")
+    assert isinstance(made, SentDraft)
+    body = made.recorded(KINDS[made.kind], "rows")
     assert (made.kind, bytes(body["entityType"])) == ("testDefinition", b'"TABLE"')
     assert isinstance(refused, str)
     assert refused.startswith("kind must be one of ")

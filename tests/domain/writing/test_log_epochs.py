@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from domain.importing.bulk_import import BulkImport
-from domain.importing.decisions import Batch
+from domain.importing.bulk_import import Batch, BulkImport
 from domain.importing.lines import Chunk, NumberedLine
 from domain.kinds.registry import KINDS
 from domain.reading.activity import Activity
