@@ -15,7 +15,7 @@ from api.errors import Forbidden
 from api.permissions import Access, Action, Permission
 from api.responses import LOOP_BYTES, NDJSON, Heavy, Large
 from api.routes.declared_query import Parameters, QueryParameter
-from api.routes.signatures import REQUEST, route
+from api.routes.signatures import route
 from api.services import Services
 from domain.audit import AuditEvent, AuditQuery, AuditTrail, LogSpan
 from domain.errors import InvalidInput
@@ -155,7 +155,6 @@ def _position(least: int, description: str) -> tuple[Any, None]:
 
 
 _PARAMETERS: Parameters = {
-    **REQUEST,
     "order": (
         Annotated[Order, QueryParameter(description="In log order, or newest first (`desc`).")],
         "asc",

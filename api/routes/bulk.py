@@ -14,7 +14,7 @@ from api.permissions import Access, Action, Permission
 from api.responses import Finished
 from api.routes.asked import may_bring, refuse_headers_of_one
 from api.routes.declared_query import Parameters, QueryParameter
-from api.routes.signatures import OVERRIDE_METADATA, REQUEST, route
+from api.routes.signatures import OVERRIDE_METADATA, route
 from api.services import Services
 from domain.bulk_put import MAX_REQUESTS, Done
 from domain.catalog import NOTHING, Proposal
@@ -82,7 +82,7 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
 
     permission = Permission(Action.EDIT, kind.name, also=Action.CREATE)
     path = f"/v1/{kind.collection}/bulk"
-    return route("PUT", path, permission, put_all, {**REQUEST, **_PARAMETERS})
+    return route("PUT", path, permission, put_all, _PARAMETERS)
 
 
 _PARAMETERS: Parameters = {

@@ -10,7 +10,7 @@ from api.reroutes import COLUMNS_OF
 from api.responses import Finished
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.measurements import AnyRequest, add_profiles, id_of, read, visible
-from api.routes.signatures import ENTITY_ID, FQN, REQUEST, id_in_path, name_in_path, route
+from api.routes.signatures import ENTITY_ID, FQN, id_in_path, name_in_path, route
 from api.services import Services
 from domain.errors import InvalidInput
 from domain.measurements.reports import COLUMN
@@ -112,13 +112,13 @@ def column_routes(services: Services) -> list[HTTPRouteHandler]:
     viewing = Permission(Action.VIEW, kind.name)
     item = f"/v1/{kind.collection}/{{entity_id:str}}/columns"
     return [
-        route("GET", item, viewing, by_id, {**REQUEST, **ENTITY_ID, **_PAGE}, unsupported={}),
+        route("GET", item, viewing, by_id, {**ENTITY_ID, **_PAGE}, unsupported={}),
         route(
             "GET",
             f"{COLUMNS_OF}{{fqn:path}}",
             viewing,
             by_name,
-            {**REQUEST, **FQN, **_PAGE},
+            {**FQN, **_PAGE},
             unsupported={},
         ),
     ]

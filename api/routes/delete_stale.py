@@ -20,7 +20,7 @@ from api.routes.deletes import (
     may_delete_attached,
     purge_beforehand,
 )
-from api.routes.signatures import REQUEST, route
+from api.routes.signatures import route
 from api.services import Services, Written
 from domain.errors import CatalogError, InvalidInput
 from domain.json_input import decode
@@ -88,7 +88,7 @@ def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteH
     path = f"/v1/{kind.collection}/deleteStale"
     if not kinds_above(kind.name):
         return []
-    return [route("DELETE", path, permission, delete_stale, REQUEST)]
+    return [route("DELETE", path, permission, delete_stale, {})]
 
 
 def _begin(

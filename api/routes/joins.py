@@ -20,7 +20,7 @@ from api.routes.measurements import (
     visible,
     with_member,
 )
-from api.routes.signatures import REQUEST, route
+from api.routes.signatures import route
 from api.services import Services
 from domain import names
 from domain.errors import InvalidInput, shown
@@ -59,7 +59,7 @@ def join_routes(services: Services) -> list[HTTPRouteHandler]:
         return await change(services, request, work)
 
     path = f"/v1/{kind.collection}/{{table:str}}/joins"
-    return [route("PUT", path, Permission(Action.EDIT, "table"), put, {**REQUEST, **TABLE_IN_PATH})]
+    return [route("PUT", path, Permission(Action.EDIT, "table"), put, TABLE_IN_PATH)]
 
 
 def refuse_joins(access: Access, action: Action) -> None:

@@ -16,7 +16,7 @@ from api.routes.asked import Asked, read_asked, refuse_headers_of_one
 from api.routes.declared_query import Parameters
 from api.routes.entity_writes import answer_write
 from api.routes.measurements import AnyRequest, find, visible
-from api.routes.signatures import ENTITY_ID, REQUEST, id_in_path, route
+from api.routes.signatures import ENTITY_ID, id_in_path, route
 from api.services import Services
 from domain.bodies.components import Reference
 from domain.bulk_put import MAX_REQUESTS
@@ -77,9 +77,9 @@ def logical_suite_routes(services: Services) -> list[HTTPRouteHandler]:
 
     path = f"/v1/{case.collection}/logicalTestCases"
     editing = Permission(Action.EDIT, case.name)
-    taken = {**REQUEST, **_SUITE, **ENTITY_ID}
+    taken = {**_SUITE, **ENTITY_ID}
     return [
-        route("PUT", path, editing, add, REQUEST),
+        route("PUT", path, editing, add, {}),
         route("DELETE", f"{path}/{{suite_id:str}}/{{entity_id:str}}", editing, remove, taken),
     ]
 

@@ -14,7 +14,7 @@ from api.bodies import JSON_TYPES, check_media_type, has_left, read_body
 from api.permissions import Access, Action, Permission
 from api.responses import Finished, Large
 from api.routes.declared_query import Parameters, QueryParameter
-from api.routes.signatures import REQUEST, route
+from api.routes.signatures import route
 from api.services import Services
 from domain import names
 from domain.bodies.refused_values import explained
@@ -169,7 +169,7 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
     viewing, editing = Permission(Action.VIEW, "table"), Permission(Action.EDIT, "table")
     sampling = Permission(Action.VIEW, "table", also=Action.SAMPLE)
     path = f"/v1/{kind.collection}/{{table:str}}"
-    one = {**REQUEST, **TABLE_IN_PATH}
+    one = TABLE_IN_PATH
     listed = {**one, **PERIOD}
     return [
         route("PUT", f"{path}/tableProfile", editing, put_profile, one),

@@ -20,7 +20,7 @@ from api.routes.measurements import (
     read_report,
     report,
 )
-from api.routes.signatures import REQUEST, route
+from api.routes.signatures import route
 from api.services import Services
 from domain.bodies.components import Reference
 from domain.errors import InvalidInput, NotFound
@@ -124,13 +124,13 @@ def query_cost_routes(services: Services) -> list[HTTPRouteHandler]:
         return await read(services, request, work)
 
     return [
-        route("POST", PATH, Permission(Action.EDIT, kind.name), add, REQUEST),
+        route("POST", PATH, Permission(Action.EDIT, kind.name), add, {}),
         route(
             "GET",
             f"{PATH}/service/{{service:str}}",
             Permission(Action.VIEW, kind.name),
             shown,
-            {**REQUEST, **_SERVICE},
+            _SERVICE,
         ),
     ]
 

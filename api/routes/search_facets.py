@@ -13,7 +13,7 @@ from api.responses import Large
 from api.routes.declared_query import Parameters, QueryParameter
 from api.routes.search import INDEX, Q
 from api.routes.searcher import Searcher, check_index
-from api.routes.signatures import REQUEST, route
+from api.routes.signatures import route
 from api.routes.spellings import Rows, both_spellings, given_values
 from domain.json_input import decode
 from domain.registry import KINDS
@@ -32,7 +32,6 @@ def _query(name: str, hint: Any, default: Any, description: str) -> tuple[Any, A
 
 
 _AGGREGATE: Parameters = {
-    **REQUEST,
     "field_name": _query("field", str, ..., "Field whose values are counted."),
     "field_value": _query(
         "value",
@@ -108,18 +107,18 @@ def facet_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
         )
         return await searcher.answer(request, sought.index, partial(kind_counts, sought))
 
-    searching, direct = Permission(Action.SEARCH), searcher.direct
-    count_parameters = {**REQUEST, **both_spellings(COUNT_PARAMETERS)}
+    searching, revision = Permission(Action.SEARCH), searcher.remembered
+    count_parameters = both_spellings(COUNT_PARAMETERS)
     return [
-        route("GET", "/v1/search/aggregate", searching, aggregate, _AGGREGATE, direct=direct),
-        route("POST", "/v1/search/aggregate", searching, aggregate_body, REQUEST),
+        route("GET", "/v1/search/aggregate", searching, aggregate, _AGGREGATE, revision=revision),
+        route("POST", "/v1/search/aggregate", searching, aggregate_body, {}),
         route(
             "GET",
             "/v1/search/entityTypeCounts",
             searching,
             counts,
             count_parameters,
-            direct=direct,
+            revision=revision,
         ),
     ]
 

@@ -10,7 +10,7 @@ from api.permissions import Action, Permission
 from api.responses import Large
 from api.routes.search import INDEX
 from api.routes.searcher import Searcher
-from api.routes.signatures import REQUEST, route
+from api.routes.signatures import route
 from api.routes.spellings import Rows, both_spellings, given_values, snake
 from domain.registry import KINDS
 from projections.search.suggestions import FIELDS, MAX_SIZE, SUGGEST, SuggestRequest, suggest
@@ -39,8 +39,8 @@ def suggestion_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
         )
         return await searcher.answer(request, asked.index, partial(suggest, asked))
 
-    parameters = {**REQUEST, **both_spellings(PARAMETERS)}
-    searching, direct = Permission(Action.SEARCH), searcher.direct
+    parameters = both_spellings(PARAMETERS)
+    searching, revision = Permission(Action.SEARCH), searcher.remembered
     return [
-        route("GET", "/v1/search/suggest", searching, suggestions, parameters, direct=direct),
+        route("GET", "/v1/search/suggest", searching, suggestions, parameters, revision=revision),
     ]

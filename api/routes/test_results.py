@@ -20,7 +20,7 @@ from api.routes.measurements import (
     read_report,
     report,
 )
-from api.routes.signatures import FQN, REQUEST, name_in_path, route
+from api.routes.signatures import FQN, name_in_path, route
 from api.services import Services
 from domain.kinds import EntityKind
 from domain.measurements.reports import RESULT, TestResult
@@ -60,7 +60,7 @@ def test_result_routes(services: Services) -> list[HTTPRouteHandler]:
         return await read(services, request, work)
 
     path = f"/v1/{kind.collection}/testCaseResults/{{fqn:path}}"
-    one = {**REQUEST, **FQN}
+    one = FQN
     return [
         route("POST", path, Permission(Action.EDIT, kind.name), add, one),
         route("GET", path, Permission(Action.VIEW, kind.name), listed, {**one, **PERIOD}),
