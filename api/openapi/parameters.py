@@ -257,7 +257,8 @@ def parameters(path: str, kind: EntityKind | None, query: DeclaredQuery) -> Iter
 
 def _schema(hint: Any, default: Any, about: QueryParameter) -> Schema:
     """The schema of a query parameter that is given: an address has no null."""
-    types = [each for each in get_args(hint) if each is not NoneType] if _is_optional(hint) else []
+    inner = get_args(hint)
+    types = [each for each in inner if each is not NoneType] if NoneType in inner else []
     schema = _type(types[0] if types else hint)
     limits = {"maximum": about.le, "minimum": about.ge}
     bounds = {name: bound for name, bound in limits.items() if bound is not None}
@@ -265,10 +266,6 @@ def _schema(hint: Any, default: Any, about: QueryParameter) -> Schema:
     if default is ... or default is None or isinstance(default, Include):
         return schema
     return {**schema, "default": default}
-
-
-def _is_optional(hint: Any) -> bool:
-    return NoneType in get_args(hint)
 
 
 def _type(hint: Any) -> Schema:
