@@ -17,8 +17,7 @@ from api.callers.limits import Places, RateLimit
 from api.callers.policies import open_policies
 from api.callers.tokens.verifier import TokenVerifier
 from api.edge.access import AccessMiddleware, Guard
-from api.edge.direct_reads import DirectReads
-from api.edge.direct_writes import DirectWrites
+from api.edge.quick_path import QuickPath
 from api.edge.request_log import Edge
 from api.openapi.docs import docs_routes
 from api.pages.site import Site
@@ -57,8 +56,7 @@ class Application(Litestar):
     """Litestar's application, inside the edge, which sees requests that no route takes too."""
 
     edge: Edge
-    reads: DirectReads
-    writes: DirectWrites
+    quick: QuickPath
     late: dict[str, Callable[[], Handlers]]
     """Path of a collection -> makes its handlers, as long as nobody has asked for it.
 
@@ -80,10 +78,7 @@ class Application(Litestar):
                 self._register_late(collection)
 
     def _register_late(self, collection: str) -> None:
-        handlers = self.late.pop(collection)()
-        self.register_all(handlers)
-        self.reads.add(handlers)
-        self.writes.add(handlers)
+        self.register_all(self.late.pop(collection)())
 
     def register_all(self, handlers: Iterable[HTTPRouteHandler]) -> None:
         """Register handlers, all of each path: one by one, each would have all before it checked.
@@ -92,6 +87,8 @@ class Application(Litestar):
         Litestar would make another one for it.
         """
         paths: dict[str, list[HTTPRouteHandler]] = {}
+        handlers = list(handlers)
+        self.quick.add(handlers)
         for handler in handlers:
             handler.owner = self
             handler.on_registration(self)
@@ -101,8 +98,6 @@ class Application(Litestar):
             together[0].http_methods.add("OPTIONS")
             route = HTTPRoute(path=path, route_handlers=together)
             route.create_handler_map()
-            for plugin in self.plugins.receive_route:
-                plugin.receive_route(route)
             self.routes.append(route)
         self.asgi_router.construct_routing_trie()
 
@@ -110,18 +105,13 @@ class Application(Litestar):
         """Answer one request, or run the life of the application."""
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
-        elif (answered := self.edge.answer(scope)) is not None:
-            await answered[0].under(answered[1])(scope, receive, send)
         else:
-            # A direct read may have made the answer, which is to be compressed.
-            await self.edge(scope, receive, send, scope.pop("made", None) or self._dispatch)
+            await self.edge(scope, receive, send, self._dispatch)
 
     async def _dispatch(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one request by the function of its route, or by all of Litestar."""
-        answer = self.writes.application(scope)
-        if answer is None:
-            self._register_asked(scope["path"])
-            answer = super().__call__
+        """Answer one request by the quick path, or by all of Litestar."""
+        self._register_asked(scope["path"])
+        answer = self.quick.application(scope) or super().__call__
         await answer(scope, receive, send)
 
 
@@ -132,17 +122,15 @@ def create_app(
     settings = services.settings
     rate_limit = RateLimit(settings.rate_limit, settings.rate_burst)
     policies = open_policies(settings.policies)
-    guard = Guard(verifier, policies, rate_limit)
+    positions = ReadPositions(services.listed, services.searchable)
+    guard = Guard(verifier, policies, rate_limit, positions)
     searcher = Searcher(services)
-    searches = [
+    site = Site(services, searcher, verifier, policies, metrics)
+    handlers = [
         *search_routes(searcher),
         *facet_routes(searcher),
         *suggestion_routes(searcher),
         *document_routes(services, searcher),
-    ]
-    site = Site(services, searcher, verifier, policies, metrics)
-    handlers = [
-        *searches,
         *lineage_read_routes(services),
         *lineage_write_routes(services),
         *audit_routes(services),
@@ -160,20 +148,18 @@ def create_app(
         *docs_routes(),
         *site.routes,
     ]
-    positions = ReadPositions(services.listed, services.searchable)
     app = Application(
-        middleware=[AccessMiddleware(guard, positions, site.sessions.authorization)],
+        middleware=[AccessMiddleware(guard, site.sessions.authorization)],
         lifespan=[verifier.refreshing],
         exception_handlers={Exception: site.answer_error},
         openapi_config=None,  # or Litestar would serve pages of its own; see api.openapi
         logging_config=None,
     )
+    app.quick = QuickPath(guard, services.answers)
     app.register_all(handlers)
     app.late = {
         f"/v1/{kind.collection}": partial(_entity_routes, kind, services) for kind in KINDS.values()
     }
-    app.reads = DirectReads(searches, guard, services.answers, positions)
-    app.writes = DirectWrites(guard)
     log = AccessLog(writer, wanted=settings.access_log)
     address_of = client_addresses(read_networks(settings.trusted_proxies))
     bodies = Places(MAX_BODY_BYTES, "bytes of bodies", MAX_BODY_BYTES_OF_ALL)
@@ -185,7 +171,7 @@ def create_app(
             "large reads": services.heavy_reads,
         }
     )
-    app.edge = Edge(metrics, log, app.reads.answer, bodies, address_of)
+    app.edge = Edge(metrics, log, app.quick.answer, bodies, address_of)
     return app
 
 

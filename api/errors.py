@@ -1,19 +1,17 @@
 """The one place where an error becomes a response: `{"code", "errorType", "message"}`."""
 
 import logging
-import re
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
 from litestar import Request, Response
-from litestar.exceptions import HTTPException, ValidationException
+from litestar.exceptions import HTTPException
 
 from api.paths.base_path import as_asked
 from api.preparing import RETRY_SECONDS, progress_of
 from api.refusals import Denial, Refusal
 from domain import errors
-from domain.kinds.bodies.refused_values import closed_values
 from domain.machine.disk import is_of_full_disk
 from projections.visibility.withholding import FieldWithheld
 
@@ -108,8 +106,6 @@ CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
 """Errors of the catalog, the narrower before the wider, with status and error type."""
 
 _RETRY = {"Retry-After": "1"}
-_MAX_VALUES = 5
-"""How many values of a repeated parameter a message shows."""
 
 
 def status_of(error: errors.CatalogError) -> tuple[int, str]:
@@ -159,8 +155,6 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
         return respond(415, ERROR_TYPES[415], str(error))
     if isinstance(error, ClientLeft):
         return respond(408, ERROR_TYPES[408], str(error))
-    if isinstance(error, ValidationException):
-        return respond(400, "BAD_REQUEST", _explain(request, error))
     if isinstance(error, HTTPException) and error.status_code < 500:
         status = error.status_code
         phrase = HTTPStatus(status).phrase
@@ -183,33 +177,3 @@ def _denial(error: Exception) -> Denial | None:
     if isinstance(error, FieldWithheld):
         return Denial.WITHHELD
     return Denial.PERMISSION if isinstance(error, Forbidden | errors.NotPermitted) else None
-
-
-_TYPES = {"int": "a whole number", "float": "a number", "bool": "true or false"}
-_EXPECTED = re.compile(rf"Expected ({'|'.join(_TYPES)})(?: \| null)?(?:, got \w+)?( [<>]=? \S+)?")
-"""What msgspec says of a parameter, whose type is that of a text whatever was given."""
-
-
-def _explain(request: Request[Any, Any, Any], error: ValidationException) -> str:
-    """Which parameters are wrong, their values, and what is allowed."""
-    problems = error.extra if isinstance(error.extra, list) else []
-    explained = [
-        _explain_one(request, problem) for problem in problems if isinstance(problem, dict)
-    ]
-    return "; ".join(explained) or error.detail
-
-
-def _explain_one(request: Request[Any, Any, Any], problem: dict[str, Any]) -> str:
-    argument = str(problem.get("key", ""))
-    field = request.route_handler.parsed_fn_signature.parameters.get(argument)
-    query = request.route_handler.opt.get("query")
-    name = query.names.get(argument, argument) if query else argument
-    given = request.query_params.getall(name, None) or [request.path_params.get(name)]
-    message = str(problem.get("message", "not valid")).replace("`", "")
-    values = ", ".join(repr(str(value)[:64]) for value in given[:_MAX_VALUES])
-    choices = list(closed_values(field.annotation)) if field else []
-    if choices:
-        return f"{name} must be one of {', '.join(choices)}, got {values}"
-    if expected := _EXPECTED.fullmatch(message):
-        return f"{name} must be {_TYPES[expected[1]]}{expected[2] or ''}, got {values}"
-    return f"{name}: {message}, got {values}"

@@ -80,7 +80,7 @@ async def _measured(directory: Path, writer: LogWriter) -> dict[str, float]:
         app = create_app(services, open_verifier(settings), writer, metrics)
         listing = Permission(Action.LIST, "dataContract")
         for path, permission in ((_OPEN, PUBLIC), (_GUARDED, listing)):
-            app.register(route("GET", path, permission, lambda: Finished(b"{}"), {}))
+            app.register(route("GET", path, permission, lambda _: Finished(b"{}"), {}))
         return app
 
     try:

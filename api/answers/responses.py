@@ -14,13 +14,15 @@ The event loop serves all callers, so what it does for one answer is bounded: no
 `Streams` bounds what both hold for clients that do not read.
 """
 
-from collections.abc import AsyncIterator, Generator, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import closing
 from copy import copy
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from anyio import sleep
+from litestar import Request
 from litestar.response.base import ASGIResponse
 from litestar.response.streaming import ASGIStreamingResponse
 from litestar.types import Receive, Scope, Send
@@ -79,19 +81,14 @@ class Finished(ASGIResponse):
             self._header_lines = header_lines(self.raw_headers)
         return self._header_lines
 
-    def under(self, request_id: str) -> "Finished":
-        """The same answer with a request id among its headers."""
-        answer = copy(self)
-        answer.raw_headers = [*self.raw_headers, (b"x-request-id", request_id.encode())]
-        answer._header_lines = None
-        return answer
-
     def unless(self, headers: Iterable[tuple[bytes, bytes]]) -> "Finished":
         """The same answer, or a 304 when an If-None-Match header says that the client has it.
 
         Entity tags are compared weakly (RFC 9110, 13.1.2).
         """
-        known = b",".join(value for name, value in headers if name == b"if-none-match")
+        known = b",".join([value for name, value in headers if name == b"if-none-match"])
+        if not known:
+            return self
         tags = {each.strip().removeprefix(b"W/") for each in known.split(b",")}
         tag = dict(self.raw_headers)[b"etag"].removeprefix(b"W/")
         if tag not in tags and b"*" not in tags:
@@ -152,6 +149,22 @@ class Large(Finished):
             return
         with self._streams.opened(self._caller, len(self.body)):
             await super().__call__(scope, receive, send)
+
+
+class Deferred(ASGIResponse):
+    """Makes an answer when it is sent, in the task of its request: one that has to be waited for.
+
+    What is read as soon as a request has come (`api.edge.quick_path`) answers so where it would
+    take long.
+    """
+
+    def __init__(self, make: Callable[[Request[Any, Any, Any]], Awaitable[ASGIResponse]]) -> None:
+        self._make = make
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Make and send the answer; raises what making it raises, before the head is sent."""
+        response = await self._make(Request(scope, receive, send))
+        await response(scope, receive, send)
 
 
 class Heavy(ASGIResponse):

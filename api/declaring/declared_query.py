@@ -1,15 +1,19 @@
 """The query parameters that a route declares: their names, their checks, and a type of them all."""
 
-from collections.abc import Mapping
-from functools import cached_property
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
+from types import NoneType
 from typing import Annotated, Any, get_args, get_origin
+from urllib.parse import parse_qsl
 
 import msgspec
-from litestar import Request, params
+from litestar import params
 
 from api.declaring.near_names import meant_name
 from api.declaring.unsupported_parameters import refuse_unsupported
 from domain.errors import InvalidInput
+from domain.kinds.bodies.refused_values import closed_values
 
 Parameters = Mapping[str, tuple[Any, Any]]
 """Name -> (annotation, default); `...` for a required one."""
@@ -17,19 +21,17 @@ Parameters = Mapping[str, tuple[Any, Any]]
 
 _SHOWN = 80
 """How many characters of a refused name the answer repeats."""
+_MAX_VALUES = 5
+"""How many values of a repeated parameter a message shows."""
+MOST_REMEMBERED, MOST_REMEMBERED_BYTES = 1_024, 256
+"""How many query strings are remembered with what they mean, and how long each may be."""
 
 
 class QueryParameter(params.QueryParameter):
     """A query parameter; no two are the same, whatever they say.
 
-    Litestar's have one hash, made by going through all that they say, and typing asks for it. It
-    leaves a lower bound of 0 out of what it documents where the parameter may be absent.
+    Litestar's have one hash, made by going through all that they say, and typing asks for it.
     """
-
-    def __init__(self, **said: Any) -> None:
-        if said.get("ge") == 0:
-            said["schema_extra"] = {"minimum": 0, **said.get("schema_extra", {})}
-        super().__init__(**said)
 
     __hash__ = object.__hash__
 
@@ -60,13 +62,109 @@ class DeclaredQuery:
             names[argument] = next((name for name in named if name), argument)
         return names
 
-    @cached_property
-    def allowed(self) -> frozenset[str]:
-        """The names of the query parameters, as callers give them."""
-        return frozenset(self._in_order)
+    def documented(self) -> Iterator[tuple[str, Any, Any, params.QueryParameter]]:
+        """Name, type, default and documentation of each query parameter; `...` if it is needed."""
+        for argument, (hint, default) in self._parameters.items():
+            if _is_of_query(hint):
+                inner, meta = get_args(hint)
+                yield self.names[argument], inner, default, meta
+
+    def values(self, scope: Any) -> dict[str, Any]:
+        """The values of all parameters of a request by argument, defaults included.
+
+        Those of the path are in `path_params` of the scope. Raises InvalidInput for a value that
+        does not fit, a parameter that is missing or given twice, `null` for one that is no text,
+        and an unknown one. Unknown parameters are ignored, except names that are nearly known
+        ones; a list refuses them all, since one that is ignored might have narrowed or ordered it.
+        """
+        query_string = scope["query_string"]
+        convert = _remembered if len(query_string) <= MOST_REMEMBERED_BYTES else DeclaredQuery._read
+        try:
+            return {**convert(self, query_string), **self._read_path(scope)}
+        except msgspec.ValidationError:
+            given = {**self._given(query_string), **scope.get("path_params", {})}
+            raise InvalidInput(self._explain(scope, given)) from None
+
+    def _read(self, query_string: bytes) -> Mapping[str, Any]:
+        """The values of a query string by argument; raises ValidationError and InvalidInput."""
+        given = self._given(query_string) if query_string else {}
+        return msgspec.structs.asdict(msgspec.convert(given, self._struct, strict=False))
+
+    def _read_path(self, scope: Any) -> Mapping[str, Any]:
+        """The values that the path gives, by argument; raises ValidationError."""
+        if not self._in_path:
+            return {}
+        given = scope["path_params"]
+        return {
+            argument: given[argument]
+            if hint is str
+            else msgspec.convert(given[argument], hint, strict=False)
+            for argument, hint in self._in_path.items()
+        }
+
+    def _given(self, query_string: bytes) -> dict[str, Any]:
+        """The texts that a query string gives of known parameters, lists of those that are lists.
+
+        Msgspec takes `null` for no value, and of a parameter that is given twice one value would be
+        passed over: both are refused, with InvalidInput.
+        """
+        given: dict[str, Any] = {}
+        for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):
+            if name not in self._names_in_order:
+                self._refuse_unknown(name, value)
+            elif list in self._types[name]:
+                given.setdefault(name, []).append(value)
+            elif name in given:
+                raise InvalidInput(f"{name} may be given once")
+            elif str not in self._types[name] and value.lower() == "null":
+                raise InvalidInput(f"{name} must be left out or have a value, got {value!r}")
+            else:
+                given[name] = value
+        return given
+
+    def _explain(self, scope: Any, given: Mapping[str, Any]) -> str:
+        """Which of the texts that were given are wrong, and what is allowed."""
+        problems = []
+        for argument, (hint, default) in self._parameters.items():
+            name = self.names[argument]
+            if name not in given:
+                if default is ...:
+                    query = scope["query_string"].decode("latin-1")
+                    path = f"{scope['path']}?{query}" if query else scope["path"]
+                    return f"Missing required query parameter {name!r} for path {path}"
+                continue
+            try:
+                msgspec.convert(given[name], _constrained(hint), strict=False)
+            except msgspec.ValidationError as error:
+                problems.append(_explain_one(name, given[name], get_args(hint)[0], str(error)))
+        return "; ".join(problems)
+
+    def _refuse_unknown(self, name: str, value: str) -> None:
+        if self._unsupported is not None and name in self._unsupported:
+            refuse_unsupported(name, value, self._unsupported)
+            return
+        shown = repr(name[:_SHOWN])
+        if meant := meant_name(name, self._names_in_order):
+            raise InvalidInput(f"unknown parameter {shown}: did you mean {meant!r}?")
+        if self._unsupported is not None:
+            known = ", ".join(self._names_in_order)
+            raise InvalidInput(f"unknown parameter {shown}: this list takes {known}")
 
     @cached_property
-    def struct(self) -> type[msgspec.Struct]:
+    def _names_in_order(self) -> list[str]:
+        """The names of the query parameters, as callers give them."""
+        return [
+            self.names[argument]
+            for argument, (hint, _) in self._parameters.items()
+            if _is_of_query(hint)
+        ]
+
+    @cached_property
+    def _types(self) -> Mapping[str, set[Any]]:
+        return {self.names[name]: _types(hint) for name, (hint, _) in self._parameters.items()}
+
+    @cached_property
+    def _struct(self) -> type[msgspec.Struct]:
         """A type of the query parameters by argument, each with its default."""
         fields = [
             (argument, _constrained(hint), _field(default, self.names[argument]))
@@ -76,58 +174,38 @@ class DeclaredQuery:
         return msgspec.defstruct("Query", fields, kw_only=True, frozen=True)
 
     @cached_property
-    def defaults(self) -> Mapping[str, Any]:
-        """The values by argument of a request that gives none; all parameters have defaults."""
-        return msgspec.structs.asdict(self.struct())
+    def _in_path(self) -> Mapping[str, Any]:
+        """Argument -> type of what the path gives."""
+        return {
+            argument: get_args(hint)[0]
+            for argument, (hint, _) in self._parameters.items()
+            if not _is_of_query(hint)
+        }
 
-    async def check(self, request: Request[Any, Any, Any]) -> None:
-        """Refuse query parameters which Litestar would pass over; raises InvalidInput.
 
-        Litestar takes one of a parameter that is given twice, and msgspec takes `null` for no
-        value: both are refused. Unknown parameters are ignored, except names that are nearly known
-        ones; a list refuses them all, since one that is ignored might have narrowed or ordered it.
-        """
-        seen = set()
-        for name, value in request.query_params.multi_items():
-            if name in self._single:
-                if name in seen:
-                    raise InvalidInput(f"{name} may be given once")
-                seen.add(name)
-                if name in self._typed and value.lower() == "null":
-                    raise InvalidInput(f"{name} must be left out or have a value, got {value!r}")
-            if name not in self.allowed:
-                self._refuse_unknown(name, value)
+@lru_cache(MOST_REMEMBERED)
+def _remembered(query: DeclaredQuery, query_string: bytes) -> Mapping[str, Any]:
+    """What `_read` makes of a query string; of those asked last it is remembered."""
+    return query._read(query_string)
 
-    def _refuse_unknown(self, name: str, value: str) -> None:
-        if self._unsupported is not None and name in self._unsupported:
-            refuse_unsupported(name, value, self._unsupported)
-            return
-        shown = repr(name[:_SHOWN])
-        if meant := meant_name(name, self._in_order):
-            raise InvalidInput(f"unknown parameter {shown}: did you mean {meant!r}?")
-        if self._unsupported is not None:
-            known = ", ".join(self._in_order)
-            raise InvalidInput(f"unknown parameter {shown}: this list takes {known}")
 
-    @cached_property
-    def _in_order(self) -> list[str]:
-        hints = {name: hint for name, (hint, _) in self._parameters.items()}
-        return [self.names[argument] for argument, hint in hints.items() if _is_of_query(hint)]
+_EXPECTED_TYPES = {"int": "a whole number", "float": "a number", "bool": "true or false"}
+_EXPECTED = re.compile(
+    rf"Expected ({'|'.join(_EXPECTED_TYPES)})(?: \| null)?(?:, got \w+)?( [<>]=? \S+)?"
+)
+"""What msgspec says of a parameter, whose type is that of a text whatever was given."""
 
-    @cached_property
-    def _types(self) -> Mapping[str, set[Any]]:
-        hints = {name: hint for name, (hint, _) in self._parameters.items()}
-        return {self.names[argument]: _types(hint) for argument, hint in hints.items()}
 
-    @cached_property
-    def _single(self) -> frozenset[str]:
-        """The names that may be given once."""
-        return frozenset(name for name, allowed in self._types.items() if list not in allowed)
-
-    @cached_property
-    def _typed(self) -> frozenset[str]:
-        """The names of which not every text is a value."""
-        return frozenset(name for name in self._single if str not in self._types[name])
+def _explain_one(name: str, given: Any, hint: Any, error: str) -> str:
+    """What is wrong with the value of a parameter, as msgspec says it, and what is allowed."""
+    values = given if isinstance(given, list) else [given]
+    shown = ", ".join(repr(str(value)[:64]) for value in values[:_MAX_VALUES])
+    if choices := list(closed_values(hint)):
+        return f"{name} must be one of {', '.join(choices)}, got {shown}"
+    message = error.split(" - ", maxsplit=1)[0].replace("`", "")
+    if expected := _EXPECTED.fullmatch(message):
+        return f"{name} must be {_EXPECTED_TYPES[expected[1]]}{expected[2] or ''}, got {shown}"
+    return f"{name}: {message}, got {shown}"
 
 
 def _field(default: Any, name: str) -> Any:
@@ -138,11 +216,14 @@ def _field(default: Any, name: str) -> Any:
 
 
 def _constrained(hint: Any) -> Any:
-    """The type of a query parameter with its bounds, as msgspec checks them."""
-    meta = next(meta for meta in hint.__metadata__ if isinstance(meta, params.QueryParameter))
-    inner = get_args(hint)[0]
+    """The type of a parameter, with the bounds that a whole number may have, for msgspec."""
+    inner, meta = get_args(hint)
     bounds = {bound: getattr(meta, bound) for bound in ("ge", "le")}
-    return Annotated[inner, msgspec.Meta(**bounds)] if any(bounds.values()) else inner
+    if all(bound is None for bound in bounds.values()):
+        return inner
+    # Msgspec takes bounds of a number, not of what may be one.
+    bounded: Any = Annotated[int, msgspec.Meta(**bounds)]
+    return bounded | None if NoneType in get_args(inner) else bounded
 
 
 def _is_of_query(hint: Any) -> bool:

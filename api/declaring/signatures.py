@@ -1,28 +1,32 @@
 """Makes route handlers whose parameters come from data, such as the registry of kinds."""
 
-import inspect
+import re
 from collections.abc import Callable, Hashable, Mapping
+from functools import cache, partial
+from inspect import iscoroutinefunction
 from typing import Annotated, Any
 from urllib.parse import unquote_to_bytes
 
-import msgspec
 from litestar import HttpMethod, Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 from litestar.types import HTTPScope
+from litestar.utils.signature import ParsedSignature
 
-from api.answers.responses import Finished
-from api.callers.permissions import Access, Permission
+from api.answers.responses import Deferred
+from api.callers.permissions import Permission
 from api.declaring.declared_query import DeclaredQuery, Parameters, QueryParameter
-from api.declaring.late_handler import LateHandler
 from domain.errors import InvalidInput, NotFound
 from domain.kinds.ids import parse_id
 
 AnyRequest = Request[Any, Any, Any]
+Revision = Callable[[], Hashable]
+"""Tells what an answer is made from: it stays good until the result is another one."""
 
+_TYPE_IN_PATH = re.compile(r":[a-z]+\}")
+"""The type of a parameter in a path, which the template of the path does not show."""
 
-REQUEST: Parameters = {"request": (Request[Any, Any, Any], ...)}
 ENTITY_ID: Parameters = {
     "entity_id": (Annotated[str, PathParameter(description="UUID of the entity.")], ...)
 }
@@ -48,19 +52,75 @@ OVERRIDE_METADATA: Parameters = {
     )
 }
 
-PlainRead = Callable[[Any, Access, str, Mapping[str, Any]], Finished | None]
-"""Answers a request, given its scope, the caller's access, what the path names (empty for a list)
-and the query parameters by argument; None where the route must answer."""
+
+class JsonRoute:
+    """A route, declared once: Litestar mounts it, and `api.edge.quick_path` calls it directly."""
+
+    def __init__(
+        self,
+        path: str,
+        permission: Permission | str,
+        function: Callable[..., Any],
+        query: DeclaredQuery,
+        revision: Revision | None,
+    ) -> None:
+        """`function` is given the request, and the parameters by keyword; it may be async.
+
+        An answer that it makes at once is good for as long as `revision` stays the same, if given.
+        """
+        self.template = _TYPE_IN_PATH.sub("}", path)
+        self.permission = permission
+        self._is_async = iscoroutinefunction(function)
+        self.revision = revision
+        self._function = function
+        self.query = query
+
+    def start(self, request: AnyRequest) -> ASGIResponse:
+        """The answer to a request that was let in; an async function is called when it is sent.
+
+        Raises InvalidInput for the parameters, and what a function raises that is not async.
+        """
+        values = self.query.values(request.scope)
+        if self._is_async:
+            return Deferred(partial(self._function, **values))
+        response: ASGIResponse = self._function(request, **values)
+        return response
 
 
-class DirectRead(msgspec.Struct, frozen=True):
-    """What api.edge.direct_reads needs to know of a route to answer plain requests in its place."""
+def _start(request: AnyRequest) -> ASGIResponse:
+    declared: JsonRoute = request.route_handler.opt["route"]
+    return declared.start(request)
 
-    permission: Permission
-    query: DeclaredQuery
-    read: PlainRead
-    revision: Callable[[], Hashable]
-    """The present revision of what `read` reads; raises StoreUnavailable."""
+
+class MountedHandler(HTTPRouteHandler):
+    """The handler of a JsonRoute, of which Litestar learns the signature once for all of them.
+
+    There are hundreds, and learning it of each would take longer than all else of a start.
+    """
+
+    @property
+    def parsed_fn_signature(self) -> ParsedSignature:
+        """The signature that all share: a request in, a response out."""
+        return _learned().parsed_fn_signature
+
+    @property
+    def signature_model(self) -> Any:
+        """The model of this signature."""
+        return _learned().signature_model
+
+    def create_kwargs_model(self, path_parameters: Any) -> Any:
+        """What Litestar takes from a request for this signature: nothing but the request."""
+        return _kwargs_model()
+
+
+@cache
+def _learned() -> HTTPRouteHandler:
+    return HTTPRouteHandler("/", http_method=HttpMethod.GET, sync_to_thread=False)(_start)
+
+
+@cache
+def _kwargs_model() -> Any:
+    return _learned().create_kwargs_model({})
 
 
 def id_in_path(text: str) -> str:
@@ -81,48 +141,29 @@ def route(
     function: Callable[..., Any],
     parameters: Parameters,
     *,
-    status: int = 200,
     unsupported: Mapping[str, str | None] | None = None,
-    direct: tuple[PlainRead, Callable[[], Hashable]] | None = None,
+    revision: Revision | None = None,
 ) -> HTTPRouteHandler:
-    """A handler that calls `function` with the declared parameters by keyword.
+    """A handler that calls `function` with a request and the declared parameters by keyword.
 
     `permission` is what the access middleware demands; see api.callers.permissions. `unsupported`
     is given for a list, which refuses all unknown parameters; see
-    api.declaring.unsupported_parameters.
-    `direct` answers plain requests in place of `function`, from something with a revision; see
-    api.edge.direct_reads.
+    api.declaring.unsupported_parameters. For
+    `revision` see JsonRoute.
     """
-    function.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                annotation=annotation,
-                default=inspect.Parameter.empty if default is ... else default,
-            )
-            for name, (annotation, default) in parameters.items()
-        ],
-        return_annotation=ASGIResponse,
-    )
-    function.__annotations__ = {
-        **{name: annotation for name, (annotation, _) in parameters.items()},
-        "return": ASGIResponse,
-    }
     query = DeclaredQuery(parameters, unsupported)
-    opt: dict[str, Any] = {"permission": permission, "query": query}
-    if direct is not None and isinstance(permission, Permission):
-        opt["direct"] = DirectRead(permission, query, *direct)
-    return LateHandler(
+    declared = JsonRoute(path, permission, function, query, revision)
+
+    return MountedHandler(
         path,
         # HEAD is answered as GET is, without the body.
         http_method=[HttpMethod.GET, HttpMethod.HEAD] if method == "GET" else HttpMethod(method),
-        status_code=status,
-        opt=opt,
-        before_request=query.check,
+        # What an answer says itself counts, not this.
+        status_code=200,
+        opt={"permission": permission, "route": declared},
         media_type="application/json",
-        sync_to_thread=None if inspect.iscoroutinefunction(function) else False,
-    )(function)
+        sync_to_thread=False,
+    )(_start)
 
 
 def name_in_path(request: Request[Any, Any, Any], marker: bytes = b"/name/") -> str:

@@ -12,7 +12,7 @@ from api.callers.limits import RateLimit
 from api.callers.permissions import PUBLIC, SIGNED_IN, Permission, Principal
 from api.callers.policies import Policies
 from api.callers.tokens.verifier import TokenVerifier
-from api.errors import Forbidden, TooManyRequests, Unauthorized
+from api.errors import Forbidden, Unauthorized
 from api.refusals import Refusal
 
 Headers = Iterable[tuple[bytes, bytes]]
@@ -21,27 +21,62 @@ Authorize = Callable[[Headers], bytes]
 
 
 class Guard:
-    """Lets callers in: who they are, how often they may ask, and what they may do."""
+    """Lets callers in: who they are, how often they may ask, and what they may do.
 
-    def __init__(self, verifier: TokenVerifier, policies: Policies, rate_limit: RateLimit) -> None:
+    Whoever is let in is put into the scope of the request, as `user`, with what the caller may do
+    as `auth`. A request that has both was let in before, and is not counted again.
+    """
+
+    def __init__(
+        self,
+        verifier: TokenVerifier,
+        policies: Policies,
+        rate_limit: RateLimit,
+        positions: ReadPositions,
+    ) -> None:
         self._verifier = verifier
         self._policies = policies
         self._rate_limit = rate_limit
+        self._positions = positions
 
     async def admit(
-        self, scope: Scope, needed: object, authorize: Authorize, *, asks_methods: bool
+        self, scope: Scope, needed: object, authorize: Authorize, *, asks_methods: bool = False
     ) -> None:
-        """Put the caller and what the caller may do into the scope, as `user` and `auth`.
+        """Let a request in that may do what is `needed`, a read once it includes its position.
 
         `authorize` finds the token of the request. Raises Unauthorized, TooManyRequests or
-        Forbidden; `refusal` in the scope's state then says why there is no caller. Any caller may
-        ask for the methods of a path.
+        Forbidden, and what `ReadPositions.wait` raises; `refusal` in the scope's state then says
+        why there is no caller. Any caller may ask for the methods of a path.
         """
+        if "auth" not in scope and (asks_methods or needed != PUBLIC):
+            try:
+                principal = await self._verifier.verify(authorize(scope["headers"]))
+            except Unauthorized as error:
+                scope["state"]["refusal"] = error.refusal.value
+                raise
+            self._let_in(scope, principal, needed, asks_methods=asks_methods)
+        if not asks_methods and may_wait(needed):
+            await self._positions.wait(scope, needed)
+
+    def admit_at_once(self, scope: Scope, needed: object) -> bool:
+        """Let a request in as `admit` does, unless that takes a task; returns whether it is in.
+
+        It takes one where the token was not verified lately or there is a position to be waited
+        for. Raises TooManyRequests or Forbidden.
+        """
+        headers = scope["headers"]
         try:
-            principal = await self._verifier.verify(authorize(scope["headers"]))
-        except Unauthorized as error:
-            scope["state"]["refusal"] = error.refusal.value
-            raise
+            principal = self._verifier.remembered(in_header(headers))
+        except Unauthorized:
+            return False
+        if principal is None:
+            return False
+        self._let_in(scope, principal, needed)
+        return not may_wait(needed) or self._positions.have_passed(headers, needed)
+
+    def _let_in(
+        self, scope: Scope, principal: Principal, needed: object, *, asks_methods: bool = False
+    ) -> None:
         scope["user"] = principal
         self._rate_limit.take(principal.name)
         access = self._policies.access(principal.roles)
@@ -49,24 +84,6 @@ class Guard:
         if not (asks_methods or may):
             raise Forbidden(f"{principal.name!r} has no permission to {needed}")
         scope["auth"] = access
-
-    def admit_known(self, scope: Scope, needed: Permission) -> Principal | None:
-        """Do as `admit` does for a caller whose token was verified lately; None in all other cases.
-
-        Where nobody is admitted, the scope is as before and nothing is taken from the rate limit.
-        """
-        try:
-            principal = self._verifier.remembered(in_header(scope["headers"]))
-            if principal is None:
-                return None
-            access = self._policies.access(principal.roles)
-            if not access.may(needed):
-                return None
-            self._rate_limit.take(principal.name)
-        except (Unauthorized, TooManyRequests):
-            return None
-        scope["user"], scope["auth"] = principal, access
-        return principal
 
 
 def in_header(headers: Headers) -> bytes:
@@ -84,10 +101,9 @@ class AccessMiddleware:
     what Litestar's own base class makes each time is a tenth of what a start makes.
     """
 
-    def __init__(self, guard: Guard, positions: ReadPositions, in_cookie: Authorize) -> None:
+    def __init__(self, guard: Guard, in_cookie: Authorize) -> None:
         """`in_cookie` finds the token of a session, which pages take and no other route."""
         self._guard = guard
-        self._positions = positions
         self._in_cookie = in_cookie
 
     def __call__(self, app: ASGIApp) -> ASGIApp:
@@ -101,28 +117,22 @@ class AccessMiddleware:
     async def _handle(self, scope: Scope, receive: Receive, send: Send, next_app: ASGIApp) -> None:
         """Refuse a request before anything else of it is parsed, or pass it on.
 
-        A read passes once it includes the position that it names. Raises Unauthorized, Forbidden,
-        TooManyRequests and what `ReadPositions.wait` raises. Routes then find the caller in `user`,
-        and what the caller may do in `auth`.
+        Raises what `Guard.admit` raises. Routes then find the caller in `user`, and what the caller
+        may do in `auth`.
         """
         handler = scope["route_handler"]
-        # Any caller may ask for the methods.
         asks_methods = scope.get("method") == "OPTIONS"
         needed = handler.opt.get("permission")
         if callable(needed):
             # That of a page follows from its address.
             needed = needed(scope)
-        # A direct read that left the answer to this route has admitted the caller already.
-        if (asks_methods or needed != PUBLIC) and "auth" not in scope:
-            authorize = self._in_cookie if handler.opt.get("page") else in_header
-            await self._guard.admit(scope, needed, authorize, asks_methods=asks_methods)
+        authorize = self._in_cookie if handler.opt.get("page") else in_header
+        await self._guard.admit(scope, needed, authorize, asks_methods=asks_methods)
         if asks_methods:
             # Litestar's own answer leaves out methods that were registered one by one.
             answer = Finished(b"", status_code=204, headers={"Allow": _methods(scope)})
             await answer(scope, receive, send)
             return
-        if may_wait(needed):
-            await self._positions.wait(scope, needed)
         await next_app(scope, receive, send)
 
 

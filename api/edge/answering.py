@@ -36,8 +36,8 @@ class _Head(NamedTuple):
 
 MOST_HEADS, MOST_HEAD_BYTES = 512, 2_048
 """How many heads of plain reads a process remembers, and how long each may be."""
-_ADMISSION = ("user", "auth", "path_template", "made")
-"""What a scope has of a request that was admitted and not answered; see api.edge.direct_reads."""
+_TRIED = ("user", "auth", "made", "state")
+"""What a scope has of a request that was not answered at once; see api.edge.quick_path."""
 
 
 class AnsweringProtocol(BoundedProtocol):
@@ -72,7 +72,7 @@ class AnsweringProtocol(BoundedProtocol):
             tried, self._tried = self._tried, None
             self._may_answer = False
             scope: Any = self.scope
-            scope.update({key: tried[key] for key in _ADMISSION if key in tried})
+            scope.update({key: tried[key] for key in _TRIED if key in tried})
         if not self._answer():
             super().begin_request()
 

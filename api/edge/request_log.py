@@ -50,7 +50,7 @@ class Edge:
         bodies: Places,
         address_of: Callable[[HTTPScope], str],
     ) -> None:
-        """`read` answers what needs no route; see api.edge.direct_reads.
+        """`read` answers reads at once; see api.edge.quick_path.
 
         `bodies` are the bytes that the bodies of each caller's requests may have together.
         `address_of` tells the address of the client of a request.
@@ -62,17 +62,12 @@ class Edge:
         self._address_of = address_of
 
     def answer(self, scope: HTTPScope) -> tuple[Finished, str] | None:
-        """The answer to a plain read and its request id; None when the application must answer.
-
-        Takes the prefix of the base path off the request, for the application as well.
-        """
+        """The answer to a read at once, and its request id; None where it takes a task."""
         started = time.perf_counter()
-        if not scope["path"].startswith(base_path.USUAL):
-            base_path.take_off_prefix(scope)
+        request_id = _begin(scope)
         answer = self._read(scope)
         if answer is None:
             return None
-        request_id = request_id_of(scope["headers"])
         self._observe(scope, request_id, started, answer.status_code, len(answer.body))
         return answer, request_id
 
@@ -82,10 +77,9 @@ class Edge:
 
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, app: ASGIApp) -> None:
         """Answer a request, under an id that its headers, errors, events and log lines share."""
+        request_id = _begin(scope)
         reroute(scope)
-        request_id = request_id_of(scope["headers"])
-        body = BodyBytes(self.bodies)
-        scope["state"] = {**scope.get("state", {}), "request_id": request_id, "body": body}
+        scope["state"]["body"] = body = BodyBytes(self.bodies)
         started = time.perf_counter()
         # 499, as other servers log it, where the client left before there was a status.
         status, sent, position = 499, 0, None
@@ -154,6 +148,17 @@ class Edge:
                 AccessLine(now(), request_id, "", "", status, 0.0, 0, client=client, reason=reason)
             )
         return request_id
+
+
+def _begin(scope: HTTPScope) -> str:
+    """Take the prefix of the base path off a request; returns its id, which its state then has."""
+    if not scope["path"].startswith(base_path.USUAL):
+        base_path.take_off_prefix(scope)
+    state = scope.get("state", {})
+    request_id: str = state.get("request_id") or request_id_of(scope["headers"])
+    # A dict of its own: a server may give the same one to all requests.
+    scope["state"] = {**state, "request_id": request_id}
+    return request_id
 
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

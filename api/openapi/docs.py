@@ -50,7 +50,7 @@ HEADERS: Mapping[str, str] = MappingProxyType(
 
 _FRESH = {"Cache-Control": "no-cache"}
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
-_OPTIONS: dict[str, Any] = {"opt": {"permission": PUBLIC}, "include_in_schema": False}
+_OPTIONS: dict[str, Any] = {"opt": {"permission": PUBLIC}}
 
 
 class OpenAPIDocument:

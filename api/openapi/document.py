@@ -2,22 +2,18 @@
 
 import inspect
 import re
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 from litestar import Litestar
-from litestar.config.app import AppConfig
-from litestar.openapi.config import OpenAPIConfig
-from litestar.plugins import InitPlugin
-from litestar.plugins.base import ReceiveRoutePlugin
 from litestar.routes import HTTPRoute
 
 from api.answers.read_positions import may_wait
 from api.callers.permissions import PUBLIC, Access, Permission
 from api.callers.policies import DEFAULT_RULES, combine
+from api.declaring.signatures import JsonRoute
 from api.openapi.components import body_name, component_schemas
-from api.openapi.json_schema import Schema, ref
+from api.openapi.json_schema import ref
 from api.openapi.lineage_operations import LINEAGE_OPERATIONS, TAG
 from api.openapi.operation import Operation
 from api.openapi.operations import (
@@ -29,6 +25,7 @@ from api.openapi.operations import (
 )
 from api.openapi.parameters import (
     CONDITIONS_OF_READS,
+    INCLUDE,
     KNOWN_POSITION,
     PATH_PARAMETERS,
     REQUEST_HEADERS,
@@ -38,6 +35,7 @@ from api.openapi.parameters import (
 from api.openapi.responses import RESPONSE_HEADERS, error_name, error_response, responses
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
+from projections.entities.port import Include
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _TAGS = {
@@ -55,17 +53,12 @@ def document(app: Litestar) -> dict[str, Any]:
 
     Raises LookupError for a route that `operations.py` does not document.
     """
-    schemas = component_schemas()
-    skeleton = _skeleton(app)
-    permissions = dict(_permissions(app))
     paths: dict[str, dict[str, Any]] = {}
-    for path, item in skeleton["paths"].items():
+    for path, by_method in _routes(app).items():
         for method in _METHODS:
-            if (generated := item.get(method)) is not None:
+            if (route := by_method.get(method)) is not None:
                 shown = shown_path(method, path)
-                operation = _operation(method, path, generated, permissions[method, path])
-                paths.setdefault(shown, {})[method] = operation
-    schemas |= skeleton["components"].get("schemas", {})
+                paths.setdefault(shown, {})[method] = _operation(method, path, route)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -83,7 +76,7 @@ def document(app: Litestar) -> dict[str, Any]:
         ],
         "paths": paths,
         "components": {
-            "schemas": schemas,
+            "schemas": {**component_schemas(), Include.__name__: INCLUDE},
             "responses": {
                 error_name(status): error_response(status)
                 for status in sorted({*GUARD_ERRORS, *READ_ERRORS, *WRITE_ERRORS})
@@ -106,38 +99,16 @@ def document(app: Litestar) -> dict[str, Any]:
     }
 
 
-def _skeleton(app: Litestar) -> dict[str, Any]:
-    """The document that Litestar makes: paths and parameters, as far as it knows them.
-
-    The application itself has no OpenAPI configuration, because with one Litestar serves pages
-    of its own. Its OpenAPI plugin collects the routes all the same and takes the configuration
-    now, with an application configuration that is thrown away together with those pages.
-    """
-    config = AppConfig(openapi_config=OpenAPIConfig(title="", version=""))
-    for plugin in app.plugins:
-        if isinstance(plugin, InitPlugin) and isinstance(plugin, ReceiveRoutePlugin):
-            plugin.on_app_init(config)
-    made = app.openapi_schema
-    # HEAD and OPTIONS, of which nothing is shown, would double the time.
-    paths = {
-        path: {
-            method: operation.to_schema()
-            for method in _METHODS
-            if (operation := getattr(item, method)) is not None
-        }
-        for path, item in (made.paths or {}).items()
-    }
-    return {"paths": paths, "components": made.components.to_schema() if made.components else {}}
-
-
-def _permissions(app: Litestar) -> Iterator[tuple[tuple[str, str], Permission | str]]:
-    """Pairs of (method, path) and the permission that the route demands."""
+def _routes(app: Litestar) -> dict[str, dict[str, JsonRoute]]:
+    """The routes of an application by path and method, but for those of pages."""
+    routes: dict[str, dict[str, JsonRoute]] = {}
     for route in app.routes:
         if isinstance(route, HTTPRoute):
             for method, (handler, _) in route.route_handler_map.items():
-                if "permission" in handler.opt and not handler.opt.get("page"):
-                    key = str(method).lower(), route.path_format
-                    yield key, handler.opt["permission"]
+                if "route" in handler.opt and not handler.opt.get("page"):
+                    by_method = routes.setdefault(route.path_format, {})
+                    by_method[str(method).lower()] = handler.opt["route"]
+    return routes
 
 
 def shown_path(method: str, path: str) -> str:
@@ -145,12 +116,11 @@ def shown_path(method: str, path: str) -> str:
     return _find(method, path)[2].path or path
 
 
-def _operation(
-    method: str, path: str, generated: Schema, permission: Permission | str
-) -> dict[str, Any]:
+def _operation(method: str, path: str, route: JsonRoute) -> dict[str, Any]:
     """The operation of one method and path, as the document shows it."""
     kind, tag, operation = _find(method, path)
     words = _words(kind) if kind else {}
+    permission = route.permission
     public = permission == PUBLIC
     errors, takes = operation.errors, operation.takes
     if may_wait(permission):
@@ -166,7 +136,7 @@ def _operation(
         "tags": [tag],
         "security": [] if public else [{"bearer": []}],
         "parameters": [
-            *parameters(operation.path or path, kind, generated),
+            *parameters(operation.path or path, kind, route.query),
             *map(shared, takes),
         ],
         "responses": responses(operation, words, errors),

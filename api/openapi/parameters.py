@@ -2,11 +2,18 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from datetime import date
+from types import MappingProxyType, NoneType
+from typing import Any, Literal, get_args, get_origin
+from uuid import UUID
+
+from litestar.params import QueryParameter
 
 from api.answers.read_positions import HEADER, MAX_POSITION
+from api.declaring.declared_query import DeclaredQuery
 from api.declaring.spellings import Rows
-from api.openapi.json_schema import UUID, Schema
+from api.openapi.json_schema import TEXT, Schema, ref
+from api.openapi.json_schema import UUID as ID
 from api.routes.lineage.writes import SOURCES
 from api.routes.search import documents as search_documents
 from api.routes.search import facets as search_facets
@@ -18,6 +25,7 @@ from api.use_cases.requested_fields import field_names
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ALL_KINDS, KINDS
 from projections.entities import name_filters
+from projections.entities.port import Include
 from projections.search import aggregate, suggestions
 from projections.search.aggregations import MAX_BUCKETS
 from projections.search.documents import SORTABLE
@@ -83,11 +91,11 @@ INDEX: Schema = {"type": "string", "pattern": f"^{_NAME}(,{_NAME})*$"}
 _KIND: Schema = {"description": "Kind of the entity.", "schema": {"enum": list(KINDS)}}
 PATH_PARAMETERS: Mapping[str, Schema] = MappingProxyType(
     {
-        "entity_id": {"description": "Id of the entity.", "schema": UUID},
+        "entity_id": {"description": "Id of the entity.", "schema": ID},
         "entity_type": _KIND,
         "to_type": {**_KIND, "description": "Kind of the entity at the end of the edge."},
-        "from_id": {"description": "Id of the entity at the beginning.", "schema": UUID},
-        "to_id": {"description": "Id of the entity at the end of the edge.", "schema": UUID},
+        "from_id": {"description": "Id of the entity at the beginning.", "schema": ID},
+        "to_id": {"description": "Id of the entity at the end of the edge.", "schema": ID},
         "source": {"description": "How the edges were found.", "schema": {"enum": [*SOURCES]}},
         "to_fqn": {
             "description": "Qualified name of the entity at the end of the edge.",
@@ -117,7 +125,7 @@ PATH_PARAMETERS: Mapping[str, Schema] = MappingProxyType(
             "schema": {"type": "string", "minLength": 1},
         },
         "type_name": {"description": "Name of a kind.", "schema": {"enum": [*KINDS]}},
-        "suite_id": {"description": "Id of the test suite.", "schema": UUID},
+        "suite_id": {"description": "Id of the test suite.", "schema": ID},
         "version": {
             "description": "Decimal version such as `0.1`.",
             "schema": {"type": "string", "pattern": r"^[0-9]+\.[0-9]$"},
@@ -202,8 +210,8 @@ _QUERY_SCHEMAS: Mapping[str, Mapping[str, Schema]] = MappingProxyType(
         },
         "/v1/audit/events": {
             "kind": {"type": "string", "enum": list(ALL_KINDS)},
-            "entity": UUID,
-            "lineageOf": UUID,
+            "entity": ID,
+            "lineageOf": ID,
             "since": _TIME,
             "until": _TIME,
         },
@@ -225,17 +233,17 @@ def _list_schemas(kind: EntityKind) -> Mapping[str, Schema]:
     }
 
 
-def parameters(path: str, kind: EntityKind | None, generated: Schema) -> Iterator[Schema]:
-    """The path and query parameters of an operation that Litestar generated."""
+def parameters(path: str, kind: EntityKind | None, query: DeclaredQuery) -> Iterator[Schema]:
+    """The parameters of an operation: those of its path, and of the query that its route declares.
+
+    `path` is as the document shows it.
+    """
     defaults = {name: default for name, _, default, _ in _SPELLED.get(path, ())}
     own = _QUERY_SCHEMAS.get(path) or (_list_schemas(kind) if kind else {})
     for name in re.findall(r"{(\w+)}", path):
         yield shared(name)
-    for parameter in generated.get("parameters", ()):
-        name, place = parameter["name"], parameter["in"]
-        if place == "path":
-            continue
-        schema = {**_given(parameter["schema"]), **own.get(name, {})}
+    for name, hint, default, about in query.documented():
+        schema = {**_schema(hint, default, about), **own.get(name, {})}
         if path in _SPELLED:
             if name not in defaults:
                 continue
@@ -243,30 +251,53 @@ def parameters(path: str, kind: EntityKind | None, generated: Schema) -> Iterato
                 schema["default"] = defaults[name]
         yield {
             "name": name,
-            "in": place,
-            "required": parameter["required"],
-            "description": parameter.get("description", ""),
+            "in": "query",
+            "required": default is ...,
+            "description": about.description or "",
             "schema": schema,
         }
 
 
-def _given(schema: Schema) -> Schema:
+def _schema(hint: Any, default: Any, about: QueryParameter) -> Schema:
     """The schema of a query parameter that is given: an address has no null."""
-    rest = {key: value for key, value in schema.items() if key not in ("oneOf", "description")}
-    options = [option for option in schema.get("oneOf", ()) if option.get("type") != "null"]
-    if len(options) == 1:
-        rest |= options[0]
-    elif options:
-        rest["oneOf"] = options
-    if isinstance(rest.get("type"), list):
-        types = [name for name in rest["type"] if name != "null"]
-        rest["type"] = types[0] if len(types) == 1 else types
-    if "enum" in rest:
-        rest["enum"] = [value for value in rest["enum"] if value is not None]
-    if rest.get("type") == "integer":
-        for bound in {"minimum", "maximum"} & rest.keys():
-            rest[bound] = int(rest[bound])
-    return rest
+    inner = get_args(hint)
+    types = [each for each in inner if each is not NoneType] if NoneType in inner else []
+    schema = _type(types[0] if types else hint)
+    limits = {"maximum": about.le, "minimum": about.ge}
+    bounds = {name: bound for name, bound in limits.items() if bound is not None}
+    schema = {**bounds, **schema} if types else {**schema, **bounds}
+    if default is ... or default is None or isinstance(default, Include):
+        return schema
+    return {**schema, "default": default}
+
+
+def _type(hint: Any) -> Schema:
+    if get_origin(hint) is Literal:
+        return {**TEXT, "enum": list(get_args(hint))}
+    if get_origin(hint) is list:
+        return {"items": TEXT, "type": "array"}
+    return _TYPES[hint]
+
+
+_TYPES: Mapping[Any, Schema] = MappingProxyType(
+    {
+        str: TEXT,
+        int: {"type": "integer"},
+        bool: {"type": "boolean"},
+        UUID: ID,
+        date: {**TEXT, "format": "date"},
+        Include: {"allOf": [ref(Include.__name__)]},
+    }
+)
+"""Type of a query parameter -> its schema."""
+INCLUDE: Schema = {
+    **TEXT,
+    "enum": [each.value for each in Include],
+    "title": Include.__name__,
+    "description": "By deletion state.",
+    "default": Include.NON_DELETED.value,
+}
+"""The component schema of Include."""
 
 
 def shared(name: str) -> Schema:

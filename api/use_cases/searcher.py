@@ -40,7 +40,7 @@ class Searcher:
         """
         services = self._services
         # Read before the search: a commit meanwhile makes the answer newer, never older.
-        present = None if services.stores.looks_elsewhere else self.revision()
+        present = self.remembered and self.remembered()
         found = await self.in_thread(request, index, ask)
         if present is not None and found.complete and request.method == "GET":
             services.answers.keep(key_of(request.scope), present, Finished(found.body))
@@ -70,13 +70,13 @@ class Searcher:
         return stores.engine.revision(), stores.entities.revision()
 
     @property
-    def direct(self) -> tuple[Callable[..., None], Callable[[], Hashable]] | None:
-        """How routes of searches answer plain requests: with what is remembered, or not at all.
+    def remembered(self) -> Callable[[], Hashable] | None:
+        """The revision that remembered answers of searches must have, for `JsonRoute`.
 
-        Nothing is where a read model is elsewhere: whether it has changed is for a database or a
+        None where a read model is elsewhere: whether it has changed is for a database or a
         cluster to say, which the event loop cannot wait for.
         """
-        return None if self._services.stores.looks_elsewhere else (_remembered_only, self.revision)
+        return None if self._services.stores.looks_elsewhere else self.revision
 
 
 def check_index(index: str, visible: frozenset[str]) -> None:
@@ -88,7 +88,3 @@ def check_index(index: str, visible: frozenset[str]) -> None:
         kinds = kinds_named(name.strip())
         if kinds and not kinds & visible:
             raise Forbidden(f"you have no permission to search {' or '.join(sorted(kinds))}")
-
-
-def _remembered_only(*_: object) -> None:
-    """A search is no work for the event loop: its route does it in a thread."""

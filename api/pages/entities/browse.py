@@ -20,7 +20,6 @@ from api.pages.frame.routing import accepts_html, page
 from api.pages.frame.withheld import hidden_fields
 from api.services import Services
 from api.use_cases.list_parameters import list_parameters
-from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.rows import assets, databases, people, promises, vocabularies
 from domain.kinds.rows import services as service_rows
@@ -67,7 +66,7 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
 
     async def show(request: AnyRequest, kind: str) -> ASGIResponse:
         row = kind_named(kind)
-        given = await _given(row, request)
+        given = _given(row, request)
 
         def work() -> bytes:
             page = read_list(services, row, request.auth, **({"limit": PAGE_SIZE} | given))
@@ -98,16 +97,11 @@ def browse_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
     return [page("/", for_people, first), page("/browse/{kind:str}", may_list, show, kind_in_path)]
 
 
-async def _given(kind: EntityKind, request: AnyRequest) -> dict[str, Any]:
+def _given(kind: EntityKind, request: AnyRequest) -> dict[str, Any]:
     """The parameters of the kind's list that the address of a page has; raises InvalidInput."""
     query = DeclaredQuery(list_parameters(kind), unsupported_parameters(kind.name))
-    await query.check(request)
-    given = dict(request.query_params)
-    try:
-        values = msgspec.structs.asdict(msgspec.convert(given, query.struct, strict=False))
-    except msgspec.ValidationError as error:
-        raise InvalidInput(f"the address of this list: {error}") from None
-    return {name: value for name, value in values.items() if query.names[name] in given}
+    values = query.values(request.scope)
+    return {name: values[name] for name in values if query.names[name] in request.query_params}
 
 
 def _statuses(

@@ -9,7 +9,7 @@ from litestar.response.base import ASGIResponse
 from api.callers.permissions import PUBLIC, Permission
 from api.callers.sign_in.sessions import Sessions
 from api.declaring.declared_query import Parameters
-from api.declaring.signatures import REQUEST, route
+from api.declaring.signatures import route
 from api.pages.frame.forms import read_form
 from api.pages.frame.rendering import AnyRequest
 
@@ -23,7 +23,7 @@ def page(
     path: str, permission: Needed, show: Show, parameters: Parameters | None = None
 ) -> HTTPRouteHandler:
     """A page at a path; `show` is called with the request and the parameters declared."""
-    return _of_pages("GET", path, permission, show, {**REQUEST, **(parameters or {})})
+    return _of_pages("GET", path, permission, show, parameters or {})
 
 
 def form(path: str, permission: Needed, take: Take, sessions: Sessions) -> HTTPRouteHandler:
@@ -36,7 +36,7 @@ def form(path: str, permission: Needed, take: Take, sessions: Sessions) -> HTTPR
         fields = await read_form(request, sessions, signed_in=permission != PUBLIC)
         return await take(request, fields)
 
-    return _of_pages("POST", path, permission, checked, REQUEST)
+    return _of_pages("POST", path, permission, checked, {})
 
 
 def _of_pages(
@@ -44,7 +44,6 @@ def _of_pages(
 ) -> HTTPRouteHandler:
     handler = route(method, path, permission, function, parameters)  # type: ignore[arg-type]
     handler.opt["page"] = True
-    handler.include_in_schema = False
     return handler
 
 

@@ -12,7 +12,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
-from api.declaring.signatures import FQN, REQUEST, name_in_path, route
+from api.declaring.signatures import FQN, name_in_path, route
 from domain.errors import NotFound
 
 _SUFFIX = ".testConnectionDefinition"
@@ -34,6 +34,6 @@ def connection_test_routes() -> list[HTTPRouteHandler]:
             "/v1/services/testConnectionDefinitions/name/{fqn:path}",
             Permission(Action.VIEW),
             definition,
-            {**REQUEST, **FQN},
+            FQN,
         )
     ]

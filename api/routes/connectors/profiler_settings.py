@@ -8,7 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
-from api.declaring.signatures import route
+from api.declaring.signatures import AnyRequest, route
 
 _NAME = "profilerConfiguration"
 _SETTINGS = {"config_type": _NAME, "config_value": {"metricConfiguration": []}}
@@ -17,7 +17,7 @@ _SETTINGS = {"config_type": _NAME, "config_value": {"metricConfiguration": []}}
 def profiler_settings_routes() -> list[HTTPRouteHandler]:
     """The route of the profiler's settings."""
 
-    def settings() -> Finished:
+    def settings(_: AnyRequest) -> Finished:
         return Finished(msgspec.json.encode(_SETTINGS))
 
     path = f"/v1/system/settings/{_NAME}"

@@ -12,7 +12,7 @@ from api.answers.bodies import JSON_TYPES, check_media_type, has_left, read_body
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import OVERRIDE_METADATA, REQUEST, route
+from api.declaring.signatures import OVERRIDE_METADATA, route
 from api.errors import status_of
 from api.services import Services
 from api.use_cases.asked import may_bring, refuse_headers_of_one
@@ -82,7 +82,7 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
 
     permission = Permission(Action.EDIT, kind.name, also=Action.CREATE)
     path = f"/v1/{kind.collection}/bulk"
-    return route("PUT", path, permission, put_all, {**REQUEST, **_PARAMETERS})
+    return route("PUT", path, permission, put_all, _PARAMETERS)
 
 
 _PARAMETERS: Parameters = {

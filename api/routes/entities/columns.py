@@ -8,7 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import ENTITY_ID, FQN, REQUEST, id_in_path, name_in_path, route
+from api.declaring.signatures import ENTITY_ID, FQN, id_in_path, name_in_path, route
 from api.paths.reroutes import COLUMNS_OF
 from api.routes.measurements.profiles import add_profiles
 from api.services import Services
@@ -113,13 +113,13 @@ def column_routes(services: Services) -> list[HTTPRouteHandler]:
     viewing = Permission(Action.VIEW, kind.name)
     item = f"/v1/{kind.collection}/{{entity_id:str}}/columns"
     return [
-        route("GET", item, viewing, by_id, {**REQUEST, **ENTITY_ID, **_PAGE}, unsupported={}),
+        route("GET", item, viewing, by_id, {**ENTITY_ID, **_PAGE}, unsupported={}),
         route(
             "GET",
             f"{COLUMNS_OF}{{fqn:path}}",
             viewing,
             by_name,
-            {**REQUEST, **FQN, **_PAGE},
+            {**FQN, **_PAGE},
             unsupported={},
         ),
     ]

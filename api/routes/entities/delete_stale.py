@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from api.answers.bodies import has_left
 from api.answers.responses import Large
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.signatures import REQUEST, route
+from api.declaring.signatures import route
 from api.errors import status_of
 from api.routes.entities.bulk import BulkItem, bulk_result, read_for_many
 from api.services import Services, Written
@@ -88,7 +88,7 @@ def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteH
     path = f"/v1/{kind.collection}/deleteStale"
     if not kinds_above(kind.name):
         return []
-    return [route("DELETE", path, permission, delete_stale, REQUEST)]
+    return [route("DELETE", path, permission, delete_stale, {})]
 
 
 def _begin(

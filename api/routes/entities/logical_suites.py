@@ -12,7 +12,7 @@ from api.answers.bodies import JSON_TYPES, has_left
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters
-from api.declaring.signatures import ENTITY_ID, REQUEST, id_in_path, route
+from api.declaring.signatures import ENTITY_ID, id_in_path, route
 from api.errors import Forbidden
 from api.services import Services
 from api.use_cases.asked import Asked, read_asked, refuse_headers_of_one
@@ -77,9 +77,9 @@ def logical_suite_routes(services: Services) -> list[HTTPRouteHandler]:
 
     path = f"/v1/{case.collection}/logicalTestCases"
     editing = Permission(Action.EDIT, case.name)
-    taken = {**REQUEST, **_SUITE, **ENTITY_ID}
+    taken = {**_SUITE, **ENTITY_ID}
     return [
-        route("PUT", path, editing, add, REQUEST),
+        route("PUT", path, editing, add, {}),
         route("DELETE", f"{path}/{{suite_id:str}}/{{entity_id:str}}", editing, remove, taken),
     ]
 

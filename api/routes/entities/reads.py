@@ -8,11 +8,12 @@ import msgspec
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
+from litestar.response.base import ASGIResponse
 
-from api.answers.responses import LOOP_BYTES, Finished, Heavy, Large
+from api.answers.responses import LOOP_BYTES, Deferred, Finished, Heavy, Large
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import ENTITY_ID, FQN, REQUEST, id_in_path, name_in_path, route
+from api.declaring.signatures import ENTITY_ID, FQN, id_in_path, name_in_path, route
 from api.declaring.unsupported_parameters import unsupported_parameters
 from api.paths import base_path
 from api.services import Services
@@ -31,8 +32,9 @@ from projections.visibility.withholding import Withheld
 from projections.wiring.stores import Stores
 
 _CHUNK_BYTES = 256 * 1024
-_DIRECT_LIMIT = 100
-"""The largest `limit` of a page that is read without its route: half a millisecond of work."""
+_AT_ONCE = 100
+"""The largest `limit` of a page that is read as soon as it is asked for, half a millisecond of
+work; a larger one is read in a task of its request."""
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -43,10 +45,18 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     stores = services.stores
     insisted_on = tuple(key for key in insisted_keys(kind.name) if key in kind.optional)
 
-    def list_entities(request: AnyRequest, **given: Any) -> Any:
-        chunks = page(list_request(kind, request.auth, given, shown_to(request.scope)))
+    def list_entities(request: AnyRequest, **given: Any) -> ASGIResponse:
+        wanted = list_request(kind, request.auth, given, shown_to(request.scope))
         if stores.is_shared:
-            return Heavy(chunks, request.user.name, services.lookups, services.streams)
+            caller: str = request.user.name
+            return Heavy(page(wanted), caller, services.lookups, services.streams)
+
+        async def in_task(request: AnyRequest) -> ASGIResponse:
+            return begun(request, page(wanted))
+
+        return Deferred(in_task) if wanted.limit > _AT_ONCE else begun(request, page(wanted))
+
+    def begun(request: AnyRequest, chunks: Generator[bytes]) -> ASGIResponse:
         whole = next(chunks)
         if whole:
             # Using the generator up costs less than closing it.
@@ -54,18 +64,11 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             return Finished(whole)
         return heavy(request, chunks)
 
-    def small_list(scope: Any, access: Access, _: str, given: Mapping[str, Any]) -> Finished | None:
-        if given["limit"] > _DIRECT_LIMIT:
-            return None
-        wanted = list_request(kind, access, given, shown_to(scope))
-        whole = stores.entities.read(lambda entities: small_page(entities, wanted))
-        return Finished(whole) if whole else None
-
     def shown_to(scope: Any) -> tuple[str, ...]:
         return insisted_on if base_path.has_prefix(scope) else ()
 
     def page(wanted: ListRequest) -> Generator[bytes]:
-        if stores.is_shared and wanted.limit <= _DIRECT_LIMIT:
+        if stores.is_shared and wanted.limit <= _AT_ONCE:
             # One round trip, where more would be needed to hold a state for a larger page.
             whole = stores.entities.read(lambda entities: small_page(entities, wanted))
             if whole is not None:
@@ -78,59 +81,51 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         caller: str = request.user.name
         return Heavy(chunks, caller, services.heavy_reads, services.streams)
 
-    async def by_id(
+    def by_id(
         request: AnyRequest, entity_id: str, fields: str | None, include: Include
-    ) -> Finished:
-        return await one(request, fields, include, entity_id=id_in_path(entity_id))
+    ) -> ASGIResponse:
+        return one(request, fields, include, entity_id=id_in_path(entity_id))
 
-    async def by_name(
+    def by_name(
         request: AnyRequest, fqn: str, fields: str | None, include: Include
-    ) -> Finished:
-        return await one(request, fields, include, fqn=kind.spelled(name_in_path(request)))
+    ) -> ASGIResponse:
+        return one(request, fields, include, fqn=kind.spelled(name_in_path(request)))
 
-    async def one(
+    def one(
         request: AnyRequest, fields: str | None, include: Include, **which: str
-    ) -> Finished:
+    ) -> ASGIResponse:
         caller: str = request.user.name
+        access: Access = request.auth
         given = {"fields": fields, "include": include}
 
-        def small() -> tuple[bytes, dict[str, Any]]:
-            return read(request.auth, given, LOOP_BYTES, **which)
+        def small() -> Finished:
+            body, more = read(access, given, LOOP_BYTES, **which)
+            return Finished(body, **more)
 
         def large() -> Finished:
-            body, more = read(request.auth, given, None, **which)
+            body, more = read(access, given, None, **which)
             return Large(body, caller, services.streams, **more)
 
-        try:
-            if stores.is_shared:
-                body, more = await services.light_read(request, small)
-            else:
-                body, more = small()
-            return Finished(body, **more)
-        except EntityTooLarge:
+        async def in_thread(request: AnyRequest) -> ASGIResponse:
             return await services.heavy_read(request, large)
+
+        async def of_database(request: AnyRequest) -> ASGIResponse:
+            try:
+                return await services.light_read(request, small)
+            except EntityTooLarge:
+                return await in_thread(request)
+
+        if stores.is_shared:
+            return Deferred(of_database)
+        try:
+            return small()
+        except EntityTooLarge:
+            return Deferred(in_thread)
 
     def read(
         access: Access, given: Mapping[str, Any], most_bytes: int | None, **which: str
     ) -> tuple[bytes, dict[str, Any]]:
         return read_entity(services, kind, access, given, most_bytes, **which)
-
-    def small_by_id(
-        _: Any, access: Access, named: str, given: Mapping[str, Any]
-    ) -> Finished | None:
-        return small_one(access, given, entity_id=id_in_path(named))
-
-    def small_by_name(
-        _: Any, access: Access, named: str, given: Mapping[str, Any]
-    ) -> Finished | None:
-        return small_one(access, given, fqn=kind.spelled(named))
-
-    def small_one(access: Access, given: Mapping[str, Any], **which: str) -> Finished | None:
-        try:
-            body, more = read(access, given, LOOP_BYTES, **which)
-        except EntityTooLarge:
-            return None
-        return Finished(body, **more)
 
     async def attached(
         request: AnyRequest, to_id: UUID, to_type: str, fields: str | None, include: Include
@@ -166,22 +161,20 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         return withheld.cut(document.encode(document.fields(revision.entity)))
 
     def shown_alone(key: str) -> Callable[..., Any]:
-        async def show_key(request: AnyRequest, entity_id: str) -> Finished:
-            return await one(request, key, Include.NON_DELETED, entity_id=id_in_path(entity_id))
+        def show_key(request: AnyRequest, entity_id: str) -> ASGIResponse:
+            return one(request, key, Include.NON_DELETED, entity_id=id_in_path(entity_id))
 
         return show_key
 
     listing, viewing = (Permission(action, kind.name) for action in (Action.LIST, Action.VIEW))
     single = single_parameters(kind)
     # Nothing that asks a database is for the event loop.
-    read_directly = None if stores.is_shared else stores.entities.revision
-    listed = {**REQUEST, **list_parameters(kind)}
-    one_by_id: Parameters = {**REQUEST, **ENTITY_ID}
+    revision = None if stores.is_shared else stores.entities.revision
     item, named = f"{path}/{{entity_id:str}}", f"{path}/name/{{fqn:path}}"
     by_attachment = []
     if kind.agreement is not None:
         key = kind.agreement.about
-        place = {**REQUEST, **_attachment_parameters(key), **single}
+        place = {**_attachment_parameters(key), **single}
         by_attachment = [route("GET", f"{path}/{key}", viewing, attached, place)]
     return [
         *by_attachment,
@@ -190,37 +183,23 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             path,
             listing,
             list_entities,
-            listed,
+            list_parameters(kind),
             unsupported=unsupported_parameters(kind.name),
-            direct=read_directly and (small_list, read_directly),
+            revision=revision,
         ),
-        route(
-            "GET",
-            item,
-            viewing,
-            by_id,
-            {**one_by_id, **single},
-            direct=read_directly and (small_by_id, read_directly),
-        ),
-        route(
-            "GET",
-            named,
-            viewing,
-            by_name,
-            {**REQUEST, **FQN, **single},
-            direct=read_directly and (small_by_name, read_directly),
-        ),
+        route("GET", item, viewing, by_id, {**ENTITY_ID, **single}, revision=revision),
+        route("GET", named, viewing, by_name, {**FQN, **single}, revision=revision),
         *(
-            route("GET", f"{item}/{key}", viewing, shown_alone(key), one_by_id)
+            route("GET", f"{item}/{key}", viewing, shown_alone(key), ENTITY_ID)
             for key in kind.own_paths.deleted
         ),
-        route("GET", f"{item}/versions", viewing, versions, {**REQUEST, **ENTITY_ID}),
+        route("GET", f"{item}/versions", viewing, versions, ENTITY_ID),
         route(
             "GET",
             f"{item}/versions/{{version:str}}",
             viewing,
             version,
-            {**REQUEST, **ENTITY_ID, **_VERSION},
+            {**ENTITY_ID, **_VERSION},
         ),
     ]
 

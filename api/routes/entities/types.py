@@ -11,7 +11,7 @@ from litestar.params import PathParameter
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import REQUEST, route
+from api.declaring.signatures import route
 from domain.errors import InvalidInput, NotFound
 from domain.kinds.registry import KINDS
 
@@ -19,7 +19,6 @@ _IDS = UUID("2f6a1c1e-35b4-5a0e-8f8e-6b1f6a1f7a53")
 """Namespace of the ids of types, which follow from their names."""
 _PROPERTIES = "customProperties"
 _PARAMETERS: Parameters = {
-    **REQUEST,
     "type_name": (Annotated[str, PathParameter(description="Name of a kind.")], ...),
     "fields": (
         Annotated[

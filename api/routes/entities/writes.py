@@ -17,7 +17,6 @@ from api.declaring.signatures import (
     ENTITY_ID,
     FQN,
     OVERRIDE_METADATA,
-    REQUEST,
     id_in_path,
     name_in_path,
     route,
@@ -116,16 +115,16 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     )
     putting = Permission(Action.EDIT, kind.name, also=Action.CREATE)
     named = f"{path}/name/{{fqn:path}}"
-    name: Parameters = {**REQUEST, **FQN}
+    name: Parameters = FQN
     item = f"{path}/{{entity_id:str}}"
-    one: Parameters = {**REQUEST, **ENTITY_ID}
+    one: Parameters = ENTITY_ID
     below = []
     if kind.naming.below:
-        of_parent = {**REQUEST, **OVERRIDE_METADATA}
+        of_parent = OVERRIDE_METADATA
         below = [route("PUT", f"{path}/executable", putting, put_below, of_parent)]
     return [
-        route("POST", path, creating, create, REQUEST, status=201),
-        route("PUT", path, putting, put, {**REQUEST, **OVERRIDE_METADATA}),
+        route("POST", path, creating, create, {}),
+        route("PUT", path, putting, put, OVERRIDE_METADATA),
         *(
             route("PUT", f"{item}/{key}", editing, put_alone(key), one)
             for key in kind.own_paths.put
@@ -142,7 +141,7 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         route("PATCH", named, editing, patch_by_name, name),
         route("DELETE", item, deleting, delete, {**one, **_DELETE}),
         route("DELETE", named, deleting, delete_by_name, {**name, **_DELETE}),
-        route("PUT", f"{path}/restore", editing, restore, REQUEST),
+        route("PUT", f"{path}/restore", editing, restore, {}),
         bulk_route(kind, services),
         *delete_stale_routes(kind, services),
         *below,

@@ -10,7 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 from api.answers.responses import Large
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import ENTITY_ID, FQN, REQUEST, name_in_path, route
+from api.declaring.signatures import ENTITY_ID, FQN, name_in_path, route
 from api.routes.lineage import paths as paths
 from api.routes.lineage.paths import BASE, TYPE, path_text, sight_of
 from api.services import Services
@@ -94,7 +94,7 @@ def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:
         return await services.heavy_read(request, answer)
 
     viewing = Permission(Action.VIEW, EDGE)
-    walked = {**REQUEST, **TYPE, **_DEPTHS}
+    walked = {**TYPE, **_DEPTHS}
     single = f"{BASE}/getLineageEdge"
     by_its_name = route(
         "GET",
@@ -118,14 +118,14 @@ def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:
             f"{single}/{{from_id:str}}/{{to_id:str}}",
             viewing,
             edge_by_id,
-            {**REQUEST, **_IDS},
+            _IDS,
         ),
         route(
             "GET",
             f"{single}/{{entity_type:str}}/name/{{fqn:path}}",
             viewing,
             edge_by_name,
-            {**REQUEST, **TYPE, **FQN},
+            {**TYPE, **FQN},
         ),
     ]
 

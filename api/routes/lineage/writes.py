@@ -12,7 +12,7 @@ from api.answers.bodies import JSON_TYPES, PATCH_TYPES, has_left
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters
-from api.declaring.signatures import ENTITY_ID, FQN, REQUEST, route
+from api.declaring.signatures import ENTITY_ID, FQN, route
 from api.routes.lineage import paths as paths
 from api.routes.lineage.paths import BASE, TYPE, path_text, sight_of
 from api.services import Services
@@ -143,13 +143,12 @@ def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
     by_names, both_named = (
         f"{BASE}/{{entity_type:str}}/name/{{fqn:path}}",
         {
-            **REQUEST,
             **TYPE,
             **FQN,
         },
     )
     item = f"{BASE}/{{entity_type:str}}/{{entity_id:str}}"
-    one = {**REQUEST, **TYPE, **ENTITY_ID}
+    one = {**TYPE, **ENTITY_ID}
     of_names = [
         route("PUT", by_names, drawing, put_by_name, both_named),
         route("PATCH", by_names, editing, patch_by_name, both_named),
@@ -159,7 +158,7 @@ def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
         handler.opt["fits"] = paths.is_edge_path
     return [
         *of_names,
-        route("PUT", BASE, drawing, put, REQUEST),
+        route("PUT", BASE, drawing, put, {}),
         route("PATCH", f"{item}/{{to_type:str}}/{{to_id:str}}", editing, patch, {**one, **_TO}),
         route("DELETE", f"{item}/{{to_type:str}}/{{to_id:str}}", removing, delete, {**one, **_TO}),
         route("DELETE", f"{item}/type/{{source:str}}", removing, delete_source, {**one, **_SOURCE}),

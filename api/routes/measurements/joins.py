@@ -7,7 +7,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.signatures import REQUEST, route
+from api.declaring.signatures import route
 from api.routes.measurements.profiles import TABLE_IN_PATH
 from api.services import Services
 from api.use_cases.measured import (
@@ -55,7 +55,7 @@ def join_routes(services: Services) -> list[HTTPRouteHandler]:
         return await change(services, request, work)
 
     path = f"/v1/{kind.collection}/{{table:str}}/joins"
-    return [route("PUT", path, Permission(Action.EDIT, "table"), put, {**REQUEST, **TABLE_IN_PATH})]
+    return [route("PUT", path, Permission(Action.EDIT, "table"), put, TABLE_IN_PATH)]
 
 
 class _Column(msgspec.Struct, rename="camel"):

@@ -10,7 +10,7 @@ from litestar.params import PathParameter
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import REQUEST, route
+from api.declaring.signatures import route
 from api.services import Services
 from api.use_cases.measured import (
     FOREVER,
@@ -172,7 +172,7 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
     viewing, editing = Permission(Action.VIEW, "table"), Permission(Action.EDIT, "table")
     sampling = Permission(Action.VIEW, "table", also=Action.SAMPLE)
     path = f"/v1/{kind.collection}/{{table:str}}"
-    one = {**REQUEST, **TABLE_IN_PATH}
+    one = TABLE_IN_PATH
     listed = {**one, **PERIOD}
     return [
         route("PUT", f"{path}/tableProfile", editing, put_profile, one),

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters
-from api.declaring.signatures import REQUEST, route
+from api.declaring.signatures import route
 from api.services import Services
 from api.use_cases.measured import AnyRequest, change, find, id_of, now, read, read_report, report
 from domain.errors import InvalidInput, NotFound
@@ -115,13 +115,13 @@ def query_cost_routes(services: Services) -> list[HTTPRouteHandler]:
         return await read(services, request, work)
 
     return [
-        route("POST", PATH, Permission(Action.EDIT, kind.name), add, REQUEST),
+        route("POST", PATH, Permission(Action.EDIT, kind.name), add, {}),
         route(
             "GET",
             f"{PATH}/service/{{service:str}}",
             Permission(Action.VIEW, kind.name),
             shown,
-            {**REQUEST, **_SERVICE},
+            _SERVICE,
         ),
     ]
 

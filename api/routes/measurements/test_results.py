@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.signatures import FQN, REQUEST, name_in_path, route
+from api.declaring.signatures import FQN, name_in_path, route
 from api.routes.measurements.profiles import PERIOD
 from api.services import Services
 from api.use_cases.measured import (
@@ -60,7 +60,7 @@ def test_result_routes(services: Services) -> list[HTTPRouteHandler]:
         return await read(services, request, work)
 
     path = f"/v1/{kind.collection}/testCaseResults/{{fqn:path}}"
-    one = {**REQUEST, **FQN}
+    one = FQN
     return [
         route("POST", path, Permission(Action.EDIT, kind.name), add, one),
         route("GET", path, Permission(Action.VIEW, kind.name), listed, {**one, **PERIOD}),

@@ -12,7 +12,7 @@ from api.answers.bodies import read_body
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import ENTITY_ID, FQN, REQUEST, id_in_path, name_in_path, route
+from api.declaring.signatures import ENTITY_ID, FQN, id_in_path, name_in_path, route
 from api.services import Services
 from api.use_cases.measured import (
     AnyRequest,
@@ -142,11 +142,11 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         f"/v1/usage/{kind.name}/name/{{fqn:path}}",
     )
     ranking = f"/v1/usage/compute.percentile/{kind.name}/{{day:str}}"
-    one, by_fqn = {**REQUEST, **ENTITY_ID}, {**REQUEST, **FQN}
+    one, by_fqn = ENTITY_ID, FQN
     return [
         *(route(method, item, editing, report_by_id, one) for method in ("PUT", "POST")),
         *(route(method, named, editing, report_by_name, by_fqn) for method in ("PUT", "POST")),
-        route("POST", ranking, editing, rank, {**REQUEST, **_DAY}),
+        route("POST", ranking, editing, rank, _DAY),
         route("GET", item, viewing, by_id, {**one, **_PERIOD}),
         route("GET", named, viewing, by_name, {**by_fqn, **_PERIOD}),
     ]

@@ -12,7 +12,7 @@ from litestar.params import PathParameter
 from api.answers.responses import Heavy, Large
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import ENTITY_ID, REQUEST, id_in_path, route
+from api.declaring.signatures import ENTITY_ID, id_in_path, route
 from api.declaring.spellings import Rows, both_spellings, given_values
 from api.routes.search.searches import INDEX, Q
 from api.services import Services
@@ -28,7 +28,6 @@ from projections.search.sources import ReadSources
 
 CSV = "text/csv"
 _SOURCE: Parameters = {
-    **REQUEST,
     "source_url": (
         Annotated[
             str, QueryParameter(name="sourceUrl", description="The whole address of the source.")
@@ -46,7 +45,6 @@ _SOURCE: Parameters = {
     "size": (Annotated[int, QueryParameter(description="Number of hits, 0 to 1,000.")], 10),
 }
 _DOCUMENT: Parameters = {
-    **REQUEST,
     "index": (Annotated[str, PathParameter(description=INDEX)], ...),
     **ENTITY_ID,
 }
@@ -102,11 +100,11 @@ def document_routes(services: Services, searcher: Searcher) -> list[HTTPRouteHan
         with stores.engine.use() as engine:
             yield engine, stores.documents
 
-    searching, direct = Permission(Action.SEARCH), searcher.direct
-    export_parameters = {**REQUEST, **both_spellings(EXPORT_PARAMETERS)}
+    searching, revision = Permission(Action.SEARCH), searcher.remembered
+    export_parameters = both_spellings(EXPORT_PARAMETERS)
     document = "/v1/search/get/{index:str}/doc/{entity_id:str}"
     return [
-        route("GET", "/v1/search/sourceUrl", searching, by_source, _SOURCE, direct=direct),
+        route("GET", "/v1/search/sourceUrl", searching, by_source, _SOURCE, revision=revision),
         route("GET", document, searching, by_id, _DOCUMENT),
         route("GET", "/v1/search/export", searching, as_csv, export_parameters),
     ]

@@ -11,7 +11,7 @@ from api.answers.bodies import JSON_TYPES, MAX_SEARCH_BODY, check_media_type, re
 from api.answers.responses import Large
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import REQUEST, route
+from api.declaring.signatures import route
 from api.declaring.spellings import Rows, both_spellings, given_values
 from api.routes.search.searches import INDEX, Q
 from api.use_cases.searcher import Searcher, check_index
@@ -32,7 +32,6 @@ def _query(name: str, hint: Any, default: Any, description: str) -> tuple[Any, A
 
 
 _AGGREGATE: Parameters = {
-    **REQUEST,
     "field_name": _query("field", str, ..., "Field whose values are counted."),
     "field_value": _query(
         "value",
@@ -108,18 +107,18 @@ def facet_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
         )
         return await searcher.answer(request, sought.index, partial(kind_counts, sought))
 
-    searching, direct = Permission(Action.SEARCH), searcher.direct
-    count_parameters = {**REQUEST, **both_spellings(COUNT_PARAMETERS)}
+    searching, revision = Permission(Action.SEARCH), searcher.remembered
+    count_parameters = both_spellings(COUNT_PARAMETERS)
     return [
-        route("GET", "/v1/search/aggregate", searching, aggregate, _AGGREGATE, direct=direct),
-        route("POST", "/v1/search/aggregate", searching, aggregate_body, REQUEST),
+        route("GET", "/v1/search/aggregate", searching, aggregate, _AGGREGATE, revision=revision),
+        route("POST", "/v1/search/aggregate", searching, aggregate_body, {}),
         route(
             "GET",
             "/v1/search/entityTypeCounts",
             searching,
             counts,
             count_parameters,
-            direct=direct,
+            revision=revision,
         ),
     ]
 

@@ -9,7 +9,7 @@ from litestar.handlers import HTTPRouteHandler
 from api.answers.responses import Large
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import REQUEST, route
+from api.declaring.signatures import route
 from api.declaring.spellings import both_spellings, given_values, snake
 from api.use_cases.searcher import Searcher
 from domain.errors import InvalidInput
@@ -52,7 +52,6 @@ PARAMETERS: tuple[tuple[str, Any, Any, str], ...] = (
 _JSON = ("queryFilter", "postFilter", "aggregations")
 
 _FIELD_PARAMETERS: Parameters = {
-    **REQUEST,
     "field_name": (
         Annotated[str, QueryParameter(name="fieldName", description="Field to look in.")],
         ...,
@@ -94,12 +93,17 @@ def search_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
         return await searcher.answer(request, sought.index, partial(search, sought))
 
     searching = Permission(Action.SEARCH)
-    parameters = {**REQUEST, **both_spellings(PARAMETERS)}
-    direct = searcher.direct
+    parameters = both_spellings(PARAMETERS)
+    revision = searcher.remembered
     return [
-        route("GET", "/v1/search/query", searching, query, parameters, direct=direct),
+        route("GET", "/v1/search/query", searching, query, parameters, revision=revision),
         route(
-            "GET", "/v1/search/fieldQuery", searching, field_query, _FIELD_PARAMETERS, direct=direct
+            "GET",
+            "/v1/search/fieldQuery",
+            searching,
+            field_query,
+            _FIELD_PARAMETERS,
+            revision=revision,
         ),
     ]
 

@@ -8,7 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from api.answers.responses import Large
 from api.callers.permissions import Action, Permission
-from api.declaring.signatures import REQUEST, route
+from api.declaring.signatures import route
 from api.declaring.spellings import Rows, both_spellings, given_values, snake
 from api.routes.search.searches import INDEX
 from api.use_cases.searcher import Searcher
@@ -39,8 +39,8 @@ def suggestion_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
         )
         return await searcher.answer(request, asked.index, partial(suggest, asked))
 
-    parameters = {**REQUEST, **both_spellings(PARAMETERS)}
-    searching, direct = Permission(Action.SEARCH), searcher.direct
+    parameters = both_spellings(PARAMETERS)
+    searching, revision = Permission(Action.SEARCH), searcher.remembered
     return [
-        route("GET", "/v1/search/suggest", searching, suggestions, parameters, direct=direct),
+        route("GET", "/v1/search/suggest", searching, suggestions, parameters, revision=revision),
     ]

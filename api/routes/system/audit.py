@@ -14,7 +14,7 @@ from litestar.handlers import HTTPRouteHandler
 from api.answers.responses import LOOP_BYTES, NDJSON, Heavy, Large
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import REQUEST, route
+from api.declaring.signatures import route
 from api.errors import Forbidden
 from api.services import Services
 from domain.errors import InvalidInput
@@ -155,7 +155,6 @@ def _position(least: int, description: str) -> tuple[Any, None]:
 
 
 _PARAMETERS: Parameters = {
-    **REQUEST,
     "order": (
         Annotated[Order, QueryParameter(description="In log order, or newest first (`desc`).")],
         "asc",

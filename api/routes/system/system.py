@@ -14,7 +14,7 @@ from api.callers.permissions import PUBLIC, Action, Permission
 from api.callers.tokens.key_cache import OVERDUE_SECONDS, STALE_SECONDS
 from api.callers.tokens.verifier import TokenVerifier
 from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import route
+from api.declaring.signatures import AnyRequest, route
 from api.preparing import preparing, read_as
 from api.services import Services
 from api.telemetry.metrics import Metrics
@@ -73,10 +73,10 @@ def system_routes(
     started = time.time_ns() // 1_000_000
     settings = services.settings
 
-    def version() -> Finished:
+    def version(_: AnyRequest) -> Finished:
         return _json(Version(settings.version, "metadata-catalog", started))
 
-    def healthz() -> Finished:
+    def healthz(_: AnyRequest) -> Finished:
         return _json(Health("alive", RELEASE, commit()))
 
     inspecting, rendering = CapacityLimiter(1), CapacityLimiter(1)
@@ -106,14 +106,14 @@ def system_routes(
         ready = Readiness(not problems, problems, degraded, find_preparing(inspection))
         return ready, inspection
 
-    async def readyz(of: str) -> Finished:
-        ready, _ = await readiness(of)
+    async def readyz(_: AnyRequest, of: str) -> Finished:
+        ready = (await readiness(of))[0]
         return _json(ready, 200 if ready.ready else 503)
 
-    async def projections() -> Finished:
+    async def projections(_: AnyRequest) -> Finished:
         return _json(await inspected())
 
-    async def show_metrics() -> Finished:
+    async def show_metrics(_: AnyRequest) -> Finished:
         ready, inspection = await readiness("all")
 
         def render() -> bytes:

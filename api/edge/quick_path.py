@@ -1,0 +1,149 @@
+"""The quick path: plain requests for JSON routes, in the form in which clients send them.
+
+Finding a route in Litestar's router, and the models of its parameters, take as long as most reads
+and as deciding on a write. The quick path finds a route by its method and path alone, and does with
+the request what Litestar's way does: the same guard lets it in, the same `JsonRoute` answers it,
+and the same function makes errors into answers. Which way a request goes depends on its method, its
+path and its Host header, and on nothing that came before.
+
+A read may be answered at once by the connection that it comes from (`api.edge.answering`), without
+a task. Whatever the quick path has done with a read that needs a task goes on in this task from
+there: the caller who was let in, or the answer that was made and is still to be sent.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from litestar import Request
+from litestar.handlers import HTTPRouteHandler
+from litestar.response.base import ASGIResponse
+from litestar.types import ASGIApp, Message, Receive, Send
+
+from api.answers.compression import COMPRESSED_FROM, accepts_gzip
+from api.answers.remembered_answers import RememberedAnswers, key_of
+from api.answers.responses import Finished
+from api.callers.permissions import Permission
+from api.declaring.signatures import AnyRequest, JsonRoute
+from api.edge.access import Guard, in_header
+from api.errors import render
+from domain.event_store.port import ID_CHARACTERS
+
+_PLAIN_HOST = re.compile(rb"[0-9A-Za-z.:\[\]-]*").fullmatch
+"""Tells whether the framework takes a Host header, too."""
+_FQN = "fqn"
+_ENDINGS = ("/{entity_id}", f"/name/{{{_FQN}}}")
+"""How the templates of paths end that name one entity; what stands before has no parameter."""
+
+
+class QuickPath:
+    """Answers the plain requests for the routes that it was given."""
+
+    def __init__(self, guard: Guard, answers: RememberedAnswers) -> None:
+        self._guard = guard
+        self._answers = answers
+        self._whole: dict[tuple[str, str], JsonRoute] = {}
+        """Method and path -> the route there."""
+        self._items: dict[tuple[str, str], tuple[JsonRoute, str]] = {}
+        """Method and path up to its last slash -> a route, and the parameter that the rest is."""
+
+    def add(self, handlers: Iterable[HTTPRouteHandler]) -> None:
+        """Answer plain requests for more routes from now on, as far as these have plain forms."""
+        for handler in handlers:
+            route = handler.opt.get("route")
+            permission = handler.opt.get("permission")
+            if route is None or handler.opt.get("page") or not isinstance(permission, Permission):
+                continue
+            start, brace, parameter = route.template.partition("{")
+            for method in handler.http_methods - {"OPTIONS"}:
+                if not brace:
+                    self._whole[method, start] = route
+                elif route.template.endswith(_ENDINGS) and "/" not in parameter:
+                    self._items[method, start.rstrip("/")] = route, parameter.rstrip("}")
+
+    def answer(self, scope: Any) -> Finished | None:
+        """The answer to a read that can be sent whole at once; None where it takes a task.
+
+        `application` goes on there from what the scope then has.
+        """
+        route = self._find(scope)
+        if route is None:
+            return None
+        try:
+            if not self._guard.admit_at_once(scope, route.permission):
+                return None
+            response = self._started(route, scope)
+        except Exception as error:
+            response = _rendered(Request(scope), error)
+        if type(response) is Finished and not _is_to_be_compressed(response, scope):
+            return response.unless(scope["headers"]) if response.conditional else response
+        scope["made"] = response
+        return None
+
+    def application(self, scope: Any) -> ASGIApp | None:
+        """What answers a request in its task; None for one that Litestar must answer."""
+        route = self._find(scope)
+        return None if route is None else partial(self._answer, route)
+
+    async def _answer(self, route: JsonRoute, scope: Any, receive: Receive, send: Send) -> None:
+        """Answer a request, or send the answer that was made before this task."""
+        has_begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            response = scope.pop("made", None)
+            if response is None:
+                await self._guard.admit(scope, route.permission, in_header)
+                response = self._started(route, scope)
+            await response(scope, receive, watched)
+        except Exception as error:
+            if has_begun:
+                raise
+            await _rendered(Request(scope), error)(scope, receive, send)
+
+    def _started(self, route: JsonRoute, scope: Any) -> ASGIResponse:
+        """The answer to a request, remembered or new; raises what `JsonRoute.start` raises."""
+        if route.revision is None:
+            return route.start(Request(scope))
+        # Read before the answer is made: a commit meanwhile makes the answer newer, never older.
+        key, revision = key_of(scope), route.revision()
+        answer = self._answers.get(key, revision)
+        if answer is not None:
+            return answer
+        started = route.start(Request(scope))
+        if type(started) is Finished:
+            self._answers.keep(key, revision, started)
+        return started
+
+    def _find(self, scope: Any) -> JsonRoute | None:
+        """The route of a plain request, whose parameters of the path the scope then has."""
+        method, path = scope["method"], scope["path"]
+        route, values = self._whole.get((method, path)), {}
+        if route is None:
+            start, _, named = path.rpartition("/")
+            item = self._items.get((method, start))
+            if item is None or b"%" in scope["raw_path"]:
+                return None
+            route, parameter = item
+            if not named or (parameter != _FQN and len(named) != ID_CHARACTERS):
+                return None
+            values = {parameter: named}
+        for name, value in scope["headers"]:
+            if name == b"host" and not _PLAIN_HOST(value):
+                return None
+        scope["path_template"], scope["path_params"] = route.template, values
+        return route
+
+
+def _rendered(request: AnyRequest, error: Exception) -> ASGIResponse:
+    return render(request, error).to_asgi_response(app=None, request=request)
+
+
+def _is_to_be_compressed(answer: Finished, scope: Any) -> bool:
+    """Tells whether an answer is to be compressed, in a thread, which takes a task."""
+    return len(answer.body) >= COMPRESSED_FROM and accepts_gzip(scope["headers"])
