@@ -17,6 +17,7 @@ from api.callers.tokens.issuers import Issuer
 from api.callers.tokens.minting import mint
 from projections.entities.single_entities import read_one
 from tests.api.conftest import SECRET, Client, over_files, running, running_under, token
+from tests.depth import examples
 
 pytestmark = over_files
 POLICIES = """
@@ -345,7 +346,7 @@ queries = st.lists(st.tuples(names, values), max_size=4).map(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     path=st.sampled_from(
         ["", "/{id}", f"/name/{NAME}.t0", "/name/large", f"/name/{NAME}.t4", "/x"]
