@@ -70,7 +70,7 @@ class Places:
         """
         taken = self._taken[caller]
         if taken + size > self._most:
-            raise TooManyRequests(f"{taken} {self._what} of yours are under way: wait for some", 1)
+            raise TooManyRequests(f"you have {taken} {self._what} under way: wait for some", 1)
         if self._taken_by_all + size > self._of_all:
             raise Overloaded(f"too many {self._what} of all callers are under way: try again", 1)
         self._taken[caller] += size
@@ -125,7 +125,7 @@ class Streams:
                 message = f"{held} bytes of your answers are unread: read some"
                 raise TooManyRequests(message, 1, Denial.UNREAD)
             if self._held_by_all + size > self._most_bytes:
-                raise Overloaded("too much of the answers to all callers is unread: try again", 1)
+                raise Overloaded("all callers together have too many unread answers: try again", 1)
             stream = Stream(self, caller)
             stream.hold(size)
             try:

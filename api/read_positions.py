@@ -65,8 +65,8 @@ class ReadPositions:
             if not all(await asyncio.gather(*waiting)):
                 # Nothing is said of where they are: that is for operators.
                 raise Overloaded(
-                    f"what this host reads from does not include position {position} yet: try"
-                    f" again, or without {HEADER}",
+                    f"this host has not applied position {position} yet: try again,"
+                    f" or read without {HEADER}",
                     1,
                 )
 

@@ -78,7 +78,7 @@ search = click.option(
     callback=_refusing(search_address.refuse_shown_password),
     help="OpenSearch cluster with the search index, without a password (CATALOG_SEARCH_URL).",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="For machines.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def print_errors(command: Callable[..., None]) -> Callable[..., None]:

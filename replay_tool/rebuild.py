@@ -56,7 +56,7 @@ class Outcome(msgspec.Struct, rename="camel"):
 
 @click.command(short_help="Build a read model again and switch to it.")
 @_which
-@click.option("--force", is_flag=True, help="Also when it is what the log gives, without looking.")
+@click.option("--force", is_flag=True, help="Build without verifying the live one first.")
 @options.as_json
 @options.data
 @options.database
@@ -72,10 +72,10 @@ def rebuild(
 ) -> None:
     """Build a read model again beside the live one, verify it, and switch to it.
 
-    First the live one is verified, as `verify` does it, and stays if it is as it must be. A
-    running server goes over to the new one without stopping. What was read until then stays for
-    rollback. Exit code 0: done, or nothing to do; 1: what was built differs from the log; 2:
-    could not.
+    The live one is verified first, and kept if it equals the log. A running server switches
+    without a failed request. The former read model is kept for rollback. Exit code 0: done, or
+    nothing to do; 1: the new one differs from the log; 2: failed, or a running server made no
+    progress for 30 s.
     """
     options.check_catalog(data, database)
     log = open_log(data, database, is_there=True)

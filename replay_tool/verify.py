@@ -37,14 +37,14 @@ _FIELDS = 10
 
 @click.command(short_help="Compare the read models with the log.")
 @click.argument("what", type=click.Choice(["entities", "search", "log", "all"]), default="all")
-@click.option("--sample", type=click.IntRange(min=1), help="Look at so many random entities only.")
+@click.option("--sample", type=click.IntRange(min=1), help="Compare only so many random entities.")
 @click.option("--seed", type=int, help="Draw the sample of an earlier run again.")
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
     default=100,
     show_default=True,
-    help="List so many differences of each read model; all are counted.",
+    help="Differences to list of each read model; all are counted.",
 )
 @click.option(
     "--against",

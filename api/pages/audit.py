@@ -202,9 +202,9 @@ def _asked(kept: Mapping[str, str]) -> dict[str, Any]:
         try:
             asked[_FILTERS[name][0]] = str(UUID(kept[name])) if name in kept else None
         except ValueError:
-            raise InvalidInput(f"{_FILTERS[name][1]}: {kept[name][:64]!r} is no id") from None
+            raise InvalidInput(f"{_FILTERS[name][1]}: {kept[name][:64]!r} is not an id") from None
     if "eventType" in kept and kept["eventType"] not in EVENT_TYPES:
-        raise InvalidInput(f"{kept['eventType'][:64]!r} is no type of event")
+        raise InvalidInput(f"{kept['eventType'][:64]!r} is not a type of event")
     return asked
 
 

@@ -55,10 +55,10 @@ def _fields(body: bytes) -> dict[str, str]:
             max_num_fields=_MOST_FIELDS,
         )
     except ValueError:
-        raise InvalidInput("what was sent is no form") from None
+        raise InvalidInput("the body is not a form") from None
     form = dict(pairs)
     if len(form) < len(pairs):
-        raise InvalidInput("a field of the form is there twice")
+        raise InvalidInput("the form has a field twice")
     return form
 
 

@@ -143,7 +143,7 @@ def _order(settings: Settings, by: str, fields: Mapping[str, str]) -> Order:
     try:
         return msgspec.convert(given, type=Order)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"this is nothing that can be started: {error}") from None
+        raise InvalidInput(f"no such operation: {error}") from None
 
 
 def _routes(requests: Mapping[Any, tuple[list[int], float]]) -> list[dict[str, Any]]:

@@ -160,7 +160,7 @@ def _place(after: str | None) -> tuple[Any, ...] | None:
         return tuple(msgspec.json.decode(after, type=list[str | int | float | None]))
     except msgspec.DecodeError:
         raise InvalidInput(
-            "after is no place in these results: start from the first page"
+            "after does not belong to these results: start from the first page"
         ) from None
 
 

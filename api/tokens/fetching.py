@@ -28,9 +28,9 @@ def check_url(url: str) -> None:
         address = urlsplit(url)
         host, _ = address.hostname, address.port
     except ValueError as error:
-        raise InvalidInput(f"{url!r} is no URL: {error}") from None
+        raise InvalidInput(f"{url!r} is not a URL: {error}") from None
     if address.scheme not in ("http", "https") or not host:
-        raise InvalidInput(f"{url!r} is no URL with a scheme (https) and a host")
+        raise InvalidInput(f"{url!r} is not a URL with a scheme (https) and a host")
     if address.username is not None or address.password is not None:
         raise InvalidInput("a URL of keys must hold no user name or password")
     if any(not 0x20 < ord(character) < 0x7F for character in url):

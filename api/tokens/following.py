@@ -46,7 +46,7 @@ class FollowedSafe:
         known = self.known_register()
         if known is None:
             raise StoreUnavailable(
-                "nobody can tell which tokens were revoked: the database has not answered for"
+                "revocations of tokens are unknown: their database has not answered for"
                 f" {AWAY_SECONDS:.0f} s"
             )
         return known

@@ -209,7 +209,7 @@ def _check(issuer: Issuer, named: Callable[[str], str]) -> None:
         if algorithm not in possible:
             keys = "a key set" if issuer.secret is None else "a secret"
             raise InvalidInput(
-                f"{named('algorithms')}: {algorithm!r} is not possible; with {keys} allowed are"
+                f"{named('algorithms')}: {algorithm!r} does not fit {keys}; allowed:"
                 f" {', '.join(possible)}"
             )
     for part, path in (("roles_claim", issuer.roles_claim), ("name_claim", issuer.name_claim)):

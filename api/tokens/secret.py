@@ -66,7 +66,7 @@ def rotate_secret(safe: Safe, document: str, now: float) -> str:
         kept = [(present, round(now) + KEPT_SECONDS), *(each for each in previous if each[1] > now)]
         if len(kept) > MOST_PREVIOUS:
             raise InvalidInput(
-                f"{safe.name(document)} keeps {MOST_PREVIOUS} that were replaced: drop them first"
+                f"{safe.name(document)} keeps {MOST_PREVIOUS} former keys: drop them first"
             )
         return _text(fresh, kept)
 

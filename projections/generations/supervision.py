@@ -224,7 +224,7 @@ class GenerationSupervisor(Generic[M]):
                 raise Damaged(reason)
             if position == 0 < self._log.head():
                 # Files that are gone look like a new read model; a load is faster anyway.
-                raise Damaged("it holds nothing")
+                raise Damaged("it is empty")
             fed = FedGeneration(definition, model, generation, self._log, self._changes)
             if not trusted:
                 self._check(fed, self.shelf.size(number))

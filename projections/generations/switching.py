@@ -106,7 +106,7 @@ class _Waiting(Generic[M]):
         name = self._definition.name
         said = read_states(self._directory).get(name)
         if said is not None and said.state is State.STOPPED:
-            raise StoreUnavailable(f"the server does not project {name} any more: {said.error}")
+            raise StoreUnavailable(f"the server has stopped projecting {name}: {said.error}")
         now = time.monotonic()
         if now < self._ends:
             return
@@ -117,13 +117,13 @@ class _Waiting(Generic[M]):
                 self._checkpoint, self._ends = checkpoint, now + self._patience
                 return
         if said is None:
-            why = "and does not tell how it is"
+            why = "and reports no state"
         elif said.error is None:
-            why = f"and says that it is {said.state}"
+            why = f"and reports that it is {said.state}"
         else:
-            why = f"and says that it is {said.state}: {said.error}"
+            why = f"and reports that it is {said.state}: {said.error}"
         raise StoreUnavailable(
-            f"the server has not taken up generation {self._generation.number} of {name} in"
+            f"the server has not switched to generation {self._generation.number} of {name} in"
             f" {now - self._began:.0f} s {why}. The generation stays proposed: the server switches"
             " when it can; or stop the server and run this command again"
         )

@@ -19,7 +19,9 @@ _SCHEMA = "schema"
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}")
 """Of the 63 characters of a name in PostgreSQL some are for schemas named after this one."""
 _PORTS = re.compile(r"[0-9,]*")
-_NO_URL = "the address of the log is no URL like postgresql://user@host:5432/database?schema=name"
+_NO_URL = (
+    "the address of the log is not a URL like postgresql://user@host:5432/database?schema=name"
+)
 _CONNECT_SECONDS = "3"
 _LIVENESS = {
     "keepalives_idle": "5",

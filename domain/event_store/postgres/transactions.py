@@ -289,8 +289,8 @@ class Transactions:
                 pass
             if time.monotonic() >= ends:
                 raise OutcomeUnknown(
-                    "the database of the event log went away while it stored this, which may"
-                    " be stored now: repeat it with the same Idempotency-Key, or look"
+                    "the database of the event log went away during this write, which may have"
+                    " been stored: repeat it with the same Idempotency-Key, or read it"
                 ) from cause
             threading.Event().wait(_PAUSE_SECONDS)
 

@@ -134,8 +134,8 @@ class _Transaction:
                     self._driver.execute("ROLLBACK")
                 if self._is_writer and error is None and _may_be_on_disk(failure):
                     raise OutcomeUnknown(
-                        f"the event log cannot be used now: {failure}, so that this may be stored"
-                        " or not: repeat it with the same Idempotency-Key, or look"
+                        f"the event log cannot be used now: {failure}. This write may have been"
+                        " stored: repeat it with the same Idempotency-Key, or read it"
                     ) from failure
                 raise
         finally:

@@ -74,7 +74,7 @@ class PostgresLeadership:
         """
         if self._link is not None and self._link.closed:
             if self._leads:
-                raise StoreUnavailable("the connection by which this process leads was cut")
+                raise StoreUnavailable("this process leads no more: its connection was cut")
             self._link = None
         if self._link is None:
             self._link = self._connections.connect()

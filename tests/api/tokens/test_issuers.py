@@ -155,21 +155,21 @@ def test_several_issuers_in_a_file(tmp_path: Path) -> None:
         ),
         (
             {"jwt_secret": SECRET, "jwt_algorithms": "HS256,RS256"},
-            "CATALOG_JWT_ALGORITHMS: 'RS256' is not possible; with a secret allowed are HS256",
+            "CATALOG_JWT_ALGORITHMS: 'RS256' does not fit a secret; allowed: HS256",
         ),
         (
             {**ONE, "jwks": URL, "jwt_algorithms": "HS256"},
-            "CATALOG_JWT_ALGORITHMS: 'HS256' is not possible; with a key set allowed are"
+            "CATALOG_JWT_ALGORITHMS: 'HS256' does not fit a key set; allowed:"
             " RS256, ES256, PS256, EdDSA",
         ),
         (
             {**ONE, "jwks": URL, "jwt_algorithms": "none"},
-            "CATALOG_JWT_ALGORITHMS: 'none' is not possible; with a key set allowed are"
+            "CATALOG_JWT_ALGORITHMS: 'none' does not fit a key set; allowed:"
             " RS256, ES256, PS256, EdDSA",
         ),
         (
             {"jwt_secret": SECRET, "jwt_algorithms": ""},
-            "CATALOG_JWT_ALGORITHMS: '' is not possible; with a secret allowed are HS256",
+            "CATALOG_JWT_ALGORITHMS: '' does not fit a secret; allowed: HS256",
         ),
         (
             {"jwks": URL, "jwt_audience": "catalog"},
