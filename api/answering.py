@@ -77,7 +77,7 @@ class AnsweringProtocol(BoundedProtocol):
             super().begin_request()
 
     def _is_between_requests(self) -> bool:
-        """Whether all that has come was parsed and answered, and the client reads answers."""
+        """True if all that has come was parsed and answered, and the client reads answers."""
         cycle = self.cycle
         return (
             not (self._receiving or (self._heading and self._head_bytes))

@@ -30,7 +30,7 @@ def take_off_prefix(scope: Any) -> None:
 
 
 def has_prefix(scope: Any) -> bool:
-    """Whether a request came below `/api/v1`, as those of OpenMetadata's clients do."""
+    """True if a request came below `/api/v1`, as those of OpenMetadata's clients do."""
     return "prefix" in scope
 
 

@@ -13,7 +13,7 @@ _FORWARDED = b"x-forwarded-for"
 _BRACKETED = re.compile(r"\[([^\]]*)\](?::\d+)?")
 _REMEMBERED = 1_024
 MOST_PROXIES = 32
-"""How many addresses of an X-Forwarded-For are read, from its end."""
+"""Most addresses of an X-Forwarded-For that are read, from its end."""
 
 Networks = tuple[IPv4Network | IPv6Network, ...]
 Headers = Iterable[tuple[bytes, bytes]]

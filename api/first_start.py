@@ -1,4 +1,4 @@
-"""What the first start of a server makes in a new data directory."""
+"""Makes the system's entities in a new data directory at the first start of a server."""
 
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +14,7 @@ from projections.stores import open_log
 CLASSIFICATIONS = Path(__file__).parent / "static" / "classifications.jsonl"
 """The classifications `Tier` and `PII` with their tags, as lines of an import."""
 ACTOR = "catalog"
-"""Who stands in the events of what the catalog makes by itself."""
+"""Actor of the events that the catalog makes by itself."""
 
 
 def make_new_catalog(directory: Path, database: str | None) -> None:

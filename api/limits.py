@@ -18,7 +18,7 @@ from api.refusals import Denial
 T = TypeVar("T")
 
 _REMEMBERED = 10_000
-"""How many callers are counted; the least recent one is forgotten, which fills its bucket."""
+"""Most callers that are counted; the least recent one is forgotten, which refills its bucket."""
 
 
 class RateLimit:
@@ -134,7 +134,7 @@ class Streams:
                 stream.hold(0)
 
     def has_room(self, caller: str) -> bool:
-        """Whether more may be made for a caller's streams; any thread may ask."""
+        """True if more may be made for a caller's streams; any thread may ask."""
         return self._held[caller] < self._bytes_each and self._held_by_all < self._most_bytes
 
     async def wait_for_room(self, caller: str) -> None:
@@ -170,7 +170,7 @@ class Stream:
         self._size = size
 
     def has_room(self) -> bool:
-        """Whether more of the answer may be made."""
+        """True if more of the answer may be made."""
         return self._streams.has_room(self._caller)
 
     async def wait_for_room(self) -> None:
@@ -228,7 +228,7 @@ class Turns:
 
     @property
     def has_others(self) -> bool:
-        """Whether there is other work than that of the calling thread, under way or waiting."""
+        """True if there is other work than that of the calling thread, under way or waiting."""
         return bool(self._waiting) or self._idle < self._most - 1
 
     async def _in_thread(self, work: Callable[[], T]) -> T:

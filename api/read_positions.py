@@ -22,13 +22,13 @@ HEADER = "X-Catalog-Position"
 RAW_HEADER = HEADER.lower().encode()
 MAX_POSITION = 2**63 - 1
 MAX_WAITING = 64
-"""How many reads of one caller may wait for a position; connections bound those of all callers."""
+"""Most reads of one caller that may wait for a position; connections bound those of all callers."""
 _READING = frozenset({Action.LIST, Action.VIEW, Action.SAMPLE, Action.SEARCH})
 _DIGITS = re.compile(rb"[0-9]{1,19}").fullmatch
 
 
 def may_wait(needed: object) -> TypeGuard[Permission]:
-    """Whether routes with this permission take the header; all others pass it over."""
+    """True if routes with this permission take the header; all others pass it over."""
     return isinstance(needed, Permission) and needed.action in _READING
 
 
@@ -42,7 +42,7 @@ class ReadPositions:
         self._places = Places(MAX_WAITING, "reads that wait for a position")
 
     def have_passed(self, headers: Iterable[tuple[bytes, bytes]], needed: Permission) -> bool:
-        """Whether a read need not wait; False too for a header that is to be refused."""
+        """True if a read need not wait; False too for a header that is to be refused."""
         try:
             position = _position(headers)
         except InvalidInput:

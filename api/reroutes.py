@@ -7,7 +7,7 @@ from typing import Any
 
 _BEFORE, _AFTER = "/v1/tables/name/", "/columns"
 COLUMNS_OF = "/v1/tables/columns/name/"
-"""How the path of the columns of a table goes on before the name of the table."""
+"""The path of a table's columns, up to the name of the table."""
 
 
 def reroute(scope: Any) -> None:

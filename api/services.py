@@ -65,7 +65,7 @@ class Written(msgspec.Struct, frozen=True):
     position: int
     """Position in the log that includes the write."""
     listed: bool
-    """Whether lists show the write; the wait for them has ended all the same."""
+    """True if lists show the write; the wait for them has ended all the same."""
 
     @property
     def headers(self) -> dict[str, str]:

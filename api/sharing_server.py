@@ -17,7 +17,7 @@ from api.heartbeat import Heart
 from api.shared_counts import SharedCounts
 
 PATIENCE_SECONDS = 0.002
-"""How long a connection is left to workers that have fewer."""
+"""Longest time for which a connection is left to workers that have fewer."""
 MOST_WAITING_SECONDS, WAITING_SHARE = 0.2, 0.05
 """For how long connections are left to others at a stretch, and for which share of the time.
 
@@ -26,7 +26,7 @@ connections that last for one request only are many: without a bound, waiting fo
 tenths of the requests.
 """
 _RETRY_SECONDS = 1.0
-"""How long no connection is taken when the system has no room for another one."""
+"""Time without new connections after the system had no room for another one."""
 
 log = logging.getLogger("catalog.server")
 
@@ -80,7 +80,7 @@ class Acceptor:
         return any(each.connections < own for each in self._counts.workers)
 
     def _may_wait(self) -> bool:
-        """Whether connections may be left to others now."""
+        """True if connections may be left to others now."""
         now = self._loop.time()
         regained = (now - self._reckoned_at) * WAITING_SHARE
         self._patience = min(self._patience + regained, MOST_WAITING_SECONDS)

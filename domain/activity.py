@@ -30,7 +30,7 @@ _status = msgspec.json.Decoder(str)
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """What is counted of a log."""
+    """The counts of a log: changes by day and kind, contracts by day and status."""
 
     position: int
     """Everything up to here is counted."""

@@ -46,7 +46,7 @@ class AuditEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
 
 
 class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which events are asked for: those that satisfy everything that is not None."""
+    """The filters of an audit: an event has to satisfy every field that is not None."""
 
     kinds: frozenset[str]
     end_kinds: frozenset[str] = frozenset(KINDS)
@@ -66,7 +66,7 @@ class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Times in ms since the epoch: from `since` on, before `until`."""
 
     def matches(self, event: Event) -> bool:
-        """Whether an event of the entity asked for is one of them, whatever the entity's name."""
+        """True if an event of the entity asked for is one of them, whatever the entity's name."""
         return (
             event.kind in self.kinds
             and (self.edges_of is None or event.kind == EDGE)
@@ -78,7 +78,7 @@ class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def names(self, entity: "_Named") -> bool:
-        """Whether an entity, of which an event matches, is one of those asked for by its name."""
+        """True if an entity, of which an event matches, is one of those asked for by its name."""
         return (
             self.end_kinds.issuperset(entity.end_kinds)
             and (self.edges_of is None or self.edges_of in edge_ends(entity.fqn))
@@ -87,7 +87,7 @@ class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Named(msgspec.Struct, frozen=True):
-    """What the creation of an entity says of it for good."""
+    """The kind and qualified name of an entity, which its creation sets for good."""
 
     kind: str
     fqn: str
@@ -107,7 +107,7 @@ class LogSpan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def end(self) -> int:
-        """What is reached when all of it was looked at: its last position, or its first."""
+        """The position reached once the whole span is searched: its last one, or its first."""
         return self.after + 1 if self.newest_first else self.upto
 
 
@@ -199,7 +199,7 @@ class AuditTrail:
         return next(iter(self._store.stream(entity_id, after=version - 1, upto=version)), None)
 
     def _named(self, recorded: RecordedEvent) -> _Named:
-        """What is known of an event's entity, which its creation gives for good."""
+        """The kind and name of an event's entity, from its creation."""
         creation: Event = recorded.event
         if not isinstance(creation, events.EntityCreated):
             known = self._names.get(recorded.entity_id)

@@ -1,4 +1,4 @@
-"""What a write of the lineage means on the state that the log has now: edges between entities."""
+"""Decides writes of the lineage, whose edges join entities, on the present state of the log."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

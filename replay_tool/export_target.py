@@ -1,4 +1,4 @@
-"""Where an export is written: a file that is replaced as a whole, a FIFO, a device or a pipe."""
+"""The target of an export: a file that is replaced as a whole, a FIFO, a device or a pipe."""
 
 import errno
 import gzip

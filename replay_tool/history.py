@@ -23,7 +23,7 @@ from domain.registry import ALL_KINDS
 from replay_tool import options
 
 _SHOWN = 60
-"""How many characters of a value a terminal shows."""
+"""Most characters of a value on a terminal."""
 
 
 class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

@@ -21,7 +21,7 @@ from replay_tool.export_target import ReaderLeft
 
 EXIT_DIFFERS, EXIT_FAILED = 1, 2
 EXIT_UNREAD = 128 + signal.SIGPIPE
-"""What a shell reports of a program that wrote to a pipe which its reader had closed."""
+"""Exit code of a program whose output pipe was closed by its reader, as shells report it."""
 
 
 class NamedPath(click.Path):

@@ -8,7 +8,7 @@ import click
 from projections.operation.proofs import Proof, keep_proof
 
 BY = "catalog-replay"
-"""Who has asked for the proofs of commands."""
+"""The caller in proofs of commands."""
 
 
 def keep(directory: Path, proofs: Mapping[str, Proof]) -> None:

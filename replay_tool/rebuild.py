@@ -32,7 +32,7 @@ _which = click.argument(
 
 
 class Outcome(msgspec.Struct, rename="camel"):
-    """What a rebuild or a rollback did to one projection."""
+    """The result of a rebuild or a rollback of one projection."""
 
     projection: str
     outcome: str
@@ -40,9 +40,9 @@ class Outcome(msgspec.Struct, rename="camel"):
     entities: int
     checkpoint: int
     by_server: bool
-    """Whether a running server reads the generation already."""
+    """True if a running server reads the generation already."""
     seconds: float
-    """How long the generation took to build and verify, without the switch."""
+    """Seconds to build and verify the generation, without the switch."""
 
     def __str__(self) -> str:
         rate = f" ({self.entities / self.seconds:,.0f} entities/s)" if self.seconds > 0 else ""
@@ -135,7 +135,7 @@ def _build(home: Home[Any], log: EventStore, data: Path, as_json: bool) -> Gener
 
 
 def _is_current(home: Home[Any], log: EventStore, data: Path, as_json: bool) -> bool:
-    """Whether the live generation is what the log gives, so that a rebuild would change nothing."""
+    """True if the live generation is what the log gives, so that a rebuild would change nothing."""
     live = CurrentGeneration(home.definition, home.shelf, log)
     request = Request(log=False, shown=0, now=time.time_ns() // 1_000_000)
     try:

@@ -22,7 +22,7 @@ from replay_tool.import_target import open_import
 from replay_tool.progress import Meter
 
 _REPORTED_EVERY = 5_000
-"""How many events are written between two reports of progress."""
+"""Events between two reports of progress."""
 
 _file = click.argument("file", type=options.NamedPath(dir_okay=False, allow_dash=True))
 

@@ -30,9 +30,9 @@ _EXIT = {
     Verdict.UNKNOWN: options.EXIT_FAILED,
 }
 _SHOWN = 80
-"""How many characters of a value a terminal shows."""
+"""Most characters of a value on a terminal."""
 _FIELDS = 10
-"""How many fields of a difference a terminal shows."""
+"""Most fields of a difference on a terminal."""
 
 
 @click.command(short_help="Compare the read models with the log.")
@@ -142,7 +142,7 @@ def _print(verification: Verification) -> None:
 
 
 def _cells(proof: ProjectionProof) -> list[str]:
-    """What the table of results shows of one read model."""
+    """The cells of one read model in the table of results."""
     counts = ", ".join(f"{n} {sort}" for sort, n in proof.found.items())
     cells: list[Any] = [proof.name, proof.verdict, proof.position, proof.entities]
     return [*map(str, cells), proof.reason or counts]

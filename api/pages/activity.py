@@ -1,4 +1,4 @@
-"""What happened over time: changes by day and kind, and contracts by status."""
+"""The page of activity: changes by day and kind, and contracts by status."""
 
 import time
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from domain.edges import EDGE
 from domain.registry import ALL_KINDS, KINDS
 
 COUNT_SECONDS = 0.25
-"""How long one look at the page goes on counting the log."""
+"""Longest time for which one request for the page counts events of the log."""
 _DAYS: Any = Literal["30", "90", "365"]
 _PARAMETERS: Parameters = {
     "days": (Annotated[_DAYS, QueryParameter(description="How many days are shown.")], "90")

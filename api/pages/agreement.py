@@ -1,4 +1,4 @@
-"""How a contract agrees with the columns of what it is about."""
+"""Compares the columns of a contract with those of its entity."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -28,7 +28,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """How the columns that a contract promises stand to those that there are."""
+    """The columns that a contract promises, beside those of its entity."""
 
     promised: int
     differences: tuple[Difference, ...]
@@ -64,7 +64,7 @@ def _types(given: Iterable[Any], above: str = "", depth: int = 0) -> Iterator[tu
 def agreement_with_entity(
     services: Services, request: AnyRequest, kind: EntityKind, contract: Mapping[str, Any]
 ) -> Agreement | None:
-    """How a contract agrees with what it is about; None where there is nothing to compare.
+    """The agreement of a contract with its entity; None where there is nothing to compare.
 
     `contract` is what the caller sees of an entity of a kind that describes columns. Blocks.
     """
@@ -86,7 +86,7 @@ def agreement_with_contract(
     entity: Mapping[str, Any],
     attached: Mapping[str, Any],
 ) -> Agreement | None:
-    """How an entity agrees with what is attached to it, one item of a list of `relations`.
+    """The agreement of an entity with an attached contract, one item of a list of `relations`.
 
     None where there is nothing to compare. Blocks.
     """

@@ -170,7 +170,7 @@ async def _stream(
 def _links(
     kept: Mapping[str, str], follow: bool, newest: int | None, oldest: int | None
 ) -> dict[str, str | None]:
-    """Where newer and older events are, and the same page that follows, or does not any more."""
+    """The links to newer and older events, and to the page that follows live or stops."""
     following = {"follow": "true"}
     newer = {**kept, **(following if follow else {}), "after": str(newest)}
     return {
@@ -196,7 +196,7 @@ def _event_at(log: EventStore, query: AuditQuery, position: int) -> Event:
 
 
 def _asked(kept: Mapping[str, str]) -> dict[str, Any]:
-    """What `audit_query` is to be given for the filters of a page; raises InvalidInput."""
+    """The arguments of `audit_query` for the filters of a page; raises InvalidInput."""
     asked: dict[str, Any] = {field: kept.get(name) for name, (field, _, _) in _FILTERS.items()}
     for name in _IDS:
         try:

@@ -11,7 +11,7 @@ from api.pages.rendering import words
 from domain.registry import KINDS
 
 _CHANGES, _CHARACTERS = 12, 600
-"""How many changes of an event the stream shows, and how many characters of each value."""
+"""Most changes of an event that the stream shows, and most characters of each value."""
 _NOTHING = Raw(b"null")
 VERBS: Mapping[str, str] = {
     "entity.created": "created",

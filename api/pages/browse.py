@@ -43,12 +43,12 @@ _FOR_PROGRAMS = msgspec.json.encode(
 
 
 def for_people(scope: Any) -> str:
-    """What the first page demands: nothing of a program, which only gets a pointer."""
+    """The permission of the first page: none for a program, which only gets a pointer."""
     return SIGNED_IN if accepts_html(scope) else PUBLIC
 
 
 def may_list(scope: Any) -> Permission:
-    """What a list demands."""
+    """The permission that a list demands."""
     return Permission(Action.LIST, kind_of(scope).name)
 
 

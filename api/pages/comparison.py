@@ -32,13 +32,13 @@ class Row(msgspec.Struct, frozen=True):
     """The key of the entity that it is about."""
     sort: Sort
     label: str
-    """What it is about: a dotted path, or the name of a part."""
+    """The dotted path or the name of the part that is compared."""
     old: str = ""
     new: str = ""
     names: tuple[str, ...] = ()
     """Of parts that are alike in both versions, some of their names."""
     count: int = 0
-    """How many parts they are."""
+    """Number of parts in this row."""
 
     def marked(self) -> tuple[Marked, Marked]:
         """Both texts with what differs marked."""
@@ -167,7 +167,7 @@ def _fields(key: str, name: str, found: Iterator[changes.Difference]) -> Iterato
 
 
 def _name(part: Mapping[str, Any], identity: str) -> str:
-    """What people call a part of an entity."""
+    """The name of a part of an entity, for people."""
     for key in ("name", "tagFQN", "displayName"):
         if isinstance(name := part.get(key), str):
             return name

@@ -1,4 +1,4 @@
-"""What the identity provider says of itself, asked for once and remembered for a while."""
+"""The identity provider's own description (OpenID Connect Discovery), remembered for a while."""
 
 import time
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from api.tokens.fetching import check_url, fetch
 from domain.errors import InvalidInput
 
 REMEMBERED_SECONDS = 900.0
-"""How long the provider's description is used before it is asked for again."""
+"""Time for which the provider's description is used before it is requested again."""
 RETRY_SECONDS = 5.0
-"""How long a failure is the answer to everybody before the provider is asked again."""
+"""Time for which a failure answers everybody before the provider is asked again."""
 
 
 class Addresses(msgspec.Struct):
-    """Where the provider wants to be asked (OpenID Connect Discovery)."""
+    """The provider's addresses (OpenID Connect Discovery)."""
 
     issuer: str
     authorization_endpoint: str

@@ -92,7 +92,7 @@ def cut(text: str, most: int) -> str:
 
 
 def called(entity: Mapping[str, Any]) -> str:
-    """What people call an entity, or the one that a reference names; the rest of it is left out."""
+    """The name of an entity or of a reference for people."""
     name = str(
         entity.get("displayName") or entity.get("name") or entity.get("fullyQualifiedName") or ""
     )

@@ -63,7 +63,7 @@ _CHOOSING: Parameters = {
     "column": _COLUMN,
 }
 Given = str | list[Item]
-"""What a form holds: a text, or what a list names."""
+"""The value in a form: a text, or the items of a list."""
 
 
 def edit_pages(
@@ -209,7 +209,7 @@ def _plain(field: Field, text: str) -> str:
 
 
 def _value(field: Field, place: Place, wanted: Given) -> Any:
-    """What a patch puts where a form holds something."""
+    """The value of a patch for the value in a form."""
     return list_value(field, place.holder, wanted) if isinstance(wanted, list) else wanted or None
 
 

@@ -1,4 +1,4 @@
-"""What of an entity people change by forms: which keys, and what stands in a form for a value."""
+"""The keys of an entity that people change by forms, and their values in a form."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -42,7 +42,7 @@ COLUMN_FIELDS = ("description", "tags")
 
 
 class Item(msgspec.Struct, frozen=True):
-    """What a list names, as a form holds it: `user:annabel`."""
+    """An entry of a list, as a form holds it: `user:annabel`."""
 
     kind: str
     fqn: str
@@ -74,17 +74,17 @@ def column_editable(kind: EntityKind, access: Access) -> dict[str, Field]:
 
 
 def may_set_status(kind: EntityKind, access: Access) -> bool:
-    """Whether a caller may change the status of the entities of a kind, if they have one."""
+    """True if a caller may change the status of the entities of a kind, if they have one."""
     return bool(kind.statuses) and _may(kind, access, STATUS)
 
 
 def sees_all(kind: EntityKind, access: Access) -> bool:
-    """Whether nothing of a kind is withheld from a caller, who may edit and view it."""
+    """True if nothing of a kind is withheld from a caller, who may edit and view it."""
     return _may(kind, access, "")
 
 
 def _may(kind: EntityKind, access: Access, key: str) -> bool:
-    """Whether a caller may edit the kind, and nothing of a key is withheld (no key: of any).
+    """True if a caller may edit the kind, and nothing of a key is withheld (no key: of any).
 
     `key` is a JSON pointer without the slash that it begins with.
 
@@ -102,7 +102,7 @@ def _may(kind: EntityKind, access: Access, key: str) -> bool:
 
 
 def given_items(field: Field, kind: EntityKind, form: Mapping[str, str]) -> list[Item]:
-    """What a form leaves of a list; raises InvalidInput for what the list cannot name."""
+    """The entries of a list in a form; raises InvalidInput for one that the list cannot have."""
     items: dict[Item, None] = {}
     for name, value in form.items():
         if name.startswith("keep."):
@@ -114,7 +114,7 @@ def given_items(field: Field, kind: EntityKind, form: Mapping[str, str]) -> list
 
 
 def named_item(field: Field, kind: EntityKind, claims: ClaimLookup, name: str) -> Item:
-    """What a typed name, or `Item.value`, means in a list.
+    """The entry that a typed name, or `Item.value`, means in a list.
 
     Raises NotFound, and InvalidInput for a name that several kinds have.
     """
@@ -141,7 +141,7 @@ def _live(kind: str, claims: ClaimLookup, name: str) -> Item | None:
 
 
 def items_of(field: Field, entity: Mapping[str, Any]) -> list[Item]:
-    """What a list of an entity names."""
+    """The entries of a list of an entity."""
     return [_item(field, each) for each in entity.get(field.key) or ()]
 
 

@@ -72,7 +72,7 @@ def kind_of(scope: Any) -> EntityKind:
 
 
 def may_view(scope: Any) -> Permission:
-    """What the page of an entity demands."""
+    """The permission that the page of an entity demands."""
     return Permission(Action.VIEW, kind_of(scope).name)
 
 
@@ -103,7 +103,7 @@ def entity_values(
     from_: int = 0,
     all_: bool = False,
 ) -> dict[str, Any]:
-    """What the template of an entity's page shows, as its caller may see it.
+    """The values of the template of an entity's page, as its caller may see it. Blocks.
 
     Blocks. Raises NotFound.
     """

@@ -1,4 +1,4 @@
-"""What a form of a page sends, once it is certain that a page of ours has sent it."""
+"""The fields of a form, after a check that a page of this catalog has sent it."""
 
 from functools import partial
 from hmac import compare_digest

@@ -1,4 +1,4 @@
-"""What became of an entity: who changed what, when, by which request; two versions side by side."""
+"""The history of an entity: each version with its author, and two versions side by side."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -59,7 +59,7 @@ _COMPARED: Parameters = {
 
 
 class Head(msgspec.Struct, rename="camel"):
-    """What the head of both pages says of the entity."""
+    """The entity's data at the head of both pages."""
 
     id: str
     name: str
@@ -152,14 +152,14 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
 
 
 def _head(services: Services, access: Access, kind: EntityKind, fqn: str) -> Head:
-    """What is said of the entity with a name; raises NotFound."""
+    """The head of the entity with a name; raises NotFound."""
     given = {"fields": None, "include": Include.ALL}
     body, _ = read_entity(services, kind, access, given, None, fqn=fqn)
     return msgspec.json.decode(body, type=Head)
 
 
 def _write(document: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
-    """When a version was written and by whom, as far as the caller may see it."""
+    """The time and author of a version, as far as the caller may see them."""
     keys = ("updatedAt", "updatedBy")
     return {key: msgspec.json.decode(document[key]) for key in keys if key in document}
 
@@ -208,7 +208,7 @@ def _told(withheld: Withheld | None, change: timeline.Change) -> Told | None:
 
 
 def _is_hidden(withheld: Withheld, change: timeline.Change) -> bool:
-    """Whether all that a change changes is withheld."""
+    """True if all that a change changes is withheld."""
     if withheld.covers(".".join(change.keys)):
         return True
     if change.sort != "updated":

@@ -71,7 +71,7 @@ def to_html(text: str) -> str | None:
 
 
 def _most_cells(text: str) -> int:
-    """How many cells the tables of a text have at most: each row is filled up to the longest."""
+    """Most cells that the tables of a text can have: each row is filled up to the longest."""
     lines = text.split("\n")
     return len(lines) * max(line.count("|") for line in lines)
 

@@ -6,7 +6,7 @@ from typing import Any
 WIDTH, HEIGHT = 1000, 100
 """The units that shapes are placed in."""
 COLOURS = 6
-"""How many series have a colour of their own in the style sheet; the last one is for the rest."""
+"""Number of series with a colour of their own in the style sheet; the last is for all others."""
 REST = "others"
 
 

@@ -62,7 +62,7 @@ class Provider:
 
     @property
     def is_set(self) -> bool:
-        """Whether there is a provider to sign in at."""
+        """True if there is a provider to sign in at."""
         return self._settings.oidc_issuer is not None
 
     async def start(self, scope: Any, to: str) -> tuple[str, str]:

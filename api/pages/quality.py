@@ -94,7 +94,7 @@ def tests_of(
 
 
 def _may_list(access: Access) -> bool:
-    """Whether a caller may know which tests are in a suite."""
+    """True if a caller may know which tests are in a suite."""
     kind = KINDS["testCase"]
     withheld = access.withheld(Action.LIST, kind.name)
     keys = (kind.filters["testSuiteId"], *kind.also_in)

@@ -42,7 +42,7 @@ _FOR_SOME = (
 )
 CHUNK_CHARACTERS = 64 * 1024
 TYPED = "typed"
-"""What the state of a request has of the text of its form, for a page that refuses the form."""
+"""Key of a request's state for the text of its form, for a page that refuses the form."""
 
 
 class Renderer:
@@ -100,7 +100,7 @@ class Renderer:
         )
 
     def _frame(self, request: AnyRequest) -> dict[str, Any]:
-        """What the template of every page may name."""
+        """The values that the template of every page may use."""
         caller = request.scope.get("user")
         known = isinstance(caller, Principal)
         try:
@@ -145,7 +145,7 @@ def redirect(address: str, headers: Mapping[str, str] | None = None) -> Finished
 
 
 def is_part(request: AnyRequest) -> bool:
-    """Whether a page asks, by htmx, for a part that takes the place of one which it shows."""
+    """True if a page asks, by htmx, for a part that takes the place of one which it shows."""
     return bool(request.headers.get("hx-request") == "true")
 
 

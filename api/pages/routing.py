@@ -14,7 +14,7 @@ from api.routes.declared_query import Parameters
 from api.routes.signatures import REQUEST, route
 
 Needed = Permission | str | Callable[[Any], Permission | str]
-"""What a page demands of its caller; a function tells it from the scope of a request."""
+"""The permission that a page demands; a function derives it from the scope of a request."""
 Show = Callable[..., Awaitable[ASGIResponse]]
 Take = Callable[[AnyRequest, dict[str, str]], Awaitable[ASGIResponse]]
 
@@ -49,7 +49,7 @@ def _of_pages(
 
 
 def wants_page(scope: Any) -> bool:
-    """Whether an answer to a request, also one that no route takes, is for a person.
+    """True if an answer to a request, also one that no route takes, is for a person.
 
     Whoever asks for a page is answered with one; so is a browser that no other route knows.
     """
@@ -60,5 +60,5 @@ def wants_page(scope: Any) -> bool:
 
 
 def accepts_html(scope: Any) -> bool:
-    """Whether a client names HTML among what it takes, as browsers do and programs do not."""
+    """True if a client names HTML among what it takes, as browsers do and programs do not."""
     return any(b"text/html" in value for name, value in scope["headers"] if name == b"accept")

@@ -40,7 +40,7 @@ _FIELDS = (
     "deleted",
     "updatedAt",
 )
-"""What a result shows of its entity."""
+"""The fields of an entity that a result shows."""
 
 _SEARCH = "search"
 """Name of the projection that searches read beside the sorted one."""
@@ -171,7 +171,7 @@ def _shown(
     counts: Counts,
     spelled: Written,
 ) -> dict[str, Any]:
-    """What the template shows."""
+    """The values of the template."""
     kept = {name: _text(value) for name, value in given.items() if name != "after"}
     hits = answered["hits"]["hits"] if answered else []
     whole = len(hits) == PAGE_SIZE

@@ -72,14 +72,14 @@ class Sessions:
         return f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
 
     def authorization(self, headers: Headers) -> bytes:
-        """What an Authorization header would say for the session of a request.
+        """The Authorization header for the session of a request.
 
         Raises Unauthorized where there is no session, or one that was sealed by another key.
         """
         return b"Bearer " + self._opened(headers)[0]
 
     def form_token(self, headers: Headers) -> str:
-        """What the forms of a session's pages hold, and those of other sites cannot know."""
+        """The token in the forms of a session's pages, which other sites cannot know."""
         token, key = self._opened(headers)
         return blake2b(token, key=key, digest_size=16).hexdigest()
 
@@ -91,7 +91,7 @@ class Sessions:
         return f"{scope['scheme']}://{host.decode('latin-1')}"
 
     def is_own_host(self, origin: str, scope: Any) -> bool:
-        """Whether an Origin header names the host that the request was sent to."""
+        """True if an Origin header names the host that the request was sent to."""
         try:
             return urlsplit(origin).netloc == urlsplit(self.origin(scope)).netloc
         except ValueError:
@@ -104,12 +104,12 @@ class Sessions:
         return urlsafe_b64encode(nonce + sealed).decode().rstrip("=")
 
     def open(self, purpose: str, text: str) -> bytes | None:
-        """What was sealed for a purpose, by a key that counts; None for anything else."""
+        """The text that was sealed for a purpose by a key that counts; None for anything else."""
         opened = self._open(purpose, text)
         return None if opened is None else opened[0]
 
     def _open(self, purpose: str, text: str) -> tuple[bytes, bytes] | None:
-        """What was sealed for a purpose, and by which key."""
+        """The text that was sealed for a purpose, and the key that sealed it."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - start-up: as the cipher
 
         if not (0 < len(text) <= _MOST_BYTES and text.isascii()):

@@ -1,4 +1,4 @@
-"""What buttons do to a whole entity: undo, delete, restore, and the steps of its status."""
+"""Buttons for a whole entity: undo, delete, restore, and the steps of its status."""
 
 from collections.abc import Callable
 from functools import partial
@@ -169,7 +169,7 @@ def _last_step(
 
 
 def _may_delete_below(request: AnyRequest, kind: EntityKind) -> bool:
-    """Whether there may be anything below an entity that stays without being asked to go along,
+    """True if there may be anything below an entity that stays without being asked to go along,
     and that the caller may delete."""
     if kinds_below(kind.name) <= ATTACHED:
         return False

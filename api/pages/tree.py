@@ -46,9 +46,9 @@ class Branch(msgspec.Struct, frozen=True):
     kind: str
     items: list[dict[str, Any]]
     unfolds: bool
-    """Whether anything can be below them."""
+    """True if anything can be below them."""
     more: str | None
-    """Where the next of them are."""
+    """The address of the next entities."""
 
 
 def tree_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
@@ -101,7 +101,7 @@ def tree_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]
 
 
 def unfolds(kind: EntityKind) -> bool:
-    """Whether entities of a kind can have others below them, beside what is attached to them."""
+    """True if entities of a kind can have others below them, beside what is attached to them."""
     return next(_lists_below(kind), None) is not None
 
 

@@ -1,4 +1,4 @@
-"""What the query language understood of a search text, in plain words."""
+"""Explains in plain words how a search text was parsed."""
 
 from functools import singledispatch
 

@@ -120,7 +120,7 @@ def find_roles(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:
 
 
 def is_name(value: object) -> bool:
-    """Whether a value can be the name of a caller, which stands in events, logs and headers."""
+    """True if a value can be the name of a caller, which stands in events, logs and headers."""
     return isinstance(value, str) and 1 <= len(value) <= MAX_NAME_LENGTH and value.isprintable()
 
 

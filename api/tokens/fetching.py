@@ -13,9 +13,9 @@ from domain.errors import InvalidInput
 MAX_BYTES = 262_144
 """The largest key set that is read."""
 STEP_SECONDS = 5.0
-"""How long to connect, and each read of the answer, may take."""
+"""Longest time to connect, and for each read of the answer."""
 TOTAL_SECONDS = 10.0
-"""How long the answer may take in all, once a connection stands."""
+"""Longest time for the whole answer, once a connection stands."""
 
 
 class Unreachable(InvalidInput):

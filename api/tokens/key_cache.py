@@ -13,11 +13,11 @@ from domain.errors import InvalidInput
 REFRESH_SECONDS = 240.0
 """Age at which keys are asked for again: a removed key is refused within 5 minutes."""
 RETRY_SECONDS = 30.0
-"""How soon a provider that failed is asked again."""
+"""Time until a provider that failed is asked again."""
 UNKNOWN_SECONDS = 60.0
 """In this time, tokens with unknown key ids cause at most one request for keys."""
 STALE_SECONDS = 86_400.0
-"""How long keys are used while their provider is down."""
+"""Longest time for which keys are used while their provider is down."""
 OVERDUE_SECONDS = 900.0
 """Age from which keys are reported as old: three renewals have failed, and retries between them."""
 

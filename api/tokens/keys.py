@@ -52,7 +52,7 @@ class KeySet(msgspec.Struct, frozen=True, eq=False):
 
     keys: tuple[Key, ...] = ()
     content: frozenset[bytes] = frozenset()
-    """What the keys were made from: equal content means equal keys."""
+    """The bytes that the keys were made from: equal content means equal keys."""
 
     def find(self, key_id: str | None, algorithm: str) -> list[Key]:
         """The keys of an algorithm that have the id, or all of them for a token without one."""

@@ -20,13 +20,13 @@ class Safe(Protocol):
     """
 
     def name(self, document: str) -> str:
-        """How messages name a document, and where it is."""
+        """The name of a document and its location, for messages."""
 
     def stamps(self) -> Mapping[str, object]:
         """For each document that is there, what is another value after each change of it."""
 
     def read(self, document: str) -> bytes | None:
-        """What is in a document, None where it is not there."""
+        """The content of a document; None where it is missing."""
 
     def make(self, document: str, content: bytes) -> bytes:
         """Put in a document that is not there yet; returns what is in it, whoever made it."""

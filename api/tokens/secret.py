@@ -20,7 +20,7 @@ MOST_DAYS = 365
 KEPT_SECONDS = (MOST_DAYS + 1) * DAY
 """Seconds after which no token can be good any more that was issued before."""
 MOST_PREVIOUS = 8
-"""How many secrets that were replaced may verify beside the present one."""
+"""Most former secrets that verify beside the present one."""
 
 _SESSION_KEY = re.compile("[0-9a-f]{64}")
 

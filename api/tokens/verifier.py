@@ -29,11 +29,11 @@ from api.tokens.safe import SECRET
 MAX_TOKEN_BYTES = 8_192
 """Longer tokens are refused before they are decoded."""
 MOST_REMEMBERED = 10_000
-"""How many verified tokens are remembered; beyond that the least recently used one is forgotten."""
+"""Most verified tokens that are remembered; then the least recently used one is forgotten."""
 TICK_SECONDS = 5.0
-"""How often each issuer's keys are looked at for whether they are due to be loaded again."""
+"""Time between two looks for issuers whose keys are due to be loaded again."""
 FOLLOW_SECONDS = 0.5
-"""How often the safe is looked at for revocations and new keys."""
+"""Time between two looks into the safe for revocations and new keys."""
 
 log = logging.getLogger("catalog.tokens")
 
@@ -241,7 +241,7 @@ async def _keep_current(cache: CachedKeys) -> None:
 
 
 def _is_signed(token: bytes, key: Key) -> bool:
-    """Whether a token is signed with a key, by the algorithm that the key is bound to."""
+    """True if a token is signed with a key, by the algorithm that the key is bound to."""
     try:
         _signatures.decode_complete(token, key.jwk, algorithms=[key.algorithm])
     except (jwt.PyJWTError, ValueError):

@@ -1,4 +1,4 @@
-"""Opens a log by its address; the one place that knows which database an address means."""
+"""Opens a log by its address; the only module that knows the database of an address."""
 
 import os
 from collections.abc import Iterator
@@ -41,12 +41,12 @@ def address_in(directory: Path, database: str | None = None) -> str:
 
 
 def holds_log(directory: Path) -> bool:
-    """Whether a data directory holds a log, or belongs to hosts whose log is in a database."""
+    """True if a data directory holds a log, or belongs to hosts whose log is in a database."""
     return (directory / _FILE).exists() or database_note(directory).exists()
 
 
 def database_note(directory: Path) -> Path:
-    """The file that says of a data directory that its log is in a database."""
+    """The file in a data directory that says that its log is in a database."""
     return directory / "log-in-database"
 
 
@@ -135,7 +135,7 @@ def migrate_log(url: str) -> tuple[int, int]:
 def needing_the_extra(
     what: str = "a catalog in PostgreSQL", extra: str = "postgres"
 ) -> Iterator[None]:
-    """Say what to install where the client of another server is not."""
+    """The error that names the extra to install for the client of another server."""
     try:
         yield
     except ModuleNotFoundError as error:

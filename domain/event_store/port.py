@@ -1,4 +1,4 @@
-"""What the log of events promises to its readers and writers, whatever database holds it."""
+"""The port of the event log: its promises to readers and writers, for every database."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -12,7 +12,7 @@ from domain.event_store.writes import Append, Expectations, Refusal, RememberedA
 from domain.events import Event
 
 ANSWERS_KEPT_MS = 24 * 60 * 60 * 1000
-"""How long a repeated write under an idempotency key is recognised."""
+"""Milliseconds for which a repeated write under an idempotency key is recognised."""
 READ_BYTES = 16_000_000
 """Payload bytes at which a batch of the log ends; its last event may go beyond them."""
 STREAM_BYTES = 1_000_000
@@ -91,7 +91,7 @@ class LogSnapshot(Protocol):
 
     @property
     def count(self) -> int:
-        """How many events there are."""
+        """Number of events."""
 
     def features(self) -> dict[str, str]:
         """The features that the events use; see `EventStore.features`."""
@@ -107,14 +107,14 @@ class LogSnapshot(Protocol):
 
 
 class Announcements:
-    """What a log says of appends while they are asked for; of a file nobody says anything."""
+    """The appends that a log announces to a listener; a file announces none."""
 
     def are_heard(self) -> bool:
-        """Whether each append is announced now; where not, the log has to be looked at."""
+        """True if each append is announced now; else the listener has to poll the log."""
         return False
 
     def close(self) -> None:
-        """End them; the function that was to be called is not called afterwards."""
+        """Stop announcing; the listener's function is not called afterwards."""
 
 
 class EntityReads(ABC):
@@ -262,7 +262,7 @@ class EventStore(EntityReads):
         return self.head()
 
     def is_read_only(self) -> bool:
-        """Whether the database is set to take no writes now, so that each append is refused.
+        """True if the database is set to take no writes now, so that each append is refused.
 
         A file is never set so. Raises StoreUnavailable.
         """
@@ -274,7 +274,7 @@ class EventStore(EntityReads):
 
     @abstractmethod
     def features(self) -> dict[str, str]:
-        """What the events use of the stored format -> the release that first knew it.
+        """The features that the events use, with the release that introduced each.
 
         See `domain.event_store.features`. An append names what its events are the first to use.
         A log that names what this program does not know is not opened, and takes no append: it
@@ -309,7 +309,9 @@ class EventStore(EntityReads):
 
     @abstractmethod
     def answer(self, actor: str, key: str) -> RememberedAnswer | None:
-        """What a caller's write under an idempotency key led to; None when it is not remembered."""
+        """The remembered answer to a caller's write under an idempotency key; None when there is
+        none.
+        """
 
     @abstractmethod
     def former_holders(self, kind: str, fqn: str) -> list[str]:
@@ -321,7 +323,7 @@ class EventStore(EntityReads):
 
     @abstractmethod
     def damage(self) -> list[Problem]:
-        """What the database itself can prove to be wrong with what it holds.
+        """The faults that the database itself can prove in its content.
 
         Problems are files that are not as they were written, stored events that were removed,
         and answers that refer to no event. The list is empty where the database cannot know.

@@ -1,4 +1,4 @@
-"""How a log says why it refuses an append, in the same words whatever database holds it."""
+"""Words the log's refusals of appends, alike for every database."""
 
 from collections.abc import Sequence
 

@@ -146,7 +146,7 @@ class ExportReader:
 
 
 def compare(log: LogSnapshot, reader: ExportReader) -> str | None:
-    """Where a log first departs from an exported one; None when it begins with all of it."""
+    """The first difference of a log from an exported one; None when it begins with all of it."""
     rows = log.events()
     difference = None
     # The file is read to its end after a difference too: only a whole file is evidence.

@@ -1,4 +1,4 @@
-"""What a write hands to the log, and why the log may refuse it."""
+"""The content of one write for the log, and the reasons to refuse it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +17,7 @@ The other actions on a claim are `delete`, `restore` and `release`.
 """
 
 Refusal = ConcurrentChange | AlreadyExists
-"""Why the log does not take an append: another writer was first, to a state or to a name."""
+"""Reason of a refused append: another writer was first, to a state or to a name."""
 
 
 class Expectations(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,7 +41,7 @@ class Expectations(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RememberedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a write with an idempotency key led to, so that its repetition answers the same."""
+    """The answer to a write with an idempotency key, to be given again to its repetition."""
 
     actor: str
     key: str
@@ -56,12 +56,12 @@ class RememberedAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Append(msgspec.Struct, frozen=True, kw_only=True):
-    """What one write stores, all of it or nothing; made by `prepared`."""
+    """The events and answer of one write, stored together or not at all; made by `prepared`."""
 
     rows: Sequence[NewRow]
     changes: Sequence[ClaimChange]
     features: frozenset[str] = frozenset()
-    """What the events use of the stored format; see `domain.event_store.features`."""
+    """The features that the events use; see `domain.event_store.features`."""
     answer: RememberedAnswer | None = None
     expecting: Expectations = Expectations()
     epoch: int | None = None

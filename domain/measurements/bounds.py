@@ -23,13 +23,13 @@ OVERHEAD = 64
 SWEPT_AT_ONCE = 1_000
 """Points that one transaction of a sweep deletes."""
 SUM_SECONDS = 20.0
-"""How long the sums of one request may take."""
+"""Longest time for the sums of one request."""
 MOST_QUERIES = 100
 """The most queries of which the costs are shown."""
 RANKED_AT_ONCE = 1_000
 """Entities whose ranks one transaction stores."""
 _AHEAD_MS = DAY_MS
-"""How far in the future a measurement may be, for clocks and time zones that differ."""
+"""Longest time that a measurement may lie in the future, for clocks and zones that differ."""
 
 Key = tuple[str, str, int]
 """Series, part and time of a point of an entity."""

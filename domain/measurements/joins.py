@@ -18,7 +18,7 @@ from domain.errors import InvalidInput
 from domain.measurements.reports import JOIN, MAX_COUNT, Count, Point, moment_of
 
 DAYS = 30
-"""How many days the shown joins are of, the present one included, and how old a report may be."""
+"""Days that shown joins cover, today included, and the greatest age of a report."""
 MAX_JOINS = 1_000
 """Joins of one report."""
 
@@ -33,14 +33,14 @@ class JoinedWith(Part, kw_only=True):
 
 
 class ColumnJoins(Part, kw_only=True):
-    """What a column of a table is joined with."""
+    """The joins of a column of a table."""
 
     column_name: Name
     joined_with: list[JoinedWith] | None = None
 
 
 class TableJoins(Part, kw_only=True):
-    """What a table and its columns were joined with on a day, or in the days that are shown."""
+    """The joins of a table and its columns on a day, or over the days that are shown."""
 
     start_date: date
     day_count: int = msgspec.field(default_factory=lambda: 1)
@@ -129,7 +129,7 @@ def first_day(today: date) -> date:
 
 
 def summed(bodies: Iterable[bytes], today: date) -> TableJoins:
-    """What is shown of the points of a table: the most frequent joins come first."""
+    """The sums of a table's points, the most frequent joins first."""
     counts: defaultdict[str | None, Counter[str]] = defaultdict(Counter)
     for body in bodies:
         point = msgspec.json.decode(body, type=JoinPoint)

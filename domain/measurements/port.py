@@ -13,11 +13,11 @@ class Page(msgspec.Struct, frozen=True):
     """Points of one part of a series, the newest first."""
 
     total: int
-    """How many points there are in the time asked for, before and after this page."""
+    """Number of points in the requested time, before and after this page included."""
     points: Sequence[tuple[int, bytes]]
     """Time and JSON of each point."""
     more: bool
-    """Whether older points follow."""
+    """True if older points follow."""
 
 
 class Measurements(Protocol):
@@ -81,7 +81,7 @@ class Measurements(Protocol):
         """
 
     def query_costs(self, service_id: str) -> list[CostSums]:
-        """What the queries of a service have cost, all together first; none without records."""
+        """The costs of a service's queries, the total first; empty without records."""
         ...
 
     def entities(self) -> list[str]:

@@ -73,14 +73,14 @@ class TableProfile(Part, kw_only=True):
 
 
 class Histogram(Part, kw_only=True):
-    """How the values of a column are spread."""
+    """The distribution of a column's values."""
 
     boundaries: list[Any] | None = None
     frequencies: list[Any] | None = None
 
 
 class CardinalityDistribution(Part, kw_only=True):
-    """How often the most frequent values of a column occur."""
+    """The frequencies of a column's most frequent values."""
 
     categories: list[str] | None = None
     counts: list[Integer] | None = None
@@ -132,7 +132,7 @@ class SystemProfile(Part, kw_only=True):
 
 
 class TableProfileReport(Part, kw_only=True):
-    """What a run of a profiler reports of a table."""
+    """The report of a run of a profiler on a table."""
 
     table_profile: TableProfile
     column_profile: Annotated[list[ColumnProfile], Meta(max_length=MAX_COLUMNS)] | None = None
@@ -167,7 +167,7 @@ class TableSample(Part, kw_only=True):
 
 
 class DailyUse(Part, kw_only=True):
-    """How often an entity was used on a day."""
+    """The number of uses of an entity on a day."""
 
     date: date
     count: Count
@@ -178,7 +178,7 @@ class DailyUse(Part, kw_only=True):
 
 
 class UsageRanks(Part, kw_only=True):
-    """How many percent of its kind an entity was used more than, in the days that end with one."""
+    """The percentage of its kind that an entity was used more than, in the days up to one."""
 
     daily: float
     weekly: float

@@ -10,7 +10,7 @@ from domain.measurements.port import Measurements
 from domain.measurements.reports import DAY_MS
 
 INTERVAL_SECONDS = 300.0
-"""How long after its purge, at most, the measurements of an entity are deleted."""
+"""Longest time after its purge until the measurements of an entity are deleted."""
 ASKED_AT_ONCE = 1_000
 """Entities of which the log is asked together, since it may be a round trip away."""
 

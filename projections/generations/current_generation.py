@@ -41,7 +41,7 @@ class _Opened(Generic[M]):
         self.generation = generation
         self.users = 0
         self.left = False
-        """Whether another generation took its place: the last reader closes it."""
+        """True if another generation took its place: the last reader closes it."""
 
 
 class CurrentGeneration(Generic[M]):
@@ -57,7 +57,7 @@ class CurrentGeneration(Generic[M]):
         """`changes` counts those of the process that makes all of them, if it is this one."""
         self._changes = changes
         self._looked: int | None = None
-        """How many changes there were when the pointer was looked at last."""
+        """Number of changes at the last look at the pointer."""
         self.definition = definition
         self.shelf = shelf
         self._log = log
@@ -82,7 +82,7 @@ class CurrentGeneration(Generic[M]):
             self._give_back(opened)
 
     def read(self, work: Callable[[M], T]) -> T:
-        """What some work makes of the read model, as `use` lends it.
+        """The result of work on the read model, as `use` lends it.
 
         The work reads as much as one page or one entity. Where such reads tell when another
         generation has taken the place of theirs, the pointer is not looked at before, and the work
@@ -124,7 +124,7 @@ class CurrentGeneration(Generic[M]):
             return model.checkpoint()
 
     def revision(self) -> Hashable:
-        """What is different after every commit and every switch; raises StoreUnavailable."""
+        """A value that differs after every commit and switch; raises StoreUnavailable."""
         if self.definition.shows_commits_at_once and (number := self._changes_so_far()) is not None:
             if number != self._looked or self._opened is None:
                 self._give_back(self._take())

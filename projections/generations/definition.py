@@ -1,4 +1,4 @@
-"""What generations need to know of a projection: how its read model is opened and built."""
+"""The definition of a read model: the functions that open and build its generations."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -20,7 +20,7 @@ class KindReport(msgspec.Struct, frozen=True, rename="camel"):
     entities: int
     """Soft-deleted ones included."""
     deleted: int | None
-    """How many of them are soft-deleted, where the read model counts that."""
+    """Number of soft-deleted entities, where the read model counts them."""
     digest: str
     """Sum of the digests of what the read model holds of these entities, in hexadecimal."""
 
@@ -47,7 +47,7 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
     Raises StoreUnavailable when nothing could be left behind; it is closed all the same.
     """
     trusted: Callable[[str], bool]
-    """Whether the generation at an address is as `shut` left it; asked once, before `open`.
+    """True if the generation at an address is as `shut` left it; asked once, before `open`.
 
     Raises StoreUnavailable.
     """
@@ -55,9 +55,9 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
     """Raises Damaged when others have removed or changed what is open, and StoreUnavailable when it
     cannot be read now. Called each second or so; None where nobody else can do that."""
     shows_commits_at_once: bool
-    """Whether every read sees the newest commit; else a read may see one that is a little older."""
+    """True if every read sees the newest commit; else a read may see one that is a little older."""
     tells_when_superseded: bool
-    """Whether every read that answers a request raises Superseded when another generation is live
+    """True if every read that answers a request raises Superseded when another generation is live
     by now, so that nobody needs to look at the pointer before each of them.
 
     What is asked of a generation itself is answered whether it is live or not: its checkpoint, its
@@ -74,7 +74,7 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
     Takes the address of the generation; raises StoreUnavailable.
     """
     resumes: bool
-    """Whether `load` can go on with what an earlier one left."""
+    """True if `load` can go on with what an earlier one left."""
     batch_size: int
     """The most events in one commit."""
 

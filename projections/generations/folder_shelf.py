@@ -48,7 +48,7 @@ class FolderShelf:
         return sorted({int(match[1]) for match in matches if match})
 
     def holds(self, number: int) -> bool:
-        """Whether the file or folder of a generation is there."""
+        """True if the file or folder of a generation is there."""
         return self._path(number).exists()
 
     def size(self, number: int) -> int:
@@ -82,7 +82,7 @@ class FolderShelf:
         return _revision(self._proposal)
 
     def proposal(self) -> Proposal | None:
-        """What is proposed; None when nothing is, or nothing readable."""
+        """The proposal; None when there is none, or none that can be read."""
         try:
             return _read(self._proposal, Proposal)
         except msgspec.MsgspecError:

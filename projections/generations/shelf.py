@@ -31,13 +31,13 @@ class Generation(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Pointer(msgspec.Struct, frozen=True, rename="camel"):
-    """Which generation of a read model is read."""
+    """The generation of a read model that is read, and the one before."""
 
     live: Generation | None = None
     previous: Generation | None = None
-    """What `rollback` goes back to."""
+    """The generation to which `rollback` goes back."""
     refused: str | None = None
-    """Why there is no live one, when there was one that must not be served."""
+    """The reason why a former live generation must not be served; None otherwise."""
     last: int = 0
     """Number of that one: as some reader may still have it open, no other generation has it."""
 
@@ -47,13 +47,13 @@ class Proposal(msgspec.Struct, frozen=True, rename="camel"):
 
     generation: Generation
     ready: bool = False
-    """Whether it is finished; otherwise it is still being built, or its building ended."""
+    """True if it is finished; otherwise it is still being built, or its building ended."""
     refused: str | None = None
-    """Why the process that runs the projectors does not take it."""
+    """The reason why the process that runs the projectors refuses it; None otherwise."""
 
 
 class Shelf(Protocol):
-    """Where the generations of one read model are kept, in files or in a database."""
+    """The port of the generations of one read model, in files or in a database."""
 
     @property
     def name(self) -> str:
@@ -67,7 +67,7 @@ class Shelf(Protocol):
         """The generations of which the shelf holds anything, half built ones too, ascending."""
 
     def holds(self, number: int) -> bool:
-        """Whether a generation is there, and not only what belongs to it besides."""
+        """True if a generation is there, and not only what belongs to it besides."""
 
     def size(self, number: int) -> int:
         """Bytes that a generation takes; 0 for one that the shelf does not hold."""
@@ -89,7 +89,7 @@ class Shelf(Protocol):
         """
 
     def proposal(self) -> Proposal | None:
-        """What is proposed; None when nothing is, or nothing readable."""
+        """The proposal; None when there is none, or none that can be read."""
 
     def proposal_revision(self) -> Hashable | None:
         """A value that differs once the proposal was replaced; None while there is no proposal."""

@@ -26,9 +26,9 @@ from projections.generations.shelf import Generation, Pointer, Proposal, Shelf, 
 CHECK_AT_START_BYTES = 128 * 1024 * 1024
 """A larger read model that was not closed cleanly is checked while it is served."""
 WATCH_SECONDS = 1.0
-"""How often a live generation that others can change is looked at."""
+"""Time between two looks at a live generation that other processes can change."""
 _TURN_SECONDS = 0.2
-"""How long the live generation may wait while a proposed one is fed."""
+"""Longest time for which a proposed generation is fed before it is the live one's turn."""
 
 log_line = logging.getLogger("catalog.projections")
 
@@ -41,7 +41,7 @@ class Supervisor(Steps, Protocol):
 
     @property
     def current(self) -> bool:
-        """Whether a live generation is open."""
+        """True if a live generation is open."""
 
     def open(self) -> None:
         """To be called once, before the first step."""
@@ -94,7 +94,7 @@ class GenerationSupervisor(Generic[M]):
 
     @property
     def current(self) -> bool:
-        """Whether a live generation is open."""
+        """True if a live generation is open."""
         return self._live is not None
 
     @property

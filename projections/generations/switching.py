@@ -1,4 +1,4 @@
-"""Makes a finished generation the live one, in whichever process may do that."""
+"""Makes a finished generation the live one, by whichever process leads."""
 
 import time
 from pathlib import Path
@@ -13,7 +13,7 @@ from projections.generations.shelf import Generation, Proposal, Shelf
 from projections.generations.supervision import GenerationSupervisor
 
 PATIENCE_SECONDS = 30.0
-"""How long a command waits for a server that comes no nearer to a switch."""
+"""Longest time that a command waits for a server without progress towards a switch."""
 _PAUSE = 0.02
 
 
@@ -102,7 +102,7 @@ class _Waiting(Generic[M]):
         self._ends = self._began + patience
 
     def check(self) -> None:
-        """Raises StoreUnavailable when it is no use to wait any longer."""
+        """Raise StoreUnavailable when the server has stopped, or made no progress for too long."""
         name = self._definition.name
         said = read_states(self._directory).get(name)
         if said is not None and said.state is State.STOPPED:

@@ -25,7 +25,7 @@ from projections.verification.run import Request
 
 _NICE = 10
 _SECONDS_BETWEEN = 0.5
-"""How often the file says how far the operation is, at most."""
+"""Least time between two updates of the operation's progress in its file."""
 
 
 class _StatusFile:

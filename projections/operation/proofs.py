@@ -18,11 +18,11 @@ from projections.verification.report import ProjectionProof, Verdict, Verificati
 from projections.verification.run import Progress, Request, Source, verify
 
 LOG = "log"
-"""What the log is called beside the names of the read models."""
+"""Name of the log among the names of the read models."""
 
 
 class Proof(msgspec.Struct, frozen=True):
-    """What the last verification found of the log, or of a read model."""
+    """The result of the last verification of the log, or of a read model."""
 
     verdict: Verdict
     position: int
@@ -31,13 +31,13 @@ class Proof(msgspec.Struct, frozen=True):
     found: int
     """Problems or differences."""
     reason: str | None
-    """Why nothing could be compared."""
+    """The reason why nothing could be compared; None otherwise."""
     generation: int | None
     """Number of the generation that was compared; None for the log, and for what was not read."""
     at: int
     """Milliseconds since the Unix epoch."""
     seconds: float
-    """How long it took; where a new generation was built, with the building."""
+    """Seconds that it took, the building of a new generation included."""
     by: str
 
 
@@ -61,7 +61,7 @@ def keep_proof(directory: Path, name: str, proof: Proof) -> None:
 
 
 def proof_of(found: ProjectionProof, generation: int | None, seconds: float, by: str) -> Proof:
-    """What is kept of the comparison of a read model that ends now and took some seconds."""
+    """The proof of a comparison of a read model that ends now and took some seconds."""
     return Proof(
         verdict=found.verdict,
         position=found.position,
@@ -106,7 +106,7 @@ def verify_live(
 def _noting(
     live: CurrentGeneration[Any], generations: dict[str, int]
 ) -> Callable[[], AbstractContextManager[Source]]:
-    """What takes a snapshot of a read model, and notes of which generation."""
+    """A function that takes a snapshot of a read model and remembers its generation."""
 
     @contextmanager
     def take() -> Iterator[Source]:

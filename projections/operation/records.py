@@ -1,4 +1,4 @@
-"""What a server was asked to do to the read models of a data directory, and how far it is.
+"""The operation on the read models of a data directory, recorded in a file with its progress.
 
 A file says it, written by whoever holds the lock beside it: so each process of a server can tell
 how an operation is that another one of them started.
@@ -23,7 +23,7 @@ _LOCK_ATTEMPTS, _LOCK_PAUSE = 10, 0.01
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What is to be done, where, and who asks for it."""
+    """The operation to run, its target, and the caller who asked for it."""
 
     work: Work
     what: What
@@ -46,11 +46,11 @@ class Operation(msgspec.Struct):
     total: int = 0
     ended: int | None = None
     failure: str | None = None
-    """Why it did not come to its end."""
+    """The reason why it failed; None otherwise."""
 
 
 def read_operation(directory: Path) -> Operation | None:
-    """What the file of a data directory says; None where there is none that can be read."""
+    """The operation in a data directory's file; None where no readable one is there."""
     try:
         return msgspec.json.decode((directory / _FILE).read_bytes(), type=Operation)
     except (OSError, msgspec.DecodeError):
@@ -65,7 +65,7 @@ def write_operation(directory: Path, operation: Operation) -> None:
 
 
 def is_under_way(directory: Path) -> bool:
-    """Whether a process works on an operation now."""
+    """True if a process works on an operation now."""
     try:
         with (directory / _LOCK).open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

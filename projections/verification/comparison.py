@@ -14,14 +14,14 @@ V = TypeVar("V")
 
 
 class Stored(msgspec.Struct, Generic[V], frozen=True, gc=False):
-    """What a read model holds of one entity."""
+    """One entity as a read model stores it."""
 
     id: str
     kind: str
     name: str
     """Qualified name, empty where the read model does not know it."""
     value: V
-    """What is stored, in the read model's own form."""
+    """The stored form, in the read model's own format."""
 
 
 class Model(msgspec.Struct, Generic[V], frozen=True, kw_only=True):
@@ -31,9 +31,9 @@ class Model(msgspec.Struct, Generic[V], frozen=True, kw_only=True):
     position: int
     """Its checkpoint in that state."""
     holds: Callable[[Entity], bool]
-    """Whether the read model holds an entity at all, as long as it is not purged."""
+    """True if the read model holds an entity at all, as long as it is not purged."""
     stored: Iterator[Stored[V]]
-    """What the read model holds, in order of id."""
+    """The stored entities, in order of id."""
     expected: Callable[[Entity, int], tuple[V, int]]
     """Makes what should be held of an entity whose last event is at a position, and its digest."""
     digest: Callable[[V], int]

@@ -46,10 +46,10 @@ class Source(Protocol):
         """The ids of all entities that the read model holds, ascending."""
 
     def model(self, ids: Sequence[str] | None) -> Model[Any]:
-        """What the read model holds of these entities (None: of all)."""
+        """These entities of the read model, or all for None."""
 
     def damage(self) -> list[str]:
-        """What is wrong with the read model's files; called from another thread."""
+        """The damage of the read model's files; called from another thread."""
 
 
 Subjects = Mapping[str, Callable[[], AbstractContextManager[Source]]]
@@ -58,14 +58,14 @@ StoreUnavailable when it cannot be read."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be verified, and how much of the result is to be listed."""
+    """The parts to verify, and how much of the result to list."""
 
     log: bool = True
     """Also the log against itself: streams, claims, and what its database can prove."""
     shown: int = 100
-    """How many differences of each model, and problems of the log, are listed."""
+    """Most differences of each model, and most problems of the log, that are listed."""
     sample: int | None = None
-    """How many entities to look at, None for all."""
+    """Number of entities to compare; None for all."""
     seed: int = 0
     """Seed that the sample is drawn with."""
     now: int

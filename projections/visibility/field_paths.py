@@ -52,12 +52,12 @@ PathTree = Mapping[str, Union["PathTree", None]]
 
 
 class FieldPath(msgspec.Struct, frozen=True):
-    """What is known of one path of a kind's body."""
+    """One path of a kind's body with its properties."""
 
     open: bool
-    """Whether keys that the kind does not fix may be below the path."""
+    """True if keys that the kind does not fix may be below the path."""
     needed: bool
-    """Whether an entity, or the object that holds the field, is not whole without the field."""
+    """True if an entity, or the object that holds the field, is not whole without the field."""
 
 
 @cache

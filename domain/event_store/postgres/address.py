@@ -1,4 +1,4 @@
-"""What the URL of a log in PostgreSQL means: where to connect, how, and in which schema it is."""
+"""Reads the URL of a log in PostgreSQL: the server, how to connect, and the schema."""
 
 import os
 import re
@@ -54,11 +54,11 @@ _AUTHORITIES = (
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/cert.pem",
 )
-"""Where systems keep the certificates that they trust."""
+"""Paths at which systems keep the certificates that they trust."""
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where a log is, as the driver wants to be told; it may hold a password, so never show it."""
+    """A log's address in the form of the driver; it may hold a password, so never show it."""
 
     parameters: Mapping[str, str]
     """Those of libpq, with what is ours where the URL says nothing."""
@@ -104,7 +104,7 @@ def read_address(url: str, *, writable: bool) -> Address:
 
 
 def _verification(parameters: Mapping[str, str]) -> dict[str, str]:
-    """What has the certificate of a server verified, unless it is said how to do that."""
+    """The settings that verify a server's certificate, unless the URL sets its own."""
     if "sslmode" in parameters or "PGSSLMODE" in os.environ:
         return {}
     if "sslrootcert" in parameters or "PGSSLROOTCERT" in os.environ:

@@ -1,4 +1,4 @@
-"""What an append is to the database: the parameters of one call, and what its answer means."""
+"""Converts an append to the parameters of one call of the database, and the answer to a result."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -89,7 +89,7 @@ def claim_parameters(changes: Sequence[ClaimChange]) -> list[Any]:
 def refusal_of(
     refusal: str, concerned: Sequence[str] | None, unmet: Sequence[str] | None
 ) -> Refusal:
-    """Why the database refuses an append."""
+    """The reason why the database refuses an append."""
     if refusal == "state":
         return refusals.not_the_newest(concerned or [])
     if refusal == "name":

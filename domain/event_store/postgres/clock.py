@@ -14,7 +14,7 @@ from domain.event_store.postgres.link import Link
 WARNED_SECONDS, REFUSED_SECONDS = 2.0, 60.0
 """Difference from which on it is told, and from which on nothing is appended."""
 _EVERY_SECONDS = 60.0
-"""How often the clocks are compared while there are appends."""
+"""Time between two comparisons of the clocks while there are appends."""
 _STEP_SECONDS = 1.0
 """A clock that has moved by so much beside the time that has passed was set: it is looked at."""
 _NOW = "SELECT extract(epoch FROM clock_timestamp())::float8"
@@ -33,9 +33,9 @@ class ClockGuard:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._compared_at = float("-inf")
-        """When they were compared last, as `time.monotonic` tells it."""
+        """Time of the last comparison, by `time.monotonic`; None before the first."""
         self._offset = 0.0
-        """What the wall clock was ahead of the monotonic one then."""
+        """Seconds by which the wall clock was ahead of the monotonic one then."""
         self._ahead = 0.0
         """Seconds by which this host was ahead of the database then."""
         self._is_told = False

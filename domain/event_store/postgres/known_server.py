@@ -8,7 +8,7 @@ import psycopg
 from domain.event_store.postgres.address import Address
 
 _PLACE = ("host", "hostaddr", "port", "dbname", "user", "application_name")
-"""The parameters by which connections have a server in common."""
+"""The parameters by which two connections have the same server."""
 
 
 class KnownServer:
@@ -24,7 +24,7 @@ class KnownServer:
         """
 
     def meet(self, timeline: str, started: str, recovered: str) -> int:
-        """Take notice of what the server of a new connection tells of itself; returns its epoch.
+        """Register the server of a new connection by what it reports; returns its epoch.
 
         Raises psycopg.OperationalError for a server that was overtaken by another one.
         """
@@ -45,7 +45,7 @@ _lock = threading.Lock()
 
 
 def known_server(address: Address) -> KnownServer:
-    """What this process knows of the server at an address: the same for all its connections.
+    """The KnownServer of an address, one object for all connections of the process.
 
     If each pool knew a server of its own, one would go on with a primary that another one knows to
     be overtaken.

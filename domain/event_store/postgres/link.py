@@ -7,7 +7,7 @@ import psycopg
 from psycopg.abc import RV, PQGen
 
 _LOOK_SECONDS = 0.1
-"""How often a thread that waits for the server looks for signals, as psycopg has it."""
+"""Time between two looks for signals while a thread waits for the server, as in psycopg."""
 _SYNC = "SELECT pg_logical_emit_message(true, 'catalog', '')"
 """Writes next to nothing, and is committed once all that was visible before is on disk."""
 _CUT_WAIT = "SyncRepWaitForLSN"
@@ -24,11 +24,11 @@ class Link(psycopg.Connection[tuple[Any, ...]]):
     """Number of the server's process that answers this connection."""
 
     sync_was_cut = False
-    """Whether the server has stopped waiting for a standby that it should have waited for: what it
+    """True if the server has stopped waiting for a standby that it should have waited for: what it
     has committed meanwhile may not survive. Told anew for each use of the connection."""
 
     used_at = 0.0
-    """When it was last returned to the pool, as `time.monotonic` tells it."""
+    """Time of its last return to the pool, by `time.monotonic`."""
 
     answers_within: float | None = None
     """Seconds that the server may take to answer; after that the connection is closed. None: any.
@@ -70,6 +70,6 @@ class Link(psycopg.Connection[tuple[Any, ...]]):
             raise psycopg.OperationalError("the server has not waited for its standby")
 
     def note_cut_sync(self, notice: psycopg.errors.Diagnostic) -> None:
-        """Take notice of a warning of the server, if it is that a wait for a standby was cut."""
+        """Remember a warning of the server that it stopped waiting for a standby."""
         if notice.source_function == _CUT_WAIT:
             self.sync_was_cut = True

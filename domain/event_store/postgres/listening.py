@@ -16,11 +16,11 @@ from domain.event_store.postgres.connections import Connections
 from domain.event_store.postgres.link import Link
 
 APPENDED = "log"
-"""What an append announces, on the channel that has the name of the schema; see `append_2`."""
+"""The text that announces an append, on the channel with the name of the schema; see `append_2`."""
 _PAUSE_SECONDS = 0.5
-"""How long to wait before another try to connect."""
+"""Time before another attempt to connect."""
 _GATHER_SECONDS = 0.005
-"""How long announcements gather after one: many writers would have projectors commit each write."""
+"""Time for which announcements gather after one: else projectors would commit each write."""
 
 log = logging.getLogger("catalog.log")
 
@@ -41,7 +41,7 @@ class Listener(Announcements):
         self._thread.start()
 
     def are_heard(self) -> bool:
-        """Whether the connection stands, as far as this machine knows."""
+        """True if the connection stands, as far as this machine knows."""
         return self._is_heard
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class Listener(Announcements):
             self._closing.wait(_PAUSE_SECONDS)
 
     def _hear(self, link: Link) -> None:
-        """Call `appended` for what is announced, until the end; raises psycopg.Error."""
+        """Call `appended` for each announcement, until the end; raises psycopg.Error."""
         link.execute(self._listen_statement)
         self._is_heard = True
         # What was appended before.

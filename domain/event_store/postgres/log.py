@@ -32,7 +32,7 @@ from domain.event_store.recorded_log import RecordedLog
 from domain.event_store.writes import Append, Expectations, Refusal, RememberedAnswer
 
 _LOOK_SECONDS = 3.0
-"""How long the server may take to say how far the log is, which is asked for its state."""
+"""Longest time of the server to report its head for `/readyz` and the like."""
 _ANSWER = (
     "SELECT actor, key, digest, entity_id, stream_version, outcome, at FROM answers"
     " WHERE actor = %b AND key = %b"
@@ -130,7 +130,7 @@ class PostgresEventStore(RecordedLog):
         return self._connections.ask(read)
 
     def is_read_only(self) -> bool:
-        """What a transaction would be that begins now; see `EventStore.is_read_only`."""
+        """The mode of a transaction that begins now; see `EventStore.is_read_only`."""
         return bool(self._number(_READ_ONLY))
 
     def identity(self) -> str:
@@ -145,7 +145,7 @@ class PostgresEventStore(RecordedLog):
         return self._connections.ask(read_features, within=_LOOK_SECONDS)
 
     def epoch(self) -> int:
-        """How many servers, or starts of one, there were so far; see `EntityReads.epoch`."""
+        """Number of servers, or starts of one, so far; see `EntityReads.epoch`."""
         return self._connections.epoch
 
     def announcements(self, appended: Callable[[], None]) -> Announcements:

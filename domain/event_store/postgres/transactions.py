@@ -38,7 +38,7 @@ from domain.event_store.postgres.link import Link
 from domain.event_store.writes import Append, Refusal, RememberedAnswer
 
 SETTLE_SECONDS = 10.0
-"""How long to ask what became of an append whose connection broke."""
+"""Longest time to find out the fate of an append whose connection broke."""
 _PAUSE_SECONDS = 0.05
 _ORDER = "SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(%b)"
 """A statement of its own: what the next one reads is read after the lock was had."""
@@ -177,7 +177,7 @@ class Transactions:
         return known
 
     def _forgets(self, error: psycopg.Error) -> bool:
-        """Whether appends failed only because features were named meanwhile, to be read again."""
+        """True if appends failed only because features were named meanwhile, to be read again."""
         if were_named(error):
             self._known = None
             return True
@@ -255,7 +255,7 @@ class Transactions:
             raise _Broken(link)
 
     def _is_stored(self, link: Link, appends: Sequence[Append]) -> bool:
-        """Whether a statement that failed has stored anything of a group before it did.
+        """True if a statement that failed has stored anything of a group before it did.
 
         A statement can fail behind its commit. Raises _Broken where the server cannot be asked.
         """
@@ -295,7 +295,7 @@ class Transactions:
             threading.Event().wait(_PAUSE_SECONDS)
 
     def _has_ended(self, session: int) -> bool:
-        """Whether the server has no session of a number; ends it where there is one."""
+        """True if the server has no session of a number; ends it where there is one."""
         with self._connections.use() as link:
             try:
                 return link.one(_END_SESSION, session) is None
@@ -333,6 +333,6 @@ def _position(link: Link, append: Append) -> int | None:
 
 
 def _result(row: Any) -> int | Refusal:
-    """What an append came to, as APPEND and APPEND_ALONE tell it."""
+    """The result of an append, from the answer of APPEND and APPEND_ALONE."""
     position, refusal, concerned, unmet = row
     return position if refusal is None else refusal_of(refusal, concerned, unmet)

@@ -66,7 +66,7 @@ def write_claims(cursor: sqlite3.Cursor, changes: Sequence[ClaimChange]) -> None
 
 
 def _taken(cursor: sqlite3.Cursor, kind: str, fqn: str, entity_id: str) -> bool:
-    """Whether another entity holds a name."""
+    """True if another entity holds a name."""
     statement = "SELECT id FROM claims WHERE kind = ? AND fqn = ?"
     holder = cursor.execute(statement, (kind, fqn)).fetchone()
     return holder is not None and holder[0] != entity_id

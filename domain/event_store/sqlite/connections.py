@@ -143,7 +143,7 @@ class _Transaction:
 
 
 def _may_be_on_disk(failure: BaseException) -> bool:
-    """Whether a transaction that was not committed may be found committed after a crash.
+    """True if a transaction that was not committed may be found committed after a crash.
 
     Where an input or output failed, its pages may have been written before.
     """

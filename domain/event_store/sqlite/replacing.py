@@ -49,10 +49,10 @@ _LOCK_START, _LOCK_LENGTH = 0x40000000, 512
 
 
 class Replaced(msgspec.Struct, frozen=True):
-    """What has taken the place of a log."""
+    """The result of replacing a log by a copy."""
 
     count: int
-    """How many events the copy has."""
+    """Number of events in the copy."""
     head: int
     """Position of the last one."""
     kept: Path | None
@@ -149,7 +149,7 @@ def _refuse_more_files(copy: Path) -> None:
 
 
 def _checked(file: Path, copy: Path, known: str | None) -> Replaced:
-    """What a file holds that was read from `copy`.
+    """The result of replacing a log by `file`, which was read from `copy`, once it is verified.
 
     Raises InvalidInput, Conflict, and LaterRelease for a copy that a later release has written.
     """

@@ -135,7 +135,7 @@ def open_snapshot(database: str) -> SqliteSnapshot:
 
 
 def find_damage(database: str) -> list[Problem]:
-    """What SQLite finds wrong with a database file, and what its log has lost."""
+    """The faults that SQLite finds in a database file, and the events that its log has lost."""
     try:
         with closing(connect(database)) as connection:
             reports = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]

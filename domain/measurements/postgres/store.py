@@ -206,7 +206,7 @@ class PostgresMeasurements:
         return self._change(lambda link: bool(link.one(_SWEEP, entity_id, until, most) == (most,)))
 
     def _change(self, work: Callable[[Link], T]) -> T:
-        """What some work that changes points comes to, once that is on disk.
+        """The result of work that changes points, once it is on disk.
 
         A host whose clock is wrong would write to times that are not, and delete too early: it
         changes nothing. Raises StoreUnavailable, also for psycopg's errors, and what `work` does.

@@ -18,16 +18,16 @@ from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
 from domain.measurements.reports import COST, DAY_MS, USAGE, Point, UsageRanks
 
 _ANSWER_SECONDS = 5.0
-"""How long after SUM_SECONDS the server may take to say that it has stopped."""
+"""Time after SUM_SECONDS for the server to report that it has stopped."""
 IN_TIME = f"SET LOCAL statement_timeout = {SUM_SECONDS * 1_000:.0f}"
 """Has the server give up the statements of a transaction that take longer."""
 
 
 class Numbers(msgspec.Struct, frozen=True):
-    """What is summed of a point, as its row has it; null where the point has no such number."""
+    """The summed numbers of a point's row; null where the point has no such number."""
 
     count: Decimal | None = None
-    """How often an entity was used, or how many runs of a query there were."""
+    """Number of uses of an entity, or of runs of a query."""
     cost: Decimal | None = None
     """Of one run."""
     duration: Decimal | None = msgspec.field(default=None, name="totalDuration")

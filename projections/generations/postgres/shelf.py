@@ -94,7 +94,7 @@ class PostgresShelf:
         return sorted(int(each) for each in digits if each.isdecimal())
 
     def holds(self, number: int) -> bool:
-        """Whether the schema of a generation is there."""
+        """True if the schema of a generation is there."""
         return number in self.numbers()
 
     def size(self, number: int) -> int:
@@ -110,7 +110,7 @@ class PostgresShelf:
             self._drop([self.address(number) for number in numbers])
 
     def pointer_revision(self) -> Hashable | None:
-        """How often the pointer was replaced."""
+        """Number of replacements of the pointer."""
         revision: int | None = self._read()[1]
         return revision
 
@@ -138,12 +138,12 @@ class PostgresShelf:
         return revision
 
     def proposal_revision(self) -> Hashable | None:
-        """How often the proposal was replaced."""
+        """Number of replacements of the proposal."""
         revision: int | None = self._read()[3]
         return revision
 
     def proposal(self) -> Proposal | None:
-        """What is proposed; None when nothing is, or nothing readable."""
+        """The proposal; None when there is none, or none that can be read."""
         try:
             return _decoded(self._read()[2], Proposal)
         except msgspec.MsgspecError:
@@ -237,7 +237,7 @@ class PostgresShelf:
             link.execute(sql.SQL(_TABLE).format(name))
 
     def _drop(self, schemas: Iterable[str]) -> bool:
-        """Whether all of these schemas are gone: those that somebody reads are left."""
+        """True if all of these schemas are gone: those that somebody reads are left."""
         all_gone = True
         try:
             with closing(self._connections.connect()) as link:
@@ -273,7 +273,7 @@ def build_lock(connections: Connections, key: str, name: str) -> Iterator[None]:
 
 
 def try_lock(link: Link, name: str) -> bool:
-    """Whether a session has taken the advisory lock of a name, which it holds until it ends."""
+    """True if a session has taken the advisory lock of a name, which it holds until it ends."""
     return bool(link.one("SELECT pg_try_advisory_lock(hashtextextended(%b, 0))", name)[0])
 
 
