@@ -23,7 +23,7 @@ from api.metrics import Metrics
 from api.pages.site import Site
 from api.policies import open_policies
 from api.read_positions import ReadPositions
-from api.request_log import Edge
+from api.request_log import RequestRecorder
 from api.routes.audit import audit_routes
 from api.routes.columns import column_routes
 from api.routes.connection_tests import connection_test_routes
@@ -56,7 +56,7 @@ Handlers = list[HTTPRouteHandler]
 class Application(Litestar):
     """Litestar's application, inside the edge, which sees requests that no route takes too."""
 
-    edge: Edge
+    edge: RequestRecorder
     reads: DirectReads
     writes: DirectWrites
     late: dict[str, Callable[[], Handlers]]
@@ -185,7 +185,7 @@ def create_app(
             "large reads": services.heavy_reads,
         }
     )
-    app.edge = Edge(metrics, log, app.reads.answer, bodies, address_of)
+    app.edge = RequestRecorder(metrics, log, app.reads.answer, bodies, address_of)
     return app
 
 

@@ -20,7 +20,7 @@ from uvicorn.protocols.http.httptools_impl import (
 
 from api.bodies import MAX_BODY
 from api.errors import ERROR_TYPES, ErrorBody
-from api.request_log import Edge
+from api.request_log import RequestRecorder
 from api.starts import Starts
 from domain.errors import InvalidInput
 
@@ -49,7 +49,7 @@ class _Refused(Exception):
 class BoundedProtocol(HttpToolsProtocol):
     """A connection; the class itself holds what the connections of the process share."""
 
-    edge: ClassVar[Edge]
+    edge: ClassVar[RequestRecorder]
     max_connections: ClassVar[int]
     receive_timeout: ClassVar[float]
     waiting: ClassVar[dict["BoundedProtocol", None]]
@@ -295,7 +295,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def bounded(
-    protocol: type[BoundedProtocol], edge: Edge, max_connections: int, receive_timeout: float
+    protocol: type[BoundedProtocol],
+    edge: RequestRecorder,
+    max_connections: int,
+    receive_timeout: float,
 ) -> type[BoundedProtocol]:
     """A subclass of a protocol for the connections of one server, for uvicorn's setting `http`.
 

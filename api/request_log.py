@@ -39,7 +39,7 @@ def new_request_id() -> str:
     return f"{_prefix}-{next(_numbers):x}"
 
 
-class Edge:
+class RequestRecorder:
     """Wraps the application, and logs and counts requests, refused ones of the server too."""
 
     def __init__(

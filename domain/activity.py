@@ -29,7 +29,7 @@ BATCH = 1_000
 _status = msgspec.json.Decoder(str)
 
 
-class Counts(msgspec.Struct, frozen=True):
+class ActivityCounts(msgspec.Struct, frozen=True):
     """The counts of a log: changes by day and kind, contracts by day and status."""
 
     position: int
@@ -61,7 +61,7 @@ class Activity:
         self._changes: dict[int, Counter[str]] = {}
         self._statuses: dict[int, dict[str, int]] | None = {}
 
-    def count(self, seconds: float) -> Counts:
+    def count(self, seconds: float) -> ActivityCounts:
         """Go on counting for some time, or to the end of the log; returns what is counted.
 
         Waits while another thread counts. Raises StoreUnavailable.
@@ -79,7 +79,7 @@ class Activity:
                 self._position = batch[-1].position if batch else head
                 if time.monotonic() >= deadline:
                     break
-            return Counts(
+            return ActivityCounts(
                 self._position,
                 head,
                 {day: dict(kinds) for day, kinds in self._changes.items()},

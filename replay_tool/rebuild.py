@@ -31,7 +31,7 @@ _which = click.argument(
 )
 
 
-class Outcome(msgspec.Struct, rename="camel"):
+class RebuildOutcome(msgspec.Struct, rename="camel"):
     """The result of a rebuild or a rollback of one projection."""
 
     projection: str
@@ -165,11 +165,11 @@ def _outcome(
     outcome: str,
     seconds: float,
     by_server: bool = False,
-) -> Outcome:
+) -> RebuildOutcome:
     live = CurrentGeneration(definition, shelf, log)
     try:
         with live.use() as model:
-            return Outcome(
+            return RebuildOutcome(
                 projection=definition.name,
                 outcome=outcome,
                 generation=live.generation().number,
@@ -182,5 +182,5 @@ def _outcome(
         live.close()
 
 
-def _print(outcome: Outcome, as_json: bool) -> None:
+def _print(outcome: RebuildOutcome, as_json: bool) -> None:
     click.echo(msgspec.json.encode(outcome) if as_json else str(outcome))

@@ -14,7 +14,7 @@ from api.permissions import Access, Action
 from api.routes.audit import AUDITING, auditable
 from api.routes.declared_query import Parameters, QueryParameter
 from api.services import Services
-from domain.activity import CONTRACT, DAY, Activity, Counts
+from domain.activity import CONTRACT, DAY, Activity, ActivityCounts
 from domain.edges import EDGE
 from domain.registry import ALL_KINDS, KINDS
 
@@ -60,7 +60,7 @@ def _countable(access: Access) -> frozenset[str]:
     return kinds if sees_all else kinds - {EDGE}
 
 
-def _changes(counts: Counts, days: range, kinds: frozenset[str]) -> dict[str, Any]:
+def _changes(counts: ActivityCounts, days: range, kinds: frozenset[str]) -> dict[str, Any]:
     """The bars of the changes of each day."""
     by_day = [
         {words(kind): n for kind, n in counts.changes.get(each, {}).items() if kind in kinds}
@@ -69,7 +69,7 @@ def _changes(counts: Counts, days: range, kinds: frozenset[str]) -> dict[str, An
     return plots.stacked_bars(_names(days), by_day)
 
 
-def _contracts(counts: Counts, days: range) -> dict[str, Any]:
+def _contracts(counts: ActivityCounts, days: range) -> dict[str, Any]:
     """The bars of the contracts that there were at the end of each day."""
     known = counts.statuses or {}
     before = [each for each in known if each < days.start]

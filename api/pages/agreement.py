@@ -18,7 +18,7 @@ from projections.entities.port import Include
 _MOST_DEPTH = 40
 
 
-class Difference(msgspec.Struct, frozen=True):
+class ColumnDifference(msgspec.Struct, frozen=True):
     """A promised column that is not there as it is promised."""
 
     path: str
@@ -31,7 +31,7 @@ class Agreement(msgspec.Struct, frozen=True):
     """The columns that a contract promises, beside those of its entity."""
 
     promised: int
-    differences: tuple[Difference, ...]
+    differences: tuple[ColumnDifference, ...]
     unpromised: int
     """Columns that there are beside those that are promised."""
 
@@ -43,13 +43,13 @@ class Agreement(msgspec.Struct, frozen=True):
 
 def compare(promised: Iterable[Any], there: Iterable[Any]) -> Agreement:
     """Compare columns by their names and types, nested ones by their paths."""
-    wanted, found = dict(_types(promised)), dict(_types(there))
+    wanted, actual = dict(_types(promised)), dict(_types(there))
     differences = [
-        Difference(path, wanted[path], found.get(path))
+        ColumnDifference(path, wanted[path], actual.get(path))
         for path in wanted
-        if path not in found or wanted[path] != found[path]
+        if path not in actual or wanted[path] != actual[path]
     ]
-    return Agreement(len(wanted), tuple(differences), len(found.keys() - wanted.keys()))
+    return Agreement(len(wanted), tuple(differences), len(actual.keys() - wanted.keys()))
 
 
 def _types(given: Iterable[Any], above: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from litestar.response.base import ASGIResponse
 from msgspec import UNSET
 
 from api.pages.addresses import with_query
-from api.pages.audit_events import VERBS, Event, event_line, read_page
+from api.pages.audit_events import VERBS, ShownEvent, event_line, read_page
 from api.pages.documents import formatted
 from api.pages.rendering import HEADERS, HTML, AnyRequest, Renderer, html, words
 from api.pages.routing import page
@@ -180,7 +180,7 @@ def _links(
     }
 
 
-def _event_at(log: EventStore, query: AuditQuery, position: int) -> Event:
+def _event_at(log: EventStore, query: AuditQuery, position: int) -> ShownEvent:
     """The event at a position as the API tells it.
 
     Blocks. Raises NotFound where there is none that the caller may see.
@@ -189,10 +189,10 @@ def _event_at(log: EventStore, query: AuditQuery, position: int) -> Event:
     if position > head:
         raise NotFound(f"the log ends at position {head}")
     span = audit_span(position - 1, None, "asc", min(position, head))
-    found, _ = read_page(audit_page(AuditTrail(log), query, span, head, 1))
-    if not found or found[0].position != position:
+    events, _ = read_page(audit_page(AuditTrail(log), query, span, head, 1))
+    if not events or events[0].position != position:
         raise NotFound(f"no event at position {position} that you may see")
-    return found[0]
+    return events[0]
 
 
 def _asked(kept: Mapping[str, str]) -> dict[str, Any]:

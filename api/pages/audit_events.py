@@ -24,7 +24,7 @@ VERBS: Mapping[str, str] = {
 """Type of event -> what somebody did to the entity."""
 
 
-class Event(msgspec.Struct, rename="camel"):
+class ShownEvent(msgspec.Struct, rename="camel"):
     """An event as the API tells it; what it created or changed is not decoded."""
 
     position: int
@@ -42,7 +42,7 @@ class Event(msgspec.Struct, rename="camel"):
 
 
 class _Page(msgspec.Struct):
-    data: list[Event]
+    data: list[ShownEvent]
     paging: dict[str, int]
 
 
@@ -57,13 +57,13 @@ _by_key = msgspec.json.Decoder(dict[str, Raw])
 _operations = msgspec.json.Decoder(list[_Operation])
 
 
-def read_page(answer: bytes) -> tuple[list[Event], dict[str, int]]:
+def read_page(answer: bytes) -> tuple[list[ShownEvent], dict[str, int]]:
     """The events of an AuditPage, and its paging."""
     page = _page.decode(answer)
     return page.data, page.paging
 
 
-def event_line(event: Event) -> dict[str, Any]:
+def event_line(event: ShownEvent) -> dict[str, Any]:
     """An event as the stream shows it: what was done, and the first of what it changed."""
     if event.body is not UNSET:
         changes = [("", f"/{key}", value) for key, value in _by_key.decode(event.body).items()]

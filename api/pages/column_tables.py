@@ -21,15 +21,15 @@ def column_table(
     `address` is that of the entity's page, which the table may stand on elsewhere too.
     """
     rows = columns.unfold(entity[key])
-    found = columns.matching(rows, text)
-    end = len(found) if everything else start + COLUMNS_SHOWN
-    more = with_query(address, {"column": text, "from": str(end)}) if end < len(found) else None
+    matches = columns.matching(rows, text)
+    end = len(matches) if everything else start + COLUMNS_SHOWN
+    more = with_query(address, {"column": text, "from": str(end)}) if end < len(matches) else None
     return {
         "key": key,
         "total": len(rows),
-        "found": len(found),
+        "found": len(matches),
         "text": text,
-        "rows": found[0 if everything else start : end],
+        "rows": matches[0 if everything else start : end],
         "more": more,
         "first": with_query(address, {"column": text}) if start and not everything else None,
         "address": address,

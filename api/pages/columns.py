@@ -15,7 +15,7 @@ _MOST_OBJECT = 64_000
 _NOTHING: tuple[Any, ...] = (None, "", [], "NULL")
 
 
-class Column(msgspec.Struct, frozen=True, gc=False):
+class ShownColumn(msgspec.Struct, frozen=True, gc=False):
     """The shown keys of a column; decoding all others too would take three times as long."""
 
     name: Any = None
@@ -25,7 +25,7 @@ class Column(msgspec.Struct, frozen=True, gc=False):
     constraint: Any = None
     description: Any = None
     tags: Any = None
-    children: list["Column"] | None = None
+    children: list["ShownColumn"] | None = None
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key, as a dict has it."""
@@ -38,7 +38,7 @@ class Column(msgspec.Struct, frozen=True, gc=False):
 
 
 _by_key = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_columns = msgspec.json.Decoder(list[Column] | None)
+_columns = msgspec.json.Decoder(list[ShownColumn] | None)
 
 
 def decode(kind: EntityKind, body: bytes) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class ColumnRow(msgspec.Struct, frozen=True, gc=False):
     above: str
     """The qualified name of the column that it lies in; empty at the top."""
     given: Any
-    """The column as the entity has it: a dict or a Column."""
+    """The column as the entity has it: a dict or a ShownColumn."""
 
     @property
     def name(self) -> str:

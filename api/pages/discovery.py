@@ -57,11 +57,13 @@ class Discovery:
     def _ask(self) -> Addresses:
         document = fetch(f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
         try:
-            found = msgspec.json.decode(document, type=Addresses)
+            addresses = msgspec.json.decode(document, type=Addresses)
         except msgspec.DecodeError as error:
             raise InvalidInput(f"the provider's own description cannot be read: {error}") from None
-        if found.issuer != self._issuer:
-            raise InvalidInput(f"the provider calls itself {found.issuer!r}, not {self._issuer!r}")
-        for address in (found.authorization_endpoint, found.token_endpoint):
+        if addresses.issuer != self._issuer:
+            raise InvalidInput(
+                f"the provider calls itself {addresses.issuer!r}, not {self._issuer!r}"
+            )
+        for address in (addresses.authorization_endpoint, addresses.token_endpoint):
             check_url(address)
-        return found
+        return addresses

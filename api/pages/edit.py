@@ -25,7 +25,7 @@ from api.pages.editable import (
     named_item,
 )
 from api.pages.entity import kind_of, name_of, read_shown
-from api.pages.places import Place, place_in
+from api.pages.places import FormTarget, place_in
 from api.pages.rendering import AnyRequest, Renderer, html, redirect
 from api.pages.routing import form, page
 from api.pages.sessions import Sessions
@@ -92,7 +92,7 @@ def edit_pages(
         if edited.sort in ("references", "tags"):
             given = given_items(edited, kind, fields)
 
-        def decide() -> tuple[Given, Place, bytes]:
+        def decide() -> tuple[Given, FormTarget, bytes]:
             """What is to be there, where, and the patch that makes it so."""
             entity, _ = _read(services, request, kind, name)
             if entity["id"] != entity_id:
@@ -208,7 +208,7 @@ def _plain(field: Field, text: str) -> str:
     return lines.strip("\n") if field.sort == "text" else lines.strip()
 
 
-def _value(field: Field, place: Place, wanted: Given) -> Any:
+def _value(field: Field, place: FormTarget, wanted: Given) -> Any:
     """The value of a patch for the value in a form."""
     return list_value(field, place.holder, wanted) if isinstance(wanted, list) else wanted or None
 
@@ -220,7 +220,7 @@ def _page(
     entity: Mapping[str, Any],
     tag: str,
     field: Field,
-    place: Place,
+    place: FormTarget,
     **more: Any,
 ) -> bytes:
     """The form: `mine` is what it holds, unless that is what is there."""
@@ -253,13 +253,15 @@ def _page(
         theirs=theirs,
         most=_MOST_CHARACTERS,
         column=place.column,
-        others=_others(kind, request.auth, name, place),
+        column_forms=_column_forms(kind, request.auth, name, place),
         back=place.link_to(kind.name, name, field.key),
         **values | more,
     )
 
 
-def _others(kind: EntityKind, access: Access, fqn: str, place: Place) -> list[tuple[str, str]]:
+def _column_forms(
+    kind: EntityKind, access: Access, fqn: str, place: FormTarget
+) -> list[tuple[str, str]]:
     """Of a column, each key that has a form, and the address of the form."""
     if not place.column:
         return []

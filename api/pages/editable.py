@@ -119,16 +119,16 @@ def named_item(field: Field, kind: EntityKind, claims: ClaimLookup, name: str) -
     Raises NotFound, and InvalidInput for a name that several kinds have.
     """
     kinds = field.kinds(kind)
-    found = [item for each in kinds if (item := _live(each, claims, name)) is not None]
+    matches = [item for each in kinds if (item := _live(each, claims, name)) is not None]
     before, _, after = name.partition(":")
-    if not found and before in kinds:
-        found = [item for item in (_live(before, claims, after),) if item is not None]
-    if not found:
+    if not matches and before in kinds:
+        matches = [item for item in (_live(before, claims, after),) if item is not None]
+    if not matches:
         raise NotFound(f"there is no {' or '.join(kinds)} named {shown(name)}")
-    if len(found) > 1:
-        values = " or ".join(shown(item.value) for item in found)
+    if len(matches) > 1:
+        values = " or ".join(shown(item.value) for item in matches)
         raise InvalidInput(f"several have this name: write {values}")
-    return found[0]
+    return matches[0]
 
 
 def _live(kind: str, claims: ClaimLookup, name: str) -> Item | None:

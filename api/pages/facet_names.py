@@ -84,8 +84,8 @@ def _spellings(
     sources: Iterable[Mapping[str, str]], key: str, kinds: Sequence[str]
 ) -> dict[str, str]:
     """Name in lower case -> as it is written, of what is written in one way."""
-    found: dict[str, set[str]] = {}
+    spellings: dict[str, set[str]] = {}
     for source in sources:
         if source["entityType"] in kinds:
-            found.setdefault(keyword(source[key]), set()).add(source[key])
-    return {name: next(iter(ways)) for name, ways in found.items() if len(ways) == 1}
+            spellings.setdefault(keyword(source[key]), set()).add(source[key])
+    return {name: next(iter(ways)) for name, ways in spellings.items() if len(ways) == 1}

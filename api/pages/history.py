@@ -68,7 +68,7 @@ class Head(msgspec.Struct, rename="camel"):
     display_name: str = ""
 
 
-class Told(msgspec.Struct, frozen=True):
+class ShownChange(msgspec.Struct, frozen=True):
     """A change as the line of a version tells it."""
 
     what: str
@@ -89,7 +89,7 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
             steps = timeline.read_steps(
                 services.stores.log,
                 head.id,
-                partial(_told, withheld),
+                partial(_change_shown, withheld),
                 limit=STEPS_SHOWN,
                 before=before,
             )
@@ -176,7 +176,7 @@ def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[
     return _KEYS.decode(withheld.cut(encoded) if withheld else encoded)
 
 
-def _line(step: timeline.Step[Told], withheld: Withheld | None) -> dict[str, Any]:
+def _line(step: timeline.Step[ShownChange], withheld: Withheld | None) -> dict[str, Any]:
     """A version in the timeline, without what is withheld of it."""
     seen = {
         key: None if withheld is not None and withheld.covers(field) else value
@@ -195,14 +195,14 @@ def _line(step: timeline.Step[Told], withheld: Withheld | None) -> dict[str, Any
     }
 
 
-def _told(withheld: Withheld | None, change: timeline.Change) -> Told | None:
+def _change_shown(withheld: Withheld | None, change: timeline.Change) -> ShownChange | None:
     """A change as its line tells it; None for what the caller may not see of it."""
     if withheld is not None and _is_hidden(withheld, change):
         return None
     steps = [text for path, text in change.steps if withheld is None or not withheld.covers(path)]
     old, new = _value(change.old), _value(change.new)
     plain = change.sort == "updated" and old is not None and new is not None
-    return Told(
+    return ShownChange(
         " · ".join(steps), _SORTS[change.sort], old if plain else None, new if plain else None
     )
 

@@ -13,7 +13,7 @@ from domain.errors import NotFound, shown
 from domain.kinds import EntityKind
 
 
-class Place(msgspec.Struct, frozen=True):
+class FormTarget(msgspec.Struct, frozen=True):
     """The object that has the key, and what a JSON Patch says of it."""
 
     holder: Mapping[str, Any]
@@ -40,13 +40,13 @@ class Place(msgspec.Struct, frozen=True):
         return with_query(page, {"from": str(start) if start else None}) + f"#column-{self.number}"
 
 
-def place_in(kind: EntityKind, entity: Mapping[str, Any], column: str) -> Place:
+def place_in(kind: EntityKind, entity: Mapping[str, Any], column: str) -> FormTarget:
     """The place of a column by its qualified name in the entity; without a name, the entity.
 
     `entity` is what the caller sees. Raises NotFound, and InvalidInput for what is no name.
     """
     if not column:
-        return Place(entity)
+        return FormTarget(entity)
     columns = entity.get(kind.columns or "") or []
     pointer, key, inner, tests = "", kind.columns, columns, []
     for name in names.split(column):
@@ -60,4 +60,4 @@ def place_in(kind: EntityKind, entity: Mapping[str, Any], column: str) -> Place:
         holder = inner[index]
         key, inner = "children", holder.get("children") or []
     number = next((row.number for row in unfold(columns) if row.given is holder), 1)
-    return Place(holder, column, number, pointer, tuple(tests))
+    return FormTarget(holder, column, number, pointer, tuple(tests))

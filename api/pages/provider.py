@@ -87,8 +87,10 @@ class Provider:
             }
         )
         sealed = self._sessions.seal(_COOKIE, msgspec.json.encode(started))
-        mark = "&" if "?" in address else "?"
-        return f"{address}{mark}{query}", self._sessions.cookie(_COOKIE, sealed, _SECONDS, scope)
+        separator = "&" if "?" in address else "?"
+        return f"{address}{separator}{query}", self._sessions.cookie(
+            _COOKIE, sealed, _SECONDS, scope
+        )
 
     async def check(self, started: _Started, tokens: _Tokens) -> str:
         """The token of the answer that the catalog takes; raises Unauthorized where it takes none.

@@ -160,7 +160,7 @@ def runs_of(
     """
     if kind.name != "testCase":
         return None
-    found = services.measurements.page(
+    page = services.measurements.page(
         entity["id"],
         RESULT,
         "",
@@ -170,13 +170,13 @@ def runs_of(
         limit=RUNS,
         most_bytes=_RUNS_BYTES,
     )
-    bodies = [body for _, body in found.points]
+    bodies = [body for _, body in page.points]
     last = msgspec.json.decode(bodies[0], type=TestResult) if bodies else None
     sampling = access.may(Permission(Action.SAMPLE, kind.name))
     sample = cut(last.sample_data or "", _MOST_SAMPLE) if last and sampling else ""
     return {
         "rows": [run(body) for body in bodies],
-        "total": found.total,
+        "total": page.total,
         "sample": sample,
         "sample_withheld": not sampling,
     }

@@ -148,18 +148,18 @@ def _right_below(
     the list of a glossary has the terms below its terms, too.
     """
     key = next((kind.filters[parameter] for parameter in narrowed), None)
-    found: list[dict[str, Any]] = []
+    children: list[dict[str, Any]] = []
     alone = len(kind.parents) == (0 if key is None else 1)
     limit = SHOWN if alone else READ
     for _ in range(MOST_READ // READ):
         given = {**narrowed, "limit": limit, **({"after": after} if after else {})}
         listed = read_list(services, kind, access, **given)
-        found += [
+        children += [
             complete(each)
             for each in listed["data"]
             if next((parent for parent in kind.parents if each.get(parent)), None) == key
         ]
         after = listed["paging"].get("after")
-        if after is None or len(found) >= SHOWN:
+        if after is None or len(children) >= SHOWN:
             break
-    return found, after
+    return children, after

@@ -15,13 +15,13 @@ from domain.names import MAX_NAME_LENGTH
 _URL_SAFE = bytes.maketrans(b"-_+/=", b"+/   ")
 """Translates base64url to base64; plain `+` and `/`, and padding, become what is refused."""
 _REFUSED = frozenset({"crit", "b64", "zip", "enc"})
-"""Header members that change how a token is read; a token that has one is refused."""
+"""TokenHeader members that change how a token is read; a token that has one is refused."""
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 SPACED = "scope"
 """The claim whose value is words between spaces (RFC 9068); other claims of roles are lists."""
 
 
-class Header(msgspec.Struct, frozen=True):
+class TokenHeader(msgspec.Struct, frozen=True):
     """The members of a token's header that count; keys and addresses in the header do not."""
 
     alg: str
@@ -48,15 +48,15 @@ class Claims(msgspec.Struct, frozen=True):
         return [self.aud] if isinstance(self.aud, str) else self.aud
 
 
-def read_token(token: bytes) -> tuple[Header, Claims, dict[str, Any]]:
-    """Header, checked claims and all claims of a JWS in compact form; raises Unauthorized."""
+def read_token(token: bytes) -> tuple[TokenHeader, Claims, dict[str, Any]]:
+    """TokenHeader, checked claims and all claims of a JWS in compact form; raises Unauthorized."""
     try:
         head, payload, signature = token.split(b".")
         _decode(signature)
         fields = _read_object(head)
         if _REFUSED & fields.keys():
             raise Unauthorized(Refusal.MALFORMED)
-        header = msgspec.convert(fields, Header)
+        header = msgspec.convert(fields, TokenHeader)
         # A logout or event token of the same issuer is no access token (RFC 8725, 3.11).
         if header.typ.lower() not in _TYPES:
             raise Unauthorized(Refusal.TYPE)

@@ -54,13 +54,13 @@ def without(appends: Sequence[Append], refused: Mapping[int, Refusal]) -> list[A
     return [append for place, append in enumerate(appends) if place not in refused]
 
 
-def joined(refused: Mapping[int, Refusal], others: Sequence[int | Refusal]) -> list[int | Refusal]:
+def joined(refused: Mapping[int, Refusal], stored: Sequence[int | Refusal]) -> list[int | Refusal]:
     """The results of a whole group in its order: given refusals, and the results of all other
     appends.
     """
-    rest = iter(others)
-    number = len(refused) + len(others)
-    return [refused[place] if place in refused else next(rest) for place in range(number)]
+    in_order = iter(stored)
+    number = len(refused) + len(stored)
+    return [refused[place] if place in refused else next(in_order) for place in range(number)]
 
 
 def position_of(result: int | Refusal) -> int:

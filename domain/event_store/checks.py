@@ -55,7 +55,7 @@ class FutureEvents(msgspec.Struct, rename="camel"):
         self.count += 1
 
 
-class Stream(msgspec.Struct):
+class StreamStates(msgspec.Struct):
     """The states of one entity after each of its events, up to the first bad event."""
 
     states: list[tuple[int, Entity]]
@@ -90,9 +90,9 @@ class StreamReader:
         self._latest = now + _DAY_MS
         self.future = FutureEvents()
 
-    def read(self, rows: Iterable[StoredRow]) -> Stream:
+    def read(self, rows: Iterable[StoredRow]) -> StreamStates:
         """Fold the rows of one stream up to its first bad event."""
-        stream = Stream([])
+        stream = StreamStates([])
         states = stream.states
         state: Entity | None = None
         previous = 0
@@ -154,7 +154,7 @@ class ClaimChecker:
         self._problems = problems
         self._next = next(claims, None)
 
-    def meet(self, entity_id: str, stream: Stream) -> None:
+    def meet(self, entity_id: str, stream: StreamStates) -> None:
         """Compare an entity's claim with its last state; skipped after a bad event."""
         self._ghosts_below(entity_id)
         stored = None

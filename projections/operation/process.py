@@ -18,7 +18,7 @@ from projections.generations.building import build
 from projections.generations.switching import switch
 from projections.homes import Home
 from projections.operation.proofs import keep_proof, verify_live
-from projections.operation.records import Operation, Order, operating, write_operation
+from projections.operation.records import OperationRecord, Order, operating, write_operation
 from projections.operation.starting import BUSY, STARTED
 from projections.stores import Stores, open_stores
 from projections.verification.run import Request
@@ -33,7 +33,7 @@ class _StatusFile:
 
     def __init__(self, directory: Path, order: Order) -> None:
         self._directory = directory
-        self._operation = Operation(order.work, order.what, order.by, _now())
+        self._operation = OperationRecord(order.work, order.what, order.by, _now())
         self._written = 0.0
         self.write()
 

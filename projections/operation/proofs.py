@@ -43,14 +43,14 @@ class Proof(msgspec.Struct, frozen=True):
 
 def read_proofs(directory: Path) -> dict[str, Proof]:
     """`log` or name of a read model -> its last proof; what cannot be read is left out."""
-    found = {}
+    proofs = {}
     for path in directory.glob("proof-*.json"):
         try:
             proof = msgspec.json.decode(path.read_bytes(), type=Proof)
         except (OSError, msgspec.DecodeError):
             continue
-        found[path.stem.removeprefix("proof-")] = proof
-    return found
+        proofs[path.stem.removeprefix("proof-")] = proof
+    return proofs
 
 
 def keep_proof(directory: Path, name: str, proof: Proof) -> None:
@@ -60,14 +60,14 @@ def keep_proof(directory: Path, name: str, proof: Proof) -> None:
     fresh.replace(directory / f"proof-{name}.json")
 
 
-def proof_of(found: ProjectionProof, generation: int | None, seconds: float, by: str) -> Proof:
+def proof_of(compared: ProjectionProof, generation: int | None, seconds: float, by: str) -> Proof:
     """The proof of a comparison of a read model that ends now and took some seconds."""
     return Proof(
-        verdict=found.verdict,
-        position=found.position,
-        compared=found.entities,
-        found=sum(found.found.values()),
-        reason=found.reason,
+        verdict=compared.verdict,
+        position=compared.position,
+        compared=compared.entities,
+        found=sum(compared.found.values()),
+        reason=compared.reason,
         generation=generation,
         at=time.time_ns() // 1_000_000,
         seconds=round(seconds, 3),

@@ -33,7 +33,7 @@ class Order(msgspec.Struct, frozen=True):
     search: str | None
 
 
-class Operation(msgspec.Struct):
+class OperationRecord(msgspec.Struct):
     """The operation under way, or the last one."""
 
     work: Work
@@ -49,15 +49,15 @@ class Operation(msgspec.Struct):
     """The reason why it failed; None otherwise."""
 
 
-def read_operation(directory: Path) -> Operation | None:
+def read_operation(directory: Path) -> OperationRecord | None:
     """The operation in a data directory's file; None where no readable one is there."""
     try:
-        return msgspec.json.decode((directory / _FILE).read_bytes(), type=Operation)
+        return msgspec.json.decode((directory / _FILE).read_bytes(), type=OperationRecord)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def write_operation(directory: Path, operation: Operation) -> None:
+def write_operation(directory: Path, operation: OperationRecord) -> None:
     """Replace the file; only whoever holds the lock may. Raises OSError."""
     fresh = directory / f"{_FILE}.new"
     fresh.write_bytes(msgspec.json.encode(operation))

@@ -7,13 +7,13 @@ from typing import Generic, TypeVar
 import msgspec
 
 from domain.entity import Entity
-from domain.event_store.checks import Stream
+from domain.event_store.checks import StreamStates
 from projections.verification.report import Difference, Differences, FieldPair, KindProof
 
 V = TypeVar("V")
 
 
-class Stored(msgspec.Struct, Generic[V], frozen=True, gc=False):
+class ModelEntry(msgspec.Struct, Generic[V], frozen=True, gc=False):
     """One entity as a read model stores it."""
 
     id: str
@@ -32,7 +32,7 @@ class Model(msgspec.Struct, Generic[V], frozen=True, kw_only=True):
     """Its checkpoint in that state."""
     holds: Callable[[Entity], bool]
     """True if the read model holds an entity at all, as long as it is not purged."""
-    stored: Iterator[Stored[V]]
+    stored: Iterator[ModelEntry[V]]
     """The stored entities, in order of id."""
     expected: Callable[[Entity, int], tuple[V, int]]
     """Makes what should be held of an entity whose last event is at a position, and its digest."""
@@ -61,7 +61,7 @@ class Comparison(Generic[V]):
         self._stored: Counter[str] = Counter()
         self._stored_sums: Counter[str] = Counter()
 
-    def meet(self, entity_id: str, stream: Stream) -> None:
+    def meet(self, entity_id: str, stream: StreamStates) -> None:
         """Compares one entity of the log; one with a broken stream is only counted as stored."""
         while self._next is not None and self._next.id < entity_id:
             self._ghost(self._next)
@@ -107,7 +107,7 @@ class Comparison(Generic[V]):
             kind, self._replayed[kind], self._stored[kind], number, replayed, stored, kept
         )
 
-    def _compare(self, entity: Entity, position: int, stored: Stored[V] | None) -> None:
+    def _compare(self, entity: Entity, position: int, stored: ModelEntry[V] | None) -> None:
         model = self.model
         expected, digest = model.expected(entity, position)
         self.compared += 1
@@ -122,14 +122,14 @@ class Comparison(Generic[V]):
             pairs = model.explain(expected, stored.value)
             self.differences.add(Difference("different", entity.kind, entity.id, entity.fqn, pairs))
 
-    def _ghost(self, stored: Stored[V]) -> None:
+    def _ghost(self, stored: ModelEntry[V]) -> None:
         self._next = next(self.model.stored, None)
         self._add_ghost(stored)
 
-    def _add_ghost(self, stored: Stored[V]) -> None:
+    def _add_ghost(self, stored: ModelEntry[V]) -> None:
         self._count_stored(stored, self.model.digest(stored.value))
         self.differences.add(Difference("ghost", stored.kind, stored.id, stored.name))
 
-    def _count_stored(self, stored: Stored[V], digest: int) -> None:
+    def _count_stored(self, stored: ModelEntry[V], digest: int) -> None:
         self._stored[stored.kind] += 1
         self._stored_sums[stored.kind] += digest

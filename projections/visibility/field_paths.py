@@ -128,6 +128,6 @@ def indexed_path(field: str) -> str:
     path = field
     for form in FORMS:
         path = path.removesuffix(form)
-    first, dot, rest = path.partition(".")
-    path = first + _CHILDREN.sub("", dot + rest)
+    first, dot, below = path.partition(".")
+    path = first + _CHILDREN.sub("", dot + below)
     return _ALIASES.get(path, path)

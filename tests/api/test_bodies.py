@@ -16,7 +16,7 @@ from api.logs import AccessLog
 from api.metrics import Metrics
 from api.pages.forms import TOKEN_FIELD
 from api.permissions import Principal
-from api.request_log import Edge
+from api.request_log import RequestRecorder
 from api.shared_counts import SharedCounts
 from tests.api.conftest import Client, running, token
 from tests.api.pages.conftest import HTML, OWN, Browser
@@ -34,7 +34,7 @@ class Requests:
     def __init__(self) -> None:
         access_log = AccessLog(LogWriter(2, lambda: None), wanted=False)
         metrics, self.places = Metrics(SharedCounts.made(1)), Places(MOST_TOGETHER, "bytes")
-        self._edge = Edge(
+        self._edge = RequestRecorder(
             metrics, access_log, lambda scope: None, self.places, client_addresses(())
         )
 

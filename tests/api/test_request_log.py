@@ -14,7 +14,7 @@ from api.limits import Places
 from api.log_writer import LogWriter
 from api.logs import AccessLog
 from api.metrics import Metrics
-from api.request_log import Edge, request_id_of
+from api.request_log import RequestRecorder, request_id_of
 from api.server import bind
 from api.shared_counts import SharedCounts
 from tests.api.conftest import Client, running
@@ -153,7 +153,9 @@ def test_client_that_has_left_is_noticed() -> None:
     async def serve() -> None:
         access_log = AccessLog(LogWriter(2, lambda: None), wanted=False)
         metrics, bodies = Metrics(SharedCounts.made(1)), Places(0, "bytes")
-        edge = Edge(metrics, access_log, lambda scope: None, bodies, client_addresses(()))
+        edge = RequestRecorder(
+            metrics, access_log, lambda scope: None, bodies, client_addresses(())
+        )
         protocol = bounded(BoundedProtocol, edge, 10, 5.0)
         config = uvicorn.Config(app, http=protocol, lifespan="off", log_config=None, ws="none")
         server = uvicorn.Server(config)

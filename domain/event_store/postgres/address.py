@@ -78,8 +78,8 @@ def read_address(url: str, *, writable: bool) -> Address:
         place, _, query = url.partition("?")
         pairs = [pair.partition("=") for pair in query.split("&") if pair]
         names = [value for key, _, value in pairs if key == _SCHEMA] or [SCHEMA]
-        rest = "&".join("".join(pair) for pair in pairs if pair[0] != _SCHEMA)
-        read = conninfo_to_dict(f"{place}?{rest}")
+        parameters_of_libpq = "&".join("".join(pair) for pair in pairs if pair[0] != _SCHEMA)
+        read = conninfo_to_dict(f"{place}?{parameters_of_libpq}")
     except psycopg.ProgrammingError:
         raise InvalidInput(_NO_URL) from None
     if "@" in str(read.get("host", "")) or not _PORTS.fullmatch(str(read.get("port", ""))):

@@ -33,12 +33,12 @@ class ClockGuard:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._compared_at = float("-inf")
-        """Time of the last comparison, by `time.monotonic`; None before the first."""
+        """Time of the last comparison, by `time.monotonic`; infinitely long ago before it."""
         self._offset = 0.0
         """Seconds by which the wall clock was ahead of the monotonic one then."""
         self._ahead = 0.0
         """Seconds by which this host was ahead of the database then."""
-        self._is_told = False
+        self._is_logged = False
 
     def check(self, link: Link) -> None:
         """Raise StoreUnavailable while the clocks differ by too much; psycopg.Error from `link`."""
@@ -53,7 +53,7 @@ class ClockGuard:
         if is_due:
             self._compare(link)
         if abs(self._ahead) > REFUSED_SECONDS:
-            raise StoreUnavailable(f"nothing can be written now: {_told(self._ahead)}")
+            raise StoreUnavailable(f"nothing can be written now: {_explained(self._ahead)}")
 
     def _compare(self, link: Link) -> None:
         before = wall_clock()
@@ -64,14 +64,14 @@ class ClockGuard:
             # Between the question and the answer is when the database looked.
             self._ahead = (before + after) / 2 - now
             differs = abs(self._ahead) > WARNED_SECONDS
-            was_told, self._is_told = self._is_told, differs
-        if differs and not was_told:
+            was_logged, self._is_logged = self._is_logged, differs
+        if differs and not was_logged:
             log.warning(
                 "clocks differ",
-                extra={"seconds": round(self._ahead, 1), "error": _told(self._ahead)},
+                extra={"seconds": round(self._ahead, 1), "error": _explained(self._ahead)},
             )
 
 
-def _told(ahead: float) -> str:
+def _explained(ahead: float) -> str:
     side = "ahead of" if ahead > 0 else "behind"
     return f"the clock of this host is {abs(ahead):.0f} s {side} that of the database of the log"

@@ -16,7 +16,7 @@ class KnownServer:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._told = ("", "", "")
+        self._reported = ("", "", "")
         self.epoch = 0
         """A number that differs once the server was started anew, or another took its place.
 
@@ -29,13 +29,13 @@ class KnownServer:
         Raises psycopg.OperationalError for a server that was overtaken by another one.
         """
         with self._lock:
-            newest, *_ = self._told
+            newest, *_ = self._reported
             if timeline < newest:
                 raise psycopg.OperationalError(
                     f"the server is on timeline {timeline}, and another was on {newest} already"
                 )
-            if self._told != (timeline, started, recovered):
-                self._told = timeline, started, recovered
+            if self._reported != (timeline, started, recovered):
+                self._reported = timeline, started, recovered
                 self.epoch += 1
             return self.epoch
 

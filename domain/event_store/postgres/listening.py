@@ -35,7 +35,7 @@ class Listener(Announcements):
         self._appended = appended
         self._is_heard = False
         self._closing = threading.Event()
-        self._told_to_end, self._ends = socket.socketpair()
+        self._end_signal, self._ends = socket.socketpair()
         """The thread waits for the connection and for the first of these at the same time."""
         self._thread = threading.Thread(target=self._run, name="log-listener", daemon=True)
         self._thread.start()
@@ -50,7 +50,7 @@ class Listener(Announcements):
         self._ends.send(b".")
         self._thread.join()
         self._ends.close()
-        self._told_to_end.close()
+        self._end_signal.close()
 
     def _run(self) -> None:
         while not self._closing.is_set():
@@ -73,7 +73,7 @@ class Listener(Announcements):
         # What was appended before.
         self._appended()
         while not self._closing.is_set():
-            select.select([link.fileno(), self._told_to_end.fileno()], [], [])
+            select.select([link.fileno(), self._end_signal.fileno()], [], [])
             if any([each.payload == APPENDED for each in link.notifies(timeout=0)]):
                 self._appended()
                 self._closing.wait(_GATHER_SECONDS)

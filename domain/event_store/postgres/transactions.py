@@ -328,8 +328,8 @@ def _position(link: Link, append: Append) -> int | None:
         return None
     names = RememberedAnswer.__struct_fields__
     values = [getattr(append.answer, name) for name in names]
-    found = link.one(_REMEMBERED, *values)
-    return None if found is None else found[0]
+    row = link.one(_REMEMBERED, *values)
+    return None if row is None else row[0]
 
 
 def _result(row: Any) -> int | Refusal:

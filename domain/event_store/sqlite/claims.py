@@ -45,8 +45,8 @@ def look_up(
     """
     left = iter(values)
     while part := list(islice(left, MOST_SOUGHT)):
-        marks = ",".join("?" * len(part))
-        yield from cursor.execute(f"{select} IN ({marks})", (*first, *part))
+        placeholders = ",".join("?" * len(part))
+        yield from cursor.execute(f"{select} IN ({placeholders})", (*first, *part))
 
 
 def write_claims(cursor: sqlite3.Cursor, changes: Sequence[ClaimChange]) -> None:
@@ -128,7 +128,7 @@ def select_claims(
         look_up(cursor, f"{SELECT_CLAIMS} {_EDGES_FROM}", ends),
         look_up(cursor, f"{SELECT_CLAIMS} {_EDGES_TO}", ends),
     ]
-    rows = {row[:2]: row for found in wanted for row in found}
+    rows = {row[:2]: row for claims in wanted for row in claims}
     return [as_claim(rows[key]) for key in sorted(rows)]
 
 

@@ -236,18 +236,18 @@ class Recorder(SQLiteApplicationRecorder):
                     span = spans[0]
                     end = _MAX_INTEGER if span.upto is None else span.upto
                     cursor.execute(self._select_span, (span.entity_id, span.after, end, last))
-                done, rest = len(ids) or 1, None
+                done, unread = len(ids) or 1, None
                 for row in cursor:
                     rows.append(row[:5])
                     size += len(row[3])
                     if size >= STREAM_BYTES:
                         done = row[5]
-                        rest = StreamSpan(row[0], row[1], spans[done].upto)
+                        unread = StreamSpan(row[0], row[1], spans[done].upto)
                         break
                 for _ in range(done):
                     spans.popleft()
-                if rest is not None:
-                    spans[0] = rest
+                if unread is not None:
+                    spans[0] = unread
             cursor.close()
         return rows
 

@@ -43,13 +43,13 @@ def numbers_of(series: str, body: bytes) -> Numbers:
     """
     if series not in (USAGE, COST):
         return _NONE
-    found = msgspec.json.decode(body, type=Numbers)
+    numbers = msgspec.json.decode(body, type=Numbers)
     if series == USAGE:
-        return Numbers(count=found.count)
+        return Numbers(count=numbers.count)
     return Numbers(
-        _bounded(found.count, MAX_RUNS),
-        _bounded(found.cost, MAX_COST),
-        _bounded(found.duration, MAX_DURATION),
+        _bounded(numbers.count, MAX_RUNS),
+        _bounded(numbers.cost, MAX_COST),
+        _bounded(numbers.duration, MAX_DURATION),
     )
 
 

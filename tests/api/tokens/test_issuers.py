@@ -236,8 +236,8 @@ jwks = "keys.json"
         (ENTRY + "secret_file = 's'", "issuer 'x' needs a name and either jwks or secret_file"),
         (ENTRY.replace("jwks", "#"), "issuer 'x' needs a name and either jwks or secret_file"),
         (ENTRY.replace("audience", "#"), "issuer 'x': audience must be given with a key set"),
-        (ENTRY + "algorithms = []", "issuer 'x': algorithms: '' is not possible"),
-        (ENTRY + "algorithms = ['RS1']", "issuer 'x': algorithms: 'RS1' is not possible"),
+        (ENTRY + "algorithms = []", "issuer 'x': algorithms: '' does not fit a key set"),
+        (ENTRY + "algorithms = ['RS1']", "issuer 'x': algorithms: 'RS1' does not fit a key set"),
         (ENTRY + ENTRY, "issuer 'x' is there twice"),
         (ENTRY, "keys.json: cannot be read: No such file"),
         (
