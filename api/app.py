@@ -60,13 +60,13 @@ class Application(Litestar):
     reads: DirectReads
     writes: DirectWrites
     late: dict[str, Callable[[], Handlers]]
-    """Path of a collection -> makes its handlers, as long as nobody has asked for it.
+    """Path of a collection -> function that makes its handlers, until the first request for it.
 
     The handlers of all kinds would take most of a start, and most servers are asked for few kinds.
     """
 
     async def register_rest(self) -> None:
-        """Register what nobody has asked for so far, giving way to requests."""
+        """Register the handlers that no request has needed so far, giving way to requests."""
         while self.late:
             self._register_late(next(iter(self.late)))
             await sleep(0)

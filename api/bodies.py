@@ -100,7 +100,7 @@ def _announced(request: Request[Any, Any, Any], most: int) -> int:
 
 
 async def has_left(receive: Receive) -> bool:
-    """True if the client of a request has closed its connection; drops the rest of its body.
+    """True if the client of a request has closed its connection; drops the remaining body.
 
     Each message is asked for without waiting for it, which a task with a timeout would take twenty
     times as long for.

@@ -36,7 +36,7 @@ LEAST_RATE = 256_000
 """Bytes a second that a client must read of an answer after its receive timeout."""
 _WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
 _DELETE_WITH_BODY = re.compile(rb"[^?]*/deleteStale/*(\?|$)").match
-"""The addresses at which a DELETE has a body: names of what a connector has seen."""
+"""The addresses at which a DELETE has a body: the names that a connector has seen."""
 _LINGER_SECONDS = 2.0
 """How long the rest of a refused request is thrown away, so that its answer can be read."""
 _OTHER_FILES = 256
@@ -47,7 +47,7 @@ class _Refused(Exception):
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """A connection; the class itself holds what the connections of the process share."""
+    """A connection; class attributes hold what all connections of the process share."""
 
     edge: ClassVar[RequestRecorder]
     max_connections: ClassVar[int]
@@ -99,7 +99,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.edge.count_connections(len(self.connections))
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has come, unless the request was refused."""
+        """Parse the received bytes, unless the request was refused."""
         if self._refused or self.transport.is_closing():
             return
         if self._heading:

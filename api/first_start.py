@@ -18,7 +18,7 @@ ACTOR = "catalog"
 
 
 def make_new_catalog(directory: Path, database: str | None) -> None:
-    """Create what a new catalog has, unless the directory was ever served.
+    """Create the entities of a new catalog, unless the directory was ever served.
 
     To be called by the process that holds the ProjectorLock of the directory, before it opens the
     stores. If the first start ends early, the next one is the first, and creates what is missing.

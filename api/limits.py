@@ -49,7 +49,7 @@ class RateLimit:
 
 
 class Places:
-    """Places of which each caller may hold a number at a time, such as open streams."""
+    """A number of places that each caller may hold at a time, such as open streams."""
 
     def __init__(self, most: int, what: str, of_all: float = math.inf) -> None:
         """`most` is how much a caller may have, `of_all` how much all callers together may.
@@ -94,7 +94,7 @@ class Places:
 
 
 class Streams:
-    """Large answers being sent: how many, and how many bytes of them are made and not sent.
+    """Large answers that are being sent: their number, and their bytes that are made and not sent.
 
     A client that does not read keeps in memory what was made for it. Each caller may have so many
     streams and bytes, and all callers together so many bytes.
@@ -232,7 +232,7 @@ class Turns:
         return bool(self._waiting) or self._idle < self._most - 1
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        """Do work in a thread; who is cancelled meanwhile waits for its end all the same."""
+        """Do work in a thread; a cancelled caller still waits for its end."""
         doing = asyncio.get_running_loop().run_in_executor(self._threads, _releasing, work)
         try:
             return await asyncio.shield(doing)

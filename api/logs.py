@@ -27,7 +27,7 @@ def configure(level_name: str, writer: LogWriter) -> None:
 
 
 class _Lines(logging.Handler):
-    """Writes each record as a JSON line, with what the caller gave as `extra`."""
+    """Formats each record as a JSON line, with the `extra` of its call."""
 
     def __init__(self, writer: LogWriter) -> None:
         super().__init__()

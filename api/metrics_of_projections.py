@@ -1,4 +1,4 @@
-"""Prometheus metrics of the log, the read models, what was proven of them, and their disk."""
+"""Prometheus metrics of the log, the read models, their proofs, and their disk."""
 
 import time
 from collections.abc import Iterator, Mapping

@@ -39,7 +39,7 @@ class Permission(msgspec.Struct, frozen=True):
 PUBLIC = "public"
 """The permission that routes without a token declare."""
 SIGNED_IN = "signed in"
-"""That of pages which show each caller what the caller may see, and anybody else none of it."""
+"""The permission of pages that show each caller the parts it may see, and nobody else anything."""
 
 
 class Principal(msgspec.Struct, frozen=True):

@@ -36,7 +36,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kinds: tuple[str, ...] = (ANY_KIND,)
     withhold: tuple[str, ...] = ()
     bot: bool = False
-    """True if who has the role is a bot, whose PUTs keep what people curated."""
+    """True if callers with the role are bots, whose PUTs keep what people curated."""
 
     def concerns(self, kind: str) -> bool:
         """True if the rule is about a kind."""
@@ -109,12 +109,12 @@ class Policies:
 
 
 def open_policies(setting: str | None) -> Policies:
-    """The policies of a file, or those built in; raises InvalidInput naming what is wrong."""
+    """The policies of a file, or those built in; raises InvalidInput that names the mistake."""
     return Policies(None if setting is None else Path(setting))
 
 
 def read_rules(path: Path) -> Rules:
-    """The rules of a TOML file; raises InvalidInput naming file, line and what is wrong."""
+    """The rules of a TOML file; raises InvalidInput with the file, the line and the mistake."""
     where = f"CATALOG_POLICIES {path}"
     try:
         with path.open("rb") as file:

@@ -5,7 +5,7 @@ from projections.generations.current_generation import NotBuilt
 RETRY_SECONDS = 5
 """Seconds after which a refused caller may ask again."""
 _NAMES = {"entities": "lists"}
-"""Projection -> what is answered from its read model, where that is not its name."""
+"""Projection -> name of its answers, where that is not the name of the projection."""
 
 
 def read_as(name: str) -> str:

@@ -28,7 +28,7 @@ _DIGITS = re.compile(rb"[0-9]{1,19}").fullmatch
 
 
 def may_wait(needed: object) -> TypeGuard[Permission]:
-    """True if routes with this permission take the header; all others pass it over."""
+    """True if routes with this permission wait for the header's position; all others ignore it."""
     return isinstance(needed, Permission) and needed.action in _READING
 
 
@@ -54,8 +54,8 @@ class ReadPositions:
     async def wait(self, scope: Scope, needed: Permission) -> None:
         """Wait until a read may be answered, without holding a thread.
 
-        Raises InvalidInput for what is no position, Overloaded when the read models did not get
-        there in time, TooManyRequests when too many reads of the caller wait already.
+        Raises InvalidInput for a malformed position, Overloaded when the read models did not reach
+        it in time, TooManyRequests when too many reads of the caller wait already.
         """
         position = _position(scope["headers"])
         if position is None or self.have_passed(scope["headers"], needed):

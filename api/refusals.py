@@ -1,4 +1,4 @@
-"""Why tokens are refused: the log gets every reason, callers get what gives nothing away.
+"""Reasons of refused tokens: the log gets each reason, callers get one that discloses nothing.
 
 The answer says what a caller could read from its own token with a clock in hand: that the token
 has expired, is not valid yet, or lives too long. The times are looked at first, without regard to

@@ -1,4 +1,4 @@
-"""Answers to reads, remembered for as long as what they were made from has not changed."""
+"""Answers to reads, remembered until the read models that they were made from change."""
 
 from collections import OrderedDict
 from collections.abc import Hashable

@@ -1,4 +1,4 @@
-"""Paths that go on behind a qualified name, which may hold slashes and takes what follows it.
+"""Routes for paths with a part behind a qualified name, which may itself hold slashes.
 
 Such a path is changed into one that ends with the name, under which there is a route.
 """

@@ -240,7 +240,7 @@ class Heavy(ASGIResponse):
                 yield piece
 
     async def _next(self, stream: Stream) -> bytes | None:
-        """The next chunk, None at the end; what was made before it is sent."""
+        """The next chunk, None at the end; earlier chunks have been sent by then."""
         stream.hold(0)
 
         def turn() -> bytes | None:
@@ -256,7 +256,7 @@ class Heavy(ASGIResponse):
 
 
 def _before(made: list[bytes], chunks: Generator[bytes]) -> Generator[bytes]:
-    """The chunks that are made, and then the others."""
+    """The given chunks, then the remaining ones."""
     with closing(chunks):
         yield from made
         yield from chunks

@@ -43,7 +43,7 @@ class Termination:
             signal.setitimer(signal.ITIMER_REAL, LATEST_SECONDS)
 
     def _hang_up(self, number: int, frame: FrameType | None) -> None:
-        """End when the terminal was closed; who rotates log files sends the same signal."""
+        """End when the terminal was closed; programs that rotate log files send the same signal."""
         if self._had_terminal and not _has_terminal():
             os.kill(os.getpid(), signal.SIGTERM)
 

@@ -42,7 +42,7 @@ class CatalogError(Exception):
 
 
 class InvalidInput(CatalogError):
-    """The request is malformed; the message names what, where and what is allowed."""
+    """The request is malformed; the message says what is wrong, where, and what is allowed."""
 
 
 class EntityOverLimit(InvalidInput):
@@ -50,7 +50,7 @@ class EntityOverLimit(InvalidInput):
 
 
 class NotEmpty(InvalidInput):
-    """The entity still has children and `recursive` was not asked for."""
+    """The entity still has children, and the request has no `recursive`."""
 
 
 class NotPermitted(CatalogError):

@@ -116,10 +116,9 @@ class LineagePlanner(PlannerBase):
         context: WriteContext,
         kinds: Collection[str] = KINDS,
     ) -> list[Step]:
-        """Remove those of the edges that are of a source, and end at an entity or run over it.
+        """Remove the edges of a source that end at an entity or name it as their pipeline.
 
-        An edge runs over the entity that it names as its pipeline. Edges that begin or end at what
-        is not of one of `kinds` stay.
+        Edges with an end of a kind that is not among `kinds` stay.
         """
         at = self._now()
         return [
@@ -238,7 +237,7 @@ def _between(beginning: Claim, end: Claim) -> str:
 
 
 def _pipelines(state: Entity | None) -> dict[str, Reference]:
-    """The reference to the edge's pipeline by its id; it stays as it is when that is gone."""
+    """The reference to the edge's pipeline by its id; unchanged where the pipeline is gone."""
     raw = state.body.get("pipeline") if state is not None else None
     if raw is None:
         return {}

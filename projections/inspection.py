@@ -34,7 +34,7 @@ class ProjectionReport(msgspec.Struct, rename="camel"):
     lag: int | None
     """Number of positions of the log that the projection has not applied."""
     lag_seconds: float | None
-    """Age of the oldest event that the projection has not applied; 0 when there is none."""
+    """Age in seconds of the oldest event that the projection has not applied; 0 without one."""
     entities: int
     bytes: int
     """Size of all generations together."""
@@ -55,7 +55,7 @@ class ProjectionReport(msgspec.Struct, rename="camel"):
     to_build: int | None = None
     """Entities that are to be built in all."""
     kinds: dict[str, KindReport] | None = None
-    """Kind -> what the read model holds of it; None where no details were asked for."""
+    """Kind -> report of its entities in the read model; None without details."""
 
 
 class Inspection(msgspec.Struct, rename="camel"):
@@ -76,10 +76,11 @@ class Inspection(msgspec.Struct, rename="camel"):
     log_read_only: bool
     """True if the database of the log is set to take no writes now."""
     log_id: str | None
-    """Random text made with the log, which imports of it do not have; None where no details were
-    asked for, or where the log cannot be read."""
+    """Random text made with the log, which imports of it do not have; None without details, or
+    where the log cannot be read.
+    """
     disk: Disk | None
-    """The disk of the data directory; None where the system does not tell."""
+    """The disk of the data directory; None where the system does not report it."""
     projected: bool
     """True if some process of this host runs the projectors."""
     projections: list[ProjectionReport]
@@ -101,7 +102,7 @@ class EntityInspection(msgspec.Struct, rename="camel"):
     """Kind and digest of the entity's document in the search index, which edges have none in."""
     search_checkpoint: int
     differences: list[str]
-    """Names of the read models that do not hold what the log says."""
+    """Names of the read models whose entity differs from the log's."""
 
 
 def inspect(stores: Stores, *, details: bool = False) -> Inspection:

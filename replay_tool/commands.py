@@ -34,7 +34,7 @@ def main() -> None:
 
 
 class _Lines(logging.Formatter):
-    """Ends a line with what the caller gave as `extra`, as `name=value`."""
+    """Ends a log line with the `extra` of its call, as `name=value`."""
 
     _of_every_record = frozenset(vars(logging.makeLogRecord({}))) | {"message"}
 

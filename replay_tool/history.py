@@ -1,4 +1,4 @@
-"""`catalog-replay history`: who changed an entity, when, by which request, and what."""
+"""`catalog-replay history`: the versions of an entity, each with its author, time and request."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`catalog-replay inspect`: how the read models stand to the log, or one entity in each."""
+"""`catalog-replay inspect`: the read models beside the log, or one entity in each."""
 
 from pathlib import Path
 

@@ -25,7 +25,7 @@ EXIT_UNREAD = 128 + signal.SIGPIPE
 
 
 class NamedPath(click.Path):
-    """A path that is not empty: that would be the working directory, which nobody has named."""
+    """A path that is not empty: an empty one would be the working directory, which nobody named."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path; fails for an empty text."""
@@ -82,9 +82,9 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def print_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Make a command print what an operator can mend as one line, and end with exit code 2.
+    """Make a command print errors that an operator can mend as one line, with exit code 2.
 
-    The line goes to standard error. A command whose output nobody reads any more prints nothing.
+    The line goes to standard error. A command whose output has lost its reader prints nothing.
     """
 
     @wraps(command)
@@ -105,9 +105,9 @@ def print_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def check_catalog(directory: Path, database: str | None) -> None:
-    """Raise CatalogError unless there is a log in the directory, where none is in a database.
+    """Raise CatalogError unless the directory, or else a database, has a log.
 
-    That a database holds one is for those to expect who open it.
+    A database is not looked into: the code that opens it expects a log there.
     """
     if not database and not holds_log(directory):
         raise CatalogError(f"{directory} holds no catalog: it has no log")

@@ -1,4 +1,4 @@
-"""Keeps what the commands prove, for the page of operation to show."""
+"""Keeps the proofs of commands, for the page of operation to show."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -135,7 +135,7 @@ def _build(home: Home[Any], log: EventStore, data: Path, as_json: bool) -> Gener
 
 
 def _is_current(home: Home[Any], log: EventStore, data: Path, as_json: bool) -> bool:
-    """True if the live generation is what the log gives, so that a rebuild would change nothing."""
+    """True if the live generation equals the log, so that a rebuild would change nothing."""
     live = CurrentGeneration(home.definition, home.shelf, log)
     request = Request(log=False, shown=0, now=time.time_ns() // 1_000_000)
     try:

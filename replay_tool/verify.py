@@ -69,7 +69,7 @@ def verify(
 ) -> None:
     """Compare the read models with a replay of the log, and the log with itself.
 
-    A server may run and write meanwhile. Exit code 0: equal; 1: differs; 2: could not tell.
+    A server may run and write meanwhile. Exit code 0: equal; 1: differs; 2: could not compare.
     """
     if against is not None and what not in ("log", "all"):
         raise click.UsageError("--against compares the log: verify log, or all.")

@@ -1,1 +1,1 @@
-"""Pages for people: what the catalog holds, read and searched in a browser."""
+"""Pages for people, who read and search the catalog in a browser."""

@@ -54,7 +54,7 @@ def activity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHand
 
 
 def _countable(access: Access) -> frozenset[str]:
-    """The kinds of which the caller may see every event; of edges, only who may see all ends."""
+    """The kinds whose events the caller may all see; edges only for callers who see all ends."""
     kinds = auditable(access, ALL_KINDS)
     sees_all = kinds >= set(KINDS) and access.kinds(Action.VIEW) >= set(KINDS)
     return kinds if sees_all else kinds - {EDGE}

@@ -102,7 +102,7 @@ def agreement_with_contract(
 def _shown(
     services: Services, request: AnyRequest, kind: EntityKind, entity_id: str
 ) -> dict[str, Any] | None:
-    """An entity as the caller may see it; None where there is none, or the caller sees none."""
+    """An entity as the caller may see it; None where it does not exist or is withheld."""
     if not request.auth.may(Permission(Action.VIEW, kind.name)):
         return None
     given = {"fields": None, "include": Include.ALL}

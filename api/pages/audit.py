@@ -181,7 +181,7 @@ def _links(
 
 
 def _event_at(log: EventStore, query: AuditQuery, position: int) -> ShownEvent:
-    """The event at a position as the API tells it.
+    """The event at a position as the API returns it.
 
     Blocks. Raises NotFound where there is none that the caller may see.
     """
@@ -209,7 +209,7 @@ def _asked(kept: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _fields(request: AnyRequest, kept: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The fields of the form that narrows, with what is chosen in them."""
+    """The fields of the filter form, with their present values."""
     choices = {
         "kind": [(kind, words(kind)) for kind in sorted(auditable(request.auth, ALL_KINDS))],
         "eventType": [(name, VERBS[name]) for name in EVENT_TYPES],

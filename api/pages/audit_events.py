@@ -1,4 +1,4 @@
-"""Events of the log as people read them: what was done, and the first of what it changed."""
+"""Events of the log in the words of people: the action, and the beginning of its changes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,11 +21,11 @@ VERBS: Mapping[str, str] = {
     "entity.restored": "restored",
     "entity.purged": "purged",
 }
-"""Type of event -> what somebody did to the entity."""
+"""Type of event -> verb for the action on the entity."""
 
 
 class ShownEvent(msgspec.Struct, rename="camel"):
-    """An event as the API tells it; what it created or changed is not decoded."""
+    """An event as the API returns it; its changes are not decoded."""
 
     position: int
     entity_id: str
@@ -64,7 +64,7 @@ def read_page(answer: bytes) -> tuple[list[ShownEvent], dict[str, int]]:
 
 
 def event_line(event: ShownEvent) -> dict[str, Any]:
-    """An event as the stream shows it: what was done, and the first of what it changed."""
+    """An event as the stream shows it: the action, and the beginning of its changes."""
     if event.body is not UNSET:
         changes = [("", f"/{key}", value) for key, value in _by_key.decode(event.body).items()]
     elif event.patch is not UNSET:

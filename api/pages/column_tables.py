@@ -16,9 +16,9 @@ COLUMNS_SHOWN = 200
 def column_table(
     key: str, entity: Mapping[str, Any], address: str, text: str, start: int, everything: bool
 ) -> dict[str, Any]:
-    """A table of columns: the rows of this page of it, and where the others are.
+    """A table of columns: the rows of this page of it, and the link to the next ones.
 
-    `address` is that of the entity's page, which the table may stand on elsewhere too.
+    `address` is that of the entity's page, which may embed the table on another page too.
     """
     rows = columns.unfold(entity[key])
     matches = columns.matching(rows, text)

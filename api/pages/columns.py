@@ -104,7 +104,7 @@ class ColumnRow(msgspec.Struct, frozen=True, gc=False):
 
 
 def column_keys(kind: EntityKind, entity: Mapping[str, Any]) -> Iterator[str]:
-    """The keys of an entity that hold columns: lists of what has a name and a type."""
+    """The keys of an entity that hold columns: lists of objects with a name and a type."""
     for key, value in entity.items():
         if key == kind.columns or _is_columns(value):
             yield key

@@ -24,10 +24,10 @@ class Addresses(msgspec.Struct):
 
 
 class Discovery:
-    """Knows the addresses of one provider.
+    """The addresses of one provider.
 
-    Anybody may have them asked for, as people who sign in are nobody yet: so one request is under
-    way at a time, in a thread of its own, whose result is for all who wait.
+    Anybody may trigger a request for them, because people who sign in have no identity yet: so one
+    request runs at a time, in a thread of its own, and all waiting callers share its result.
     """
 
     def __init__(self, issuer: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -35,7 +35,7 @@ class Discovery:
         self._clock = clock
         self._known: Addresses | InvalidInput | None = None
         self._until = 0.0
-        """When what is known, be it the addresses or why there are none, is asked for again."""
+        """Time until which the known addresses, or the known failure, are the answer."""
         self._asking = Lock()
         self._threads = CapacityLimiter(1)
 

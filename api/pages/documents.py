@@ -87,7 +87,7 @@ def formatted(value: Any, most: int) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many characters of a text, with a mark where it goes on."""
+    """At most this many characters of a text, with a mark where the rest is cut off."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 

@@ -1,4 +1,4 @@
-"""The form that changes one key of an entity, and what it says when another was first."""
+"""The form that changes one key of an entity, and its page after a conflicting change."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -178,7 +178,7 @@ def edit_pages(
 def field_named(kind: EntityKind, access: Access, key: str, column: str) -> Field:
     """The field of a form, of an entity or a column of it.
 
-    Raises InvalidInput, and Forbidden for what the caller may not edit.
+    Raises InvalidInput, and Forbidden for a key that the caller may not edit.
     """
     if key not in _KEYS:
         raise InvalidInput(f"field must be one of {', '.join(_KEYS)}, got {shown(key)}")
@@ -223,7 +223,7 @@ def _page(
     place: FormTarget,
     **more: Any,
 ) -> bytes:
-    """The form: `mine` is what it holds, unless that is what is there."""
+    """The form: `mine` is its text, unless that is the stored one."""
     is_list = field.sort in ("references", "tags")
     theirs: Given = items_of(field, place.holder) if is_list else place.holder.get(field.key) or ""
     if is_list and len(theirs) > _MOST_ITEMS:

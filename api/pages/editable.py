@@ -14,12 +14,12 @@ from domain.registry import KINDS
 from projections.visibility.withholding import FieldWithheld
 
 _SOURCES = {"tag": "Classification", "glossaryTerm": "Glossary"}
-"""Kind of what an entity is tagged with -> what the label calls it."""
+"""Kind of a tag's entity -> the source in its label."""
 _KINDS = {source: kind for kind, source in _SOURCES.items()}
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A key that a form changes, and what it holds."""
+    """A key that a form changes, and the sort of its value."""
 
     key: str
     sort: Literal["line", "text", "references", "tags"]
@@ -54,7 +54,7 @@ class Item(msgspec.Struct, frozen=True):
 
 
 def editable(kind: EntityKind, access: Access) -> dict[str, Field]:
-    """The keys that a caller may change by forms; none for who may not edit the kind."""
+    """The keys that a caller may change by forms; empty for callers who may not edit the kind."""
     return {
         field.key: field
         for field in FIELDS
@@ -79,7 +79,7 @@ def may_set_status(kind: EntityKind, access: Access) -> bool:
 
 
 def sees_all(kind: EntityKind, access: Access) -> bool:
-    """True if nothing of a kind is withheld from a caller, who may edit and view it."""
+    """True if a caller may edit and view a kind of which nothing is withheld."""
     return _may(kind, access, "")
 
 
@@ -146,7 +146,7 @@ def items_of(field: Field, entity: Mapping[str, Any]) -> list[Item]:
 
 
 def list_value(field: Field, entity: Mapping[str, Any], items: Sequence[Item]) -> list[Any]:
-    """A list that names these items; what the entity has of them stays as it is."""
+    """The list of these items; items that the entity already has stay as they are."""
     known = {_item(field, each): each for each in entity.get(field.key) or ()}
     return [known[item] if item in known else _element(field, item) for item in items]
 

@@ -232,9 +232,9 @@ def crumbs_of(kind: EntityKind, entity: Mapping[str, Any]) -> list[dict[str, str
 
 
 def _facts(kind: EntityKind, entity: Mapping[str, Any]) -> dict[str, Any]:
-    """What the body of the page shows beside columns, by how it can be shown.
+    """The facts of the page's body beside columns, sorted by how they are shown.
 
-    `facts` are single values, `links` lists of references, `nested` what is left, as JSON.
+    `facts` are single values, `links` lists of references, `nested` all other values, as JSON.
     """
     facts: list[tuple[str, Any]] = []
     links: list[tuple[str, list[dict[str, str]]]] = []

@@ -24,14 +24,14 @@ _NAMED: Mapping[str, tuple[str, Sequence[str]]] = {
 _MOST_BYTES = 150
 """Of a name that is looked for: so many names fit into a filter."""
 _EACH = 2
-"""Entities looked at for a name: there may be a user and a team of it."""
+"""Entities read for a name: a user and a team may have the same one."""
 
 Written = Mapping[str, Mapping[str, str]]
 """Facet -> name in lower case -> the name as it is written."""
 STATUSES: Written = {
     "status": {status.lower(): status for kind in KINDS.values() for status in kind.statuses}
 }
-"""The names of the one facet of which they are known beforehand."""
+"""The facet whose names are known beforehand."""
 
 
 async def written(
@@ -83,7 +83,7 @@ def _of_kinds(kinds: Sequence[str]) -> dict[str, Any]:
 def _spellings(
     sources: Iterable[Mapping[str, str]], key: str, kinds: Sequence[str]
 ) -> dict[str, str]:
-    """Name in lower case -> as it is written, of what is written in one way."""
+    """Name in lower case -> its spelling, for names with a single spelling."""
     spellings: dict[str, set[str]] = {}
     for source in sources:
         if source["entityType"] in kinds:

@@ -17,11 +17,11 @@ _MOST_FIELDS = 200
 MOST_BYTES, _MOST_BYTES_OF_ANYBODY = 500_000, 16_384
 """Of a form, and of one that needs no session; reading its escapes takes 80 times as many."""
 _SMALL = 16_384
-"""Bytes of a form that is read on the event loop; nobody but who is signed in may send more."""
+"""Bytes of a form that is read on the event loop; only signed-in callers may send more."""
 turns = Turns(1)
 """Large forms are read one at a time, for the memory that each takes meanwhile."""
 _TEXT = "value"
-"""The field with what a person has written, which is not to be lost."""
+"""The field with the text of a person, which must not be lost."""
 
 
 async def read_form(request: AnyRequest, sessions: Sessions, *, signed_in: bool) -> dict[str, str]:
@@ -45,7 +45,7 @@ async def read_form(request: AnyRequest, sessions: Sessions, *, signed_in: bool)
 
 
 def _fields(body: bytes) -> dict[str, str]:
-    """The fields of a form, each once; raises InvalidInput for what is none."""
+    """The fields of a form, each once; raises InvalidInput for a malformed form."""
     try:
         pairs = parse_qsl(
             body.decode(),

@@ -30,9 +30,9 @@ from projections.visibility.withholding import Withheld
 STEPS_SHOWN = 25
 """Versions of one page."""
 CHANGES_SHOWN = 6
-"""Changes of one version that its line tells."""
+"""Most changes of one version in its line."""
 _MOST_VALUE = 60
-"""Characters of a value that a line tells."""
+"""Most characters of a value in a line."""
 _KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _SORTS = {"added": "added", "updated": "changed", "deleted": "removed"}
 _EVENTS = {
@@ -69,7 +69,7 @@ class Head(msgspec.Struct, rename="camel"):
 
 
 class ShownChange(msgspec.Struct, frozen=True):
-    """A change as the line of a version tells it."""
+    """A change as the line of a version shows it."""
 
     what: str
     how: str
@@ -177,7 +177,7 @@ def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[
 
 
 def _line(step: timeline.Step[ShownChange], withheld: Withheld | None) -> dict[str, Any]:
-    """A version in the timeline, without what is withheld of it."""
+    """A version in the timeline, without withheld fields."""
     seen = {
         key: None if withheld is not None and withheld.covers(field) else value
         for key, field, value in (
@@ -196,7 +196,7 @@ def _line(step: timeline.Step[ShownChange], withheld: Withheld | None) -> dict[s
 
 
 def _change_shown(withheld: Withheld | None, change: timeline.Change) -> ShownChange | None:
-    """A change as its line tells it; None for what the caller may not see of it."""
+    """A change for its line; None for one that is withheld from the caller."""
     if withheld is not None and _is_hidden(withheld, change):
         return None
     steps = [text for path, text in change.steps if withheld is None or not withheld.covers(path)]

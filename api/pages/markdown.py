@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 MOST_CHARACTERS = 20_000
-"""Longer texts are shown as they are: rendering takes time that others wait for."""
+"""Longer texts are shown unformatted: rendering takes time for which other requests wait."""
 _MOST_CELLS = 10_000
 _MOST_DEPTH = 30
 _MOST_BRACKETS = 2_000

@@ -53,7 +53,7 @@ class _Load:
         self._lock = threading.Lock()
 
     def look(self, requests: int, inspection: Inspection) -> dict[str, Any] | None:
-        """Add what is seen now; returns the plots of all looks, None before there are three."""
+        """Add a sample; returns the plots of all samples, None before there are three."""
         now = time.monotonic()
         lags = {each.name: each.lag for each in inspection.projections if each.lag is not None}
         with self._lock:
@@ -131,7 +131,7 @@ def _read_models(stores: Stores) -> dict[str, Any]:
 
 
 def _order(settings: Settings, by: str, fields: Mapping[str, str]) -> Order:
-    """The order that a form gives; raises InvalidInput for what is none."""
+    """The order in a form; raises InvalidInput for a malformed one."""
     given = {
         "work": fields.get("work"),
         "what": fields.get("what"),

@@ -1,4 +1,4 @@
-"""Where in an entity a form changes a key: in the entity itself, or in one of its columns."""
+"""The object that a form changes: the entity itself, or one of its columns."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from domain.kinds import EntityKind
 
 
 class FormTarget(msgspec.Struct, frozen=True):
-    """The object that has the key, and what a JSON Patch says of it."""
+    """The object that has the key, and its place for a JSON Patch."""
 
     holder: Mapping[str, Any]
     """The entity, or the column, as the caller sees it."""

@@ -52,7 +52,7 @@ def line(values: Sequence[float]) -> dict[str, Any]:
 
 
 def _most_frequent(counts: Sequence[Mapping[str, int]]) -> list[str]:
-    """The series that have a colour, the most frequent first, and one for all others."""
+    """The series with a colour, the most frequent first, and the sum of all others."""
     totals: dict[str, int] = {}
     for each in counts:
         for name, value in each.items():

@@ -23,7 +23,7 @@ from api.tokens.verifier import TokenVerifier
 from domain.errors import InvalidInput
 
 RETURN = "/sign-in/return"
-"""Where the provider sends people back to: it must be told, with the catalog's address before."""
+"""Path to which the provider sends people back; register it there behind the catalog's address."""
 _COOKIE = "catalog_sign_in"
 _SECONDS = 600
 """How long a person may take at the provider."""
@@ -66,9 +66,9 @@ class Provider:
         return self._settings.oidc_issuer is not None
 
     async def start(self, scope: Any, to: str) -> tuple[str, str]:
-        """The provider's address to go to, and the cookie to keep; `to` is where to go in the end.
+        """The provider's address for a sign-in that ends at `to`, and the cookie to set.
 
-        Raises InvalidInput when the provider does not tell its addresses.
+        Raises InvalidInput when the provider's addresses are unknown.
         """
         address = (await self._discovery.addresses()).authorization_endpoint
         state, verifier, nonce = (secrets.token_urlsafe(32) for _ in range(3))
@@ -112,9 +112,9 @@ class Provider:
         return token
 
     def started(self, scope: Any, state: str, issuer: str | None) -> _Started:
-        """What this browser started at the provider; raises InvalidInput if it was something else.
+        """The sign-in that this browser started; raises InvalidInput if it started another one.
 
-        `state` and `issuer` are what the provider has sent it back with.
+        `state` and `issuer` are parameters of the provider's redirect.
         """
         sealed = cookie_named(_COOKIE, scope["headers"])
         opened = None if sealed is None else self._sessions.open(_COOKIE, sealed)

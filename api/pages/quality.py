@@ -1,4 +1,4 @@
-"""Tests of data on pages: what the latest run of each came to, and the runs of one test."""
+"""Tests of data on pages: the latest result of each test, and the runs of one test."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -60,10 +60,10 @@ _cases = msgspec.json.Decoder(_Cases)
 def tests_of(
     services: Services, access: Access, kind: EntityKind, entity: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """The tests of a table or in a suite, each with its latest run; None where there are none.
+    """The tests of a table or of a suite, each with its latest run; None without tests.
 
-    Those that did not pass come first. A caller who may not list tests, or not those of a suite,
-    is told so, whether there are any or not. Blocks.
+    Tests that did not pass come first. A caller who may not list tests, or not those of a suite,
+    sees a note that they are withheld, whether there are any or not. Blocks.
     """
     if kind.name not in ("table", "testSuite"):
         return None

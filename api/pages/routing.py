@@ -1,4 +1,4 @@
-"""Routes of pages: asked for by browsers, with a session in place of a bearer token."""
+"""Routes of pages, for browsers with a session in place of a bearer token."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -49,7 +49,7 @@ def _of_pages(
 
 
 def wants_page(scope: Any) -> bool:
-    """True if an answer to a request, also one that no route takes, is for a person.
+    """True if the answer to a request, also to one without a route, is a page.
 
     Whoever asks for a page is answered with one; so is a browser that no other route knows.
     """
@@ -60,5 +60,5 @@ def wants_page(scope: Any) -> bool:
 
 
 def accepts_html(scope: Any) -> bool:
-    """True if a client names HTML among what it takes, as browsers do and programs do not."""
+    """True if the Accept header of a client names HTML, as browsers do and programs do not."""
     return any(b"text/html" in value for name, value in scope["headers"] if name == b"accept")

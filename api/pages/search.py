@@ -1,4 +1,4 @@
-"""The page that finds: one box, results with what was found in them, facets, and suggestions."""
+"""The search page: one box, results with highlights, facets, and suggestions."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -153,7 +153,7 @@ def _request(given: Mapping[str, Any], facets: tuple[FacetRow, ...]) -> SearchRe
 
 
 def _place(after: str | None) -> tuple[Any, ...] | None:
-    """The `sort` of the last result before a page; raises InvalidInput for what is none."""
+    """The `sort` of the last result before a page; raises InvalidInput for a malformed one."""
     if after is None:
         return None
     try:

@@ -34,10 +34,10 @@ _NONCE_BYTES = 12
 
 
 class Sessions:
-    """Seals what browsers keep for the catalog, and opens what they send."""
+    """Seals values that browsers keep for the catalog, and opens them again."""
 
     def __init__(self, settings: Settings, safe: FollowedSafe) -> None:
-        """Makes the key where there is none; raises what the safe raises."""
+        """Makes the key where there is none; raises the errors of the safe."""
         self._settings = settings
         self._safe = safe
         safe.prepare(SESSION_KEY)
@@ -74,7 +74,7 @@ class Sessions:
     def authorization(self, headers: Headers) -> bytes:
         """The Authorization header for the session of a request.
 
-        Raises Unauthorized where there is no session, or one that was sealed by another key.
+        Raises Unauthorized without a session, or for one that another key has sealed.
         """
         return b"Bearer " + self._opened(headers)[0]
 
@@ -147,7 +147,7 @@ def _cipher(key: bytes) -> Any:
 
 
 def cookie_named(name: str, headers: Headers) -> str | None:
-    """The value of a cookie that a request has once; None where there is none, or several."""
+    """The value of a cookie that a request has once; None without it, or with several."""
     start = f"{name}="
     values = [
         each.strip()[len(start) :]

@@ -15,7 +15,7 @@ from domain.names import MAX_NAME_LENGTH
 _URL_SAFE = bytes.maketrans(b"-_+/=", b"+/   ")
 """Translates base64url to base64; plain `+` and `/`, and padding, become what is refused."""
 _REFUSED = frozenset({"crit", "b64", "zip", "enc"})
-"""TokenHeader members that change how a token is read; a token that has one is refused."""
+"""Header members that change how a token is read; a token that has one is refused."""
 _TYPES = frozenset({"jwt", "at+jwt", "application/at+jwt"})
 SPACED = "scope"
 """The claim whose value is words between spaces (RFC 9068); other claims of roles are lists."""
@@ -49,7 +49,7 @@ class Claims(msgspec.Struct, frozen=True):
 
 
 def read_token(token: bytes) -> tuple[TokenHeader, Claims, dict[str, Any]]:
-    """TokenHeader, checked claims and all claims of a JWS in compact form; raises Unauthorized."""
+    """Header, checked claims and all claims of a JWS in compact form; raises Unauthorized."""
     try:
         head, payload, signature = token.split(b".")
         _decode(signature)
@@ -93,7 +93,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def find_claim(claims: Mapping[str, Any], path: str) -> Any:
-    """The claim that has `path` as its name, or else stands at this dotted path, or None."""
+    """The claim with the name `path`, else the one at this dotted path; None without either."""
     if path in claims:
         return claims[path]
     value: Any = claims
@@ -120,7 +120,7 @@ def find_roles(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:
 
 
 def is_name(value: object) -> bool:
-    """True if a value can be the name of a caller, which stands in events, logs and headers."""
+    """True if a value can name a caller, in events, logs and headers."""
     return isinstance(value, str) and 1 <= len(value) <= MAX_NAME_LENGTH and value.isprintable()
 
 

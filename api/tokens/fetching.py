@@ -49,7 +49,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def fetch(url: str, form: str | None = None, authorization: str | None = None) -> bytes:
-    """The document at a URL that `check_url` let pass; redirects are not followed.
+    """The document at a URL that `check_url` accepted; redirects are not followed.
 
     With a form, encoded, it is the answer to a POST of the form; `authorization` is sent as the
     header of that name. Blocks for 10 seconds at most, once a connection stands. Raises

@@ -106,7 +106,7 @@ class FollowedSafe:
         return True
 
     def _read(self, document: str) -> None:
-        """Read a document whose stamp was looked at before, so that no change is missed."""
+        """Read a document whose stamp was read before, so that no change is missed."""
         content, origin = self.safe.read(document), self.safe.name(document)
         if document == REGISTER:
             self._register = decode_register(content, origin)

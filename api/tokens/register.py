@@ -22,7 +22,7 @@ MOST_ENTRIES = 10_000
 
 
 class LongLived(msgspec.Struct, frozen=True, kw_only=True):
-    """A token that may live longer than others; times are in seconds since 1970."""
+    """A token that may live longer than CATALOG_JWT_MAX_LIFETIME; times in seconds since 1970."""
 
     id: str
     """The `jti` of the token."""
@@ -59,7 +59,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_register(safe: Safe) -> Register:
-    """The register in a safe, an empty one where there is none; raises InvalidInput naming it."""
+    """The register in a safe, empty where there is none; raises InvalidInput that names it."""
     return decode_register(safe.read(REGISTER), safe.name(REGISTER))
 
 
@@ -74,9 +74,9 @@ def decode_register(content: bytes | None, origin: str) -> Register:
 
 
 def change_register(safe: Safe, now: float, change: Callable[[Register], Register]) -> Register:
-    """Change the register of a safe, and have it survive power loss when this returns.
+    """Change the register of a safe; when this returns, the change survives power loss.
 
-    What can have no effect any more is dropped. Raises InvalidInput, and what the safe raises.
+    Entries without any effect are dropped. Raises InvalidInput, and the errors of the safe.
     """
     origin = safe.name(REGISTER)
 
@@ -108,9 +108,9 @@ def joined(register: Register, other: Register) -> Register:
 
 
 def revoke_tokens(safe: Safe, ids: Iterable[str], subjects: Iterable[str]) -> set[str]:
-    """Revoke tokens by their ids, and all that callers have now; returns the ids not known here.
+    """Revoke tokens by their ids, and all present tokens of callers; returns the unknown ids.
 
-    Raises InvalidInput, and what the safe raises.
+    Raises InvalidInput, and the errors of the safe.
     """
     revoked, names = set(ids), set(subjects)
 

@@ -90,7 +90,7 @@ def drop_previous(safe: Safe, document: str) -> tuple[str, ...]:
 
 
 def key_id(secret: str) -> str:
-    """Eight characters that tell a secret from others, and no more of it than a signature does."""
+    """Eight characters that identify a secret, and disclose no more of it than a signature does."""
     return blake2b(secret.encode(), person=b"catalog key id", digest_size=4).hexdigest()
 
 
@@ -112,7 +112,7 @@ def _text(present: str, previous: list[tuple[str, int]]) -> bytes:
 
 
 def warn_of_readers(directory: Path) -> None:
-    """Log a warning when others than the owner may read or change the catalog's own secret."""
+    """Log a warning when users other than the owner may read or change the catalog's own secret."""
     path = directory / SECRET
     mode = path.stat().st_mode & 0o777
     if mode & 0o077:

@@ -81,7 +81,7 @@ class TokenVerifier:
     async def verify(self, header: bytes) -> Principal:
         """The caller of an Authorization header; raises Unauthorized.
 
-        Raises StoreUnavailable where nobody can tell which tokens were revoked.
+        Raises StoreUnavailable while revocations are unknown.
         """
         known = self.remembered(header)
         if known is not None:
@@ -94,9 +94,9 @@ class TokenVerifier:
         return verified.principal
 
     def remembered(self, header: bytes) -> Principal | None:
-        """The caller of an Authorization header whose token was verified before and is still good.
+        """The caller of an Authorization header whose token was verified before and is still valid.
 
-        None for any other token, good or bad. Raises Unauthorized for what is no token.
+        None for any other token, valid or not. Raises Unauthorized for a header without a token.
         """
         digest = _digest(_token(header))
         known = self._remembered.get(digest)
@@ -169,7 +169,7 @@ class TokenVerifier:
             tasks.cancel_scope.cancel()
 
     async def follow(self) -> None:
-        """Look at the safe for what has changed, which may take the database seconds."""
+        """Read the changes of the safe, which may take a database seconds."""
         if SECRET in await to_thread.run_sync(self.safe.follow, limiter=self._following):
             for trusted in self._trusted.values():
                 if trusted.issuer.is_own:
@@ -190,7 +190,7 @@ class TokenVerifier:
 
 
 def _token(header: bytes) -> bytes:
-    """The token of an Authorization header; raises Unauthorized where there is none."""
+    """The token of an Authorization header; raises Unauthorized without one."""
     scheme, _, token = header.strip(b" \t").partition(b" ")
     if scheme.lower() != b"bearer" or not token:
         raise Unauthorized(Refusal.NO_TOKEN)

@@ -16,11 +16,11 @@ _FILE = "events.db"
 
 
 def address_in(directory: Path, database: str | None = None) -> str:
-    """The address of the log of a data directory: the URL of a database, or a file in there.
+    """The address of the log of a data directory: the URL of a database, or a file in it.
 
-    Raises InvalidInput for what is no URL, and Conflict when the log of the directory is elsewhere:
-    a file where a database is named, or a database where none is. Raises StoreUnavailable while the
-    log is only half replaced by a copy.
+    Raises InvalidInput for a malformed URL, and Conflict when the log of the directory is
+    elsewhere: a file where a database is named, or a database where none is. Raises
+    StoreUnavailable while the log is only half replaced by a copy.
     """
     refuse_unfinished(directory)
     file, note = directory / _FILE, database_note(directory)
@@ -51,9 +51,9 @@ def database_note(directory: Path) -> Path:
 
 
 def note_database(directory: Path) -> None:
-    """Remember in a data directory that its log is in a database.
+    """Record in a data directory that its log is in a database.
 
-    Without that, a server that is started there and not told of the database would begin a new log.
+    Without that, a server that is started there without the database's URL would begin a new log.
     Raises StoreUnavailable.
     """
     try:

@@ -80,14 +80,14 @@ class Problem(msgspec.Struct, frozen=True, order=True):
 
 
 class LogSnapshot(Protocol):
-    """The log as it is at one moment, in its stored form; what is appended later does not show.
+    """The log at one moment, in its stored form, without later appends.
 
     All its iterators read as they go, and raise StoreUnavailable where the log cannot be read.
     """
 
     @property
     def head(self) -> int:
-        """Position of the newest event, 0 when there is none."""
+        """Position of the newest event, 0 for an empty log."""
 
     @property
     def count(self) -> int:
@@ -118,10 +118,10 @@ class Announcements:
 
 
 class EntityReads(ABC):
-    """Events and claims of entities; each method raises StoreUnavailable when it cannot tell.
+    """Events and claims of entities; each method raises StoreUnavailable when it cannot read.
 
     Events that were read survive power loss. Claims may be those of appends that are not on disk
-    yet: who only answers by them asks for `EventStore.durable_head` before.
+    yet: a caller that answers by claims alone waits for `EventStore.durable_head` before.
     """
 
     def epoch(self) -> int:
@@ -252,12 +252,12 @@ class EventStore(EntityReads):
 
     @abstractmethod
     def head(self) -> int:
-        """Position of the newest event, 0 when there is none."""
+        """Position of the newest event, 0 for an empty log."""
 
     def durable_head(self) -> int:
         """The head, once the events up to it survive power loss.
 
-        Who answers by what is in the log, without appending to it, asks for this before.
+        Callers that answer by the content of the log, without an append, wait for this before.
         """
         return self.head()
 
@@ -282,7 +282,7 @@ class EventStore(EntityReads):
         """
 
     def refuse_later_release(self) -> None:
-        """Raise LaterRelease when the log uses what this program does not know by now."""
+        """Raise LaterRelease if the log uses features by now that this program does not know."""
         refuse_unknown(self.features(), "the log")
 
     def announcements(self, appended: Callable[[], None]) -> Announcements:
@@ -319,7 +319,9 @@ class EventStore(EntityReads):
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[LogSnapshot]:
-        """The log as it is now, until the block ends; keep the block short while others write."""
+        """The log as it is now, until the block ends; keep the block short while other threads
+        write.
+        """
 
     @abstractmethod
     def damage(self) -> list[Problem]:

@@ -91,9 +91,10 @@ class ExportReader:
     """Reads an exported log; reading to the end proves that the file is whole."""
 
     def __init__(self, lines: Iterable[bytes], name: str) -> None:
-        """Reads the header; `name` stands for the file in errors.
+        """Reads the header; `name` is the name of the file in errors.
 
-        Raises InvalidInput for what is no export, LaterRelease for one that a later release wrote.
+        Raises InvalidInput for a file that is not an export, LaterRelease for one of a later
+        release.
         """
         self._lines = iter(lines)
         self._name = name

@@ -21,10 +21,11 @@ Refusal = ConcurrentChange | AlreadyExists
 
 
 class Expectations(msgspec.Struct, frozen=True, kw_only=True):
-    """What the claims must be once the events of an append have changed them.
+    """The claims that must hold once the events of an append have changed them.
 
-    A writer decides on what it has read, and another writer may change that before it appends:
-    what the decision rests on is expected, and an append that would break it is refused.
+    A writer decides on claims that it has read, and another writer may change them before the
+    append. The claims on which the decision rests are expected, and an append that would break one
+    is refused.
     """
 
     live: frozenset[str] = frozenset()
@@ -65,5 +66,7 @@ class Append(msgspec.Struct, frozen=True, kw_only=True):
     answer: RememberedAnswer | None = None
     expecting: Expectations = Expectations()
     epoch: int | None = None
-    """The epoch of the log before anything was read that the write rests on; None where it rests on
-    nothing. In another epoch the log may not have what was read, and refuses the append."""
+    """The epoch of the log before the reads that the write rests on; None where it rests on none.
+
+    In another epoch the log may have lost what was read, and refuses the append.
+    """

@@ -25,7 +25,7 @@ SWEPT_AT_ONCE = 1_000
 SUM_SECONDS = 20.0
 """Longest time for the sums of one request."""
 MOST_QUERIES = 100
-"""The most queries of which the costs are shown."""
+"""Most queries whose costs are shown."""
 RANKED_AT_ONCE = 1_000
 """Entities whose ranks one transaction stores."""
 _AHEAD_MS = DAY_MS
@@ -63,7 +63,7 @@ class Bounds(msgspec.Struct, frozen=True):
         return bodies
 
     def check_time(self, at: int, now: int, what: str) -> None:
-        """Raise InvalidInput for the time of what is named when it is too old or in the future."""
+        """Raise InvalidInput for a time that is too old or in the future, naming `what` it is of."""
         if not self.oldest(now) <= at <= now + _AHEAD_MS:
             raise InvalidInput(
                 f"the time of a {what} must be of the last {self.days} days (milliseconds since"

@@ -57,7 +57,7 @@ class JoinPoint(Part, kw_only=True):
 
 
 class Side(msgspec.Struct, frozen=True):
-    """A column, or a table where there is none, that is joined."""
+    """A column, or a table without a column, that is joined."""
 
     table_id: str
     fqn: str
@@ -67,8 +67,9 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Sides(Protocol):
-    """Where the columns and tables that a report names are looked up; raises errors of the catalog
-    for what is not there."""
+    """A lookup of the columns and tables in a report; raises errors of the catalog for missing
+    ones.
+    """
 
     def column(self, table: Side, name: str) -> Side:
         """The column of a table with a name."""
@@ -80,11 +81,12 @@ class Sides(Protocol):
 def joined_points(
     report: TableJoins, table: Side, sides: Sides, today: date
 ) -> dict[str, list[Point]]:
-    """Table id -> the points of a report about a table, those of the other sides included.
+    """Table id -> the points of a report about a table, and of the tables on the other sides.
 
-    Joins of one pair are added up where they stand in several places: OpenMetadata's client writes
-    a column once for each spelling in queries. Raises InvalidInput for a report of several days, of
-    a day that is too long ago or to come, or with too many joins, and what `sides` raises.
+    Joins of one pair are added up where the report has it several times: OpenMetadata's client
+    writes a column once for each spelling in queries. Raises InvalidInput for a report of several
+    days, of a day that is too old or in the future, or with too many joins, and the errors of
+    `sides`.
     """
     if report.day_count != 1:
         raise InvalidInput("dayCount must be 1: report each day by itself")

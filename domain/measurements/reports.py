@@ -124,7 +124,7 @@ class ColumnProfile(Part, kw_only=True):
 
 
 class SystemProfile(Part, kw_only=True):
-    """An operation that changed rows of a table, as the database tells it."""
+    """An operation that changed rows of a table, as the database recorded it."""
 
     timestamp: Timestamp
     operation: Literal["UPDATE", "INSERT", "DELETE", "WRITE"] | None = None
@@ -211,10 +211,10 @@ class ResultValue(Part, kw_only=True):
 
 
 class TestResult(Part, kw_only=True):
-    """What a run of a test came to.
+    """The result of a run of a test.
 
-    OpenMetadata's client sends what the server knows as well (`id`, `testCaseFQN`, references, what
-    an incident is): those keys may be there, and are empty or made here.
+    OpenMetadata's client also sends keys that the server knows (`id`, `testCaseFQN`, references,
+    incidents): they may be there, and are empty or set here.
     """
 
     timestamp: Timestamp

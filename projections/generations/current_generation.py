@@ -26,7 +26,7 @@ class NotBuilt(StoreUnavailable):
     def __init__(self, message: str, name: str, building: ProjectorState | None) -> None:
         """`building` is the state of the projection that builds the read model called `name`.
 
-        It is None where nobody does, or where that has failed.
+        It is None where no process builds it, or where the building has failed.
         """
         super().__init__(message)
         self.name = name
@@ -73,7 +73,7 @@ class CurrentGeneration(Generic[M]):
     def use(self) -> Iterator[M]:
         """The read model, which stays open until the end of the block.
 
-        Raises StoreUnavailable while there is none that may be served.
+        Raises StoreUnavailable while no generation may be served.
         """
         opened = self._take()
         try:
@@ -84,9 +84,9 @@ class CurrentGeneration(Generic[M]):
     def read(self, work: Callable[[M], T]) -> T:
         """The result of work on the read model, as `use` lends it.
 
-        The work reads as much as one page or one entity. Where such reads tell when another
-        generation has taken the place of theirs, the pointer is not looked at before, and the work
-        is done again then. Raises StoreUnavailable as `use` does, and what the work raises.
+        The work reads as much as one page or one entity. Where its reads raise Superseded, the
+        pointer is not read before, and the work is repeated on the newer generation. Raises
+        StoreUnavailable as `use` does, and the errors of the work.
         """
         look = not self.definition.tells_when_superseded
         for _ in range(_ATTEMPTS):
@@ -141,7 +141,7 @@ class CurrentGeneration(Generic[M]):
             self._leave()
 
     def _changes_so_far(self) -> int | None:
-        """None where nobody knows, or while a change is being made."""
+        """Number of changes; None where it is unknown, or while a change is being made."""
         return None if self._changes is None else self._changes.number()
 
     def _take(self, *, look: bool = True) -> _Opened[M]:

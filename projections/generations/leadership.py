@@ -23,7 +23,7 @@ class Leadership(Protocol):
 
 
 class FolderLeadership:
-    """The right of who holds the ProjectorLock of a data directory."""
+    """The leadership of the process that holds the ProjectorLock of a data directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

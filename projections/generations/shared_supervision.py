@@ -33,7 +33,7 @@ class Lead(Protocol):
 
 
 class SharedSupervisor(Generic[M]):
-    """A supervisor that works while this process leads; the others wait to take its place.
+    """A supervisor that works while this process leads, and else waits to lead.
 
     Call `open` once, then `step` again and again in one thread, then `close`.
     """
@@ -163,7 +163,7 @@ class SharedSupervisor(Generic[M]):
         return True
 
     def _end(self) -> None:
-        """Closes what was opened for a lead that was lost."""
+        """Closes everything that was opened for a leadership that was lost."""
         supervisor, self._supervisor = self._supervisor, None
         assert supervisor is not None
         log_line.warning("does not lead any more", extra={"projection": self.name})

@@ -39,7 +39,7 @@ class Pointer(msgspec.Struct, frozen=True, rename="camel"):
     refused: str | None = None
     """The reason why a former live generation must not be served; None otherwise."""
     last: int = 0
-    """Number of that one: as some reader may still have it open, no other generation has it."""
+    """Number of the live generation; no other has it, as a reader may still have that one open."""
 
 
 class Proposal(msgspec.Struct, frozen=True, rename="camel"):
@@ -64,7 +64,7 @@ class Shelf(Protocol):
         schema. A `Definition` opens and fills a generation by its address."""
 
     def numbers(self) -> list[int]:
-        """The generations of which the shelf holds anything, half built ones too, ascending."""
+        """The numbers of the generations that are stored, half-built ones included, ascending."""
 
     def holds(self, number: int) -> bool:
         """True if a generation is there, and not only what belongs to it besides."""
@@ -105,5 +105,5 @@ class Shelf(Protocol):
 
 
 def overtaken(what: str) -> Overtaken:
-    """The error of who wants to replace a record that another process has replaced."""
+    """The error for replacing a record that another process has replaced."""
     return Overtaken(f"another process has replaced {what} meanwhile")

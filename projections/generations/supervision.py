@@ -83,7 +83,7 @@ class GenerationSupervisor(Generic[M]):
         self._pointed: Hashable | None = None
         """Revision of the pointer that the live generation was opened by, or that it was put in."""
         self._seen: Hashable | None = None
-        """Revision of the proposal that was looked at last."""
+        """Revision of the proposal at the last look."""
         self._watched_at = 0.0
         self.on_progress: Progress = lambda done, total: None
 
@@ -350,7 +350,7 @@ class GenerationSupervisor(Generic[M]):
         self._finish()
 
     def _finish(self) -> None:
-        """Withdraws the proposal after a switch, and removes what is not needed any more."""
+        """Withdraws the proposal after a switch, and removes generations that are not needed."""
         seen, self._seen = self._seen, None
         self.shelf.withdraw(instead_of=seen)
         pointer = self.shelf.pointer()

@@ -56,10 +56,10 @@ def switch(
 ) -> bool:
     """Waits until a proposed generation is live; True when a running server took it up.
 
-    `directory` is the data directory of the server, which says there how it is. While no process
-    has the lead, this one switches. Raises StoreUnavailable when the generation is refused, when
-    another proposal took its place, or when the server has come no nearer to the switch for
-    `patience` seconds; the message repeats what the server says.
+    `directory` is the data directory of the server, whose state files are read there. While no
+    process leads, this one switches. Raises StoreUnavailable when the generation is refused, when
+    another proposal took its place, or when the server has made no progress towards the switch for
+    `patience` seconds; the message repeats the state that the server reports.
     """
     waiting = _Waiting(definition, shelf, generation, directory, patience)
     while shelf.pointer().live != generation:

@@ -38,7 +38,7 @@ class _StatusFile:
         self.write()
 
     def begin(self, stage: str) -> Callable[[int, int], None]:
-        """Say what is done now; returns what is to be called with how much of it is done."""
+        """Record a stage of the work; returns a function that records the part that is done."""
         self._operation.stage, self._operation.done, self._operation.total = stage, 0, 0
         self.write()
         return self._progress
@@ -58,9 +58,9 @@ class _StatusFile:
 
 
 def work(order: Order, started: Callable[[], None]) -> None:
-    """Does what an order asks for, and records how far it is and what it came to.
+    """Does an order, and records its progress and its result.
 
-    `started` is called once no other operation can be. Raises Conflict while one is under way.
+    `started` is called once no other operation can begin. Raises Conflict while another one runs.
     """
     directory = Path(order.data)
     with operating(directory):
@@ -98,7 +98,7 @@ def _rebuild(stores: Stores, home: Home[Any], status: _StatusFile) -> None:
 
 
 def _verify(stores: Stores, order: Order, status: _StatusFile) -> None:
-    """Compare the log with itself, unless one read model alone is meant, and with read models."""
+    """Compare the log with itself, unless the order names one read model, and with read models."""
     progress = status.begin("comparing with a replay of the log")
     request = Request(log=order.what == "all", shown=0, now=_now())
     live = stores.named(order.what)

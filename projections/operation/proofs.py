@@ -1,6 +1,7 @@
-"""What was proven last of the log and of each read model of a data directory, whoever asked for it.
+"""The last proof of the log and of each read model of a data directory, for all who ask.
 
-Each part has a file of its own, so that commands and operations of the server can end at once.
+Each part has a file of its own, so that commands and operations of the server can end at the same
+time.
 """
 
 import os
@@ -33,7 +34,7 @@ class Proof(msgspec.Struct, frozen=True):
     reason: str | None
     """The reason why nothing could be compared; None otherwise."""
     generation: int | None
-    """Number of the generation that was compared; None for the log, and for what was not read."""
+    """Number of the compared generation; None for the log, and for an unread model."""
     at: int
     """Milliseconds since the Unix epoch."""
     seconds: float
@@ -82,10 +83,10 @@ def verify_live(
     progress: Progress,
     by: str,
 ) -> tuple[Verification, Mapping[str, Proof]]:
-    """Compares live generations with a replay of the log; the result, and the proofs in it.
+    """Compares live generations with a replay of the log; returns the result with its proofs.
 
-    `by` is who asks for it. A sample proves nothing. Raises StoreUnavailable without a readable
-    log.
+    `by` is the caller. A sample gives no proofs, because it does not prove the whole read model.
+    Raises StoreUnavailable without a readable log.
     """
     began = time.monotonic()
     generations: dict[str, int] = {}

@@ -58,7 +58,7 @@ def read_operation(directory: Path) -> OperationRecord | None:
 
 
 def write_operation(directory: Path, operation: OperationRecord) -> None:
-    """Replace the file; only whoever holds the lock may. Raises OSError."""
+    """Replace the file; only the holder of the lock may. Raises OSError."""
     fresh = directory / f"{_FILE}.new"
     fresh.write_bytes(msgspec.json.encode(operation))
     fresh.replace(directory / _FILE)

@@ -25,7 +25,7 @@ class ModelEntry(msgspec.Struct, Generic[V], frozen=True, gc=False):
 
 
 class Model(msgspec.Struct, Generic[V], frozen=True, kw_only=True):
-    """A read model in one state, and what it should hold."""
+    """A read model in one state, and the content that it should have."""
 
     name: str
     position: int
@@ -37,15 +37,15 @@ class Model(msgspec.Struct, Generic[V], frozen=True, kw_only=True):
     expected: Callable[[Entity, int], tuple[V, int]]
     """Makes what should be held of an entity whose last event is at a position, and its digest."""
     digest: Callable[[V], int]
-    """Digest of what is stored of one entity."""
+    """Digest of the stored form of one entity."""
     modulus: int
     """Sums of digests are compared modulo this number."""
     explain: Callable[[V, V], list[FieldPair]]
-    """Names the fields in which what is expected (first) and what is stored differ."""
+    """Names the fields in which the expected form (first) and the stored form differ."""
     kept: Mapping[str, tuple[int, int]]
     """Kind -> number and digest of its entities, as kept while commits were applied."""
     inner: Callable[[Differences], None]
-    """Adds what is wrong inside the read model besides the entities."""
+    """Adds the faults inside the read model besides the entities."""
 
 
 class Comparison(Generic[V]):
@@ -92,7 +92,7 @@ class Comparison(Generic[V]):
         return sorted({*self._replayed, *self._stored, *self.model.kept})
 
     def _prove(self, kind: str) -> KindProof:
-        """The sums of a kind; those kept while writing must be those of what is stored."""
+        """The sums of a kind; those kept while writing must equal those of the stored entities."""
         number, total = self.model.kept.get(kind, (0, 0))
         totals = self._replayed_sums[kind], self._stored_sums[kind], total
         replayed, stored, kept = (f"{each % self.model.modulus:x}" for each in totals)

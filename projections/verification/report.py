@@ -38,7 +38,7 @@ class Difference(msgspec.Struct, frozen=True, rename="camel"):
     kind: str
     id: str
     name: str
-    """Qualified name of the entity; where no entity is meant, what differs."""
+    """Qualified name of the entity; for differences without an entity, the part that differs."""
     fields: list[FieldPair] = []
     sides: tuple[str, str] = ("log", "model")
     """The two sources that were compared: those of `expected` and `actual` in the fields."""

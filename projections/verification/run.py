@@ -78,7 +78,7 @@ def verify(
     request: Request,
     progress: Progress = lambda done, total: None,
 ) -> Verification:
-    """Compares everything that is asked for; raises StoreUnavailable without a readable log."""
+    """Compares everything in the request; raises StoreUnavailable without a readable log."""
     with ThreadPoolExecutor() as pool, ExitStack() as stack:
         run = _Run(log, request, pool)
         sources = run.open(subjects, stack)
@@ -92,7 +92,7 @@ def verify(
 
 
 class _Run:
-    """One verification under way: what is compared, and the result so far."""
+    """One verification in progress: its inputs, and the result so far."""
 
     def __init__(self, log: EventStore, request: Request, pool: ThreadPoolExecutor) -> None:
         self._log = log

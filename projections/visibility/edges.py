@@ -52,10 +52,11 @@ class EdgeSight(msgspec.Struct, frozen=True):
         return msgspec.json.decode(withheld.cut(msgspec.json.encode(details)), type=Body)
 
     def withheld(self, kinds: Collection[str]) -> Withheld | None:
-        """The details that are withheld, or tell what is withheld of the entities concerned.
+        """The details that are withheld, or would disclose withheld fields of the entities
+        concerned.
 
         `kinds` are those of an edge's ends, which the caller may view, and of its pipeline. Code
-        may name any column, so it goes with the columns.
+        may name any column, so it is withheld with the columns.
         """
         keys = set() if self.kinds.issuperset(kinds) else {"pipeline"}
         for kind in kinds:

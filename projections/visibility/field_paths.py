@@ -48,7 +48,7 @@ _ALIASES = {
 
 
 PathTree = Mapping[str, Union["PathTree", None]]
-"""Dotted paths by their steps; None stands for all that lies below."""
+"""Dotted paths by their steps; None stands for everything below."""
 
 
 class FieldPath(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ class FieldPath(msgspec.Struct, frozen=True):
 
 @cache
 def field_paths(kind_name: str) -> Mapping[str, FieldPath]:
-    """Every path of a kind's body -> what is known of it; references have nothing below them."""
+    """Every path of a kind's body -> its FieldPath; references have nothing below them."""
     kind = ALL_KINDS[kind_name]
     body = type_info(kind.body)
     assert isinstance(body, StructType)

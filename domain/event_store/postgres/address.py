@@ -61,7 +61,7 @@ class Address(msgspec.Struct, frozen=True):
     """A log's address in the form of the driver; it may hold a password, so never show it."""
 
     parameters: Mapping[str, str]
-    """Those of libpq, with what is ours where the URL says nothing."""
+    """The parameters for libpq, with defaults where the URL sets none."""
     schema: str
 
 

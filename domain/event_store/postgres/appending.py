@@ -55,9 +55,9 @@ def append_parameters(append: Append) -> list[Any]:
 
 
 def event_parameters(append: Append) -> list[Any] | None:
-    """The parameters of APPEND_EVENT; None for what is more than an event and the claim it takes.
+    """The parameters of APPEND_EVENT; None for an append of more than one event and its claim.
 
-    It may expect entities to be live, and nothing else.
+    Such an append may expect entities to be live, and nothing else.
     """
     expecting, changes = append.expecting, append.changes
     if (

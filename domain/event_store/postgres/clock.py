@@ -12,11 +12,11 @@ from domain.errors import StoreUnavailable
 from domain.event_store.postgres.link import Link
 
 WARNED_SECONDS, REFUSED_SECONDS = 2.0, 60.0
-"""Difference from which on it is told, and from which on nothing is appended."""
+"""Difference of the clocks from which it is logged, and from which appends are refused."""
 _EVERY_SECONDS = 60.0
 """Time between two comparisons of the clocks while there are appends."""
 _STEP_SECONDS = 1.0
-"""A clock that has moved by so much beside the time that has passed was set: it is looked at."""
+"""A wall clock that moved this much against the monotonic one was set: it is compared at once."""
 _NOW = "SELECT extract(epoch FROM clock_timestamp())::float8"
 
 log = logging.getLogger("catalog.log")

@@ -68,9 +68,9 @@ class Connections:
     """A pool of connections, each with the settings of the address and to the newest timeline."""
 
     def __init__(self, address: Address, *, what: str = LOG, size: int | None = None) -> None:
-        """`what` names in errors what is read over the `size` (None: POOL_SIZE) connections.
+        """`what` names, in errors, the store behind the `size` (None: POOL_SIZE) connections.
 
-        That the database is out of reach is logged by the connections of the log alone.
+        Only the connections of the log write to the log file that the database is out of reach.
         """
         self._what = what
         self._size = size or POOL_SIZE
@@ -99,11 +99,11 @@ class Connections:
         return self._server.epoch
 
     def open(self) -> None:
-        """Start the pool; it connects when it is asked for connections."""
+        """Start the pool; it connects when a connection is needed."""
         self._pool.open()
 
     def close(self) -> None:
-        """Close all connections that nobody uses; nothing may ask for another one afterwards."""
+        """Close all unused connections; none may be taken afterwards."""
         self._pool.close()
 
     @contextmanager

@@ -20,7 +20,7 @@ class KnownServer:
         self.epoch = 0
         """A number that differs once the server was started anew, or another took its place.
 
-        That is after each loss of what it had not on disk, too.
+        So it differs after each loss of transactions that were not on disk.
         """
 
     def meet(self, timeline: str, started: str, recovered: str) -> int:

@@ -1,4 +1,4 @@
-"""One connection to a database, which knows its server and what it has promised."""
+"""One connection to a database, with its server's epoch and its broken promises of durability."""
 
 import time
 from typing import Any
@@ -24,8 +24,10 @@ class Link(psycopg.Connection[tuple[Any, ...]]):
     """Number of the server's process that answers this connection."""
 
     sync_was_cut = False
-    """True if the server has stopped waiting for a standby that it should have waited for: what it
-    has committed meanwhile may not survive. Told anew for each use of the connection."""
+    """True if the server stopped waiting for a standby during this use of the connection.
+
+    Transactions that it committed meanwhile may not survive a failover.
+    """
 
     used_at = 0.0
     """Time of its last return to the pool, by `time.monotonic`."""
@@ -53,14 +55,14 @@ class Link(psycopg.Connection[tuple[Any, ...]]):
             raise
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
-        """The rows that a statement gives, sent and read in binary; raises psycopg.Error."""
+        """The rows of a statement's result, sent and read in binary; raises psycopg.Error."""
         reader = self._reader
         if reader is None:
             reader = self._reader = self.cursor(binary=True)
         return reader.execute(statement.encode(), values).fetchall()
 
     def one(self, statement: str, *values: Any) -> Any:
-        """The first row that a statement gives, None when there is none; raises psycopg.Error."""
+        """The first row of a statement's result, None without rows; raises psycopg.Error."""
         return self.cursor(binary=True).execute(statement.encode(), values).fetchone()
 
     def sync(self) -> None:

@@ -1,4 +1,4 @@
-"""Hears what the hosts of a log announce, on a connection of its own."""
+"""Hears the announcements of other hosts of a log, on a connection of its own."""
 
 import logging
 import select
@@ -41,7 +41,7 @@ class Listener(Announcements):
         self._thread.start()
 
     def are_heard(self) -> bool:
-        """True if the connection stands, as far as this machine knows."""
+        """True if the connection is open, as far as this machine knows."""
         return self._is_heard
 
     def close(self) -> None:

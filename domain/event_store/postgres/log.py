@@ -95,7 +95,7 @@ class PostgresEventStore(RecordedLog):
     def streams(
         self, spans: Sequence[StreamSpan], *, upto: int | None = None
     ) -> Iterator[RecordedEvent]:
-        """Pass over ids that PostgreSQL cannot be told; see `EventStore.streams`."""
+        """Leaves out ids that PostgreSQL cannot store; see `EventStore.streams`."""
         return super().streams([each for each in spans if "\0" not in each.entity_id], upto=upto)
 
     def _read_spans(self, left: deque[StreamSpan], upto: int | None) -> deque[StoredRow]:
@@ -262,10 +262,10 @@ class PostgresEventStore(RecordedLog):
 
 
 def open_postgres_log(url: str, *, writable: bool, make: bool) -> PostgresEventStore:
-    """The log in the database at a URL; with `make`, its tables are made when there are none.
+    """The log in the database at a URL; with `make`, its tables are created if they are missing.
 
-    Raises InvalidInput for what is no such URL, StoreUnavailable when the log cannot be opened, and
-    LaterRelease where a later one has written it.
+    Raises InvalidInput for a malformed URL, StoreUnavailable when the log cannot be opened, and
+    LaterRelease for a log of a later release.
     """
     address = read_address(url, writable=writable)
     connections = Connections(address)

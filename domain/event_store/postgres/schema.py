@@ -59,7 +59,7 @@ def read_step(number: int) -> bytes:
 
 
 def migrate(connection: Link, schema: str) -> tuple[int, int]:
-    """Make the tables, or bring them to this release; returns the versions before and after.
+    """Create the tables, or upgrade them to this release; returns the versions before and after.
 
     All steps or none are taken, whoever else migrates at the same time; the caller closes the
     connection. Raises StoreUnavailable, and Conflict when the database cannot hold a log.

@@ -1,4 +1,4 @@
-"""The claims table: the qualified names in use, who holds them and below whom."""
+"""The claims table: each qualified name in use, its entity, and the entity's parent."""
 
 import sqlite3
 from collections import Counter
@@ -33,7 +33,7 @@ EDGE_INDEXES = (
 _EDGES_FROM = f"WHERE kind = '{EDGE}' AND {_BEGINNING}"
 _EDGES_TO = f"WHERE kind = '{EDGE}' AND name"
 MOST_SOUGHT = 100
-"""Values that one statement looks up: a statement for each costs twice as much."""
+"""Most values in one statement: a statement for each would cost twice as much."""
 
 
 def look_up(
@@ -41,7 +41,7 @@ def look_up(
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of a SELECT, which ends with a column, where this column is one of the values.
 
-    `first` are the parameters that stand before the column.
+    `first` are the parameters before the column.
     """
     left = iter(values)
     while part := list(islice(left, MOST_SOUGHT)):

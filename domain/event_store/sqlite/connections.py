@@ -75,7 +75,7 @@ class Datastore(SQLiteDatastore):
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Cursor]:
-        """The same in a transaction that nobody else writes beside, and that the block commits.
+        """As `reading`, in a transaction that excludes other writers and is committed at the end.
 
         Raises OutcomeUnknown where the commit fails in a way that may leave it on disk.
         """
@@ -86,7 +86,7 @@ class Datastore(SQLiteDatastore):
             yield cursor
 
     def turn(self) -> AbstractContextManager[None]:
-        """The turn of a writer, for a block; what is in memory needs none.
+        """The turn of a writer, for a block; a log in memory needs none.
 
         Raises StoreUnavailable when it does not come in time.
         """

@@ -53,7 +53,7 @@ from domain.event_store.writes import (
 
 _MAX_INTEGER = 2**63 - 1
 _SPANS = 1_000
-"""Whole streams that one statement looks up."""
+"""Most whole streams in one statement."""
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS {events} ("
@@ -90,7 +90,7 @@ class Recorder(SQLiteApplicationRecorder):
             datastore.turn,
         )
         self._known = features.Known()
-        """Read in a transaction that appends, as nothing else tells of those by others."""
+        """The features, read in a transaction that appends: other processes may have named some."""
         columns = "originator_id, originator_version, topic, state"
         self.insert_events_statement = (
             f"INSERT INTO {events_table_name} ({columns}) VALUES (?,?,?,?)"
@@ -193,7 +193,7 @@ class Recorder(SQLiteApplicationRecorder):
         return position
 
     def _check_ends(self, plain: sqlite3.Cursor, rows: Sequence[NewRow]) -> None:
-        """Raise ConcurrentChange unless each stream goes on where it ended."""
+        """Raise ConcurrentChange unless each stream continues at its stored end."""
         ends = dict.fromkeys((row[0] for row in rows), 0)
         for entity_id, stream_version in look_up(plain, self._select_ends, [*ends]):
             ends[entity_id] = stream_version
@@ -301,7 +301,7 @@ class Recorder(SQLiteApplicationRecorder):
             return select_having_live(cursor, kind, parent_ids)
 
     def select_answer(self, actor: str, key: str) -> RememberedAnswer | None:
-        """The answer remembered for an actor's key; None when there is none."""
+        """The remembered answer for an actor's key; None without one."""
         with self.reading() as cursor:
             cursor.execute(
                 "SELECT actor, key, digest, entity_id, stream_version, outcome, at FROM answers"

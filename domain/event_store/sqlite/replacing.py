@@ -43,7 +43,7 @@ _COLUMNS = {
     "restored": "head, count",
     "identity": "id",
 }
-"""The tables of a log, and what is read of them."""
+"""Table of a log -> the columns that are read of it."""
 _LOCK_START, _LOCK_LENGTH = 0x40000000, 512
 """The bytes of its file that SQLite locks: https://www.sqlite.org/fileformat.html#the_lock_byte_page"""
 

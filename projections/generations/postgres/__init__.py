@@ -1,1 +1,1 @@
-"""Generations in a PostgreSQL database that hosts share: their shelf, and who leads."""
+"""Generations in a PostgreSQL database that hosts share, and their leadership."""

@@ -1,7 +1,7 @@
 """The leadership of a read model in a database: the host that holds a lock there feeds it.
 
-The lock is of the session that the leader commits by. So one who was cut off has no lock and no
-session any more, and a leader that dies leaves both at once.
+The lock belongs to the session by which the leader commits. So a leader that was cut off has
+neither lock nor session any more, and a leader that dies leaves both at once.
 """
 
 import time
