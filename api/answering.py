@@ -24,7 +24,7 @@ class _Answered:
 
 
 class _Head(NamedTuple):
-    """What the head of a plain read says, as the scope of a request has it."""
+    """The head of a plain read, as the scope of a request has it."""
 
     path: str
     raw_path: bytes
@@ -35,9 +35,9 @@ class _Head(NamedTuple):
 
 
 MOST_HEADS, MOST_HEAD_BYTES = 512, 2_048
-"""How many heads of plain reads a process remembers, and how long each may be."""
+"""Most heads of plain reads that a process remembers, and most bytes of each."""
 _ADMISSION = ("user", "auth", "path_template", "made")
-"""What a scope has of a request that was admitted and not answered; see api.direct_reads."""
+"""Keys in the scope of an admitted request that is not answered yet; see api.direct_reads."""
 
 
 class AnsweringProtocol(BoundedProtocol):

@@ -12,7 +12,7 @@ from typing import Any
 Headers = Iterable[tuple[bytes, bytes]]
 
 USUAL = "/v1/"
-"""How the path of a request begins that has no prefix."""
+"""Beginning of the paths without a prefix."""
 _PREFIX = "/api"
 _BEFORE_V1 = re.compile(r"/+api(?=/+v1/)").match
 """The prefix as clients send it: one whose base ends in a slash sends two slashes."""

@@ -29,16 +29,17 @@ MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32_768
 MAX_HEAD = MAX_URL + MAX_HEADER_BYTES
 MAX_UNREAD_BODY = 65_536
-"""How many bytes a body may have where there is no use for a body."""
+"""Most bytes of a body where a request has no use for a body."""
 MAX_PIPELINED = 16
-"""How many requests of one connection may wait for the answer to an earlier one."""
+"""Most requests of one connection that wait for the answer to an earlier one."""
 LEAST_RATE = 256_000
 """Bytes a second that a client must read of an answer after its receive timeout."""
 _WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
 _DELETE_WITH_BODY = re.compile(rb"[^?]*/deleteStale/*(\?|$)").match
 """The addresses at which a DELETE has a body: the names that a connector has seen."""
 _LINGER_SECONDS = 2.0
-"""How long the rest of a refused request is thrown away, so that its answer can be read."""
+"""Longest time for which the rest of a refused request is dropped, so that its answer can be read.
+"""
 _OTHER_FILES = 256
 
 

@@ -20,7 +20,7 @@ def preparing(name: str, done: int | None, total: int | None) -> str:
 
 
 def progress_of(error: Exception) -> str | None:
-    """The same for an error; None for any but that of a read model that is being built now."""
+    """The progress that caused an error; None for an error that no building read model caused."""
     if not isinstance(error, NotBuilt) or error.building is None:
         return None
     return preparing(error.name, error.building.done, error.building.total)

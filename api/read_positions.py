@@ -36,7 +36,7 @@ class ReadPositions:
     """Holds reads to the positions that they name."""
 
     def __init__(self, listed: CheckpointWaiters, searchable: CheckpointWaiters) -> None:
-        """Who waits for the sorted read model, and who for what searches read."""
+        """`listed` are the waits for the sorted read model, `searchable` those for searches."""
         self._listed = listed
         self._searchable = searchable
         self._places = Places(MAX_WAITING, "reads that wait for a position")

@@ -80,14 +80,14 @@ class Finished(ASGIResponse):
         return self._header_lines
 
     def under(self, request_id: str) -> "Finished":
-        """The same answer with a request id among its headers."""
+        """This answer with a request id among its headers."""
         answer = copy(self)
         answer.raw_headers = [*self.raw_headers, (b"x-request-id", request_id.encode())]
         answer._header_lines = None
         return answer
 
     def unless(self, headers: Iterable[tuple[bytes, bytes]]) -> "Finished":
-        """The same answer, or a 304 when an If-None-Match header says that the client has it.
+        """This answer, or a 304 when an If-None-Match header names its entity tag.
 
         Entity tags are compared weakly (RFC 9110, 13.1.2).
         """

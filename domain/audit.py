@@ -40,9 +40,9 @@ class AuditEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     body: Body | None = None
     """The created body, for a creation."""
     patch: list[dict[str, Any]] | None = None
-    """Of a change: RFC 6902 operations on the body."""
+    """The RFC 6902 operations on the body, for a change."""
     status: str | None = None
-    """Of a change of status: the new one."""
+    """The new status, for a change of status."""
 
 
 class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +57,7 @@ class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
     edges_of: str | None = None
     """Id of an entity: events of the edges that begin or end at it alone."""
     fqn: str | None = None
-    """Of the entity, also of those that held the name before."""
+    """Qualified name of the entity, also of those that had the name before."""
     event_type: str | None = None
     """Stored type name."""
     actor: str | None = None
@@ -93,7 +93,7 @@ class _Named(msgspec.Struct, frozen=True):
     kind: str
     fqn: str
     end_kinds: tuple[str, ...] = ()
-    """Of an edge of the lineage: the kinds of the entities that it is between."""
+    """The kinds of the two ends, for an edge of the lineage."""
 
 
 _type_of = msgspec.json.Decoder(Reference)

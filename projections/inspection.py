@@ -71,8 +71,10 @@ class Inspection(msgspec.Struct, rename="camel"):
     log_error: str | None
     """The reason why the log, or a part of it, cannot be read; None otherwise."""
     later_release: str | None
-    """What the log uses that only a later release knows, and which one: this program does not write
-    to the log, and cannot read all of it. None where it knows all."""
+    """The features of the log that only a later release knows, and which release; None without any.
+
+    This program does not write to such a log, and cannot read all of it.
+    """
     log_read_only: bool
     """True if the database of the log is set to take no writes now."""
     log_id: str | None

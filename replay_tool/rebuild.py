@@ -150,7 +150,9 @@ def _is_current(home: Home[Any], log: EventStore, data: Path, as_json: bool) -> 
 def _homes(
     projection: str, data: Path, log: EventStore, database: str | None, search: str | None
 ) -> Iterator[Home[Any]]:
-    """Where the read models are that the command is for; open until the last was taken."""
+    """The read models in the command's scope with their stores, which stay open until the last is
+    taken.
+    """
     with ExitStack() as stack:
         for home in open_homes(data, log, database, search):
             stack.callback(home.close)

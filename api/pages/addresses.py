@@ -43,7 +43,7 @@ def kind_named(name: str) -> EntityKind:
 def is_local(address: str) -> bool:
     """True if an address leads to a page of this catalog, so that a sign-in may lead there.
 
-    A browser reads `//host` and `/\host` as other hosts, and drops tabs and line ends.
+    A browser reads `//host` and `/\\host` as other hosts, and drops tabs and line ends.
     """
     return (
         address.startswith("/")

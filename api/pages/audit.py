@@ -35,7 +35,7 @@ from domain.registry import ALL_KINDS
 
 PAGE_SIZE = 50
 EVENT_CHARACTERS = 500_000
-"""Of what an event changed, as its page shows it."""
+"""Most characters of an event's changes on its page."""
 _FILTERS: Mapping[str, tuple[str, str, str]] = {
     "kind": ("kind", "Kind", ""),
     "eventType": ("event_type", "What", ""),

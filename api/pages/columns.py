@@ -58,9 +58,9 @@ def decode(kind: EntityKind, body: bytes) -> dict[str, Any]:
 
 
 class ColumnRow(msgspec.Struct, frozen=True, gc=False):
-    """One column, at whatever depth.
+    """One column, at any depth; its texts are made when they are needed.
 
-    Its texts are made when they are asked for: a page shows few of the rows of a wide table.
+    A page shows few of the rows of a wide table.
     """
 
     number: int

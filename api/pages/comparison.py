@@ -36,7 +36,7 @@ class Row(msgspec.Struct, frozen=True):
     old: str = ""
     new: str = ""
     names: tuple[str, ...] = ()
-    """Of parts that are alike in both versions, some of their names."""
+    """Some names of the parts that are alike in both versions."""
     count: int = 0
     """Number of parts in this row."""
 

@@ -45,7 +45,9 @@ from domain.registry import KINDS
 _MOST_ITEMS = 150
 """Items of a list that a form holds, which has a field for each."""
 _MOST_CHARACTERS = 50_000
-"""Of a text that a form holds; a browser sends each as up to nine bytes, see forms.MOST_BYTES."""
+"""Most characters of a text in a form; a browser sends each as up to nine bytes, see
+forms.MOST_BYTES.
+"""
 _KEYS = tuple(field.key for field in FIELDS)
 _COLUMN: Any = (
     Annotated[str, QueryParameter(description="Qualified name of a column in the entity.")],
@@ -93,7 +95,7 @@ def edit_pages(
             given = given_items(edited, kind, fields)
 
         def decide() -> tuple[Given, FormTarget, bytes]:
-            """What is to be there, where, and the patch that makes it so."""
+            """The new value, its place, and the patch that sets it."""
             entity, _ = _read(services, request, kind, name)
             if entity["id"] != entity_id:
                 raise NotFound("another entity has this name by now: load the page again")
@@ -262,7 +264,7 @@ def _page(
 def _column_forms(
     kind: EntityKind, access: Access, fqn: str, place: FormTarget
 ) -> list[tuple[str, str]]:
-    """Of a column, each key that has a form, and the address of the form."""
+    """Each key of a column that has a form, and the address of the form."""
     if not place.column:
         return []
     address = entity_address(kind.name, fqn, "edit")

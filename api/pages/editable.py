@@ -63,7 +63,7 @@ def editable(kind: EntityKind, access: Access) -> dict[str, Field]:
 
 
 def column_editable(kind: EntityKind, access: Access) -> dict[str, Field]:
-    """The same for each column of an entity of the kind; none for a kind without columns."""
+    """The keys of a column that a caller may change by forms; empty for a kind without columns."""
     return {
         field.key: field
         for field in FIELDS

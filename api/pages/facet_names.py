@@ -22,7 +22,7 @@ _NAMED: Mapping[str, tuple[str, Sequence[str]]] = {
 }
 """Facet -> the key that it counts of the entities that things refer to, and their kinds."""
 _MOST_BYTES = 150
-"""Of a name that is looked for: so many names fit into a filter."""
+"""Most bytes of a name to look up: so many names fit into a filter."""
 _EACH = 2
 """Entities read for a name: a user and a team may have the same one."""
 
@@ -37,10 +37,10 @@ STATUSES: Written = {
 async def written(
     searcher: Searcher, request: AnyRequest, counted: Mapping[str, Iterable[str]]
 ) -> Written:
-    """How the names that facets count are written; `counted` has those of each facet.
+    """The spellings of the names that facets count; `counted` has the names of each facet.
 
-    They are those of entities that the caller may search for itself. A name that it finds none of,
-    or that is written in several ways, is left out.
+    Only entities that the caller may search count. A name without any of them, or with several
+    spellings, is left out.
     """
     access: Access = request.auth
     visible = access.kinds(Action.SEARCH)

@@ -15,7 +15,9 @@ FORM = "application/x-www-form-urlencoded"
 TOKEN_FIELD = "form_token"
 _MOST_FIELDS = 200
 MOST_BYTES, _MOST_BYTES_OF_ANYBODY = 500_000, 16_384
-"""Of a form, and of one that needs no session; reading its escapes takes 80 times as many."""
+"""Most bytes of a form, and of one that needs no session; reading its escapes takes 80 times as
+many.
+"""
 _SMALL = 16_384
 """Bytes of a form that is read on the event loop; only signed-in callers may send more."""
 turns = Turns(1)

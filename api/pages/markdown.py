@@ -8,7 +8,7 @@ MOST_CHARACTERS = 20_000
 _MOST_CELLS = 10_000
 _MOST_DEPTH = 30
 _MOST_BRACKETS = 2_000
-"""For each that opens, the parser looks for the one that closes it."""
+"""Most opening brackets: for each the parser searches the closing one."""
 _MOST_ADDRESSES = 200_000
 """Characters of the addresses of all links."""
 _TAGS = frozenset(

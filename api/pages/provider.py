@@ -26,7 +26,7 @@ RETURN = "/sign-in/return"
 """Path to which the provider sends people back; register it there behind the catalog's address."""
 _COOKIE = "catalog_sign_in"
 _SECONDS = 600
-"""How long a person may take at the provider."""
+"""Longest time that a person may take at the provider."""
 _EXCHANGES = 4
 """Threads that ask the provider for tokens; nothing else waits for them."""
 
@@ -37,7 +37,7 @@ class _Tokens(msgspec.Struct):
 
 
 class _Started(msgspec.Struct):
-    """What a browser keeps, sealed, while its person is at the provider."""
+    """The sealed state that a browser keeps while its person is at the provider."""
 
     state: str
     verifier: str

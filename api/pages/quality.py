@@ -183,7 +183,7 @@ def runs_of(
 
 
 def run(body: bytes | None) -> dict[str, Any]:
-    """What pages show of a run of a test, from its result as it is kept; None for no run."""
+    """A run of a test as pages show it, from its stored result; None for no run."""
     result = msgspec.json.decode(body, type=TestResult) if body is not None else None
     if result is None:
         return {"status": "", "at": None, "result": "", "rows": "", "values": []}
@@ -197,7 +197,7 @@ def run(body: bytes | None) -> dict[str, Any]:
 
 
 def _rows(passed: int | None, failed: int | None) -> str:
-    """How many rows failed, of how many if that is known."""
+    """The number of failed rows, and of all rows if that is known."""
     if failed is None:
         return ""
     return f"{failed:,}" if passed is None else f"{failed:,} of {passed + failed:,}"

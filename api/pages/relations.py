@@ -1,4 +1,4 @@
-"""What is related to an entity: lists of other kinds that can be narrowed to it."""
+"""The relations of an entity: lists of other kinds that can be narrowed to it."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

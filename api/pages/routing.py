@@ -27,7 +27,7 @@ def page(
 
 
 def form(path: str, permission: Needed, take: Take, sessions: Sessions) -> HTTPRouteHandler:
-    """Where a form of a page is sent; `take` gets its fields, once none but ours can have sent it.
+    """The route of a form; `take` gets its fields after the check that a page of ours has sent it.
 
     There is no other way to take a POST of a page, so that none goes unchecked.
     """

@@ -29,7 +29,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 SESSION = "catalog_session"
 """The cookie of a session; see `Sessions.started`."""
 _MOST_BYTES = 3_900
-"""Of the value of a cookie; browsers keep 4,096 with its name and attributes."""
+"""Most bytes of a cookie's value; browsers keep 4,096 with its name and attributes."""
 _NONCE_BYTES = 12
 
 

@@ -15,7 +15,7 @@ REFRESH_SECONDS = 240.0
 RETRY_SECONDS = 30.0
 """Time until a provider that failed is asked again."""
 UNKNOWN_SECONDS = 60.0
-"""In this time, tokens with unknown key ids cause at most one request for keys."""
+"""Time in which tokens with unknown key ids cause at most one request for keys."""
 STALE_SECONDS = 86_400.0
 """Longest time for which keys are used while their provider is down."""
 OVERDUE_SECONDS = 900.0

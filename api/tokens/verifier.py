@@ -155,7 +155,7 @@ class TokenVerifier:
                 raise Unauthorized(Refusal.NOT_YET)
 
     def key_ages(self) -> list[float | None]:
-        """For each issuer, how many seconds ago its keys were got; None where it has none now."""
+        """Issuer -> age of its keys in seconds; None for one without keys now."""
         return [trusted.cache.age() for trusted in self._trusted.values()]
 
     @asynccontextmanager

@@ -84,10 +84,10 @@ KNOWN: Mapping[str, str] = MappingProxyType(
 """Feature -> the release that introduced it, of all features that this program knows."""
 
 EARLIEST: Mapping[str, str] = MappingProxyType(dict.fromkeys(_KNOWN_SINCE[FIRST], FIRST))
-"""What an older log is taken to use, in which no features are named.
+"""The features of an older log, which names none.
 
-Nothing else can be in it, and every program that knows of features knows all of these, so that to
-read the whole log for those that it really uses would change nothing.
+Such a log cannot use others, and every program that knows features knows all of these, so reading
+the whole log for those that it really uses would change nothing.
 """
 
 _SHOWN = 3

@@ -163,7 +163,7 @@ class EntityReads(ABC):
 
     @abstractmethod
     def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
-        """Those of the ids that are the parent of a child of a kind that is not soft-deleted."""
+        """The ids, among these, that have a child of a kind that is not soft-deleted."""
 
     def stream(
         self, entity_id: str, *, after: int = 0, upto: int | None = None

@@ -63,7 +63,7 @@ class Bounds(msgspec.Struct, frozen=True):
         return bodies
 
     def check_time(self, at: int, now: int, what: str) -> None:
-        """Raise InvalidInput for a time that is too old or in the future, naming `what` it is of."""
+        """Raise InvalidInput for a time that is too old or in the future; `what` names it."""
         if not self.oldest(now) <= at <= now + _AHEAD_MS:
             raise InvalidInput(
                 f"the time of a {what} must be of the last {self.days} days (milliseconds since"

@@ -27,7 +27,7 @@ class QueryCost(Part, kw_only=True):
     json_schema: str | None = None
     query_reference: Reference
     cost: Annotated[float, Meta(ge=0, le=MAX_COST)]
-    """Of one run, on average."""
+    """Cost of one run, on average."""
     count: Annotated[float, Meta(ge=0, le=MAX_RUNS)]
     """Number of runs."""
     total_duration: Annotated[float, Meta(ge=0, le=MAX_DURATION)] | None = None

@@ -1,4 +1,4 @@
-"""How often columns and tables are joined: counted by day, shown as sums of a month.
+"""Frequencies of joins of columns and tables: counted by day, shown as sums of a month.
 
 A join is of both of its sides: what is reported of one table is shown of the other too. Each side
 has a point a day for what it is joined with, so that the same report again changes nothing.

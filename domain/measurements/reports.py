@@ -1,4 +1,4 @@
-"""What profilers and test runs send, and how each report becomes points of a time series.
+"""Reports of profilers and test runs, and the points of time series that they become.
 
 A point belongs to an entity by its id, to a series, and within the series to a part: a column, an
 operation, or nothing. Points are kept as the JSON in which they are shown.

@@ -60,8 +60,7 @@ class Shelf(Protocol):
         """Name of the projection whose generations these are."""
 
     def address(self, number: int) -> str:
-        """Where a generation is or will be, in the words of what keeps it: a path, or the name of a
-        schema. A `Definition` opens and fills a generation by its address."""
+        """The address of a generation, made or not yet: a path, or the name of a schema."""
 
     def numbers(self) -> list[int]:
         """The numbers of the generations that are stored, half-built ones included, ascending."""

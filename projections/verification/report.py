@@ -97,9 +97,9 @@ class LogProof(msgspec.Struct, rename="camel"):
     events: int
     """Number of events read."""
     problems: list[Problem]
-    """Those at the lowest positions, in order."""
+    """The problems at the lowest positions, in order."""
     found: int
-    """How many problems there are."""
+    """Number of problems."""
     future: FutureEvents = msgspec.field(default_factory=FutureEvents)
     """Events of a time that has not come: a fault of a clock, by which no event is damaged."""
 

@@ -61,7 +61,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The parts to verify, and how much of the result to list."""
 
     log: bool = True
-    """Also the log against itself: streams, claims, and what its database can prove."""
+    """Verify the log against itself too: streams, claims, and the faults that its database can
+    prove.
+    """
     shown: int = 100
     """Most differences of each model, and most problems of the log, that are listed."""
     sample: int | None = None

@@ -17,7 +17,7 @@ SCHEMA = "catalog"
 _SCHEMA = "schema"
 """The one parameter of the URL that is ours and not the driver's."""
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}")
-"""Of the 63 characters of a name in PostgreSQL some are for schemas named after this one."""
+"""A schema's name; the other characters of the 63 of PostgreSQL are for schemas named after it."""
 _PORTS = re.compile(r"[0-9,]*")
 _NO_URL = (
     "the address of the log is not a URL like postgresql://user@host:5432/database?schema=name"

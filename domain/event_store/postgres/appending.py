@@ -23,7 +23,7 @@ APPEND_ALONE = f"CALL append_alone_2({','.join(['%b'] * 31)}, NULL, NULL, NULL, 
 """The order lock's key and the newest known feature's number come first, then the parameters of
 APPEND."""
 APPEND_EVENT = f"CALL append_event_2({','.join(['%b'] * 12)}, NULL)"
-"""As for APPEND_ALONE, then what `event_parameters` gives."""
+"""Parameters: as of APPEND_ALONE, then the result of `event_parameters`."""
 _NEVER = -1
 """A stream version that no stream ends at."""
 _UNMET = {

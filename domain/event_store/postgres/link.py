@@ -37,7 +37,7 @@ class Link(psycopg.Connection[tuple[Any, ...]]):
     """
 
     _reader: psycopg.Cursor[tuple[Any, ...]] | None = None
-    """What `rows` reads by, for making one takes a tenth of the time of a statement."""
+    """The reader of `rows`; making one takes a tenth of the time of a statement."""
 
     def wait(
         self, gen: PQGen[RV], interval: float = _LOOK_SECONDS, timeout: float | None = None

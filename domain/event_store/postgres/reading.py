@@ -168,7 +168,7 @@ def live_children(link: Link, parent_id: str, kind: str, after: str, limit: int)
 
 
 def having_live(link: Link, kind: str, parent_ids: Collection[str]) -> set[str]:
-    """Those of the ids that live children of a kind have as their parent."""
+    """The ids, among these, that live children of a kind have as their parent."""
     return {row[0] for row in link.rows(_HAVING_LIVE, _storable(parent_ids), kind)}
 
 
@@ -178,7 +178,7 @@ def creations(link: Link, text: str) -> list[tuple[str, str, bytes]]:
 
 
 def _storable(ids: Collection[str]) -> list[str]:
-    """Those of some ids that the database could hold: a text has no NUL in it there."""
+    """The ids, among these, that the database can store: its texts have no NUL."""
     return [each for each in ids if "\0" not in each]
 
 

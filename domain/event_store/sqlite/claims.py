@@ -25,7 +25,7 @@ _PARENTS_OF_KIND = "SELECT parent_id FROM claims WHERE deleted = 0 AND kind = ? 
 _PARENTS = "SELECT parent_id FROM claims WHERE parent_id"
 _PARENTS_OF_LIVE = "SELECT parent_id FROM claims WHERE deleted = 0 AND parent_id"
 _BEGINNING = "substr(fqn, 1, instr(fqn, '.') - 1)"
-"""Of a claim on an edge: the id of the entity that it begins at; its name is that of the other."""
+"""The id of the entity at which an edge begins, in the edge's claim; its name is the other's id."""
 EDGE_INDEXES = (
     f"CREATE INDEX IF NOT EXISTS edges_by_beginning ON claims ({_BEGINNING}) WHERE kind = '{EDGE}'",
     f"CREATE INDEX IF NOT EXISTS edges_by_end ON claims (name) WHERE kind = '{EDGE}'",
@@ -144,7 +144,7 @@ def select_live_children(
 
 
 def select_having_live(cursor: sqlite3.Cursor, kind: str, parent_ids: Collection[str]) -> set[str]:
-    """Those of the ids that live children of a kind have as their parent."""
+    """The ids, among these, that live children of a kind have as their parent."""
     return {parent_id for (parent_id,) in look_up(cursor, _PARENTS_OF_KIND, parent_ids, kind)}
 
 

@@ -296,7 +296,7 @@ class Recorder(SQLiteApplicationRecorder):
             return select_live_children(cursor, parent_id, kind, after, limit)
 
     def select_having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
-        """Those of the ids that are the parent of a live child of a kind."""
+        """The ids, among these, that are the parent of a live child of a kind."""
         with self.reading() as cursor:
             return select_having_live(cursor, kind, parent_ids)
 

@@ -1,4 +1,4 @@
-"""One read transaction of a log in SQLite, and what SQLite can prove of the log by itself."""
+"""One read transaction of a log in SQLite, and the faults that SQLite can prove by itself."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence

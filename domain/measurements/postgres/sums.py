@@ -1,4 +1,4 @@
-"""What measurements of many entities come to, as PostgreSQL computes it; see `sqlite/sums.py`.
+"""Sums over measurements of many entities, computed by PostgreSQL; see `sqlite/sums.py`.
 
 Numbers are summed as decimals, without errors of rounding and in any order.
 """
@@ -29,7 +29,7 @@ class Numbers(msgspec.Struct, frozen=True):
     count: Decimal | None = None
     """Number of uses of an entity, or of runs of a query."""
     cost: Decimal | None = None
-    """Of one run."""
+    """Cost of one run."""
     duration: Decimal | None = msgspec.field(default=None, name="totalDuration")
 
 
@@ -70,7 +70,7 @@ CREATE TEMP TABLE ranks (
     entity text, daily float8, weekly float8, monthly float8
 )
 """
-"""In a table of the connection, as it may be more than one would keep in memory."""
+"""Makes a table of the connection: there may be more rows than fit into memory."""
 _DROP = "DROP TABLE IF EXISTS pg_temp.ranks"
 _RANK = f"""
 INSERT INTO pg_temp.ranks (entity, daily, weekly, monthly)
