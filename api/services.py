@@ -243,11 +243,10 @@ def _waiters(
     *,
     elsewhere: bool,
 ) -> tuple[CheckpointWaiters, CheckpointPoller | None]:
-    """The waiting writes of a read model, and the thread that polls it where another process feeds
-    it.
+    """The waiting writes of a read model, and the poller of one that another process feeds.
 
-    `name` is its name and `checkpoint` tells how far it is. The process that feeds one that hosts
-    share is any of them, and may be another one soon.
+    `name` is the name of the read model, `checkpoint` gives its position. Any process may feed a
+    read model that hosts share, and another one may take over.
     """
     if not elsewhere:
         waiters = CheckpointWaiters(checkpoint, seconds, announced=daemon is not None)

@@ -53,7 +53,7 @@ def show(
 
 
 def _of_log(inspection: Inspection) -> str:
-    """The lines about the log itself."""
+    """The line about the log itself."""
     if inspection.head is None or inspection.log_bytes is None:
         return "log: cannot be read"
     read_only = ", takes no writes" if inspection.log_read_only else ""

@@ -31,7 +31,7 @@ Written = Mapping[str, Mapping[str, str]]
 STATUSES: Written = {
     "status": {status.lower(): status for kind in KINDS.values() for status in kind.statuses}
 }
-"""The facet whose names are known beforehand."""
+"""Facet -> spellings of its names, for the one facet whose names are known beforehand."""
 
 
 async def written(
