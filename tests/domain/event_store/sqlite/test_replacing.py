@@ -298,16 +298,16 @@ def with_journal(copy: Path) -> None:
 
 REFUSED: dict[str, tuple[Callable[[Path], object], type[CatalogError], str]] = {
     "no file": (Path.unlink, InvalidInput, "is not a file"),
-    "an empty file": (lambda copy: copy.write_bytes(b""), InvalidInput, "is no SQLite database"),
+    "an empty file": (lambda copy: copy.write_bytes(b""), InvalidInput, "not a SQLite database"),
     "an export": (
         lambda copy: copy.write_bytes(b'{"format":"metadata-catalog-log"}\n'),
         InvalidInput,
-        "is no SQLite database; what `export` has written, `import` reads",
+        "is not a SQLite database; a file of `export` is read by `import`",
     ),
     "another database": (
         statement("ALTER TABLE stored_events RENAME TO events"),
         InvalidInput,
-        "is no log of a catalog: no such table: stored_events",
+        "is not the log of a catalog: no such table: stored_events",
     ),
     "cut off": (cut, InvalidInput, "is damaged|is not a whole log"),
     "spoilt": (spoil, InvalidInput, "is damaged|is not a whole log"),
