@@ -19,7 +19,7 @@ from api.callers.tokens.verifier import TokenVerifier
 from api.edge.access import AccessMiddleware, Guard
 from api.edge.direct_reads import DirectReads
 from api.edge.direct_writes import DirectWrites
-from api.edge.request_log import Edge
+from api.edge.request_log import RequestRecorder
 from api.openapi.docs import docs_routes
 from api.pages.site import Site
 from api.routes.connectors.connection_tests import connection_test_routes
@@ -56,17 +56,17 @@ Handlers = list[HTTPRouteHandler]
 class Application(Litestar):
     """Litestar's application, inside the edge, which sees requests that no route takes too."""
 
-    edge: Edge
+    edge: RequestRecorder
     reads: DirectReads
     writes: DirectWrites
     late: dict[str, Callable[[], Handlers]]
-    """Path of a collection -> makes its handlers, as long as nobody has asked for it.
+    """Path of a collection -> function that makes its handlers, until the first request for it.
 
     The handlers of all kinds would take most of a start, and most servers are asked for few kinds.
     """
 
     async def register_rest(self) -> None:
-        """Register what nobody has asked for so far, giving way to requests."""
+        """Register the handlers that no request has needed so far, giving way to requests."""
         while self.late:
             self._register_late(next(iter(self.late)))
             await sleep(0)
@@ -185,7 +185,7 @@ def create_app(
             "large reads": services.heavy_reads,
         }
     )
-    app.edge = Edge(metrics, log, app.reads.answer, bodies, address_of)
+    app.edge = RequestRecorder(metrics, log, app.reads.answer, bodies, address_of)
     return app
 
 

@@ -109,7 +109,7 @@ CATALOG_ERRORS: tuple[tuple[type[errors.CatalogError], int, str], ...] = (
 
 _RETRY = {"Retry-After": "1"}
 _MAX_VALUES = 5
-"""How many values of a repeated parameter a message shows."""
+"""Most values of a repeated parameter that a message shows."""
 
 
 def status_of(error: errors.CatalogError) -> tuple[int, str]:
@@ -177,7 +177,7 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
 
 
 def _denial(error: Exception) -> Denial | None:
-    """Why a known caller is refused, where it is refused for who it is or how much it asks for."""
+    """The reason of a refusal to a known caller: its permissions, or the amount it asks for."""
     if isinstance(error, TooManyRequests):
         return error.reason
     if isinstance(error, FieldWithheld):
@@ -187,11 +187,11 @@ def _denial(error: Exception) -> Denial | None:
 
 _TYPES = {"int": "a whole number", "float": "a number", "bool": "true or false"}
 _EXPECTED = re.compile(rf"Expected ({'|'.join(_TYPES)})(?: \| null)?(?:, got \w+)?( [<>]=? \S+)?")
-"""What msgspec says of a parameter, whose type is that of a text whatever was given."""
+"""Message of msgspec for a parameter, all of which arrive as texts."""
 
 
 def _explain(request: Request[Any, Any, Any], error: ValidationException) -> str:
-    """Which parameters are wrong, their values, and what is allowed."""
+    """Names the wrong parameters, their values, and the values that are allowed."""
     problems = error.extra if isinstance(error.extra, list) else []
     explained = [
         _explain_one(request, problem) for problem in problems if isinstance(problem, dict)

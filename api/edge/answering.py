@@ -24,7 +24,7 @@ class _Answered:
 
 
 class _Head(NamedTuple):
-    """What the head of a plain read says, as the scope of a request has it."""
+    """The head of a plain read, as the scope of a request has it."""
 
     path: str
     raw_path: bytes
@@ -35,9 +35,9 @@ class _Head(NamedTuple):
 
 
 MOST_HEADS, MOST_HEAD_BYTES = 512, 2_048
-"""How many heads of plain reads a process remembers, and how long each may be."""
+"""Most heads of plain reads that a process remembers, and most bytes of each."""
 _ADMISSION = ("user", "auth", "path_template", "made")
-"""What a scope has of a request that was admitted and not answered; see api.edge.direct_reads."""
+"""Keys in the scope of an admitted request that is not answered yet; see api.edge.direct_reads."""
 
 
 class AnsweringProtocol(BoundedProtocol):
@@ -77,7 +77,7 @@ class AnsweringProtocol(BoundedProtocol):
             super().begin_request()
 
     def _is_between_requests(self) -> bool:
-        """Whether all that has come was parsed and answered, and the client reads answers."""
+        """True if all that has come was parsed and answered, and the client reads answers."""
         cycle = self.cycle
         return (
             not (self._receiving or (self._heading and self._head_bytes))

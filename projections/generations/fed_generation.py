@@ -33,9 +33,9 @@ class FedGeneration(Generic[M]):
         projection = CountedProjection(definition.projection(model), changes)
         self.projector = Projector(projection, log, batch_size=definition.batch_size)
         self.checked = True
-        """Whether the generation was found whole, or needed no check."""
+        """True if the generation was found whole, or needed no check."""
         self.damage: Damaged | None = None
-        """What a check in the background found."""
+        """The damage that a check in the background has detected; None without any."""
         self._name = definition.name
         self._check = definition.check
         self._checker: threading.Thread | None = None
@@ -43,7 +43,7 @@ class FedGeneration(Generic[M]):
 
     @property
     def is_checking(self) -> bool:
-        """Whether a check in the background is under way."""
+        """True if a check in the background is under way."""
         return self._checker is not None and self._checker.is_alive()
 
     def check_in_background(self, go_on: Callable[[], None]) -> None:

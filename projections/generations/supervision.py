@@ -26,9 +26,9 @@ from projections.generations.port import Generation, Generations, Pointer, Propo
 CHECK_AT_START_BYTES = 128 * 1024 * 1024
 """A larger read model that was not closed cleanly is checked while it is served."""
 WATCH_SECONDS = 1.0
-"""How often a live generation that others can change is looked at."""
+"""Time between two looks at a live generation that other processes can change."""
 _TURN_SECONDS = 0.2
-"""How long the live generation may wait while a proposed one is fed."""
+"""Longest time for which a proposed generation is fed before it is the live one's turn."""
 
 log_line = logging.getLogger("catalog.projections")
 
@@ -41,7 +41,7 @@ class Supervisor(Steps, Protocol):
 
     @property
     def current(self) -> bool:
-        """Whether a live generation is open."""
+        """True if a live generation is open."""
 
     def open(self) -> None:
         """To be called once, before the first step."""
@@ -83,7 +83,7 @@ class GenerationSupervisor(Generic[M]):
         self._pointed: Hashable | None = None
         """Revision of the pointer that the live generation was opened by, or that it was put in."""
         self._seen: Hashable | None = None
-        """Revision of the proposal that was looked at last."""
+        """Revision of the proposal at the last look."""
         self._watched_at = 0.0
         self.on_progress: Progress = lambda done, total: None
 
@@ -94,7 +94,7 @@ class GenerationSupervisor(Generic[M]):
 
     @property
     def current(self) -> bool:
-        """Whether a live generation is open."""
+        """True if a live generation is open."""
         return self._live is not None
 
     @property
@@ -224,7 +224,7 @@ class GenerationSupervisor(Generic[M]):
                 raise Damaged(reason)
             if position == 0 < self._log.head():
                 # Files that are gone look like a new read model; a load is faster anyway.
-                raise Damaged("it holds nothing")
+                raise Damaged("it is empty")
             fed = FedGeneration(definition, model, generation, self._log, self._changes)
             if not trusted:
                 self._check(fed, self.generations.size(number))
@@ -350,7 +350,7 @@ class GenerationSupervisor(Generic[M]):
         self._finish()
 
     def _finish(self) -> None:
-        """Withdraws the proposal after a switch, and removes what is not needed any more."""
+        """Withdraws the proposal after a switch, and removes generations that are not needed."""
         seen, self._seen = self._seen, None
         self.generations.withdraw(instead_of=seen)
         pointer = self.generations.pointer()

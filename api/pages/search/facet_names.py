@@ -22,25 +22,25 @@ _NAMED: Mapping[str, tuple[str, Sequence[str]]] = {
 }
 """Facet -> the key that it counts of the entities that things refer to, and their kinds."""
 _MOST_BYTES = 150
-"""Of a name that is looked for: so many names fit into a filter."""
+"""Most bytes of a name to look up: so many names fit into a filter."""
 _EACH = 2
-"""Entities looked at for a name: there may be a user and a team of it."""
+"""Entities read for a name: a user and a team may have the same one."""
 
 Written = Mapping[str, Mapping[str, str]]
 """Facet -> name in lower case -> the name as it is written."""
 STATUSES: Written = {
     "status": {status.lower(): status for kind in KINDS.values() for status in kind.statuses}
 }
-"""The names of the one facet of which they are known beforehand."""
+"""Facet -> spellings of its names, for the one facet whose names are known beforehand."""
 
 
 async def written(
     searcher: Searcher, request: AnyRequest, counted: Mapping[str, Iterable[str]]
 ) -> Written:
-    """How the names that facets count are written; `counted` has those of each facet.
+    """The spellings of the names that facets count; `counted` has the names of each facet.
 
-    They are those of entities that the caller may search for itself. A name that it finds none of,
-    or that is written in several ways, is left out.
+    Only entities that the caller may search count. A name without any of them, or with several
+    spellings, is left out.
     """
     access: Access = request.auth
     visible = access.kinds(Action.SEARCH)
@@ -83,9 +83,9 @@ def _of_kinds(kinds: Sequence[str]) -> dict[str, Any]:
 def _spellings(
     sources: Iterable[Mapping[str, str]], key: str, kinds: Sequence[str]
 ) -> dict[str, str]:
-    """Name in lower case -> as it is written, of what is written in one way."""
-    found: dict[str, set[str]] = {}
+    """Name in lower case -> its spelling, for names with a single spelling."""
+    spellings: dict[str, set[str]] = {}
     for source in sources:
         if source["entityType"] in kinds:
-            found.setdefault(keyword(source[key]), set()).add(source[key])
-    return {name: next(iter(ways)) for name, ways in found.items() if len(ways) == 1}
+            spellings.setdefault(keyword(source[key]), set()).add(source[key])
+    return {name: next(iter(ways)) for name, ways in spellings.items() if len(ways) == 1}

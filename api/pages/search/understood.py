@@ -1,4 +1,4 @@
-"""What the query language understood of a search text, in plain words."""
+"""Explains in plain words how a search text was parsed."""
 
 from functools import singledispatch
 
@@ -10,9 +10,9 @@ _BOUNDS = (("gte", "from"), ("gt", "above"), ("lte", "to"), ("lt", "below"))
 
 
 def understood(text: str) -> str | None:
-    """A sentence that says what a search text asks for; None for one that asks for everything.
+    """A sentence that explains a search text; None for one that matches everything.
 
-    Raises InvalidInput for a text that is no query.
+    Raises InvalidInput for a malformed text.
     """
     node, plain = parse_as_written(text)
     if isinstance(node, tree.MatchAll):
@@ -23,7 +23,7 @@ def understood(text: str) -> str | None:
 
 @singledispatch
 def _say(node: Node) -> str:
-    """A node of the tree in words; nodes that texts do not make are told by their parts."""
+    """A node of the tree in words; a node that texts cannot make is described by its parts."""
     return " or ".join(map(_inner, tree.children(node))) or "everything"
 
 
