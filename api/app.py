@@ -18,7 +18,7 @@ from api.callers.policies import open_policies
 from api.callers.tokens.verifier import TokenVerifier
 from api.edge.access import AccessMiddleware, Guard
 from api.edge.quick_path import QuickPath
-from api.edge.request_log import Edge
+from api.edge.request_log import RequestRecorder
 from api.openapi.docs import docs_routes
 from api.pages.site import Site
 from api.routes.connectors.connection_tests import connection_test_routes
@@ -55,16 +55,16 @@ Handlers = list[HTTPRouteHandler]
 class Application(Litestar):
     """Litestar's application, inside the edge, which sees requests that no route takes too."""
 
-    edge: Edge
+    edge: RequestRecorder
     quick: QuickPath
     late: dict[str, Callable[[], Handlers]]
-    """Path of a collection -> makes its handlers, as long as nobody has asked for it.
+    """Path of a collection -> function that makes its handlers, until the first request for it.
 
     The handlers of all kinds would take most of a start, and most servers are asked for few kinds.
     """
 
     async def register_rest(self) -> None:
-        """Register what nobody has asked for so far, giving way to requests."""
+        """Register the handlers that no request has needed so far, giving way to requests."""
         while self.late:
             self._register_late(next(iter(self.late)))
             await sleep(0)
@@ -171,7 +171,7 @@ def create_app(
             "large reads": services.heavy_reads,
         }
     )
-    app.edge = Edge(metrics, log, app.quick.answer, bodies, address_of)
+    app.edge = RequestRecorder(metrics, log, app.quick.answer, bodies, address_of)
     return app
 
 

@@ -181,7 +181,7 @@ def project(counts: int, heartbeat: int, data: str | None) -> None:
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, allow_dash=True)
 )
-@click.option("--actor", default="import", show_default=True, help="Who stands in the events.")
+@click.option("--actor", default="import", show_default=True, help="Actor to record in events.")
 @click.option("--as-bot", is_flag=True, help="Keep what people wrote, as a bot's PUTs do.")
 @on_catalog
 def import_files(files: tuple[str, ...], actor: str, as_bot: bool, settings: Settings) -> None:

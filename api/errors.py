@@ -171,7 +171,7 @@ def render(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]
 
 
 def _denial(error: Exception) -> Denial | None:
-    """Why a known caller is refused, where it is refused for who it is or how much it asks for."""
+    """The reason of a refusal to a known caller: its permissions, or the amount it asks for."""
     if isinstance(error, TooManyRequests):
         return error.reason
     if isinstance(error, FieldWithheld):

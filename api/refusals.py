@@ -1,4 +1,4 @@
-"""Why tokens are refused: the log gets every reason, callers get what gives nothing away.
+"""Reasons of refused tokens: the log gets each reason, callers get one that discloses nothing.
 
 The answer says what a caller could read from its own token with a clock in hand: that the token
 has expired, is not valid yet, or lives too long. The times are looked at first, without regard to
@@ -11,7 +11,7 @@ from enum import StrEnum
 
 
 class Refusal(StrEnum):
-    """Why a request has no caller, as the log says it, without anything of the token itself."""
+    """Reason for refusing a token, as the log has it; it holds nothing of the token."""
 
     NO_TOKEN = "no bearer token"
     SEVERAL = "more than one Authorization header"
@@ -41,12 +41,12 @@ class Refusal(StrEnum):
 
     @property
     def description(self) -> str:
-        """What is said of a token that was sent, which gives nothing away."""
+        """The description for the caller, which discloses nothing about trust."""
         return f"the {self}" if self in _SHOWN else "the token is not accepted here"
 
 
 class Denial(StrEnum):
-    """Why a caller that is known is not given what it asks for, as log and metrics say it."""
+    """Reason for refusing a known caller, as log and metrics have it."""
 
     PERMISSION = "no permission"
     WITHHELD = "withheld field"

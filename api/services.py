@@ -1,4 +1,4 @@
-"""What the routes work with, put together once by the composition root."""
+"""The services that routes work with, put together once by the composition root."""
 
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
@@ -26,12 +26,12 @@ from projections.wiring.stores import Stores
 T = TypeVar("T")
 
 READ_YOUR_WRITES_SECONDS = 2.0
-"""How long the answer to a write waits until lists show the write."""
+"""Longest time that the answer to a write waits for lists to show the write."""
 _SEARCHES, _HEAVY_READS = 2, 2
-"""How many threads search, and how many do heavy reads.
+"""Threads for searches, and threads for heavy reads.
 
-More threads answer no more requests, as each needs the interpreter most of the time, and lists
-wait for all of them.
+More threads answer no more requests, as each needs the interpreter most of the time, and lists wait
+for all of them.
 """
 _LOOKUPS = 4
 """Threads for pages and single entities of a read model in a database, most of whose time passes
@@ -43,20 +43,20 @@ Proposing is work for the interpreter, so a caller gains nothing from more, and 
 a thread because another caller sends many large writes.
 """
 _SHARED_ATTEMPTS = 4
-"""How often a write is proposed beside others before it is proposed and stored alone."""
+"""Attempts to store a write in a group, before it is decided and stored alone."""
 MAX_HEAVY_READS, MAX_STREAMS = 64, 16
-"""How many heavy reads one caller may have under way or waiting, and how many open streams.
+"""Most heavy reads of one caller, running or waiting, and most open streams.
 
 Each stream keeps a snapshot of the sorted read model.
 """
 UNSENT_BYTES_EACH, UNSENT_BYTES = 64_000_000, 256_000_000
-"""How many bytes of streams may be made and not sent, of one caller and of all together.
+"""Most bytes of streams that are made and not sent, of one caller and of all together.
 
-Four callers that do not read can have others wait until the receive timeout, but no number of them
-can have the memory of the process.
+Four callers that do not read can make others wait until the receive timeout, but no number of them
+can take the memory of the process.
 """
 MAX_WRITES = 256
-"""How many writes one caller may have under way or waiting."""
+"""Most writes of one caller, running or waiting."""
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -65,11 +65,11 @@ class Written(msgspec.Struct, frozen=True):
     position: int
     """Position in the log that includes the write."""
     listed: bool
-    """Whether lists show the write; the wait for them has ended all the same."""
+    """True if lists show the write; the wait for them has ended all the same."""
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the headers of the answer to a write say of it."""
+        """The headers of the answer to a write."""
         behind = {} if self.listed else {"X-Catalog-Lists": "behind"}
         return {"X-Catalog-Position": str(self.position), **behind}
 
@@ -83,9 +83,9 @@ class Services(msgspec.Struct, frozen=True):
     committer: Committer
     """Stores what writes propose, and wakes the projectors of this process."""
     listed: CheckpointWaiters
-    """Who waits until lists show a write."""
+    """Lets writes wait until lists show them."""
     searchable: CheckpointWaiters
-    """Who waits until searches find a write."""
+    """Lets writes wait until searches find them."""
     writes: WorkQueue
     """Proposes writes, in their callers' turns."""
     write_places: Places
@@ -98,7 +98,7 @@ class Services(msgspec.Struct, frozen=True):
     streams: Streams
     answers: RememberedAnswers
     measurements: Measurements
-    """What profilers and test runs report; read in the threads of heavy reads."""
+    """Reports of profilers and test runs; read in the threads of heavy reads."""
     pollers: tuple[CheckpointPoller, ...]
     """Look for commits that other processes make to a database, or that are made to a cluster."""
 
@@ -147,9 +147,9 @@ class Services(msgspec.Struct, frozen=True):
             return await self.writes.go_on(caller, work, has_left)
 
     async def heavy_read(self, request: Request[Any, Any, Any], work: Callable[[], T]) -> T:
-        """Do what a request reads in its caller's turn, in a thread of heavy reads.
+        """Do a request's read in its caller's turn, in a thread of heavy reads.
 
-        Raises TooManyRequests and ClientLeft as `WorkQueue.run` does, and what `work` raises.
+        Raises TooManyRequests and ClientLeft as `WorkQueue.run` does, and the errors of `work`.
         """
         left = partial(has_left, request.receive)
         return await self.heavy_reads.run(request.user.name, work, left)
@@ -243,10 +243,10 @@ def _waiters(
     *,
     elsewhere: bool,
 ) -> tuple[CheckpointWaiters, CheckpointPoller | None]:
-    """Who waits until a read model shows a write, and what looks for commits where it is elsewhere.
+    """The waiting writes of a read model, and the poller of one that another process feeds.
 
-    `name` is its name and `checkpoint` tells how far it is. The process that feeds one that hosts
-    share is any of them, and may be another one soon.
+    `name` is the name of the read model, `checkpoint` gives its position. Any process may feed a
+    read model that hosts share, and another one may take over.
     """
     if not elsewhere:
         waiters = CheckpointWaiters(checkpoint, seconds, announced=daemon is not None)

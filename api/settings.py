@@ -1,4 +1,4 @@
-"""What an operator can set: environment variables `CATALOG_*`, read once at start."""
+"""Settings of an operator: environment variables `CATALOG_*`, read once at start."""
 
 import os
 from collections.abc import Mapping
@@ -12,18 +12,18 @@ from domain.errors import InvalidInput
 
 _PREFIX = "CATALOG_"
 Text = Annotated[str, Meta(min_length=1)]
-"""An empty one would mean another thing than none: every address, or the working directory."""
+"""A text that is not empty: an empty address means every address, an empty path this directory."""
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """Each field is the variable `CATALOG_<FIELD>`; its docstring is its documentation."""
+    """The settings of a catalog: each field is read from the variable `CATALOG_<FIELD>`."""
 
     data: Text = "./catalog-data"
     """The data directory: the log, the read models, the secret."""
     database_url: Text | None = None
-    """URL of the PostgreSQL database that has the log, `postgresql://...`, in place of `data`."""
+    """URL of a PostgreSQL database (`postgresql://...`) that stores log and lists, not `data`."""
     search_url: Text | None = None
-    """URL of the OpenSearch cluster with the search index, `https://...`, in place of `data`."""
+    """URL of an OpenSearch cluster (`https://...`) that stores the search index, not `data`."""
     host: Text = "127.0.0.1"
     """Address to listen on."""
     port: Annotated[int, Meta(ge=0, le=65535)] = 8585
@@ -31,11 +31,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     workers: Annotated[int, Meta(ge=1, le=64)] = 1
     """HTTP processes; from 2 on, the projectors run in a process of their own."""
     worker_timeout: Annotated[float, Meta(ge=1.0, le=3_600.0)] = 30.0
-    """Seconds that one of several processes may give no sign of life before it is replaced."""
+    """Seconds without a sign of life after which one of several processes is replaced."""
     jwt_secret: str | None = None
-    """Shared secret of the tokens (HS256), at least 32 bytes; made if nothing is set."""
+    """Secret that signs the tokens (HS256), at least 32 bytes; made at the first start if unset."""
     jwt_secret_file: Text | None = None
-    """File that holds the shared secret, and below it those that it replaces, one a line."""
+    """File with the secret in its first line, and those that it replaces in the next lines."""
     jwks: Text | None = None
     """URL (https) or path of the issuer's JSON Web Key Set, instead of a secret."""
     jwt_issuer: Text | None = None
@@ -47,51 +47,51 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     jwt_leeway: Annotated[float, Meta(ge=0.0, le=60.0)] = 30.0
     """Seconds by which the clocks of issuer and catalog may differ."""
     jwt_max_lifetime: Annotated[int, Meta(ge=1, le=31_536_000)] = 86_400
-    """Seconds that a token may be good for, from its issue to its end."""
+    """Longest time from the issue of a token to its end, in seconds."""
     jwt_roles_claim: Text = "roles"
     """Claim that holds the caller's roles: its name or a dotted path."""
     jwt_name_claim: Text = "sub"
-    """Claim that holds the caller's name, which stands in every event."""
+    """Claim that holds the caller's name, which every event records."""
     issuers: Text | None = None
     """TOML file of several issuers, instead of the settings for one."""
     public_url: Text | None = None
-    """Address of the catalog in browsers, `https://catalog.example.org`; by default as asked."""
+    """Address of the catalog in browsers (`https://...`); by default that of each request."""
     oidc_issuer: Text | None = None
     """Address of the identity provider at which people sign in to the pages (`docs/pages.md`)."""
     oidc_client_id: Text | None = None
-    """What the catalog is called at that provider; needed with `oidc_issuer`."""
+    """Client id of the catalog at that provider; needed with `oidc_issuer`."""
     oidc_client_secret_file: Text | None = None
-    """File with the secret of a confidential client; a public one has none."""
+    """File with the client secret, for a confidential client; a public client has none."""
     oidc_scope: Text = "openid"
-    """What is asked for at that provider, with spaces between."""
+    """Scopes to request from that provider, separated by spaces."""
     policies: Text | None = None
-    """TOML file of roles and what they may do (`docs/permissions.md`); its changes are followed."""
+    """TOML file of roles and their permissions (`docs/permissions.md`); changes apply at once."""
     rate_limit: Annotated[float, Meta(ge=0.0, le=1e6)] = 0.0
-    """Requests a second that one caller may make of each process; 0 for no limit."""
+    """Requests a second that each process accepts from one caller; 0 for no limit."""
     rate_burst: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
     """Requests that one caller may make at once under `rate_limit`."""
     search_queue: Annotated[int, Meta(ge=1, le=10_000)] = 128
-    """Searches of one caller that may be under way or waiting in each process."""
+    """Searches of one caller that each process runs or keeps waiting; more are refused (429)."""
     max_connections: Annotated[int, Meta(ge=1, le=100_000)] = 1_000
-    """Connections of each process; idle ones make room for new ones."""
+    """Open connections of each process; beyond, the one that has idled longest is closed."""
     receive_timeout: Annotated[float, Meta(gt=0.0, le=3_600.0)] = 30.0
-    """Seconds that a request's head, then its body, may take; and a client, to read on."""
+    """Seconds that a client may take to send a request's head, to send its body, or to read on."""
     measurement_days: Annotated[int, Meta(ge=1, le=3_650)] = 365
-    """Days that measurements (profiles, test results, use) are kept."""
+    """Days after which measurements (profiles, test results, use) are deleted."""
     measurement_bytes: Annotated[int, Meta(ge=1_000_000, le=2**50)] = 10_000_000_000
-    """Bytes that the measurements of all entities may take; beyond, new ones are refused."""
+    """Bytes that all measurements may take together; beyond, new ones are refused (503)."""
     search_refresh: Annotated[float, Meta(ge=0.0, le=60.0)] = 0.2
-    """Seconds during which writes are gathered before they become searchable."""
+    """Seconds for which writes are collected before they become searchable together."""
     ready_lag: Annotated[float, Meta(gt=0.0)] = 30.0
-    """Seconds a projection may lie behind before `/readyz` says so."""
+    """Seconds that a read model may lag behind the log before `/readyz` answers 503."""
     version: Annotated[str, Meta(pattern=r"^\d+\.\d+\.\d+$")] = "2.0.7"
-    """OpenMetadata version told to clients, whose major and minor must equal their own."""
+    """OpenMetadata version to report to clients, which require their own major and minor."""
     log_level: Text = "INFO"
-    """Least severe level of the log lines written to standard error."""
+    """Lowest level of log lines that are written to standard error."""
     access_log: bool = True
-    """Whether each request is a log line."""
+    """Write a log line for each request."""
     trusted_proxies: Text | None = None
-    """Addresses and networks of proxies, with commas, whose X-Forwarded-For names the client."""
+    """Proxies (addresses, networks, separated by commas) whose X-Forwarded-For is believed."""
 
     @property
     def directory(self) -> Path:
@@ -100,14 +100,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def makes_secret(self) -> bool:
-        """Whether the catalog signs with a secret of its own, as no other key is named."""
+        """True where no key is set, so that the catalog makes the secret that signs tokens."""
         return not (self.jwt_secret or self.jwt_secret_file or self.jwks or self.issuers)
 
 
 def read_settings(environment: Mapping[str, str] = os.environ, **given: Any) -> Settings:
-    """Settings from the environment; `given` values (flags) that are not None come first.
+    """Reads the settings from the environment; `given` values (flags) that are not None win.
 
-    Raises InvalidInput naming the variable and what is wrong with it.
+    Raises InvalidInput, which names the variable and says what is wrong with it.
     """
     known = {field.name for field in msgspec.structs.fields(Settings)}
     values: dict[str, Any] = {}
@@ -116,7 +116,7 @@ def read_settings(environment: Mapping[str, str] = os.environ, **given: Any) -> 
             field = name.removeprefix(_PREFIX).lower()
             if field not in known:
                 allowed = ", ".join(sorted(_PREFIX + field.upper() for field in known))
-                raise InvalidInput(f"{name} is no setting; there are {allowed}")
+                raise InvalidInput(f"{name} is not a setting; the settings are {allowed}")
             values[field] = value
     values |= {field: value for field, value in given.items() if value is not None}
     try:

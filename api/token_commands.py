@@ -24,7 +24,7 @@ DAY = 86_400
 
 
 @click.command()
-@click.option("--subject", required=True, help="Who the token is for; stands in every event.")
+@click.option("--subject", required=True, help="Name of the caller, for every event.")
 @click.option(
     "--role",
     "roles",
@@ -79,9 +79,9 @@ def token(
 
 
 @click.command("sign-in-link", short_help="Print a link that signs in once.")
-@click.option("--subject", default="me", help="Who signs in; stands in every event.")
-@click.option("--role", "roles", multiple=True, default=("admin",), help="As for a token.")
-@click.option("--address", help="Where browsers find the catalog (CATALOG_PUBLIC_URL).")
+@click.option("--subject", default="me", help="Name of the person, for every event.")
+@click.option("--role", "roles", multiple=True, default=("admin",), help="Role, as in token.")
+@click.option("--address", help="Catalog's address for browsers (CATALOG_PUBLIC_URL).")
 @on_catalog
 def sign_in_link(
     subject: str,
@@ -108,7 +108,7 @@ def _check_roles(roles: Iterable[str], known: Sequence[str]) -> None:
 
 @click.command(short_help="Revoke tokens.")
 @click.option("--id", "ids", multiple=True, help="Id (jti) of a token.")
-@click.option("--subject", "subjects", multiple=True, help="Whose tokens of up to now to revoke.")
+@click.option("--subject", "subjects", multiple=True, help="Caller whose tokens to revoke.")
 @click.option("--known", is_flag=True, help="End with exit code 1 when an id is not registered.")
 @on_catalog
 def revoke(
@@ -135,7 +135,7 @@ def revoke(
         if token_id in unknown:
             print_line(f"warning: no long-lived token has the id {token_id[:80]}", err=True)
     for subject in subjects:
-        print_line(f"revoked: all tokens of {subject[:80]!r} of up to now")
+        print_line(f"revoked: all tokens of {subject[:80]!r} that were issued until now")
     if known and unknown:
         sys.exit(EXIT_UNKNOWN)
 
@@ -145,7 +145,7 @@ def revoke(
 def tokens(settings: Settings) -> None:
     """List the long-lived tokens: id, subject, roles, key, and their end or that they are revoked.
 
-    The key is the id of the secret that signed the token, as `catalog rotate` tells it.
+    The key is the id of the secret that signed the token, as `catalog rotate` prints it.
     """
     from datetime import UTC, datetime  # noqa: PLC0415 - start-up: as in revoke
 
@@ -163,13 +163,13 @@ def tokens(settings: Settings) -> None:
 
 @click.command(short_help="Replace the key that signs tokens, or seals sessions.")
 @click.argument("what", type=click.Choice(["tokens", "sessions"]))
-@click.option("--drop", is_flag=True, help="Instead, let those that were replaced count no more.")
+@click.option("--drop", is_flag=True, help="Instead, end what former keys signed or sealed.")
 @on_catalog
 def rotate(what: str, drop: bool, settings: Settings) -> None:
     """Replace the catalog's own secret that signs tokens, or the key that seals sessions.
 
-    What was made with the one that is replaced goes on being good until it ends, or until --drop.
-    Servers follow within 2 seconds.
+    Tokens and sessions of the former key stay valid until they end, or until --drop. Servers
+    follow within 2 seconds.
     """
     import time  # noqa: PLC0415 - start-up: as above
 

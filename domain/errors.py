@@ -23,17 +23,17 @@ from collections.abc import Sequence
 from typing import Any
 
 MAX_MESSAGE = 2_000
-"""Characters of a message, whatever it repeats of what a caller sent."""
+"""Most characters of a message, whatever it repeats of a caller's input."""
 _MAX_SHOWN = 80
 
 
 def shown(given: Any) -> str:
-    """The beginning of what a caller sent, as a message repeats it."""
+    """The beginning of a caller's input, as a message repeats it."""
     return repr(given[:_MAX_SHOWN]) if isinstance(given, str) else repr(given)[:_MAX_SHOWN]
 
 
 class CatalogError(Exception):
-    """Base of every error that a caller of the catalog is told about."""
+    """Base of every error that is reported to a caller of the catalog."""
 
     def __init__(self, message: str) -> None:
         message = message if len(message) <= MAX_MESSAGE else f"{message[:MAX_MESSAGE]}..."
@@ -42,19 +42,19 @@ class CatalogError(Exception):
 
 
 class InvalidInput(CatalogError):
-    """The request is malformed; the message names what, where and what is allowed."""
+    """The request is malformed; the message says what is wrong, where, and what is allowed."""
 
 
 class EntityOverLimit(InvalidInput):
-    """The write would leave an entity of more bytes than it may have."""
+    """The write would leave an entity with more bytes than the limit."""
 
 
 class NotEmpty(InvalidInput):
-    """The entity still has children and `recursive` was not asked for."""
+    """The entity still has children, and the request has no `recursive`."""
 
 
 class NotPermitted(CatalogError):
-    """On the state of the catalog, the write needs something that its caller may not do."""
+    """In the present state of the catalog, the write needs a permission that its caller lacks."""
 
 
 class NotFound(CatalogError):
@@ -82,12 +82,12 @@ class StaleVersion(CatalogError):
 
 
 class ConcurrentChange(CatalogError):
-    """Another writer changed what a write rests on between reading and appending."""
+    """Another writer changed the state that a write rests on, between its read and its append."""
 
     def __init__(self, message: str, entity_ids: Sequence[str] = ()) -> None:
         super().__init__(message)
         self.entity_ids = entity_ids
-        """The entities concerned, as far as they are known."""
+        """The ids of the entities concerned, as far as they are known."""
 
 
 class StoreUnavailable(CatalogError):
@@ -95,11 +95,11 @@ class StoreUnavailable(CatalogError):
 
 
 class LaterRelease(StoreUnavailable):
-    """The log, or a file that was exported from one, uses what only a later release knows.
+    """The log, or an export of one, uses a feature that only a later release knows.
 
     The message says which one, as far as that is known, and holds nothing that is secret.
     """
 
 
 class OutcomeUnknown(StoreUnavailable):
-    """The log went away while it stored something and did not come back in time to tell."""
+    """The log went away during a write and did not come back in time to report the result."""

@@ -34,7 +34,7 @@ def main() -> None:
 
 
 class _Lines(logging.Formatter):
-    """Ends a line with what the caller gave as `extra`, as `name=value`."""
+    """Ends a log line with the `extra` of its call, as `name=value`."""
 
     _of_every_record = frozenset(vars(logging.makeLogRecord({}))) | {"message"}
 
@@ -45,13 +45,13 @@ class _Lines(logging.Formatter):
         return " ".join([super().formatMessage(record), *extra])
 
 
-@main.command("catch-up", short_help="Apply what the log has beyond the projections.")
+@main.command("catch-up", short_help="Apply the events that the read models lack.")
 @options.data
 @options.database
 @options.search
 @options.print_errors
 def catch_up(data: Path, database: str | None, search: str | None) -> None:
-    """Apply what the log has beyond each projection's checkpoint; no server may be running."""
+    """Apply the events of the log that the read models lack; no server may be running."""
     options.check_catalog(data, database)
     make_directory(data)
     with ProjectorLock(data):

@@ -1,4 +1,4 @@
-"""Where an export is written: a file that is replaced as a whole, a FIFO, a device or a pipe."""
+"""The target of an export: a file that is replaced as a whole, a FIFO, a device or a pipe."""
 
 import errno
 import gzip
@@ -29,7 +29,7 @@ class TargetFailed(CatalogError):
 
 
 class ReaderLeft(Exception):
-    """Whoever read the pipe that an export is written to has closed it."""
+    """The reader of the pipe that an export is written to has closed it."""
 
 
 @contextmanager
@@ -107,7 +107,7 @@ class _Target:
             return self._file.write(data)
 
     def flush(self) -> None:
-        """Hand over to the system what was written so far."""
+        """Hand over to the system everything written so far."""
         with _errors_of(self._name):
             self._file.flush()
 

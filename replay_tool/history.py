@@ -1,4 +1,4 @@
-"""`catalog-replay history`: who changed an entity, when, by which request, and what."""
+"""`catalog-replay history`: the versions of an entity, each with its author, time and request."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from domain.reading.history import Revision
 from replay_tool import options
 
 _SHOWN = 60
-"""How many characters of a value a terminal shows."""
+"""Most characters of a value on a terminal."""
 
 
 class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

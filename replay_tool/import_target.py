@@ -1,4 +1,4 @@
-"""Where a log is imported to: beside its place until it is whole, so that it is there or is not."""
+"""The target of an imported log: beside its final place until it is whole."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`catalog-replay inspect`: how the read models stand to the log, or one entity in each."""
+"""`catalog-replay inspect`: the read models beside the log, or one entity in each."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from replay_tool import options
 
 @click.command("inspect", short_help="Show log and projections, or one entity.")
 @click.option(
-    "--entity", nargs=2, metavar="KIND FQN", help="What log and read models say of it, as JSON."
+    "--entity", nargs=2, metavar="KIND FQN", help="One entity in log and read models, as JSON."
 )
 @options.as_json
 @options.data
@@ -33,7 +33,7 @@ def show(
     """Show the log and how far each projection is, or one entity side by side."""
     options.check_catalog(data, database)
     if entity is not None and entity[0] not in ALL_KINDS:
-        raise InvalidInput(f"{entity[0]!r} is no kind; there are {', '.join(ALL_KINDS)}")
+        raise InvalidInput(f"{entity[0]!r} is not a kind; the kinds are {', '.join(ALL_KINDS)}")
     stores = open_stores(data, database, search, writable=False, is_there=True)
     try:
         if entity is not None:
@@ -53,7 +53,7 @@ def show(
 
 
 def _of_log(inspection: Inspection) -> str:
-    """What there is to say of the log itself."""
+    """The line about the log itself."""
     if inspection.head is None or inspection.log_bytes is None:
         return "log: cannot be read"
     read_only = ", takes no writes" if inspection.log_read_only else ""

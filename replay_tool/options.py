@@ -21,11 +21,11 @@ from replay_tool.export_target import ReaderLeft
 
 EXIT_DIFFERS, EXIT_FAILED = 1, 2
 EXIT_UNREAD = 128 + signal.SIGPIPE
-"""What a shell reports of a program that wrote to a pipe which its reader had closed."""
+"""Exit code of a program whose output pipe was closed by its reader, as shells report it."""
 
 
 class NamedPath(click.Path):
-    """A path that is not empty: that would be the working directory, which nobody has named."""
+    """A path that is not empty: an empty one would be the working directory, which nobody named."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path; fails for an empty text."""
@@ -78,13 +78,13 @@ search = click.option(
     callback=_refusing(search_address.refuse_shown_password),
     help="OpenSearch cluster with the search index, without a password (CATALOG_SEARCH_URL).",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="For machines.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def print_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Make a command print what an operator can mend as one line, and end with exit code 2.
+    """Make a command print errors that an operator can mend as one line, with exit code 2.
 
-    The line goes to standard error. A command whose output nobody reads any more prints nothing.
+    The line goes to standard error. A command whose output has lost its reader prints nothing.
     """
 
     @wraps(command)
@@ -105,9 +105,9 @@ def print_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def check_catalog(directory: Path, database: str | None) -> None:
-    """Raise CatalogError unless there is a log in the directory, where none is in a database.
+    """Raise CatalogError unless the directory, or else a database, has a log.
 
-    That a database holds one is for those to expect who open it.
+    A database is not looked into: the code that opens it expects a log there.
     """
     if not database and not holds_log(directory):
         raise CatalogError(f"{directory} holds no catalog: it has no log")

@@ -1,4 +1,4 @@
-"""Keeps what the commands prove, for the page of operation to show."""
+"""Keeps the proofs of commands, for the page of operation to show."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +8,7 @@ import click
 from projections.operation.proofs import Proof, keep_proof
 
 BY = "catalog-replay"
-"""Who has asked for the proofs of commands."""
+"""The caller in proofs of commands."""
 
 
 def keep(directory: Path, proofs: Mapping[str, Proof]) -> None:

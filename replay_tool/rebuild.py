@@ -31,8 +31,8 @@ _which = click.argument(
 )
 
 
-class Outcome(msgspec.Struct, rename="camel"):
-    """What a rebuild or a rollback did to one projection."""
+class RebuildOutcome(msgspec.Struct, rename="camel"):
+    """The result of a rebuild or a rollback of one projection."""
 
     projection: str
     outcome: str
@@ -40,9 +40,9 @@ class Outcome(msgspec.Struct, rename="camel"):
     entities: int
     checkpoint: int
     by_server: bool
-    """Whether a running server reads the generation already."""
+    """True if a running server reads the generation already."""
     seconds: float
-    """How long the generation took to build and verify, without the switch."""
+    """Seconds to build and verify the generation, without the switch."""
 
     def __str__(self) -> str:
         rate = f" ({self.entities / self.seconds:,.0f} entities/s)" if self.seconds > 0 else ""
@@ -56,7 +56,7 @@ class Outcome(msgspec.Struct, rename="camel"):
 
 @click.command(short_help="Build a read model again and switch to it.")
 @_which
-@click.option("--force", is_flag=True, help="Also when it is what the log gives, without looking.")
+@click.option("--force", is_flag=True, help="Build without verifying the live one first.")
 @options.as_json
 @options.data
 @options.database
@@ -72,10 +72,10 @@ def rebuild(
 ) -> None:
     """Build a read model again beside the live one, verify it, and switch to it.
 
-    First the live one is verified, as `verify` does it, and stays if it is as it must be. A
-    running server goes over to the new one without stopping. What was read until then stays for
-    rollback. Exit code 0: done, or nothing to do; 1: what was built differs from the log; 2:
-    could not.
+    The live one is verified first, and kept if it equals the log. A running server switches
+    without a failed request. The former read model is kept for rollback. Exit code 0: done, or
+    nothing to do; 1: the new one differs from the log; 2: failed, or a running server made no
+    progress for 30 s.
     """
     options.check_catalog(data, database)
     log = open_log(data, database, is_there=True)
@@ -135,7 +135,7 @@ def _build(backend: Backend[Any], log: EventStore, data: Path, as_json: bool) ->
 
 
 def _is_current(backend: Backend[Any], log: EventStore, data: Path, as_json: bool) -> bool:
-    """Whether the live generation is what the log gives, so that a rebuild would change nothing."""
+    """True if the live generation equals the log, so that a rebuild would change nothing."""
     live = CurrentGeneration(backend.definition, backend.generations, log)
     request = Request(log=False, shown=0, now=time.time_ns() // 1_000_000)
     try:
@@ -150,7 +150,9 @@ def _is_current(backend: Backend[Any], log: EventStore, data: Path, as_json: boo
 def _backends(
     projection: str, data: Path, log: EventStore, database: str | None, search: str | None
 ) -> Iterator[Backend[Any]]:
-    """Where the read models are that the command is for; open until the last was taken."""
+    """The read models in the command's scope with their stores, which stay open until the last is
+    taken.
+    """
     with ExitStack() as stack:
         for backend in open_backends(data, log, database, search):
             stack.callback(backend.close)
@@ -165,11 +167,11 @@ def _outcome(
     outcome: str,
     seconds: float,
     by_server: bool = False,
-) -> Outcome:
+) -> RebuildOutcome:
     live = CurrentGeneration(definition, generations, log)
     try:
         with live.use() as model:
-            return Outcome(
+            return RebuildOutcome(
                 projection=definition.name,
                 outcome=outcome,
                 generation=live.generation().number,
@@ -182,5 +184,5 @@ def _outcome(
         live.close()
 
 
-def _print(outcome: Outcome, as_json: bool) -> None:
+def _print(outcome: RebuildOutcome, as_json: bool) -> None:
     click.echo(msgspec.json.encode(outcome) if as_json else str(outcome))

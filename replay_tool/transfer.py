@@ -22,7 +22,7 @@ from replay_tool.import_target import open_import
 from replay_tool.progress import Meter
 
 _REPORTED_EVERY = 5_000
-"""How many events are written between two reports of progress."""
+"""Events between two reports of progress."""
 
 _file = click.argument("file", type=options.NamedPath(dir_okay=False, allow_dash=True))
 
@@ -65,8 +65,8 @@ def import_log(file: str, data: Path, database: str | None) -> None:
     """Make a catalog of the log in FILE (- is standard input), in a directory that holds none.
 
     All of the log or nothing: a file that was cut off or changed is refused, and leaves nothing
-    behind. The next start of a server, or `catch-up`, builds the read models. Idempotency keys do
-    not travel. Into a database that is named, its tables must hold no event.
+    behind. The next start of a server, or `catch-up`, builds the read models. Idempotency keys are
+    not imported. The tables of a named database must hold no event.
     """
     began = time.monotonic()
     # A file that does not even begin like an export is refused before anything is made.

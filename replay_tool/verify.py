@@ -30,21 +30,21 @@ _EXIT = {
     Verdict.UNKNOWN: options.EXIT_FAILED,
 }
 _SHOWN = 80
-"""How many characters of a value a terminal shows."""
+"""Most characters of a value on a terminal."""
 _FIELDS = 10
-"""How many fields of a difference a terminal shows."""
+"""Most fields of a difference on a terminal."""
 
 
 @click.command(short_help="Compare the read models with the log.")
 @click.argument("what", type=click.Choice(["entities", "search", "log", "all"]), default="all")
-@click.option("--sample", type=click.IntRange(min=1), help="Look at so many random entities only.")
+@click.option("--sample", type=click.IntRange(min=1), help="Compare only so many random entities.")
 @click.option("--seed", type=int, help="Draw the sample of an earlier run again.")
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
     default=100,
     show_default=True,
-    help="List so many differences of each read model; all are counted.",
+    help="Differences to list of each read model; all are counted.",
 )
 @click.option(
     "--against",
@@ -69,7 +69,7 @@ def verify(
 ) -> None:
     """Compare the read models with a replay of the log, and the log with itself.
 
-    A server may run and write meanwhile. Exit code 0: equal; 1: differs; 2: could not tell.
+    A server may run and write meanwhile. Exit code 0: equal; 1: differs; 2: could not compare.
     """
     if against is not None and what not in ("log", "all"):
         raise click.UsageError("--against compares the log: verify log, or all.")
@@ -142,7 +142,7 @@ def _print(verification: Verification) -> None:
 
 
 def _cells(proof: ProjectionProof) -> list[str]:
-    """What the table of results shows of one read model."""
+    """The cells of one read model in the table of results."""
     counts = ", ".join(f"{n} {sort}" for sort, n in proof.found.items())
     cells: list[Any] = [proof.name, proof.verdict, proof.position, proof.entities]
     return [*map(str, cells), proof.reason or counts]

@@ -92,7 +92,7 @@ async def read_body(request: Request[Any, Any, Any], most: int = MAX_BODY) -> by
 
 
 def _announced(request: Request[Any, Any, Any], most: int) -> int:
-    """How many bytes the body of a request may have, as its head says."""
+    """The length of a request's body in bytes, as its head announces it."""
     length = request.headers.get("content-length")
     if length is not None and length.isdigit():
         return int(length)
@@ -100,7 +100,7 @@ def _announced(request: Request[Any, Any, Any], most: int) -> int:
 
 
 async def has_left(receive: Receive) -> bool:
-    """Whether the client of a request has closed its connection; drops the rest of its body.
+    """True if the client of a request has closed its connection; drops the remaining body.
 
     Each message is asked for without waiting for it, which a task with a timeout would take twenty
     times as long for.

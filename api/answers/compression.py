@@ -21,11 +21,11 @@ _PREFERENCE = re.compile(
 )
 
 _turns = Turns(_THREADS)
-"""What waits for them is bounded by the connections that it is for."""
+"""Turns of compression; the number of connections bounds how many answers wait for one."""
 
 
 def accepts_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether the Accept-Encoding headers of a request allow gzip, and prefer nothing to it.
+    """True if the Accept-Encoding headers of a request allow gzip, and prefer nothing to it.
 
     RFC 9110, 12.5.3: a body as it is goes without saying, and is preferred where its weight is
     the larger one.

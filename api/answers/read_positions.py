@@ -22,13 +22,13 @@ HEADER = "X-Catalog-Position"
 RAW_HEADER = HEADER.lower().encode()
 MAX_POSITION = 2**63 - 1
 MAX_WAITING = 64
-"""How many reads of one caller may wait for a position; connections bound those of all callers."""
+"""Most reads of one caller that may wait for a position; connections bound those of all callers."""
 _READING = frozenset({Action.LIST, Action.VIEW, Action.SAMPLE, Action.SEARCH})
 _DIGITS = re.compile(rb"[0-9]{1,19}").fullmatch
 
 
 def may_wait(needed: object) -> TypeGuard[Permission]:
-    """Whether routes with this permission take the header; all others pass it over."""
+    """True if routes with this permission wait for the header's position; all others ignore it."""
     return isinstance(needed, Permission) and needed.action in _READING
 
 
@@ -36,13 +36,13 @@ class ReadPositions:
     """Holds reads to the positions that they name."""
 
     def __init__(self, listed: CheckpointWaiters, searchable: CheckpointWaiters) -> None:
-        """Who waits for the sorted read model, and who for what searches read."""
+        """`listed` are the waits for the sorted read model, `searchable` those for searches."""
         self._listed = listed
         self._searchable = searchable
         self._places = Places(MAX_WAITING, "reads that wait for a position")
 
     def have_passed(self, headers: Iterable[tuple[bytes, bytes]], needed: Permission) -> bool:
-        """Whether a read need not wait; False too for a header that is to be refused."""
+        """True if a read need not wait; False too for a header that is to be refused."""
         try:
             position = _position(headers)
         except InvalidInput:
@@ -54,8 +54,8 @@ class ReadPositions:
     async def wait(self, scope: Scope, needed: Permission) -> None:
         """Wait until a read may be answered, without holding a thread.
 
-        Raises InvalidInput for what is no position, Overloaded when the read models did not get
-        there in time, TooManyRequests when too many reads of the caller wait already.
+        Raises InvalidInput for a malformed position, Overloaded when the read models did not reach
+        it in time, TooManyRequests when too many reads of the caller wait already.
         """
         position = _position(scope["headers"])
         if position is None or self.have_passed(scope["headers"], needed):
@@ -65,8 +65,8 @@ class ReadPositions:
             if not all(await asyncio.gather(*waiting)):
                 # Nothing is said of where they are: that is for operators.
                 raise Overloaded(
-                    f"what this host reads from does not include position {position} yet: try"
-                    f" again, or without {HEADER}",
+                    f"this host has not applied position {position} yet: try again,"
+                    f" or read without {HEADER}",
                     1,
                 )
 

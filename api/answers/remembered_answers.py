@@ -1,4 +1,4 @@
-"""Answers to reads, remembered for as long as what they were made from has not changed."""
+"""Answers to reads, remembered until the read models that they were made from change."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -16,7 +16,7 @@ _OVERHEAD = 2 * LONGEST_ADDRESS
 
 
 def key_of(scope: Any) -> Hashable | None:
-    """What an answer to a GET depends on, beside the read models; the caller is in the scope.
+    """The key of an answer to a GET: everything that it depends on beside the read models.
 
     None for a long address: keys are kept too.
     """

@@ -82,7 +82,7 @@ class Finished(ASGIResponse):
         return self._header_lines
 
     def unless(self, headers: Iterable[tuple[bytes, bytes]]) -> "Finished":
-        """The same answer, or a 304 when an If-None-Match header says that the client has it.
+        """This answer, or a 304 when an If-None-Match header names its entity tag.
 
         Entity tags are compared weakly (RFC 9110, 13.1.2).
         """
@@ -253,7 +253,7 @@ class Heavy(ASGIResponse):
                 yield piece
 
     async def _next(self, stream: Stream) -> bytes | None:
-        """The next chunk, None at the end; what was made before it is sent."""
+        """The next chunk, None at the end; earlier chunks have been sent by then."""
         stream.hold(0)
 
         def turn() -> bytes | None:
@@ -269,7 +269,7 @@ class Heavy(ASGIResponse):
 
 
 def _before(made: list[bytes], chunks: Generator[bytes]) -> Generator[bytes]:
-    """The chunks that are made, and then the others."""
+    """The given chunks, then the remaining ones."""
     with closing(chunks):
         yield from made
         yield from chunks

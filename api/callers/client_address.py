@@ -13,14 +13,14 @@ _FORWARDED = b"x-forwarded-for"
 _BRACKETED = re.compile(r"\[([^\]]*)\](?::\d+)?")
 _REMEMBERED = 1_024
 MOST_PROXIES = 32
-"""How many addresses of an X-Forwarded-For are read, from its end."""
+"""Most addresses of an X-Forwarded-For that are read, from its end."""
 
 Networks = tuple[IPv4Network | IPv6Network, ...]
 Headers = Iterable[tuple[bytes, bytes]]
 
 
 def read_networks(setting: str | None) -> Networks:
-    """The networks of a setting, with commas between; raises InvalidInput naming what is none."""
+    """The networks of a setting, separated by commas; raises InvalidInput naming a wrong one."""
     networks = []
     for text in (setting or "").split(","):
         if text := text.strip():
@@ -32,7 +32,7 @@ def read_networks(setting: str | None) -> Networks:
 
 
 def client_addresses(networks: Networks) -> Callable[[HTTPScope], str]:
-    """A function that tells the address of the client of a request; empty where there is none.
+    """A function from the scope of a request to its client's address; empty where it has none.
 
     Each proxy adds the address that it was asked from to the end of `X-Forwarded-For`. What a
     client has sent itself stands before that, so the header is read from its end, and only for as

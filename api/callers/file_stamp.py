@@ -1,4 +1,4 @@
-"""What tells whether a file was changed, for files that running processes follow."""
+"""Stamps that change when a file does, for files that running processes follow."""
 
 import os
 from pathlib import Path

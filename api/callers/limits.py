@@ -18,7 +18,7 @@ from api.refusals import Denial
 T = TypeVar("T")
 
 _REMEMBERED = 10_000
-"""How many callers are counted; the least recent one is forgotten, which fills its bucket."""
+"""Most callers that are counted; the least recent one is forgotten, which refills its bucket."""
 
 
 class RateLimit:
@@ -49,7 +49,7 @@ class RateLimit:
 
 
 class Places:
-    """Places of which each caller may hold a number at a time, such as open streams."""
+    """A number of places that each caller may hold at a time, such as open streams."""
 
     def __init__(self, most: int, what: str, of_all: float = math.inf) -> None:
         """`most` is how much a caller may have, `of_all` how much all callers together may.
@@ -70,7 +70,7 @@ class Places:
         """
         taken = self._taken[caller]
         if taken + size > self._most:
-            raise TooManyRequests(f"{taken} {self._what} of yours are under way: wait for some", 1)
+            raise TooManyRequests(f"you have {taken} {self._what} under way: wait for some", 1)
         if self._taken_by_all + size > self._of_all:
             raise Overloaded(f"too many {self._what} of all callers are under way: try again", 1)
         self._taken[caller] += size
@@ -94,7 +94,7 @@ class Places:
 
 
 class Streams:
-    """Large answers being sent: how many, and how many bytes of them are made and not sent.
+    """Large answers that are being sent: their number, and their bytes that are made and not sent.
 
     A client that does not read keeps in memory what was made for it. Each caller may have so many
     streams and bytes, and all callers together so many bytes.
@@ -125,7 +125,7 @@ class Streams:
                 message = f"{held} bytes of your answers are unread: read some"
                 raise TooManyRequests(message, 1, Denial.UNREAD)
             if self._held_by_all + size > self._most_bytes:
-                raise Overloaded("too much of the answers to all callers is unread: try again", 1)
+                raise Overloaded("all callers together have too many unread answers: try again", 1)
             stream = Stream(self, caller)
             stream.hold(size)
             try:
@@ -134,7 +134,7 @@ class Streams:
                 stream.hold(0)
 
     def has_room(self, caller: str) -> bool:
-        """Whether more may be made for a caller's streams; any thread may ask."""
+        """True if more may be made for a caller's streams; any thread may ask."""
         return self._held[caller] < self._bytes_each and self._held_by_all < self._most_bytes
 
     async def wait_for_room(self, caller: str) -> None:
@@ -170,7 +170,7 @@ class Stream:
         self._size = size
 
     def has_room(self) -> bool:
-        """Whether more of the answer may be made."""
+        """True if more of the answer may be made."""
         return self._streams.has_room(self._caller)
 
     async def wait_for_room(self) -> None:
@@ -228,11 +228,11 @@ class Turns:
 
     @property
     def has_others(self) -> bool:
-        """Whether there is other work than that of the calling thread, under way or waiting."""
+        """True if there is other work than that of the calling thread, under way or waiting."""
         return bool(self._waiting) or self._idle < self._most - 1
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        """Do work in a thread; who is cancelled meanwhile waits for its end all the same."""
+        """Do work in a thread; a cancelled caller still waits for its end."""
         doing = asyncio.get_running_loop().run_in_executor(self._threads, _releasing, work)
         try:
             return await asyncio.shield(doing)

@@ -1,4 +1,4 @@
-"""Who may do what: actions on kinds, and the fields withheld under each action."""
+"""Permissions: actions on kinds, and the fields that are withheld under each action."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -9,7 +9,7 @@ from projections.visibility.withholding import Withheld
 
 
 class Action(StrEnum):
-    """What a caller may be allowed to do."""
+    """An action that policies grant to roles."""
 
     LIST = "list"
     VIEW = "view"
@@ -24,7 +24,7 @@ class Action(StrEnum):
 
 
 class Permission(msgspec.Struct, frozen=True):
-    """What a caller needs for a route; `kind` is None for a route of no kind or several."""
+    """The permission that a route demands; `kind` is None for a route of no kind or of several."""
 
     action: Action
     kind: str | None = None
@@ -39,7 +39,7 @@ class Permission(msgspec.Struct, frozen=True):
 PUBLIC = "public"
 """The permission that routes without a token declare."""
 SIGNED_IN = "signed in"
-"""That of pages which show each caller what the caller may see, and anybody else none of it."""
+"""The permission of pages that show each caller the parts it may see, and nobody else anything."""
 
 
 class Principal(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 class Access(msgspec.Struct, frozen=True, eq=False):
-    """What the policies grant to a set of roles; all else is denied.
+    """The grants of the policies to a set of roles; everything else is denied.
 
     Callers with the same roles share one object until the policies change.
     """
@@ -60,10 +60,10 @@ class Access(msgspec.Struct, frozen=True, eq=False):
     hidden: Mapping[Action, Mapping[str, Withheld]]
     """Action -> kind -> the fields withheld, where there are any."""
     bot: bool = False
-    """Whether any of the roles is that of a bot, whose PUTs keep what people curated."""
+    """True if any of the roles is that of a bot, whose PUTs keep what people curated."""
 
     def may(self, permission: Permission) -> bool:
-        """Whether the permission is granted.
+        """True if the permission is granted.
 
         A permission without a kind (search, operate) is granted by any grant of its action; a
         search then shows the kinds for which the caller has a grant.

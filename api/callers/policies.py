@@ -29,17 +29,17 @@ log = logging.getLogger("catalog.policies")
 
 
 class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one role may do with some kinds, and what of them it does not see."""
+    """The actions of one role on some kinds, and the fields of them that it does not see."""
 
     role: str
     allow: tuple[Action, ...] = ()
     kinds: tuple[str, ...] = (ANY_KIND,)
     withhold: tuple[str, ...] = ()
     bot: bool = False
-    """Whether who has the role is a bot, whose PUTs keep what people curated."""
+    """True if callers with the role are bots, whose PUTs keep what people curated."""
 
     def concerns(self, kind: str) -> bool:
-        """Whether the rule is about a kind."""
+        """True if the rule is about a kind."""
         return ANY_KIND in self.kinds or kind in self.kinds
 
 
@@ -49,7 +49,7 @@ _READ = (Action.LIST, Action.VIEW, Action.SEARCH)
 _WRITE = (*_READ, Action.CREATE, Action.EDIT, Action.DELETE)
 
 _NOT_OF_EDGES = frozenset((Action.LIST, Action.SEARCH))
-"""What is done to entities and not to the edges between them: they are in no list and no index."""
+"""Actions on entities that edges do not know: edges are in no list and no index."""
 
 DEFAULT_RULES: Rules = (
     Rule("reader", _READ),
@@ -109,12 +109,12 @@ class Policies:
 
 
 def open_policies(setting: str | None) -> Policies:
-    """The policies of a file, or those built in; raises InvalidInput naming what is wrong."""
+    """The policies of a file, or those built in; raises InvalidInput that names the mistake."""
     return Policies(None if setting is None else Path(setting))
 
 
 def read_rules(path: Path) -> Rules:
-    """The rules of a TOML file; raises InvalidInput naming file, line and what is wrong."""
+    """The rules of a TOML file; raises InvalidInput with the file, the line and the mistake."""
     where = f"CATALOG_POLICIES {path}"
     try:
         with path.open("rb") as file:
@@ -140,7 +140,7 @@ def read_rules(path: Path) -> Rules:
 
 
 def _problem(rule: Rule) -> str | None:
-    """What is wrong with a rule; None for a good one."""
+    """The mistake in a rule, for a message; None for a good rule."""
     if not rule.role.strip():
         return "role is empty"
     if not rule.allow and not rule.withhold:

@@ -87,7 +87,7 @@ class Guard:
 
 
 def in_header(headers: Headers) -> bytes:
-    """The only Authorization header; raises Unauthorized when there is none, or another one."""
+    """The only Authorization header; raises Unauthorized without one, or with several."""
     values = [value for name, value in headers if name == b"authorization"]
     if len(values) != 1:
         raise Unauthorized(Refusal.SEVERAL if values else Refusal.NO_TOKEN)
@@ -107,7 +107,7 @@ class AccessMiddleware:
         self._in_cookie = in_cookie
 
     def __call__(self, app: ASGIApp) -> ASGIApp:
-        """The application that stands before the one of a route."""
+        """Wraps the application of a route."""
 
         async def checked(scope: Scope, receive: Receive, send: Send) -> None:
             await self._handle(scope, receive, send, app)

@@ -24,7 +24,7 @@ class _Answered:
 
 
 class _Head(NamedTuple):
-    """What the head of a plain read says, as the scope of a request has it."""
+    """The head of a plain read, as the scope of a request has it."""
 
     path: str
     raw_path: bytes
@@ -77,7 +77,7 @@ class AnsweringProtocol(BoundedProtocol):
             super().begin_request()
 
     def _is_between_requests(self) -> bool:
-        """Whether all that has come was parsed and answered, and the client reads answers."""
+        """True if all that has come was parsed and answered, and the client reads answers."""
         cycle = self.cycle
         return (
             not (self._receiving or (self._heading and self._head_bytes))

@@ -19,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 
 from api.answers.bodies import MAX_BODY
-from api.edge.request_log import Edge
+from api.edge.request_log import RequestRecorder
 from api.edge.starts import Starts
 from api.errors import ERROR_TYPES, ErrorBody
 from domain.errors import InvalidInput
@@ -29,16 +29,17 @@ MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32_768
 MAX_HEAD = MAX_URL + MAX_HEADER_BYTES
 MAX_UNREAD_BODY = 65_536
-"""How many bytes a body may have where there is no use for a body."""
+"""Most bytes of a body where a request has no use for a body."""
 MAX_PIPELINED = 16
-"""How many requests of one connection may wait for the answer to an earlier one."""
+"""Most requests of one connection that wait for the answer to an earlier one."""
 LEAST_RATE = 256_000
 """Bytes a second that a client must read of an answer after its receive timeout."""
 _WITH_BODY = frozenset({b"POST", b"PUT", b"PATCH"})
 _DELETE_WITH_BODY = re.compile(rb"[^?]*/deleteStale/*(\?|$)").match
-"""The addresses at which a DELETE has a body: names of what a connector has seen."""
+"""The addresses at which a DELETE has a body: the names that a connector has seen."""
 _LINGER_SECONDS = 2.0
-"""How long the rest of a refused request is thrown away, so that its answer can be read."""
+"""Longest time for which the rest of a refused request is dropped, so that its answer can be read.
+"""
 _OTHER_FILES = 256
 
 
@@ -47,9 +48,9 @@ class _Refused(Exception):
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """A connection; the class itself holds what the connections of the process share."""
+    """A connection; class attributes hold what all connections of the process share."""
 
-    edge: ClassVar[Edge]
+    edge: ClassVar[RequestRecorder]
     max_connections: ClassVar[int]
     receive_timeout: ClassVar[float]
     waiting: ClassVar[dict["BoundedProtocol", None]]
@@ -99,7 +100,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.edge.count_connections(len(self.connections))
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has come, unless the request was refused."""
+        """Parse the received bytes, unless the request was refused."""
         if self._refused or self.transport.is_closing():
             return
         if self._heading:
@@ -295,7 +296,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 def bounded(
-    protocol: type[BoundedProtocol], edge: Edge, max_connections: int, receive_timeout: float
+    protocol: type[BoundedProtocol],
+    edge: RequestRecorder,
+    max_connections: int,
+    receive_timeout: float,
 ) -> type[BoundedProtocol]:
     """A subclass of a protocol for the connections of one server, for uvicorn's setting `http`.
 

@@ -35,11 +35,11 @@ def request_id_of(headers: Headers) -> str:
 
 
 def new_request_id() -> str:
-    """A request id unlike any other, in this process and in others."""
+    """A request id that is unique among all processes."""
     return f"{_prefix}-{next(_numbers):x}"
 
 
-class Edge:
+class RequestRecorder:
     """Wraps the application, and logs and counts requests, refused ones of the server too."""
 
     def __init__(

@@ -16,7 +16,7 @@ class Starts:
     def __init__(self) -> None:
         self._waiting: deque[Callable[[], None]] = deque()
         self._has_begun = False
-        """Whether a task was begun in this step of the event loop."""
+        """True if a task was begun in this step of the event loop."""
 
     def begin(self, loop: asyncio.AbstractEventLoop, start: Callable[[], None]) -> None:
         """Call `start` now, or in a later step of the loop when one was begun in this one."""

@@ -54,7 +54,7 @@ _OPTIONS: dict[str, Any] = {"opt": {"permission": PUBLIC}}
 
 
 class OpenAPIDocument:
-    """The encoded OpenAPI document, built when first asked for: building it would delay a start."""
+    """The encoded OpenAPI document, built at the first request: building it would delay a start."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -127,5 +127,5 @@ def sign_in_routes(
 
 
 def local(to: str | None) -> str:
-    """Where to go once signed in: what was asked for, if it is here, or else the first page."""
+    """The address to show after the sign-in: the requested one if local, else the first page."""
     return to if to is not None and is_local(to) else "/"

@@ -12,7 +12,7 @@ from typing import Any
 Headers = Iterable[tuple[bytes, bytes]]
 
 USUAL = "/v1/"
-"""How the path of a request begins that has no prefix."""
+"""Beginning of the paths without a prefix."""
 _PREFIX = "/api"
 _BEFORE_V1 = re.compile(r"/+api(?=/+v1/)").match
 """The prefix as clients send it: one whose base ends in a slash sends two slashes."""
@@ -30,7 +30,7 @@ def take_off_prefix(scope: Any) -> None:
 
 
 def has_prefix(scope: Any) -> bool:
-    """Whether a request came below `/api/v1`, as those of OpenMetadata's clients do."""
+    """True if a request came below `/api/v1`, as those of OpenMetadata's clients do."""
     return "prefix" in scope
 
 

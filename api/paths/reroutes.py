@@ -1,4 +1,4 @@
-"""Paths that go on behind a qualified name, which may hold slashes and takes what follows it.
+"""Routes for paths with a part behind a qualified name, which may itself hold slashes.
 
 Such a path is changed into one that ends with the name, under which there is a route.
 """
@@ -7,7 +7,7 @@ from typing import Any
 
 _BEFORE, _AFTER = "/v1/tables/name/", "/columns"
 COLUMNS_OF = "/v1/tables/columns/name/"
-"""How the path of the columns of a table goes on before the name of the table."""
+"""The path of a table's columns, up to the name of the table."""
 
 
 def reroute(scope: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the first start of a server makes in a new data directory."""
+"""Makes the system's entities in a new data directory at the first start of a server."""
 
 from contextlib import closing
 from pathlib import Path
@@ -14,11 +14,11 @@ from projections.wiring.stores import open_log
 CLASSIFICATIONS = Path(__file__).parents[1] / "static" / "classifications.jsonl"
 """The classifications `Tier` and `PII` with their tags, as lines of an import."""
 ACTOR = "catalog"
-"""Who stands in the events of what the catalog makes by itself."""
+"""Actor of the events that the catalog makes by itself."""
 
 
 def make_new_catalog(directory: Path, database: str | None) -> None:
-    """Create what a new catalog has, unless the directory was ever served.
+    """Create the entities of a new catalog, unless the directory was ever served.
 
     To be called by the process that holds the ProjectorLock of the directory, before it opens the
     stores. If the first start ends early, the next one is the first, and creates what is missing.

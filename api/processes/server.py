@@ -74,7 +74,7 @@ def share_memory() -> None:
 
 
 def collect_rarely() -> None:
-    """Have the garbage collector look at less, and less often; to be called before serving.
+    """Have the garbage collector look at fewer objects, less often; call it before serving.
 
     A collection holds the interpreter while it looks at every object. The objects of the program
     stay, and need no looking at; those of a large JSON text are a tree, which is freed without the
@@ -95,7 +95,7 @@ def _share_interpreter() -> None:
 
 
 def make_daemon(stores: Stores, settings: Settings) -> Daemon:
-    """The projectors of opened stores; search gathers writes for `search_refresh` seconds.
+    """The projectors of opened stores; search collects writes for `search_refresh` seconds.
 
     Lists in a file take what is written here from the thread that has appended it.
     """
@@ -207,7 +207,7 @@ def _sweeping(settings: Settings, stores: Stores) -> Iterator[None]:
 
 
 def _stop_with_parent() -> None:
-    """Send this process SIGTERM when the one that started it is gone."""
+    """Send this process SIGTERM once its parent process has ended."""
     parent = os.getppid()
 
     def watch() -> None:

@@ -17,7 +17,7 @@ from api.processes.heartbeat import Heart
 from api.telemetry.shared_counts import SharedCounts
 
 PATIENCE_SECONDS = 0.002
-"""How long a connection is left to workers that have fewer."""
+"""Longest time for which a connection is left to workers that have fewer."""
 MOST_WAITING_SECONDS, WAITING_SHARE = 0.2, 0.05
 """For how long connections are left to others at a stretch, and for which share of the time.
 
@@ -26,7 +26,7 @@ connections that last for one request only are many: without a bound, waiting fo
 tenths of the requests.
 """
 _RETRY_SECONDS = 1.0
-"""How long no connection is taken when the system has no room for another one."""
+"""Time without new connections after the system had no room for another one."""
 
 log = logging.getLogger("catalog.server")
 
@@ -48,7 +48,7 @@ class Acceptor:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._patience = patience
-        """Seconds for which connections may still be left to others."""
+        """Seconds for which connections may still be left to other workers."""
         self._reckoned_at = self._paused_at = self._loop.time()
 
     def start(self) -> None:
@@ -63,7 +63,7 @@ class Acceptor:
             self._timer.cancel()
 
     def _look(self) -> None:
-        """Take connections that wait, or leave them to others for a while.
+        """Accept waiting connections, or leave them to other workers for a while.
 
         The event loop calls this again while there are more, and others take some meanwhile.
         """
@@ -80,7 +80,7 @@ class Acceptor:
         return any(each.connections < own for each in self._counts.workers)
 
     def _may_wait(self) -> bool:
-        """Whether connections may be left to others now."""
+        """True if connections may be left to other workers now."""
         now = self._loop.time()
         regained = (now - self._reckoned_at) * WAITING_SHARE
         self._patience = min(self._patience + regained, MOST_WAITING_SECONDS)
@@ -93,7 +93,7 @@ class Acceptor:
         self._timer = self._loop.call_later(seconds, self._go_on)
 
     def _go_on(self) -> None:
-        """Take a connection that the others have left, and look for more."""
+        """Accept a connection that the other workers have left, and look for more."""
         # A busy system may have taken much longer than was asked for.
         self._patience -= self._loop.time() - self._paused_at
         self._loop.add_reader(self._listener, self._look)

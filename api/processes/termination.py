@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 LATEST_SECONDS = 8.0
-"""How long a process may take to close what is open; the supervisor waits for longer."""
+"""Longest time in which a process closes its stores; the supervisor waits for longer."""
 
 
 class Termination:
@@ -43,7 +43,7 @@ class Termination:
             signal.setitimer(signal.ITIMER_REAL, LATEST_SECONDS)
 
     def _hang_up(self, number: int, frame: FrameType | None) -> None:
-        """End when the terminal was closed; who rotates log files sends the same signal."""
+        """End when the terminal was closed; programs that rotate log files send the same signal."""
         if self._had_terminal and not _has_terminal():
             os.kill(os.getpid(), signal.SIGTERM)
 
@@ -52,7 +52,7 @@ class Termination:
 
 
 def _has_terminal() -> bool:
-    """Whether this process belongs to a terminal."""
+    """True if this process belongs to a terminal."""
     try:
         os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
     except OSError:

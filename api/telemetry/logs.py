@@ -27,7 +27,7 @@ def configure(level_name: str, writer: LogWriter) -> None:
 
 
 class _Lines(logging.Handler):
-    """Writes each record as a JSON line, with what the caller gave as `extra`."""
+    """Formats each record as a JSON line, with the `extra` of its call."""
 
     def __init__(self, writer: LogWriter) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ _OF_EVERY_RECORD = frozenset(vars(logging.makeLogRecord({})))
 
 
 class AccessLine(msgspec.Struct, omit_defaults=True):
-    """What the access log says of one request."""
+    """One request as the access log tells it."""
 
     timestamp: datetime
     request_id: str
@@ -64,7 +64,7 @@ class AccessLine(msgspec.Struct, omit_defaults=True):
     ms: float
     """Milliseconds until the last byte was handed to the connection."""
     bytes: int
-    """How many bytes of the response body were sent."""
+    """Bytes of the response body that were sent."""
     caller: str | None = None
     roles: tuple[str, ...] = ()
     position: int | None = None
@@ -72,7 +72,7 @@ class AccessLine(msgspec.Struct, omit_defaults=True):
     client: str = ""
     """Address of the client; behind trusted proxies the one that they name."""
     reason: str = ""
-    """Why the connection refused the request, or why the token or the caller was refused."""
+    """Reason of a refusal, of the connection, the token or the caller; None if there was none."""
     event: Literal["request", ""] = ""
     level: Literal["info", ""] = ""
 

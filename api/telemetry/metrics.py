@@ -1,4 +1,4 @@
-"""Prometheus metrics: what this host does, what it takes, and how far its projections are.
+"""Prometheus metrics: counters of this host, its use of the machine, and its projections' progress.
 
 `docs/metrics.md` lists them.
 """

@@ -1,4 +1,4 @@
-"""Prometheus metrics of the log, the read models, what was proven of them, and their disk."""
+"""Prometheus metrics of the log, the read models, their proofs, and their disk."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ _NUMBERS = (
 )
 
 _OF_THE_MODEL = frozenset(("checkpoint", "entities", "bytes"))
-"""What only the read model itself can tell."""
+"""Samples that need the read model itself."""
 
 
 def projection_metrics(inspection: Inspection) -> Iterator[Metric]:
@@ -85,7 +85,7 @@ def _disk(inspection: Inspection) -> Iterator[Metric]:
 
 
 def proof_metrics(proofs: Mapping[str, Proof]) -> Iterator[Metric]:
-    """How old the last proof of each part is, and whether it found the part as it must be."""
+    """The age of the last proof of each part, and 1 or 0 for equal or different."""
     age = GaugeMetricFamily(
         "catalog_proof_age_seconds", "Time since the last verification", labels=("part",)
     )

@@ -1,4 +1,4 @@
-"""What processes take of the machine, as Linux tells it; other systems tell nothing here."""
+"""Processor time and memory of processes, as Linux reports them; empty on other systems."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class ProcessUse(msgspec.Struct, frozen=True):
-    """What one process takes."""
+    """Processor time and memory of one process."""
 
     cpu_seconds: float
     """Seconds of processor time, of all its threads, since it started."""
@@ -19,7 +19,7 @@ class ProcessUse(msgspec.Struct, frozen=True):
 
 
 def process_use(process: int) -> ProcessUse | None:
-    """What a process takes; None for one that is gone, and where the system does not tell."""
+    """The use of a process; None for one that has ended, and on systems that do not report it."""
     try:
         text = Path(f"/proc/{process}/stat").read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""Makes of a write what a transaction of the log stores, before there is a transaction."""
+"""Prepares the append of a write before its transaction begins."""
 
 from collections.abc import Mapping, Sequence
 
@@ -26,7 +26,7 @@ def prepared(
     epoch: int | None = None,
     states: Sequence[Entity] = (),
 ) -> Append:
-    """The append of these events and of this answer, planned in an epoch of the log.
+    """The append of events and of an answer, decided in an epoch of the log.
 
     `states` are the entities as the events leave them, those that are worth remembering.
     Events are encoded by the thread of the write, so that whoever commits does nothing but store.
@@ -47,7 +47,7 @@ def prepared(
 
 
 def outdated(appends: Sequence[Append], epoch: int) -> dict[int, Refusal]:
-    """Place -> refusal, of the appends that were planned in another epoch of the log."""
+    """Index in the group -> refusal, for appends that were decided in another epoch of the log."""
     return {
         place: another_epoch([*dict.fromkeys(row[0] for row in append.rows)])
         for place, append in enumerate(appends)
@@ -56,15 +56,17 @@ def outdated(appends: Sequence[Append], epoch: int) -> dict[int, Refusal]:
 
 
 def without(appends: Sequence[Append], refused: Mapping[int, Refusal]) -> list[Append]:
-    """The appends that are not refused yet."""
+    """The appends of a group that are not refused yet."""
     return [append for place, append in enumerate(appends) if place not in refused]
 
 
-def joined(refused: Mapping[int, Refusal], others: Sequence[int | Refusal]) -> list[int | Refusal]:
-    """The results of a whole group in order: these refusals, and what the others came to."""
-    rest = iter(others)
-    number = len(refused) + len(others)
-    return [refused[place] if place in refused else next(rest) for place in range(number)]
+def joined(refused: Mapping[int, Refusal], stored: Sequence[int | Refusal]) -> list[int | Refusal]:
+    """The results of a whole group in its order: given refusals, and the results of all other
+    appends.
+    """
+    in_order = iter(stored)
+    number = len(refused) + len(stored)
+    return [refused[place] if place in refused else next(in_order) for place in range(number)]
 
 
 def position_of(result: int | Refusal) -> int:

@@ -40,13 +40,13 @@ class Problems:
 
 
 class FutureEvents(msgspec.Struct, rename="camel"):
-    """Events whose time has not come yet: the clock was wrong when they were made, or is now."""
+    """Events dated in the future: the clock was wrong when they were made, or is wrong now."""
 
     count: int = 0
     position: int = 0
-    """The lowest position of one of them."""
+    """The lowest position of such an event."""
     latest: int = 0
-    """The time of the latest one, in milliseconds since the Unix epoch."""
+    """The time of the latest such event, in milliseconds since the Unix epoch."""
 
     def add(self, position: int, at: int) -> None:
         """Count an event."""
@@ -55,8 +55,8 @@ class FutureEvents(msgspec.Struct, rename="camel"):
         self.count += 1
 
 
-class Stream(msgspec.Struct):
-    """What the events of one entity amount to, up to the first bad one."""
+class StreamStates(msgspec.Struct):
+    """The states of one entity after each of its events, up to the first bad event."""
 
     states: list[tuple[int, Entity]]
     """Pairs of an event's position and the state after the event, in order.
@@ -64,9 +64,9 @@ class Stream(msgspec.Struct):
     Only states at the pins of the `StreamReader`, and the last state, are kept.
     """
     events: int = 0
-    """How many good events there are."""
+    """Number of good events."""
     whole: bool = True
-    """Whether all events of the entity are good."""
+    """True if all events of the entity are good."""
 
     def at(self, position: int) -> tuple[int, Entity | None]:
         """Position of the last event up to a position, and the state after this event."""
@@ -77,7 +77,7 @@ class Stream(msgspec.Struct):
 
 
 class StreamReader:
-    """Folds streams, and adds what is wrong with their events to the problems."""
+    """Folds streams, and adds the faults of their events to the problems."""
 
     def __init__(self, problems: Problems, *, now: int, pins: Sequence[int] = ()) -> None:
         """`now` is in ms since the epoch; events more than a day beyond it are `future` ones.
@@ -90,9 +90,9 @@ class StreamReader:
         self._latest = now + _DAY_MS
         self.future = FutureEvents()
 
-    def read(self, rows: Iterable[StoredRow]) -> Stream:
+    def read(self, rows: Iterable[StoredRow]) -> StreamStates:
         """Fold the rows of one stream up to its first bad event."""
-        stream = Stream([])
+        stream = StreamStates([])
         states = stream.states
         state: Entity | None = None
         previous = 0
@@ -126,7 +126,7 @@ class StreamReader:
         return stream
 
     def _misfit(self, state: Entity | None, event: Event) -> str | None:
-        """Why an event cannot follow a state, None when it can."""
+        """The reason why an event cannot follow a state; None when it can."""
         creation = isinstance(event, events.EntityCreated)
         if event.at <= 0:
             return f"its time, {event.at}, is before 1970"
@@ -144,7 +144,7 @@ class StreamReader:
 
 
 class ClaimChecker:
-    """Compares the claims table with what the events make of it, entity by entity in order of id.
+    """Compares the claims table with the claims that follow from events, in order of entity id.
 
     Call `meet` with every entity, then `finish`.
     """
@@ -154,8 +154,8 @@ class ClaimChecker:
         self._problems = problems
         self._next = next(claims, None)
 
-    def meet(self, entity_id: str, stream: Stream) -> None:
-        """Compare an entity's claim with its last state; after a bad event nothing is compared."""
+    def meet(self, entity_id: str, stream: StreamStates) -> None:
+        """Compare an entity's claim with its last state; skipped after a bad event."""
         self._ghosts_below(entity_id)
         stored = None
         if self._next is not None and self._next.id == entity_id:

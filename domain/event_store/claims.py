@@ -1,4 +1,4 @@
-"""What events mean for the claims on qualified names."""
+"""Derives the claims on qualified names from events."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from domain.events import Event
 
 
 def claim_changes(entity_id: str, event: Event) -> Iterator[ClaimChange]:
-    """How an event changes the claim of its entity; most events do not change it."""
+    """The change of an entity's claim by an event; most events change none."""
     if isinstance(event, events.EntityCreated):
         yield "take", (event.kind, event.fqn, entity_id, event.name, event.parent_id)
     elif isinstance(event, events.EntitySoftDeleted):
@@ -22,7 +22,7 @@ def claim_changes(entity_id: str, event: Event) -> Iterator[ClaimChange]:
 
 
 def claim_of(entity: Entity) -> Claim:
-    """The claim that the events of a live or soft-deleted entity amount to."""
+    """The claim that follows from the events of a live or soft-deleted entity."""
     return Claim(
         kind=entity.kind,
         fqn=entity.fqn,

@@ -15,9 +15,9 @@ from domain.event_store.port import EventStore
 from domain.event_store.writes import Append, Refusal, StoredAppend
 
 GROUP_APPENDS, GROUP_BYTES = 256, 16_000_000
-"""How many appends one transaction takes at most, and how many bytes, unless one alone has more."""
+"""Most appends in one transaction, and most bytes unless a single append has more."""
 MAX_WAITING_BYTES = 64_000_000
-"""Bytes of waiting appends from which on `submit` waits before it takes another one."""
+"""Bytes of waiting appends beyond which `submit` waits before it accepts another one."""
 
 
 class _Waiting:
@@ -46,15 +46,15 @@ class Committer:
         self._stored = stored
         self._executor = ThreadPoolExecutor(1, "committer")
         self._changed = threading.Condition()
-        """Held for looking at what follows, and told of what somebody may wait for."""
+        """Guards the fields below, and is notified when one changes that a thread may wait for."""
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
         self._running = False
-        """Whether some thread is about to append what is waiting."""
+        """True if a thread is about to append what is waiting."""
         self._appending = False
-        """Whether a transaction is open, of the thread or of a writer that is alone."""
+        """True if a transaction is open, of the committer's thread or of a single writer."""
         self._alone = 0
-        """How many writers wait to be alone with the log."""
+        """Number of writers that wait to be alone with the log."""
 
     def submit(
         self,
@@ -89,9 +89,9 @@ class Committer:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Begin no other append of this process until the block ends.
+        """Let no other append of this process begin until the block ends.
 
-        What a writer reads and appends in it can only lose a race against other processes.
+        A write that reads and appends inside can only lose a race against other processes.
         """
         with self._changed:
             self._alone += 1
@@ -129,7 +129,7 @@ class Committer:
         self._stored(stored)
 
     def _begin(self) -> list[_Waiting]:
-        """The next group, which nobody else appends beside; empty when nothing is waiting."""
+        """The next group, for this thread alone to append; empty when nothing is waiting."""
         with self._changed:
             self._changed.wait_for(lambda: not self._appending and not self._alone)
             group = self._take()

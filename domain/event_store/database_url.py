@@ -1,4 +1,4 @@
-"""What can be told of the URL of a database without its driver."""
+"""Reads the URL of a database without its driver."""
 
 from urllib.parse import parse_qsl, urlsplit
 
@@ -8,12 +8,12 @@ SCHEMES = ("postgresql://", "postgres://")
 
 
 def is_url(address: str) -> bool:
-    """Whether an address is the URL of a database, and not a file."""
+    """True if an address is the URL of a database; else it is a file."""
     return address.startswith(SCHEMES)
 
 
 def holds_password(url: str) -> bool:
-    """Whether the URL of a database has a password in it."""
+    """True if the URL of a database has a password in it."""
     try:
         parts = urlsplit(url)
         return bool(parts.password) or "password" in dict(parse_qsl(parts.query))
@@ -23,7 +23,7 @@ def holds_password(url: str) -> bool:
 
 
 def refuse_shown_password(url: str) -> None:
-    """Raises InvalidInput for a URL that would show a password to everybody on the machine."""
+    """Raise InvalidInput for a URL whose password everybody on the machine could read."""
     if holds_password(url):
         raise InvalidInput(
             "others can read a password there: use CATALOG_DATABASE_URL, PGPASSWORD or PGPASSFILE"

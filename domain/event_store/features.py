@@ -26,7 +26,7 @@ from domain.kinds.registry import ALL_KINDS
 from domain.release import RELEASE
 
 FIRST = "0.2.0"
-"""The first release that named features: a log in which none are named was written before it."""
+"""The first release that named features: a log that names none was written before it."""
 
 _OF_EVENTS: Mapping[str, tuple[str, ...]] = {
     FIRST: (
@@ -46,15 +46,15 @@ KNOWN: Mapping[str, str] = MappingProxyType(
     {name: release for release, names in _OF_EVENTS.items() for name in names}
     | {f"kind:{kind.name}": kind.since for kind in ALL_KINDS.values()}
 )
-"""Feature -> the release that first knew it, of all features that this program knows."""
+"""Feature -> the release that introduced it, of all features that this program knows."""
 
 EARLIEST: Mapping[str, str] = MappingProxyType(
     {name: release for name, release in KNOWN.items() if release == FIRST}
 )
 """What an older log is taken to use, in which no features are named.
 
-Nothing else can be in it, and every program that knows of features knows all of these, so that to
-read the whole log for those that it really uses would change nothing.
+Such a log cannot use others, and every program that knows features knows all of these, so reading
+the whole log for those that it really uses would change nothing.
 """
 
 _SHOWN = 3
@@ -62,7 +62,7 @@ _RELEASE = re.compile(r"[0-9]{1,4}(\.[0-9]{1,4}){0,3}")
 
 
 def _of_type(name: str) -> frozenset[str]:
-    """What all events of a type use."""
+    """The features of all events of a type."""
     schema = current_schema(name, UPCASTERS)
     return frozenset({f"event:{name}"} | ({f"schema:{name}.{schema}"} if schema > 1 else set()))
 
@@ -80,7 +80,7 @@ _OPTIONAL: Mapping[type[Event], tuple[tuple[str, Any, str], ...]] = {
 
 
 def features_of(events: Iterable[Event]) -> frozenset[str]:
-    """The features that some events use."""
+    """The features that events use."""
     sorts = set()
     for event in events:
         event_type = type(event)
@@ -96,12 +96,12 @@ def features_of(events: Iterable[Event]) -> frozenset[str]:
 
 @lru_cache(maxsize=1_000)
 def _of_sort(event_type: type[Event], kind: str, given: tuple[str, ...]) -> frozenset[str]:
-    """What events of a type and kind use of which these fields are given that may be left out."""
+    """The features of events of a type and kind that have these optional fields."""
     return _OF_TYPE[event_type] | {f"kind:{kind}", *given}
 
 
 def named(features: Iterable[str]) -> list[tuple[str, str]]:
-    """Pairs of a feature and of the release that first knew it, in order.
+    """Pairs of a feature and the release that introduced it, in order.
 
     Raises LaterRelease for a feature that this program does not know.
     """
@@ -116,7 +116,7 @@ def refuse_kind(kind: str) -> None:
 
 
 def later_event(what: str) -> LaterRelease:
-    """An event uses `what`, and it is not known which release does."""
+    """The error for an event that uses `what`, of an unknown later release."""
     return LaterRelease(f"an event has {what}, which this release ({RELEASE}) does not know")
 
 
@@ -141,5 +141,5 @@ def refuse_unknown(features: Mapping[str, str], what: str) -> None:
 
 
 def _order(release: str) -> list[int]:
-    """What releases are ordered by."""
+    """The sort key of a release."""
     return [int(part) for part in release.split(".")]

@@ -1,4 +1,4 @@
-"""Opens a log by its address; the one place that knows which database an address means."""
+"""Opens a log by its address; the only module that knows the database of an address."""
 
 import os
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ _FILE = "events.db"
 
 
 def address_in(directory: Path, database: str | None = None) -> str:
-    """The address of the log of a data directory: the URL of a database, or a file in there.
+    """The address of the log of a data directory: the URL of a database, or a file in it.
 
-    Raises InvalidInput for what is no URL, and Conflict when the log of the directory is elsewhere:
-    a file where a database is named, or a database where none is. Raises StoreUnavailable while the
-    log is only half replaced by a copy.
+    Raises InvalidInput for a malformed URL, and Conflict when the log of the directory is
+    elsewhere: a file where a database is named, or a database where none is. Raises
+    StoreUnavailable while the log is only half replaced by a copy.
     """
     refuse_unfinished(directory)
     file, note = directory / _FILE, database_note(directory)
@@ -42,19 +42,19 @@ def address_in(directory: Path, database: str | None = None) -> str:
 
 
 def holds_log(directory: Path) -> bool:
-    """Whether a data directory holds a log, or belongs to hosts whose log is in a database."""
+    """True if a data directory holds a log, or belongs to hosts whose log is in a database."""
     return (directory / _FILE).exists() or database_note(directory).exists()
 
 
 def database_note(directory: Path) -> Path:
-    """The file that says of a data directory that its log is in a database."""
+    """The file in a data directory that says that its log is in a database."""
     return directory / "log-in-database"
 
 
 def note_database(directory: Path) -> None:
-    """Remember in a data directory that its log is in a database.
+    """Record in a data directory that its log is in a database.
 
-    Without that, a server that is started there and not told of the database would begin a new log.
+    Without that, a server that is started there without the database's URL would begin a new log.
     Raises StoreUnavailable.
     """
     try:
@@ -132,7 +132,7 @@ def migrate_log(url: str) -> tuple[int, int]:
 def needing_the_extra(
     what: str = "a catalog in PostgreSQL", extra: str = "postgres"
 ) -> Iterator[None]:
-    """Say what to install where the client of another server is not."""
+    """The error that names the extra to install for the client of another server."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""What the log of events promises to its readers and writers, whatever database holds it."""
+"""The port of the event log: its promises to readers and writers, for every database."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -12,7 +12,7 @@ from domain.event_store.writes import Append, Expectations, Refusal, RememberedA
 from domain.events import Event
 
 ANSWERS_KEPT_MS = 24 * 60 * 60 * 1000
-"""How long a repeated write under an idempotency key is recognised."""
+"""Milliseconds for which a repeated write under an idempotency key is recognised."""
 READ_BYTES = 16_000_000
 """Payload bytes at which a batch of the log ends; its last event may go beyond them."""
 STREAM_BYTES = 1_000_000
@@ -80,18 +80,18 @@ class Problem(msgspec.Struct, frozen=True, order=True):
 
 
 class LogSnapshot(Protocol):
-    """The log as it is at one moment, in its stored form; what is appended later does not show.
+    """The log at one moment, in its stored form, without later appends.
 
     All its iterators read as they go, and raise StoreUnavailable where the log cannot be read.
     """
 
     @property
     def head(self) -> int:
-        """Position of the newest event, 0 when there is none."""
+        """Position of the newest event, 0 for an empty log."""
 
     @property
     def count(self) -> int:
-        """How many events there are."""
+        """Number of events."""
 
     def features(self) -> dict[str, str]:
         """The features that the events use; see `EventStore.features`."""
@@ -107,21 +107,21 @@ class LogSnapshot(Protocol):
 
 
 class Announcements:
-    """What a log says of appends while they are asked for; of a file nobody says anything."""
+    """The appends that a log announces to a listener; a file announces none."""
 
     def are_heard(self) -> bool:
-        """Whether each append is announced now; where not, the log has to be looked at."""
+        """True if each append is announced now; else the listener has to poll the log."""
         return False
 
     def close(self) -> None:
-        """End them; the function that was to be called is not called afterwards."""
+        """Stop announcing; the listener's function is not called afterwards."""
 
 
 class EntityReads(ABC):
-    """Events and claims of entities; each method raises StoreUnavailable when it cannot tell.
+    """Events and claims of entities; each method raises StoreUnavailable when it cannot read.
 
     Events that were read survive power loss. Claims may be those of appends that are not on disk
-    yet: who only answers by them asks for `EventStore.durable_head` before.
+    yet: a caller that answers by claims alone waits for `EventStore.durable_head` before.
     """
 
     def epoch(self) -> int:
@@ -163,7 +163,7 @@ class EntityReads(ABC):
 
     @abstractmethod
     def having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
-        """Those of the ids that are the parent of a child of a kind that is not soft-deleted."""
+        """The ids, among these, that have a child of a kind that is not soft-deleted."""
 
     def stream(
         self, entity_id: str, *, after: int = 0, upto: int | None = None
@@ -252,17 +252,17 @@ class EventStore(EntityReads):
 
     @abstractmethod
     def head(self) -> int:
-        """Position of the newest event, 0 when there is none."""
+        """Position of the newest event, 0 for an empty log."""
 
     def durable_head(self) -> int:
         """The head, once the events up to it survive power loss.
 
-        Who answers by what is in the log, without appending to it, asks for this before.
+        Callers that answer by the content of the log, without an append, wait for this before.
         """
         return self.head()
 
     def is_read_only(self) -> bool:
-        """Whether the database is set to take no writes now, so that each append is refused.
+        """True if the database is set to take no writes now, so that each append is refused.
 
         A file is never set so. Raises StoreUnavailable.
         """
@@ -274,7 +274,7 @@ class EventStore(EntityReads):
 
     @abstractmethod
     def features(self) -> dict[str, str]:
-        """What the events use of the stored format -> the release that first knew it.
+        """The features that the events use, with the release that introduced each.
 
         See `domain.event_store.features`. An append names what its events are the first to use.
         A log that names what this program does not know is not opened, and takes no append: it
@@ -282,7 +282,7 @@ class EventStore(EntityReads):
         """
 
     def refuse_later_release(self) -> None:
-        """Raise LaterRelease when the log uses what this program does not know by now."""
+        """Raise LaterRelease if the log uses features by now that this program does not know."""
         refuse_unknown(self.features(), "the log")
 
     def announcements(self, appended: Callable[[], None]) -> Announcements:
@@ -309,7 +309,9 @@ class EventStore(EntityReads):
 
     @abstractmethod
     def answer(self, actor: str, key: str) -> RememberedAnswer | None:
-        """What a caller's write under an idempotency key led to; None when it is not remembered."""
+        """The remembered answer to a caller's write under an idempotency key; None when there is
+        none.
+        """
 
     @abstractmethod
     def former_holders(self, kind: str, fqn: str) -> list[str]:
@@ -317,11 +319,13 @@ class EventStore(EntityReads):
 
     @abstractmethod
     def snapshot(self) -> AbstractContextManager[LogSnapshot]:
-        """The log as it is now, until the block ends; keep the block short while others write."""
+        """The log as it is now, until the block ends; keep the block short while other threads
+        write.
+        """
 
     @abstractmethod
     def damage(self) -> list[Problem]:
-        """What the database itself can prove to be wrong with what it holds.
+        """The faults that the database itself can prove in its content.
 
         Problems are files that are not as they were written, stored events that were removed,
         and answers that refer to no event. The list is empty where the database cannot know.

@@ -1,4 +1,4 @@
-"""What an event store makes, in the same way over every database, of the rows that are in it."""
+"""Builds the answers of an event store from stored rows, alike for every database."""
 
 from abc import abstractmethod
 from collections import deque

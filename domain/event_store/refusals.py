@@ -1,4 +1,4 @@
-"""How a log says why it refuses an append, in the same words whatever database holds it."""
+"""Words the log's refusals of appends, alike for every database."""
 
 from collections.abc import Sequence
 
@@ -39,7 +39,7 @@ def key_taken() -> ConcurrentChange:
 
 
 def not_as_expected(unmet: Sequence[tuple[str, str]]) -> ConcurrentChange:
-    """Entities are not as expected: the id of each, and what it is instead."""
+    """The refusal for entities that are not as expected: the id of each, and its actual state."""
     entity_id, what = unmet[0]
     return ConcurrentChange(
         f"another writer was first: {entity_id} {what}; try again",

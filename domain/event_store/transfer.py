@@ -29,7 +29,7 @@ from domain.events import Event
 _BATCH = 5_000
 
 
-class Header(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class ExportHeader(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """The first line of an export."""
 
     format: Literal["metadata-catalog-log"]
@@ -49,7 +49,7 @@ class EventLine(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     payload: Raw
 
 
-class Trailer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class ExportTrailer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """The last line of an export, which proves that the file is whole."""
 
     count: int
@@ -58,16 +58,16 @@ class Trailer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields
 
 
 _encode = msgspec.json.Encoder().encode
-_header = msgspec.json.Decoder(Header)
+_header = msgspec.json.Decoder(ExportHeader)
 _line = msgspec.json.Decoder(EventLine)
-_trailer = msgspec.json.Decoder(Trailer)
+_trailer = msgspec.json.Decoder(ExportTrailer)
 
 
 def export(log: EventStore, snapshot: LogSnapshot) -> Iterator[bytes]:
     """The lines of an exported log; raises InvalidInput at an event that no import could read."""
     features = snapshot.features()
     refuse_unknown(features, "the log")
-    header = Header("metadata-catalog-log", 1, log.identity(), snapshot.head, features)
+    header = ExportHeader("metadata-catalog-log", 1, log.identity(), snapshot.head, features)
     yield _encode(header) + b"\n"
     digest = _new_digest()
     count = 0
@@ -77,7 +77,7 @@ def export(log: EventStore, snapshot: LogSnapshot) -> Iterator[bytes]:
         digest.update(line)
         count += 1
         yield line
-    yield _encode(Trailer(count, snapshot.head, digest.hexdigest())) + b"\n"
+    yield _encode(ExportTrailer(count, snapshot.head, digest.hexdigest())) + b"\n"
 
 
 def event_line(row: StoredRow) -> bytes:
@@ -91,16 +91,17 @@ class ExportReader:
     """Reads an exported log; reading to the end proves that the file is whole."""
 
     def __init__(self, lines: Iterable[bytes], name: str) -> None:
-        """Reads the header; `name` stands for the file in errors.
+        """Reads the header; `name` is the name of the file in errors.
 
-        Raises InvalidInput for what is no export, LaterRelease for one that a later release wrote.
+        Raises InvalidInput for a file that is not an export, LaterRelease for one of a later
+        release.
         """
         self._lines = iter(lines)
         self._name = name
         self._number = 1
-        self.header: Header = self._decoded(_header, next(self._lines, b""))
+        self.header: ExportHeader = self._decoded(_header, next(self._lines, b""))
         refuse_unknown(self.header.features, name)
-        self.trailer: Trailer | None = None
+        self.trailer: ExportTrailer | None = None
         """The trailer of the file; None until all events were read."""
 
     def events(self) -> Iterator[tuple[bytes, StoredRow]]:
@@ -125,7 +126,7 @@ class ExportReader:
             trailer = _trailer.decode(held or b"")
         except msgspec.MsgspecError:
             raise self._wrong("the trailer is missing: the file was cut off") from None
-        if trailer != Trailer(count, position, digest.hexdigest()):
+        if trailer != ExportTrailer(count, position, digest.hexdigest()):
             raise self._wrong("the events are not those that the trailer speaks of")
         if trailer.head != self.header.head:
             raise self._wrong("the header speaks of another head than the trailer")
@@ -146,7 +147,7 @@ class ExportReader:
 
 
 def compare(log: LogSnapshot, reader: ExportReader) -> str | None:
-    """Where a log first departs from an exported one; None when it begins with all of it."""
+    """The first difference of a log from an exported one; None when it begins with all of it."""
     rows = log.events()
     difference = None
     # The file is read to its end after a difference too: only a whole file is evidence.

@@ -1,4 +1,4 @@
-"""What a write hands to the log, and why the log may refuse it."""
+"""The content of one write for the log, and the reasons to refuse it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,14 +19,15 @@ The other actions on a claim are `delete`, `restore` and `release`.
 """
 
 Refusal = ConcurrentChange | AlreadyExists
-"""Why the log does not take an append: another writer was first, to a state or to a name."""
+"""Reason of a refused append: another writer was first, to a state or to a name."""
 
 
 class Expectations(msgspec.Struct, frozen=True, kw_only=True):
-    """What the claims must be once the events of an append have changed them.
+    """The claims that must hold once the events of an append have changed them.
 
-    A writer decides on what it has read, and another writer may change that before it appends:
-    what the decision rests on is expected, and an append that would break it is refused.
+    A writer decides on claims that it has read, and another writer may change them before the
+    append. The claims on which the decision rests are expected, and an append that would break one
+    is refused.
     """
 
     live: frozenset[str] = frozenset()
@@ -43,7 +44,7 @@ class Expectations(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RememberedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a write with an idempotency key led to, so that its repetition answers the same."""
+    """The answer to a write with an idempotency key, to be given again to its repetition."""
 
     actor: str
     key: str
@@ -58,12 +59,12 @@ class RememberedAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Append(msgspec.Struct, frozen=True, kw_only=True):
-    """What one write stores, all of it or nothing; made by `prepared`."""
+    """The events and answer of one write, stored together or not at all; made by `prepared`."""
 
     rows: Sequence[NewRow]
     changes: Sequence[ClaimChange]
     features: frozenset[str] = frozenset()
-    """What the events use of the stored format; see `domain.event_store.features`."""
+    """The features that the events use; see `domain.event_store.features`."""
     answer: RememberedAnswer | None = None
     expecting: Expectations = Expectations()
     epoch: int | None = None

@@ -1,1 +1,1 @@
-"""What profilers and test runs report of data: a time series beside the log, never metadata."""
+"""Measurements of data by profilers and test runs: time series beside the log, not metadata."""

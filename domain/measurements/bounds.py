@@ -23,13 +23,13 @@ OVERHEAD = 64
 SWEPT_AT_ONCE = 1_000
 """Points that one transaction of a sweep deletes."""
 SUM_SECONDS = 20.0
-"""How long the sums of one request may take."""
+"""Longest time for the sums of one request."""
 MOST_QUERIES = 100
-"""The most queries of which the costs are shown."""
+"""Most queries whose costs are shown."""
 RANKED_AT_ONCE = 1_000
 """Entities whose ranks one transaction stores."""
 _AHEAD_MS = DAY_MS
-"""How far in the future a measurement may be, for clocks and time zones that differ."""
+"""Longest time that a measurement may lie in the future, for clocks and zones that differ."""
 
 Key = tuple[str, str, int]
 """Series, part and time of a point of an entity."""
@@ -63,7 +63,7 @@ class Bounds(msgspec.Struct, frozen=True):
         return bodies
 
     def check_time(self, at: int, now: int, what: str) -> None:
-        """Raise InvalidInput for the time of what is named when it is too old or in the future."""
+        """Raise InvalidInput for a time that is too old or in the future; `what` names it."""
         if not self.oldest(now) <= at <= now + _AHEAD_MS:
             raise InvalidInput(
                 f"the time of a {what} must be of the last {self.days} days (milliseconds since"

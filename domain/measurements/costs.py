@@ -1,4 +1,4 @@
-"""What running a query has cost, as connectors read it off a warehouse."""
+"""Costs of running a query, as connectors read them off a warehouse."""
 
 from collections.abc import Iterator
 from typing import Annotated
@@ -27,9 +27,9 @@ class QueryCost(Part, kw_only=True):
     json_schema: str | None = None
     query_reference: Reference
     cost: Annotated[float, Meta(ge=0, le=MAX_COST)]
-    """Of one run, on average."""
+    """Cost of one run, on average."""
     count: Annotated[float, Meta(ge=0, le=MAX_RUNS)]
-    """How many runs there were."""
+    """Number of runs."""
     total_duration: Annotated[float, Meta(ge=0, le=MAX_DURATION)] | None = None
 
     def of(self, query: Reference) -> "QueryCost":
@@ -44,7 +44,7 @@ class QueryCost(Part, kw_only=True):
 
 
 class CostSums(msgspec.Struct, frozen=True):
-    """What all records of a query, or of all queries of a service, come to."""
+    """The sums over all records of a query, or of all queries of a service."""
 
     entity_id: str
     """The query, empty for all of a service."""

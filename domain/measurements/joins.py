@@ -1,4 +1,4 @@
-"""How often columns and tables are joined: counted by day, shown as sums of a month.
+"""Frequencies of joins of columns and tables: counted by day, shown as sums of a month.
 
 A join is of both of its sides: what is reported of one table is shown of the other too. Each side
 has a point a day for what it is joined with, so that the same report again changes nothing.
@@ -18,7 +18,7 @@ from domain.kinds.bodies.components import Part
 from domain.measurements.reports import JOIN, MAX_COUNT, Count, Point, moment_of
 
 DAYS = 30
-"""How many days the shown joins are of, the present one included, and how old a report may be."""
+"""Days that shown joins cover, today included, and the greatest age of a report."""
 MAX_JOINS = 1_000
 """Joins of one report."""
 
@@ -33,14 +33,14 @@ class JoinedWith(Part, kw_only=True):
 
 
 class ColumnJoins(Part, kw_only=True):
-    """What a column of a table is joined with."""
+    """The joins of a column of a table."""
 
     column_name: Name
     joined_with: list[JoinedWith] | None = None
 
 
 class TableJoins(Part, kw_only=True):
-    """What a table and its columns were joined with on a day, or in the days that are shown."""
+    """The joins of a table and its columns on a day, or over the days that are shown."""
 
     start_date: date
     day_count: int = msgspec.field(default_factory=lambda: 1)
@@ -57,7 +57,7 @@ class JoinPoint(Part, kw_only=True):
 
 
 class Side(msgspec.Struct, frozen=True):
-    """A column, or a table where there is none, that is joined."""
+    """A column, or a table without a column, that is joined."""
 
     table_id: str
     fqn: str
@@ -67,8 +67,9 @@ class Side(msgspec.Struct, frozen=True):
 
 
 class Sides(Protocol):
-    """Where the columns and tables that a report names are looked up; raises errors of the catalog
-    for what is not there."""
+    """A lookup of the columns and tables in a report; raises errors of the catalog for missing
+    ones.
+    """
 
     def column(self, table: Side, name: str) -> Side:
         """The column of a table with a name."""
@@ -80,11 +81,12 @@ class Sides(Protocol):
 def joined_points(
     report: TableJoins, table: Side, sides: Sides, today: date
 ) -> dict[str, list[Point]]:
-    """Table id -> the points of a report about a table, those of the other sides included.
+    """Table id -> the points of a report about a table, and of the tables on the other sides.
 
-    Joins of one pair are added up where they stand in several places: OpenMetadata's client writes
-    a column once for each spelling in queries. Raises InvalidInput for a report of several days, of
-    a day that is too long ago or to come, or with too many joins, and what `sides` raises.
+    Joins of one pair are added up where the report has it several times: OpenMetadata's client
+    writes a column once for each spelling in queries. Raises InvalidInput for a report of several
+    days, of a day that is too old or in the future, or with too many joins, and the errors of
+    `sides`.
     """
     if report.day_count != 1:
         raise InvalidInput("dayCount must be 1: report each day by itself")
@@ -129,7 +131,7 @@ def first_day(today: date) -> date:
 
 
 def summed(bodies: Iterable[bytes], today: date) -> TableJoins:
-    """What is shown of the points of a table: the most frequent joins come first."""
+    """The sums of a table's points, the most frequent joins first."""
     counts: defaultdict[str | None, Counter[str]] = defaultdict(Counter)
     for body in bodies:
         point = msgspec.json.decode(body, type=JoinPoint)

@@ -13,11 +13,11 @@ class Page(msgspec.Struct, frozen=True):
     """Points of one part of a series, the newest first."""
 
     total: int
-    """How many points there are in the time asked for, before and after this page."""
+    """Number of points in the requested time, before and after this page included."""
     points: Sequence[tuple[int, bytes]]
     """Time and JSON of each point."""
     more: bool
-    """Whether older points follow."""
+    """True if older points follow."""
 
 
 class Measurements(Protocol):
@@ -73,15 +73,15 @@ class Measurements(Protocol):
         ...
 
     def rank_usage(self, kind: str, day: int, now: int) -> None:
-        """Store, of each entity of a kind that was used on a day, how it ranks among the others.
+        """Store for each entity of a kind that was used on a day its rank in the kind.
 
         The day is given by its first millisecond. Raises InvalidInput for a day that is too old or
-        in the future, and StoreUnavailable, also when it takes too long: the ranks that were
-        computed before are replaced some by some.
+        in the future, and StoreUnavailable, also when it takes too long: ranks that were computed
+        before are replaced part by part.
         """
 
     def query_costs(self, service_id: str) -> list[CostSums]:
-        """What the queries of a service have cost, all together first; none without records."""
+        """The costs of a service's queries, the total first; empty without records."""
         ...
 
     def entities(self) -> list[str]:
@@ -92,7 +92,7 @@ class Measurements(Protocol):
         """Delete all points of an entity, so many in a transaction."""
 
     def newest_time(self) -> int:
-        """The time of the newest point, 0 when there is none."""
+        """The time of the newest point, 0 without points."""
         ...
 
     def forget_older(self, now: int) -> None:

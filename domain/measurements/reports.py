@@ -1,4 +1,4 @@
-"""What profilers and test runs send, and how each report becomes points of a time series.
+"""Reports of profilers and test runs, and the points of time series that they become.
 
 A point belongs to an entity by its id, to a series, and within the series to a part: a column, an
 operation, or nothing. Points are kept as the JSON in which they are shown.
@@ -73,14 +73,14 @@ class TableProfile(Part, kw_only=True):
 
 
 class Histogram(Part, kw_only=True):
-    """How the values of a column are spread."""
+    """The distribution of a column's values."""
 
     boundaries: list[Any] | None = None
     frequencies: list[Any] | None = None
 
 
 class CardinalityDistribution(Part, kw_only=True):
-    """How often the most frequent values of a column occur."""
+    """The frequencies of a column's most frequent values."""
 
     categories: list[str] | None = None
     counts: list[Integer] | None = None
@@ -124,7 +124,7 @@ class ColumnProfile(Part, kw_only=True):
 
 
 class SystemProfile(Part, kw_only=True):
-    """An operation that changed rows of a table, as the database tells it."""
+    """An operation that changed rows of a table, as the database recorded it."""
 
     timestamp: Timestamp
     operation: Literal["UPDATE", "INSERT", "DELETE", "WRITE"] | None = None
@@ -132,7 +132,7 @@ class SystemProfile(Part, kw_only=True):
 
 
 class TableProfileReport(Part, kw_only=True):
-    """What a run of a profiler reports of a table."""
+    """The report of a run of a profiler on a table."""
 
     table_profile: TableProfile
     column_profile: Annotated[list[ColumnProfile], Meta(max_length=MAX_COLUMNS)] | None = None
@@ -167,7 +167,7 @@ class TableSample(Part, kw_only=True):
 
 
 class DailyUse(Part, kw_only=True):
-    """How often an entity was used on a day."""
+    """The number of uses of an entity on a day."""
 
     date: date
     count: Count
@@ -178,7 +178,7 @@ class DailyUse(Part, kw_only=True):
 
 
 class UsageRanks(Part, kw_only=True):
-    """How many percent of its kind an entity was used more than, in the days that end with one."""
+    """The percentage of its kind that an entity was used more than, in the days up to one."""
 
     daily: float
     weekly: float
@@ -211,10 +211,10 @@ class ResultValue(Part, kw_only=True):
 
 
 class TestResult(Part, kw_only=True):
-    """What a run of a test came to.
+    """The result of a run of a test.
 
-    OpenMetadata's client sends what the server knows as well (`id`, `testCaseFQN`, references, what
-    an incident is): those keys may be there, and are empty or made here.
+    OpenMetadata's client also sends keys that the server knows (`id`, `testCaseFQN`, references,
+    incidents): they may be there, and are empty or set here.
     """
 
     timestamp: Timestamp

@@ -1,4 +1,4 @@
-"""Deletes, from time to time, what no entity has any more and what is too old."""
+"""Deletes, from time to time, the measurements of purged entities and those that are too old."""
 
 import logging
 import threading
@@ -10,9 +10,9 @@ from domain.measurements.port import Measurements
 from domain.measurements.reports import DAY_MS
 
 INTERVAL_SECONDS = 300.0
-"""How long after its purge, at most, the measurements of an entity are deleted."""
+"""Longest time after its purge until the measurements of an entity are deleted."""
 ASKED_AT_ONCE = 1_000
-"""Entities of which the log is asked together, since it may be a round trip away."""
+"""Entities in one query of the log, since the log may be a round trip away."""
 
 Existing = Callable[[Sequence[str]], Collection[str]]
 """Tells of ids which of them the log has and did not purge: ids never come back."""

@@ -1,7 +1,8 @@
-"""How much the log changed on each day, and how many contracts had each status then.
+"""Activity of the log: changes on each day, and contracts of each status at its end.
 
-Both are counted from the log, in its order, and kept in memory: what was counted never changes, so
-each look goes on where the one before it ended. In another epoch of the log all is counted again.
+Both are counted from the log, in its order, and kept in memory: counts of past events never change,
+so each count continues where the one before ended. In another epoch of the log everything is
+counted again.
 """
 
 import threading
@@ -23,14 +24,14 @@ from domain.events import (
 DAY = 86_400_000
 """Milliseconds of a day."""
 MOST_CONTRACTS = 200_000
-"""Contracts whose status is followed in memory; a log with more tells no statuses."""
+"""Most contracts whose status is followed in memory; a log with more has no statuses."""
 CONTRACT = "dataContract"
 BATCH = 1_000
 _status = msgspec.json.Decoder(str)
 
 
-class Counts(msgspec.Struct, frozen=True):
-    """What is counted of a log."""
+class ActivityCounts(msgspec.Struct, frozen=True):
+    """The counts of a log: changes by day and kind, contracts by day and status."""
 
     position: int
     """Everything up to here is counted."""
@@ -61,8 +62,8 @@ class Activity:
         self._changes: dict[int, Counter[str]] = {}
         self._statuses: dict[int, dict[str, int]] | None = {}
 
-    def count(self, seconds: float) -> Counts:
-        """Go on counting for some time, or to the end of the log; returns what is counted.
+    def count(self, seconds: float) -> ActivityCounts:
+        """Continue counting for some seconds, or to the end of the log; returns the counts so far.
 
         Waits while another thread counts. Raises StoreUnavailable.
         """
@@ -79,7 +80,7 @@ class Activity:
                 self._position = batch[-1].position if batch else head
                 if time.monotonic() >= deadline:
                     break
-            return Counts(
+            return ActivityCounts(
                 self._position,
                 head,
                 {day: dict(kinds) for day, kinds in self._changes.items()},

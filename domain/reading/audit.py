@@ -1,4 +1,4 @@
-"""The log as auditors read it: who changed what, when and by which request."""
+"""The log for auditors: each event with its author, time and request."""
 
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from domain.kinds.bodies.lineage import RUNNING_KINDS
 from domain.kinds.registry import ALL_KINDS, KINDS
 
 BATCH = 1_000
-"""Events looked at between two chunks of a stream."""
+"""Events read between two chunks of a stream."""
 _REMEMBERED_NAMES = 20_000
 _PIPELINE = "pipeline"
 """Key of an edge of the lineage that refers to what runs it."""
@@ -38,25 +38,26 @@ class AuditEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     """Milliseconds since the Unix epoch."""
     request_id: str
     body: Body | None = None
-    """Of a creation: what was created."""
+    """The created body, for a creation."""
     patch: list[dict[str, Any]] | None = None
-    """Of a change: RFC 6902 operations on the body."""
+    """The RFC 6902 operations on the body, for a change."""
     status: str | None = None
-    """Of a change of status: the new one."""
+    """The new status, for a change of status."""
 
 
 class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which events are asked for: those that satisfy everything that is not None."""
+    """The filters of an audit: an event has to satisfy every field that is not None."""
 
     kinds: frozenset[str]
     end_kinds: frozenset[str] = frozenset(KINDS)
-    """The kinds of entities that edges of the lineage may name: an edge between others is left out,
-    and of one that runs over another its pipeline."""
+    """The kinds that the ends of a lineage edge may have: other edges are left out, and a pipeline
+    of another kind is left out of its edge.
+    """
     entity_id: str | None = None
     edges_of: str | None = None
     """Id of an entity: events of the edges that begin or end at it alone."""
     fqn: str | None = None
-    """Of the entity, also of those that held the name before."""
+    """Qualified name of the entity, also of those that had the name before."""
     event_type: str | None = None
     """Stored type name."""
     actor: str | None = None
@@ -66,7 +67,7 @@ class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Times in ms since the epoch: from `since` on, before `until`."""
 
     def matches(self, event: Event) -> bool:
-        """Whether an event of the entity asked for is one of them, whatever the entity's name."""
+        """True if an event of the requested entity matches, whatever the entity's name."""
         return (
             event.kind in self.kinds
             and (self.edges_of is None or event.kind == EDGE)
@@ -78,7 +79,7 @@ class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def names(self, entity: "_Named") -> bool:
-        """Whether an entity, of which an event matches, is one of those asked for by its name."""
+        """True if the entity of a matching event has the requested name."""
         return (
             self.end_kinds.issuperset(entity.end_kinds)
             and (self.edges_of is None or self.edges_of in edge_ends(entity.fqn))
@@ -87,12 +88,12 @@ class AuditQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Named(msgspec.Struct, frozen=True):
-    """What the creation of an entity says of it for good."""
+    """The kind and qualified name of an entity, which its creation sets for good."""
 
     kind: str
     fqn: str
     end_kinds: tuple[str, ...] = ()
-    """Of an edge of the lineage: the kinds of the entities that it is between."""
+    """The kinds of the two ends, for an edge of the lineage."""
 
 
 _type_of = msgspec.json.Decoder(Reference)
@@ -107,7 +108,7 @@ class LogSpan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def end(self) -> int:
-        """What is reached when all of it was looked at: its last position, or its first."""
+        """The position reached once the whole span is searched: its last one, or its first."""
         return self.after + 1 if self.newest_first else self.upto
 
 
@@ -164,7 +165,7 @@ class AuditTrail:
     def _stream(
         self, query: AuditQuery, span: LogSpan
     ) -> Iterator[tuple[list[RecordedEvent], int]]:
-        """The events of the entity asked for one by one, each with the position reached."""
+        """The events of the requested entity one by one, each with the position reached."""
         entity_id = query.entity_id or ""
         version = self._versions_upto(entity_id, span.upto if span.newest_first else span.after)
         step = -1 if span.newest_first else 1
@@ -178,9 +179,9 @@ class AuditTrail:
         yield [], span.end
 
     def _versions_upto(self, entity_id: str, position: int) -> int:
-        """The stream version of an entity's last event up to a position, 0 when there is none.
+        """The stream version of an entity's last event up to a position, 0 without one.
 
-        Few events are looked at, however many there are.
+        It reads few events, however many the entity has.
         """
 
         def lies_beyond(version: int) -> bool:
@@ -193,13 +194,13 @@ class AuditTrail:
         return bisect_left(range(1, beyond), True, key=lies_beyond)
 
     def _event(self, entity_id: str, version: int) -> RecordedEvent | None:
-        """One event of an entity's stream, None when there is none of this version."""
+        """One event of an entity's stream, None without an event of this version."""
         if version < 1:
             return None
         return next(iter(self._store.stream(entity_id, after=version - 1, upto=version)), None)
 
     def _named(self, recorded: RecordedEvent) -> _Named:
-        """What is known of an event's entity, which its creation gives for good."""
+        """The kind and name of an event's entity, from its creation."""
         creation: Event = recorded.event
         if not isinstance(creation, events.EntityCreated):
             known = self._names.get(recorded.entity_id)

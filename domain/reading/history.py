@@ -21,13 +21,13 @@ from domain.reading import changes
 from domain.reading.changes import ChangeDescription
 
 STATES_HELD = 8
-"""How many entity states are kept in memory of each span of a stream that is walked backwards."""
+"""Most entity states in memory for each span of a stream that is walked backwards."""
 BYTES_HELD = 32 * 1024 * 1024
-"""How large these states may be together; of larger ones fewer are kept, two at least."""
+"""Most bytes of these states together; of larger states fewer are kept, two at least."""
 
 
 class Revision(msgspec.Struct, frozen=True):
-    """What one request made of an entity; who and when stand in the entity itself."""
+    """The change of an entity by one request; its author and time are in the entity itself."""
 
     entity: Entity
     before: Entity | None
@@ -37,7 +37,7 @@ class Revision(msgspec.Struct, frozen=True):
 
     @property
     def description(self) -> ChangeDescription | None:
-        """What the revision changed; None for a creation."""
+        """The changes of the revision; None for a creation."""
         return None if self.before is None else changes.describe(self.before, self.entity)
 
     def undoing(self) -> list[Operation]:

@@ -1,4 +1,4 @@
-"""What a write of the lineage means on the state that the log has now: edges between entities."""
+"""Decides writes of the lineage, whose edges join entities, on the present state of the log."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -118,10 +118,9 @@ class LineagePlanner(PlannerBase):
         context: WriteContext,
         kinds: Collection[str] = KINDS,
     ) -> list[Step]:
-        """Remove those of the edges that are of a source, and end at an entity or run over it.
+        """Remove the edges of a source that end at an entity or name it as their pipeline.
 
-        An edge runs over the entity that it names as its pipeline. Edges that begin or end at what
-        is not of one of `kinds` stay.
+        Edges with an end of a kind that is not among `kinds` stay.
         """
         at = self._now()
         return [
@@ -240,7 +239,7 @@ def _between(beginning: Claim, end: Claim) -> str:
 
 
 def _pipelines(state: Entity | None) -> dict[str, Reference]:
-    """The reference to the edge's pipeline by its id; it stays as it is when that is gone."""
+    """The reference to the edge's pipeline by its id; unchanged where the pipeline is gone."""
     raw = state.body.get("pipeline") if state is not None else None
     if raw is None:
         return {}

@@ -61,7 +61,7 @@ def decode(text: str, listing: str, *, backward: bool) -> Place:
         ) from None
     if bool(flags & _BACKWARD) != backward:
         given_as = "before" if flags & _BACKWARD else "after"
-        raise InvalidInput(f"{parameter} holds a cursor that goes into {given_as}")
+        raise InvalidInput(f"{parameter} holds a cursor that belongs into {given_as}")
     digits = body[1 : 1 + _ID_BYTES].hex()
     parts = digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]
     return Place(name, "-".join(parts), bool(flags & _INCLUSIVE))

@@ -18,7 +18,7 @@ from projections.entities.stored_entity import (
 )
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged, Folded
-from projections.verification.comparison import Model, Stored
+from projections.verification.comparison import Model, ModelEntry
 from projections.verification.report import Difference, Differences, FieldPair
 
 _JSON = frozenset({"core", "optional"})
@@ -42,7 +42,7 @@ class StoredEntities:
             name="entities",
             position=self._snapshot.position,
             holds=lambda _: True,
-            stored=(Stored(one.id, one.kind, one.fqn, one) for one in stored),
+            stored=(ModelEntry(one.id, one.kind, one.fqn, one) for one in stored),
             expected=_expected,
             digest=_digest,
             modulus=DIGEST_MODULUS,

@@ -16,11 +16,11 @@ from projections.verification.run import Request, verify
 
 
 class Differs(CatalogError):
-    """A generation that was built is not what a replay of the log gives."""
+    """A new generation differs from a replay of the log."""
 
 
 class Built(msgspec.Struct, frozen=True):
-    """A generation that was built, and the proof that it is what a replay of the log gives."""
+    """A new generation, and the proof that it equals a replay of the log."""
 
     generation: Generation
     proof: ProjectionProof
@@ -57,10 +57,10 @@ def build(
 
 
 def _begin(definition: Definition[M], generations: Generations) -> tuple[Generation, Hashable]:
-    """The generation to build, and the revision of its proposal; removes what else is half built.
+    """The generation to build, and the revision of its proposal; removes other half-built ones.
 
-    It is proposed also when an earlier building of it is gone on with: should that one not have
-    ended, it can propose no more.
+    It is proposed also when it continues an earlier building: should that one still run, it can
+    propose no more.
     """
     code, revision = definition.code(), generations.proposal_revision()
     proposal, pointer = generations.proposal(), generations.pointer()
@@ -91,7 +91,7 @@ def _begin(definition: Definition[M], generations: Generations) -> tuple[Generat
 
 
 def _catch_up(definition: Definition[M], model: M, log: EventStore) -> None:
-    """Applies what was appended during the load."""
+    """Applies the events that were appended during the load."""
     projector = Projector(definition.projection(model), log, batch_size=definition.batch_size)
     head = log.head()
     while model.checkpoint() < head and projector.step():

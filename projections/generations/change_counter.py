@@ -9,8 +9,8 @@ from projections.feeding.port import Checkpoint, Folded, Note, Projection
 class ChangeCounter:
     """Counts the commits and switches of one read model, which one thread makes.
 
-    Only the process that holds the ProjectorLock can know of all of them. What readers saw stays
-    true for as long as the number does, which looking at the files takes much longer to tell.
+    Only the process that holds the ProjectorLock knows all of them. While the number stays the
+    same, earlier reads are still true; reading the files would take much longer to prove that.
     """
 
     def __init__(self) -> None:

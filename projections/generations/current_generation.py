@@ -26,7 +26,7 @@ class NotBuilt(StoreUnavailable):
     def __init__(self, message: str, name: str, building: ProjectorState | None) -> None:
         """`building` is the state of the projection that builds the read model called `name`.
 
-        It is None where nobody does, or where that has failed.
+        It is None where no process builds it, or where the building has failed.
         """
         super().__init__(message)
         self.name = name
@@ -41,7 +41,7 @@ class _Opened(Generic[M]):
         self.generation = generation
         self.users = 0
         self.left = False
-        """Whether another generation took its place: the last reader closes it."""
+        """True if another generation took its place: the last reader closes it."""
 
 
 class CurrentGeneration(Generic[M]):
@@ -57,7 +57,7 @@ class CurrentGeneration(Generic[M]):
         """`changes` counts those of the process that makes all of them, if it is this one."""
         self._changes = changes
         self._looked: int | None = None
-        """How many changes there were when the pointer was looked at last."""
+        """Number of changes at the last look at the pointer."""
         self.definition = definition
         self.generations = generations
         self._log = log
@@ -73,7 +73,7 @@ class CurrentGeneration(Generic[M]):
     def use(self) -> Iterator[M]:
         """The read model, which stays open until the end of the block.
 
-        Raises StoreUnavailable while there is none that may be served.
+        Raises StoreUnavailable while no generation may be served.
         """
         opened = self._take()
         try:
@@ -82,11 +82,11 @@ class CurrentGeneration(Generic[M]):
             self._give_back(opened)
 
     def read(self, work: Callable[[M], T]) -> T:
-        """What some work makes of the read model, as `use` lends it.
+        """The result of work on the read model, as `use` lends it.
 
-        The work reads as much as one page or one entity. Where such reads tell when another
-        generation has taken the place of theirs, the pointer is not looked at before, and the work
-        is done again then. Raises StoreUnavailable as `use` does, and what the work raises.
+        The work reads as much as one page or one entity. Where its reads raise Superseded, the
+        pointer is not read before, and the work is repeated on the newer generation. Raises
+        StoreUnavailable as `use` does, and the errors of the work.
         """
         look = not self.definition.tells_when_superseded
         for _ in range(_ATTEMPTS):
@@ -124,7 +124,7 @@ class CurrentGeneration(Generic[M]):
             return model.checkpoint()
 
     def revision(self) -> Hashable:
-        """What is different after every commit and every switch; raises StoreUnavailable."""
+        """A value that differs after every commit and switch; raises StoreUnavailable."""
         if self.definition.shows_commits_at_once and (number := self._changes_so_far()) is not None:
             if number != self._looked or self._opened is None:
                 self._give_back(self._take())
@@ -141,7 +141,7 @@ class CurrentGeneration(Generic[M]):
             self._leave()
 
     def _changes_so_far(self) -> int | None:
-        """None where nobody knows, or while a change is being made."""
+        """Number of changes; None where it is unknown, or while a change is being made."""
         return None if self._changes is None else self._changes.number()
 
     def _take(self, *, look: bool = True) -> _Opened[M]:

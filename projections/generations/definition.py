@@ -1,4 +1,4 @@
-"""What generations need to know of a projection: how its read model is opened and built."""
+"""The definition of a read model: the functions that open and build its generations."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -20,9 +20,9 @@ class KindReport(msgspec.Struct, frozen=True, rename="camel"):
     entities: int
     """Soft-deleted ones included."""
     deleted: int | None
-    """How many of them are soft-deleted, where the read model counts that."""
+    """Number of soft-deleted entities, where the read model counts them."""
     digest: str
-    """Sum of the digests of what the read model holds of these entities, in hexadecimal."""
+    """Sum of the digests of these entities in the read model, in hexadecimal."""
 
 
 class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
@@ -37,44 +37,47 @@ class Definition(msgspec.Struct, Generic[M], frozen=True, kw_only=True):
     Raises Damaged when only building anew helps, else StoreUnavailable.
     """
     check: Callable[[M, Callable[[], None]], None]
-    """Reads the whole read model and raises Damaged when it is not as it was written.
+    """Reads the whole read model and raises Damaged when it has changed since it was written.
 
-    Calls the function often; what the function raises ends the check.
+    Calls the function often; an error of the function ends the check.
     """
     shut: Callable[[M], None]
-    """Closes what was opened writable, leaving behind what shows later that it is whole.
+    """Closes a read model that was opened writable, and leaves a mark that it is whole.
 
-    Raises StoreUnavailable when nothing could be left behind; it is closed all the same.
+    Raises StoreUnavailable when the mark could not be left; the read model is closed all the same.
     """
     trusted: Callable[[str], bool]
-    """Whether the generation at an address is as `shut` left it; asked once, before `open`.
+    """True if the generation at an address is as `shut` left it; asked once, before `open`.
 
     Raises StoreUnavailable.
     """
     watch: Callable[[M], None] | None = None
-    """Raises Damaged when others have removed or changed what is open, and StoreUnavailable when it
-    cannot be read now. Called each second or so; None where nobody else can do that."""
-    shows_commits_at_once: bool
-    """Whether every read sees the newest commit; else a read may see one that is a little older."""
-    tells_when_superseded: bool
-    """Whether every read that answers a request raises Superseded when another generation is live
-    by now, so that nobody needs to look at the pointer before each of them.
+    """Raises Damaged when other processes have removed or changed the open read model.
 
-    What is asked of a generation itself is answered whether it is live or not: its checkpoint, its
-    digests and counts, and a snapshot."""
+    Raises StoreUnavailable when it cannot be read now. Called each second or so; None where no
+    other process can change it.
+    """
+    shows_commits_at_once: bool
+    """True if every read sees the newest commit; else a read may see one that is a little older."""
+    tells_when_superseded: bool
+    """True if every read raises Superseded when another generation is live by now.
+
+    Then the pointer need not be read before each of them. Reads about the generation itself are
+    answered whether it is live or not: its checkpoint, its digests and counts, and a snapshot.
+    """
     projection: Callable[[M], Projection]
     """Makes the projection that writes to a read model."""
     source: Callable[[M, EventStore], AbstractContextManager[Source]]
     """Pins a read model to one state, which verification compares with the log."""
     kinds: Callable[[M], Mapping[str, KindReport]]
-    """Kind -> what a read model holds of it."""
+    """Kind -> report of its entities in a read model."""
     load: Callable[[str, EventStore, Progress], None]
-    """Fills a new generation with what the log has, or goes on where an earlier load ended.
+    """Fills a new generation from the log, or continues an earlier load.
 
     Takes the address of the generation; raises StoreUnavailable.
     """
     resumes: bool
-    """Whether `load` can go on with what an earlier one left."""
+    """True if `load` can go on with what an earlier one left."""
     batch_size: int
     """The most events in one commit."""
 

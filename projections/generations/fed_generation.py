@@ -40,7 +40,7 @@ class FedGeneration(Generic[M]):
         projection = CountedProjection(definition.projection(model), changes)
         self.projector = Projector(projection, log, batch_size=definition.batch_size)
         self.checked = True
-        """Whether the generation was found whole, or needed no check."""
+        """True if the generation was found whole, or needed no check."""
         self.damage: Damaged | None = None
         """What a check in the background found."""
         self._definition = definition
@@ -49,7 +49,7 @@ class FedGeneration(Generic[M]):
 
     @property
     def is_checking(self) -> bool:
-        """Whether a check in the background is under way."""
+        """True if a check in the background is under way."""
         return self._checker is not None and self._checker.is_alive()
 
     def check_in_background(self, go_on: Callable[[], None]) -> None:
@@ -129,7 +129,7 @@ def open_fed(
             raise Damaged(reason)
         if position == 0 < log.head():
             # Files that are gone look like a new read model; a load is faster anyway.
-            raise Damaged("it holds nothing")
+            raise Damaged("it is empty")
         fed = FedGeneration(definition, model, generation, log, changes)
         if not trusted and generations.size(number) <= CHECK_AT_START_BYTES:
             definition.check(model, go_on)

@@ -21,7 +21,7 @@ from projections.generations.port import Pointer, Proposal, overtaken
 
 T = TypeVar("T", bound=msgspec.Struct)
 _BESIDE = ("-wal", "-shm", "-stamp")
-"""Suffixes of the files that may stand beside a generation's file and belong to it."""
+"""Suffixes of the files that may be beside a generation's file and belong to it."""
 
 
 class FolderGenerations:
@@ -40,7 +40,7 @@ class FolderGenerations:
         return str(self._path(number))
 
     def numbers(self) -> list[int]:
-        """The generations of which the directory holds anything, ascending."""
+        """The numbers of the generations that have any file in the directory, ascending."""
         before, after = (re.escape(part) for part in self._pattern.split("{}"))
         matches = (
             re.fullmatch(rf"{before}(\d+){after}({'|'.join(_BESIDE)})?", path.name)
@@ -49,7 +49,7 @@ class FolderGenerations:
         return sorted({int(match[1]) for match in matches if match})
 
     def holds(self, number: int) -> bool:
-        """Whether the file or folder of a generation is there."""
+        """True if the file or folder of a generation is there."""
         return self._path(number).exists()
 
     def size(self, number: int) -> int:
@@ -83,7 +83,7 @@ class FolderGenerations:
         return _revision(self._proposal)
 
     def proposal(self) -> Proposal | None:
-        """What is proposed; None when nothing is, or nothing readable."""
+        """The proposal; None when there is none, or none that can be read."""
         try:
             return _read(self._proposal, Proposal)
         except msgspec.MsgspecError:
@@ -122,9 +122,10 @@ class FolderGenerations:
 
 @contextmanager
 def build_lock(directory: Path, name: str) -> Iterator[None]:
-    """Holds the lock file of who builds a generation; raises StoreUnavailable while another does.
+    """Holds the lock file for building a generation; raises StoreUnavailable if another process
+    does.
 
-    The lock is let go of when its process ends, however it ends.
+    The lock ends with its process, however that ends.
     """
     with storage_errors("the lock of the builders cannot be made"):
         file = (directory / f"{name}.build.lock").open("w")
@@ -177,7 +178,7 @@ def _write(path: Path, value: msgspec.Struct, instead_of: Hashable | None) -> Ha
 
 @contextmanager
 def _only_one(directory: Path) -> Iterator[int]:
-    """A lock of the directory, which who compares and replaces a record there waits for.
+    """A lock of the directory for comparing and replacing a record; waits for other processes.
 
     Gives the open directory.
     """

@@ -1,4 +1,4 @@
-"""Which process feeds a read model: one per data directory, or one of all that share a database."""
+"""The leadership of a read model: the process that feeds it, one of all that share its store."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -23,7 +23,7 @@ class Leadership(Protocol):
 
 
 class FolderLeadership:
-    """The right of who holds the ProjectorLock of a data directory."""
+    """The leadership of the process that holds the ProjectorLock of a data directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

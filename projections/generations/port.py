@@ -32,15 +32,15 @@ class Generation(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Pointer(msgspec.Struct, frozen=True, rename="camel"):
-    """Which generation of a read model is read."""
+    """The generation of a read model that is read, and the one before."""
 
     live: Generation | None = None
     previous: Generation | None = None
-    """What `rollback` goes back to."""
+    """The generation to which `rollback` goes back."""
     refused: str | None = None
-    """Why there is no live one, when there was one that must not be served."""
+    """The reason why a former live generation must not be served; None otherwise."""
     last: int = 0
-    """Number of that one: as some reader may still have it open, no other generation has it."""
+    """Number of the live generation; no other has it, as a reader may still have that one open."""
 
 
 class Proposal(msgspec.Struct, frozen=True, rename="camel"):
@@ -48,27 +48,26 @@ class Proposal(msgspec.Struct, frozen=True, rename="camel"):
 
     generation: Generation
     ready: bool = False
-    """Whether it is finished; otherwise it is still being built, or its building ended."""
+    """True if it is finished; otherwise it is still being built, or its building ended."""
     refused: str | None = None
-    """Why the process that runs the projectors does not take it."""
+    """The reason why the process that runs the projectors refuses it; None otherwise."""
 
 
 class Generations(Protocol):
-    """Where the generations of one read model are kept, in files or in a database."""
+    """The port of the generations of one read model, in files or in a database."""
 
     @property
     def name(self) -> str:
         """Name of the projection whose generations these are."""
 
     def address(self, number: int) -> str:
-        """Where a generation is or will be, in the words of what keeps it: a path, or the name of a
-        schema. A `Definition` opens and fills a generation by its address."""
+        """The address of a generation, made or not yet: a path, or the name of a schema."""
 
     def numbers(self) -> list[int]:
-        """The numbers of generations of which anything is kept, half built ones too, ascending."""
+        """The numbers of the generations that are stored, half-built ones included, ascending."""
 
     def holds(self, number: int) -> bool:
-        """Whether a generation is there, and not only what belongs to it besides."""
+        """True if a generation is there, and not only what belongs to it besides."""
 
     def size(self, number: int) -> int:
         """Bytes that a generation takes; 0 for one that is not there."""
@@ -90,7 +89,7 @@ class Generations(Protocol):
         """
 
     def proposal(self) -> Proposal | None:
-        """What is proposed; None when nothing is, or nothing readable."""
+        """The proposal; None when there is none, or none that can be read."""
 
     def proposal_revision(self) -> Hashable | None:
         """A value that differs once the proposal was replaced; None while there is no proposal."""
@@ -106,5 +105,5 @@ class Generations(Protocol):
 
 
 def overtaken(what: str) -> Overtaken:
-    """The error of who wants to replace a record that another process has replaced."""
+    """The error for replacing a record that another process has replaced."""
     return Overtaken(f"another process has replaced {what} meanwhile")

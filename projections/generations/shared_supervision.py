@@ -11,9 +11,10 @@ from projections.generations.definition import M
 from projections.generations.supervision import GenerationSupervisor
 
 TRY_SECONDS = 0.1
-"""How often a process that does not lead tries to."""
+"""Time between two attempts of a process to lead."""
 KEEP_SECONDS = 60.0
-"""How often the leader says that its generations are used, and removes those that are not."""
+"""Time between two reports of a leader that its generations are used; it removes unused ones then.
+"""
 
 log_line = logging.getLogger("catalog.projections")
 
@@ -22,17 +23,17 @@ class LeaderStatus(Protocol):
     """The lead among the processes that share a read model."""
 
     def take(self) -> bool:
-        """Whether this process leads now; raises StoreUnavailable."""
+        """True if this process leads now; raises StoreUnavailable."""
 
     def leads(self) -> bool:
-        """Whether this process leads still."""
+        """True if this process leads still."""
 
     def release(self) -> None:
         """Leaves the lead to another process."""
 
 
 class SharedSupervisor(Generic[M]):
-    """A supervisor that works while this process leads; the others wait to take its place.
+    """A supervisor that works while this process leads, and else waits to lead.
 
     Call `open` once, then `step` again and again in one thread, then `close`.
     """
@@ -58,7 +59,7 @@ class SharedSupervisor(Generic[M]):
         self._supervisor: GenerationSupervisor[M] | None = None
         self._waits = waits
         self._missing: StoreUnavailable | None = None
-        """Why the last try to begin to lead failed."""
+        """The reason why the last attempt to lead failed; None if it did not fail."""
         self._interrupted = False
         self._tried_at = float("-inf")
         self._kept_at = 0.0
@@ -66,12 +67,12 @@ class SharedSupervisor(Generic[M]):
 
     @property
     def current(self) -> bool:
-        """Whether the generation that is live was opened, here or by another process."""
+        """True if the generation that is live was opened, here or by another process."""
         return self._supervisor is None or self._supervisor.current
 
     @property
     def leads(self) -> bool:
-        """Whether this process is the one that feeds the read model."""
+        """True if this process is the one that feeds the read model."""
         return self._supervisor is not None
 
     def open(self) -> None:
@@ -92,7 +93,7 @@ class SharedSupervisor(Generic[M]):
             supervisor.interrupt()
 
     def step(self) -> int:
-        """What the leader does next, see `GenerationSupervisor.step`; 0 where another one leads.
+        """One step of the leader, see `GenerationSupervisor.step`; 0 where another process leads.
 
         Raises as that does.
         """
@@ -132,7 +133,7 @@ class SharedSupervisor(Generic[M]):
             )
 
     def _begin(self) -> bool:
-        """Whether this process begins to lead."""
+        """True if this process begins to lead."""
         now = time.monotonic()
         if self._interrupted:
             return False
@@ -162,7 +163,7 @@ class SharedSupervisor(Generic[M]):
         return True
 
     def _end(self) -> None:
-        """Closes what was opened for a lead that was lost."""
+        """Closes everything that was opened for a leadership that was lost."""
         supervisor, self._supervisor = self._supervisor, None
         assert supervisor is not None
         log_line.warning("does not lead any more", extra={"projection": self.name})

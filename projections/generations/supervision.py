@@ -23,9 +23,9 @@ from projections.generations.fed_generation import FedGeneration, Interrupted, o
 from projections.generations.port import Generation, Generations, Pointer, Proposal, overtaken
 
 WATCH_SECONDS = 1.0
-"""How often a live generation that others can change is looked at."""
+"""Time between two looks at a live generation that other processes can change."""
 _TURN_SECONDS = 0.2
-"""How long the live generation may wait while a proposed one is fed."""
+"""Longest time for which a proposed generation is fed before it is the live one's turn."""
 
 log_line = logging.getLogger("catalog.projections")
 
@@ -60,7 +60,7 @@ class GenerationSupervisor(Generic[M]):
         self._pointed: Hashable | None = None
         """Revision of the pointer that the live generation was opened by, or that it was put in."""
         self._seen: Hashable | None = None
-        """Revision of the proposal that was looked at last."""
+        """Revision of the proposal at the last look."""
         self._watched_at = 0.0
         self.on_progress: Progress = lambda done, total: None
 
@@ -71,7 +71,7 @@ class GenerationSupervisor(Generic[M]):
 
     @property
     def current(self) -> bool:
-        """Whether a live generation is open."""
+        """True if a live generation is open."""
         return self._live is not None
 
     @property
@@ -282,7 +282,7 @@ class GenerationSupervisor(Generic[M]):
         self._finish()
 
     def _finish(self) -> None:
-        """Withdraws the proposal after a switch, and removes what is not needed any more."""
+        """Withdraws the proposal after a switch, and removes generations that are not needed."""
         seen, self._seen = self._seen, None
         self.generations.withdraw(instead_of=seen)
         pointer = self.generations.pointer()

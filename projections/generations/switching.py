@@ -1,4 +1,4 @@
-"""Makes a finished generation the live one, in whichever process may do that."""
+"""Makes a finished generation the live one, by whichever process leads."""
 
 import time
 from pathlib import Path
@@ -13,7 +13,7 @@ from projections.generations.port import Generation, Generations, Proposal
 from projections.generations.supervision import GenerationSupervisor
 
 PATIENCE_SECONDS = 30.0
-"""How long a command waits for a server that comes no nearer to a switch."""
+"""Longest time that a command waits for a server without progress towards a switch."""
 _PAUSE = 0.02
 
 
@@ -60,10 +60,10 @@ def switch(
 ) -> bool:
     """Waits until a proposed generation is live; True when a running server took it up.
 
-    `directory` is the data directory of the server, which says there how it is. While no process
-    has the lead, this one switches. Raises StoreUnavailable when the generation is refused, when
-    another proposal took its place, or when the server has come no nearer to the switch for
-    `patience` seconds; the message repeats what the server says.
+    `directory` is the data directory of the server, whose state files are read there. While no
+    process leads, this one switches. Raises StoreUnavailable when the generation is refused, when
+    another proposal took its place, or when the server has made no progress towards the switch for
+    `patience` seconds; the message repeats the state that the server reports.
     """
     waiting = _Waiting(definition, generations, generation, directory, patience)
     while generations.pointer().live != generation:
@@ -106,11 +106,11 @@ class _Waiting(Generic[M]):
         self._ends = self._began + patience
 
     def check(self) -> None:
-        """Raises StoreUnavailable when it is no use to wait any longer."""
+        """Raise StoreUnavailable when the server has stopped, or made no progress for too long."""
         name = self._definition.name
         said = read_states(self._directory).get(name)
         if said is not None and said.state is State.STOPPED:
-            raise StoreUnavailable(f"the server does not project {name} any more: {said.error}")
+            raise StoreUnavailable(f"the server has stopped projecting {name}: {said.error}")
         now = time.monotonic()
         if now < self._ends:
             return
@@ -121,13 +121,13 @@ class _Waiting(Generic[M]):
                 self._checkpoint, self._ends = checkpoint, now + self._patience
                 return
         if said is None:
-            why = "and does not tell how it is"
+            why = "and reports no state"
         elif said.error is None:
-            why = f"and says that it is {said.state}"
+            why = f"and reports that it is {said.state}"
         else:
-            why = f"and says that it is {said.state}: {said.error}"
+            why = f"and reports that it is {said.state}: {said.error}"
         raise StoreUnavailable(
-            f"the server has not taken up generation {self._generation.number} of {name} in"
+            f"the server has not switched to generation {self._generation.number} of {name} in"
             f" {now - self._began:.0f} s {why}. The generation stays proposed: the server switches"
             " when it can; or stop the server and run this command again"
         )

@@ -1,4 +1,4 @@
-"""How the read models stand to the log: what `/v1/system/projections` and `inspect` show."""
+"""The state of the read models beside the log, for `/v1/system/projections` and `inspect`."""
 
 import socket
 import time
@@ -24,7 +24,7 @@ from projections.wiring.stores import Stores
 
 
 class ProjectionReport(msgspec.Struct, rename="camel"):
-    """How one projection stands to the log; what is None of that is unknown without the log."""
+    """The state of one projection beside the log; fields are None where the log cannot be read."""
 
     name: str
     state: str
@@ -32,9 +32,9 @@ class ProjectionReport(msgspec.Struct, rename="camel"):
     checkpoint: int
     head: int | None
     lag: int | None
-    """How many positions of the log the projection has not applied."""
+    """Number of positions of the log that the projection has not applied."""
     lag_seconds: float | None
-    """Age of the oldest event that the projection has not applied; 0 when there is none."""
+    """Age in seconds of the oldest event that the projection has not applied; 0 without one."""
     entities: int
     bytes: int
     """Size of all generations together."""
@@ -45,7 +45,7 @@ class ProjectionReport(msgspec.Struct, rename="camel"):
     previous: int | None
     """Number of the generation that `rollback` goes back to."""
     built_at: int | None
-    """When the generation that is read was built, in milliseconds since the Unix epoch."""
+    """Time when the live generation was built, in milliseconds since the Unix epoch."""
     code: str | None
     """Digest of the code that built the generation that is read."""
     running_code: str
@@ -55,7 +55,7 @@ class ProjectionReport(msgspec.Struct, rename="camel"):
     to_build: int | None = None
     """Entities that are to be built in all."""
     kinds: dict[str, KindReport] | None = None
-    """Kind -> what the read model holds of it; None where no details were asked for."""
+    """Kind -> report of its entities in the read model; None without details."""
 
 
 class Inspection(msgspec.Struct, rename="camel"):
@@ -64,24 +64,27 @@ class Inspection(msgspec.Struct, rename="camel"):
     host: str
     """Name of the machine or container that makes this report."""
     shared_log: bool
-    """Whether other hosts may have the same log: head and size of the log are then of all hosts."""
+    """True if other hosts may have the same log: head and size of the log are then of all hosts."""
     head: int | None
     """Position of the newest event; None where the log cannot be read."""
     log_bytes: int | None
     log_error: str | None
-    """Why the log cannot be read, or not all of it."""
+    """The reason why the log, or a part of it, cannot be read; None otherwise."""
     later_release: str | None
-    """What the log uses that only a later release knows, and which one: this program does not write
-    to the log, and cannot read all of it. None where it knows all."""
+    """The features of the log that only a later release knows, and which release; None without any.
+
+    This program does not write to such a log, and cannot read all of it.
+    """
     log_read_only: bool
-    """Whether the database of the log is set to take no writes now."""
+    """True if the database of the log is set to take no writes now."""
     log_id: str | None
-    """Random text made with the log, which imports of it do not have; None where no details were
-    asked for, or where the log cannot be read."""
+    """Random text made with the log, which imports of it do not have; None without details, or
+    where the log cannot be read.
+    """
     disk: Disk | None
-    """The disk of the data directory; None where the system does not tell."""
+    """The disk of the data directory; None where the system does not report it."""
     projected: bool
-    """Whether some process of this host runs the projectors."""
+    """True if some process of this host runs the projectors."""
     projections: list[ProjectionReport]
 
 
@@ -101,11 +104,11 @@ class EntityInspection(msgspec.Struct, rename="camel"):
     """Kind and digest of the entity's document in the search index, which edges have none in."""
     search_checkpoint: int
     differences: list[str]
-    """Names of the read models that do not hold what the log says."""
+    """Names of the read models whose entity differs from the log's."""
 
 
 def inspect(stores: Stores, *, details: bool = False) -> Inspection:
-    """How every projection stands to the log now; `details` adds numbers and digests by kind."""
+    """The state of every projection beside the log; `details` adds numbers and digests by kind."""
     head: int | None = None
     log_bytes: int | None = None
     error = None
@@ -207,7 +210,7 @@ def _report(
 
 
 def inspect_entity(stores: Stores, kind: EntityKind, fqn: str) -> EntityInspection:
-    """What the log and each read model hold of one entity; raises NotFound for no such name."""
+    """One entity in the log and in each read model; raises NotFound for an unknown name."""
     claim = stores.log.claim(kind.name, fqn)
     if claim is None:
         raise NotFound(f"{kind.name} instance for {fqn!r} not found")

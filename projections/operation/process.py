@@ -17,7 +17,7 @@ from domain.errors import CatalogError, Conflict
 from projections.generations.building import build
 from projections.generations.switching import switch
 from projections.operation.proofs import keep_proof, verify_live
-from projections.operation.records import Operation, Order, operating, write_operation
+from projections.operation.records import OperationRecord, Order, operating, write_operation
 from projections.operation.starting import BUSY, STARTED
 from projections.verification.run import Request
 from projections.wiring.backends import Backend
@@ -25,7 +25,7 @@ from projections.wiring.stores import Stores, open_stores
 
 _NICE = 10
 _SECONDS_BETWEEN = 0.5
-"""How often the file says how far the operation is, at most."""
+"""Least time between two updates of the operation's progress in its file."""
 
 
 class _StatusFile:
@@ -33,12 +33,12 @@ class _StatusFile:
 
     def __init__(self, directory: Path, order: Order) -> None:
         self._directory = directory
-        self._operation = Operation(order.work, order.what, order.by, _now())
+        self._operation = OperationRecord(order.work, order.what, order.by, _now())
         self._written = 0.0
         self.write()
 
     def begin(self, stage: str) -> Callable[[int, int], None]:
-        """Say what is done now; returns what is to be called with how much of it is done."""
+        """Record a stage of the work; returns a function that records the part that is done."""
         self._operation.stage, self._operation.done, self._operation.total = stage, 0, 0
         self.write()
         return self._progress
@@ -58,9 +58,9 @@ class _StatusFile:
 
 
 def work(order: Order, started: Callable[[], None]) -> None:
-    """Does what an order asks for, and records how far it is and what it came to.
+    """Does an order, and records its progress and its result.
 
-    `started` is called once no other operation can be. Raises Conflict while one is under way.
+    `started` is called once no other operation can begin. Raises Conflict while another one runs.
     """
     directory = Path(order.data)
     with operating(directory):
@@ -98,7 +98,7 @@ def _rebuild(stores: Stores, backend: Backend[Any], status: _StatusFile) -> None
 
 
 def _verify(stores: Stores, order: Order, status: _StatusFile) -> None:
-    """Compare the log with itself, unless one read model alone is meant, and with read models."""
+    """Compare the log with itself, unless the order names one read model, and with read models."""
     progress = status.begin("comparing with a replay of the log")
     request = Request(log=order.what == "all", shown=0, now=_now())
     live = stores.named(order.what)

@@ -1,6 +1,7 @@
-"""What was proven last of the log and of each read model of a data directory, whoever asked for it.
+"""The last proof of the log and of each read model of a data directory, for all who ask.
 
-Each part has a file of its own, so that commands and operations of the server can end at once.
+Each part has a file of its own, so that commands and operations of the server can end at the same
+time.
 """
 
 import os
@@ -18,11 +19,11 @@ from projections.verification.report import ProjectionProof, Verdict, Verificati
 from projections.verification.run import Progress, Request, Source, verify
 
 LOG = "log"
-"""What the log is called beside the names of the read models."""
+"""Name of the log among the names of the read models."""
 
 
 class Proof(msgspec.Struct, frozen=True):
-    """What the last verification found of the log, or of a read model."""
+    """The result of the last verification of the log, or of a read model."""
 
     verdict: Verdict
     position: int
@@ -31,26 +32,26 @@ class Proof(msgspec.Struct, frozen=True):
     found: int
     """Problems or differences."""
     reason: str | None
-    """Why nothing could be compared."""
+    """The reason why nothing could be compared; None otherwise."""
     generation: int | None
-    """Number of the generation that was compared; None for the log, and for what was not read."""
+    """Number of the compared generation; None for the log, and for an unread model."""
     at: int
     """Milliseconds since the Unix epoch."""
     seconds: float
-    """How long it took; where a new generation was built, with the building."""
+    """Seconds that it took, the building of a new generation included."""
     by: str
 
 
 def read_proofs(directory: Path) -> dict[str, Proof]:
     """`log` or name of a read model -> its last proof; what cannot be read is left out."""
-    found = {}
+    proofs = {}
     for path in directory.glob("proof-*.json"):
         try:
             proof = msgspec.json.decode(path.read_bytes(), type=Proof)
         except (OSError, msgspec.DecodeError):
             continue
-        found[path.stem.removeprefix("proof-")] = proof
-    return found
+        proofs[path.stem.removeprefix("proof-")] = proof
+    return proofs
 
 
 def keep_proof(directory: Path, name: str, proof: Proof) -> None:
@@ -60,14 +61,14 @@ def keep_proof(directory: Path, name: str, proof: Proof) -> None:
     fresh.replace(directory / f"proof-{name}.json")
 
 
-def proof_of(found: ProjectionProof, generation: int | None, seconds: float, by: str) -> Proof:
-    """What is kept of the comparison of a read model that ends now and took some seconds."""
+def proof_of(compared: ProjectionProof, generation: int | None, seconds: float, by: str) -> Proof:
+    """The proof of a comparison of a read model that ends now and took some seconds."""
     return Proof(
-        verdict=found.verdict,
-        position=found.position,
-        compared=found.entities,
-        found=sum(found.found.values()),
-        reason=found.reason,
+        verdict=compared.verdict,
+        position=compared.position,
+        compared=compared.entities,
+        found=sum(compared.found.values()),
+        reason=compared.reason,
         generation=generation,
         at=time.time_ns() // 1_000_000,
         seconds=round(seconds, 3),
@@ -82,10 +83,10 @@ def verify_live(
     progress: Progress,
     by: str,
 ) -> tuple[Verification, Mapping[str, Proof]]:
-    """Compares live generations with a replay of the log; the result, and the proofs in it.
+    """Compares live generations with a replay of the log; returns the result with its proofs.
 
-    `by` is who asks for it. A sample proves nothing. Raises StoreUnavailable without a readable
-    log.
+    `by` is the caller. A sample gives no proofs, because it does not prove the whole read model.
+    Raises StoreUnavailable without a readable log.
     """
     began = time.monotonic()
     generations: dict[str, int] = {}
@@ -106,7 +107,7 @@ def verify_live(
 def _noting(
     live: CurrentGeneration[Any], generations: dict[str, int]
 ) -> Callable[[], AbstractContextManager[Source]]:
-    """What takes a snapshot of a read model, and notes of which generation."""
+    """A function that takes a snapshot of a read model and remembers its generation."""
 
     @contextmanager
     def take() -> Iterator[Source]:

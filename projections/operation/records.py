@@ -1,4 +1,4 @@
-"""What a server was asked to do to the read models of a data directory, and how far it is.
+"""The operation on the read models of a data directory, recorded in a file with its progress.
 
 A file says it, written by whoever holds the lock beside it: so each process of a server can tell
 how an operation is that another one of them started.
@@ -21,7 +21,7 @@ ONE_AT_A_TIME = "an operation is under way: one at a time"
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What is to be done, where, and who asks for it."""
+    """The operation to run, its target, and the caller who asked for it."""
 
     work: Work
     what: What
@@ -31,7 +31,7 @@ class Order(msgspec.Struct, frozen=True):
     search: str | None
 
 
-class Operation(msgspec.Struct):
+class OperationRecord(msgspec.Struct):
     """The operation under way, or the last one."""
 
     work: Work
@@ -44,26 +44,26 @@ class Operation(msgspec.Struct):
     total: int = 0
     ended: int | None = None
     failure: str | None = None
-    """Why it did not come to its end."""
+    """The reason why it failed; None otherwise."""
 
 
-def read_operation(directory: Path) -> Operation | None:
-    """What the file of a data directory says; None where there is none that can be read."""
+def read_operation(directory: Path) -> OperationRecord | None:
+    """The operation in a data directory's file; None where no readable one is there."""
     try:
-        return msgspec.json.decode((directory / _FILE).read_bytes(), type=Operation)
+        return msgspec.json.decode((directory / _FILE).read_bytes(), type=OperationRecord)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def write_operation(directory: Path, operation: Operation) -> None:
-    """Replace the file; only whoever holds the lock may. Raises OSError."""
+def write_operation(directory: Path, operation: OperationRecord) -> None:
+    """Replace the file; only the holder of the lock may. Raises OSError."""
     fresh = directory / f"{_FILE}.new"
     fresh.write_bytes(msgspec.json.encode(operation))
     fresh.replace(directory / _FILE)
 
 
 def is_under_way(directory: Path) -> bool:
-    """Whether a process works on an operation now."""
+    """True if a process works on an operation now."""
     try:
         with (directory / _LOCK).open() as file:
             return process_lock.is_held(file)

@@ -1,4 +1,4 @@
-"""Starts the process of an operation; the server goes on meanwhile."""
+"""Starts the process of an operation; the server does not wait for it."""
 
 import subprocess
 import sys

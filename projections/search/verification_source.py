@@ -10,7 +10,7 @@ from projections.feeding.port import Damaged
 from projections.search.documents import entity_digest, is_indexed
 from projections.search.engine import IndexSnapshot, SearchEngine
 from projections.search.searched_paths import searched_paths
-from projections.verification.comparison import Model, Stored
+from projections.verification.comparison import Model, ModelEntry
 from projections.verification.report import Difference, Differences, FieldPair
 
 _MODULUS = 1 << 64
@@ -58,7 +58,7 @@ class SortedEntries:
         """Nothing: a snapshot is given once the checksum of every file was found right."""
         return []
 
-    def _stored(self, ids: Sequence[str] | None) -> Iterator[Stored[int]]:
+    def _stored(self, ids: Sequence[str] | None) -> Iterator[ModelEntry[int]]:
         if ids is None:
             for row in self._connection.execute("SELECT * FROM entries ORDER BY id"):
                 yield _entry(row)
@@ -99,5 +99,5 @@ def sorted_entries(engine: SearchEngine, log: EventStore) -> Iterator[SortedEntr
         yield SortedEntries(connection, snapshot, log)
 
 
-def _entry(row: tuple[str, str, str]) -> Stored[int]:
-    return Stored(row[0], row[1], "", int(row[2]))
+def _entry(row: tuple[str, str, str]) -> ModelEntry[int]:
+    return ModelEntry(row[0], row[1], "", int(row[2]))

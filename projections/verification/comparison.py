@@ -7,45 +7,45 @@ from typing import Generic, TypeVar
 import msgspec
 
 from domain.aggregate.entity import Entity
-from domain.event_store.checks import Stream
+from domain.event_store.checks import StreamStates
 from projections.verification.report import Difference, Differences, FieldPair, KindProof
 
 V = TypeVar("V")
 
 
-class Stored(msgspec.Struct, Generic[V], frozen=True, gc=False):
-    """What a read model holds of one entity."""
+class ModelEntry(msgspec.Struct, Generic[V], frozen=True, gc=False):
+    """One entity as a read model stores it."""
 
     id: str
     kind: str
     name: str
     """Qualified name, empty where the read model does not know it."""
     value: V
-    """What is stored, in the read model's own form."""
+    """The stored form, in the read model's own format."""
 
 
 class Model(msgspec.Struct, Generic[V], frozen=True, kw_only=True):
-    """A read model in one state, and what it should hold."""
+    """A read model in one state, and the content that it should have."""
 
     name: str
     position: int
     """Its checkpoint in that state."""
     holds: Callable[[Entity], bool]
-    """Whether the read model holds an entity at all, as long as it is not purged."""
-    stored: Iterator[Stored[V]]
-    """What the read model holds, in order of id."""
+    """True if the read model holds an entity at all, as long as it is not purged."""
+    stored: Iterator[ModelEntry[V]]
+    """The stored entities, in order of id."""
     expected: Callable[[Entity, int], tuple[V, int]]
     """Makes what should be held of an entity whose last event is at a position, and its digest."""
     digest: Callable[[V], int]
-    """Digest of what is stored of one entity."""
+    """Digest of the stored form of one entity."""
     modulus: int
     """Sums of digests are compared modulo this number."""
     explain: Callable[[V, V], list[FieldPair]]
-    """Names the fields in which what is expected (first) and what is stored differ."""
+    """Names the fields in which the expected form (first) and the stored form differ."""
     kept: Mapping[str, tuple[int, int]]
     """Kind -> number and digest of its entities, as kept while commits were applied."""
     inner: Callable[[Differences], None]
-    """Adds what is wrong inside the read model besides the entities."""
+    """Adds the faults inside the read model besides the entities."""
 
 
 class Comparison(Generic[V]):
@@ -61,7 +61,7 @@ class Comparison(Generic[V]):
         self._stored: Counter[str] = Counter()
         self._stored_sums: Counter[str] = Counter()
 
-    def meet(self, entity_id: str, stream: Stream) -> None:
+    def meet(self, entity_id: str, stream: StreamStates) -> None:
         """Compares one entity of the log; one with a broken stream is only counted as stored."""
         while self._next is not None and self._next.id < entity_id:
             self._ghost(self._next)
@@ -92,7 +92,7 @@ class Comparison(Generic[V]):
         return sorted({*self._replayed, *self._stored, *self.model.kept})
 
     def _prove(self, kind: str) -> KindProof:
-        """The sums of a kind; those kept while writing must be those of what is stored."""
+        """The sums of a kind; those kept while writing must equal those of the stored entities."""
         number, total = self.model.kept.get(kind, (0, 0))
         totals = self._replayed_sums[kind], self._stored_sums[kind], total
         replayed, stored, kept = (f"{each % self.model.modulus:x}" for each in totals)
@@ -107,7 +107,7 @@ class Comparison(Generic[V]):
             kind, self._replayed[kind], self._stored[kind], number, replayed, stored, kept
         )
 
-    def _compare(self, entity: Entity, position: int, stored: Stored[V] | None) -> None:
+    def _compare(self, entity: Entity, position: int, stored: ModelEntry[V] | None) -> None:
         model = self.model
         expected, digest = model.expected(entity, position)
         self.compared += 1
@@ -122,14 +122,14 @@ class Comparison(Generic[V]):
             pairs = model.explain(expected, stored.value)
             self.differences.add(Difference("different", entity.kind, entity.id, entity.fqn, pairs))
 
-    def _ghost(self, stored: Stored[V]) -> None:
+    def _ghost(self, stored: ModelEntry[V]) -> None:
         self._next = next(self.model.stored, None)
         self._add_ghost(stored)
 
-    def _add_ghost(self, stored: Stored[V]) -> None:
+    def _add_ghost(self, stored: ModelEntry[V]) -> None:
         self._count_stored(stored, self.model.digest(stored.value))
         self.differences.add(Difference("ghost", stored.kind, stored.id, stored.name))
 
-    def _count_stored(self, stored: Stored[V], digest: int) -> None:
+    def _count_stored(self, stored: ModelEntry[V], digest: int) -> None:
         self._stored[stored.kind] += 1
         self._stored_sums[stored.kind] += digest

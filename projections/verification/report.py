@@ -11,7 +11,7 @@ from domain.event_store.port import Problem
 
 
 class Verdict(StrEnum):
-    """Whether what is derived equals what it is derived from."""
+    """True if what is derived equals what it is derived from."""
 
     EQUAL = "equal"
     DIFFERS = "differs"
@@ -38,10 +38,10 @@ class Difference(msgspec.Struct, frozen=True, rename="camel"):
     kind: str
     id: str
     name: str
-    """Qualified name of the entity; where no entity is meant, what differs."""
+    """Qualified name of the entity; for differences without an entity, the part that differs."""
     fields: list[FieldPair] = []
     sides: tuple[str, str] = ("log", "model")
-    """What was compared: where `expected` and `actual` of the fields come from."""
+    """The two sources that were compared: those of `expected` and `actual` in the fields."""
 
 
 class Differences:
@@ -78,7 +78,7 @@ class ProjectionProof(msgspec.Struct, rename="camel"):
     verdict: Verdict
     position: int = 0
     entities: int = 0
-    """How many were compared."""
+    """Number of entities compared."""
     kinds: list[KindProof] = []
     """Empty for a sample: sums are of everything."""
     found: dict[str, int] = {}
@@ -86,7 +86,7 @@ class ProjectionProof(msgspec.Struct, rename="camel"):
     differences: list[Difference] = []
     """The first of them."""
     reason: str | None = None
-    """Why nothing could be compared."""
+    """The reason why nothing could be compared; None otherwise."""
 
 
 class LogProof(msgspec.Struct, rename="camel"):
@@ -95,11 +95,11 @@ class LogProof(msgspec.Struct, rename="camel"):
     verdict: Verdict
     head: int
     events: int
-    """How many were read."""
+    """Number of events read."""
     problems: list[Problem]
-    """Those at the lowest positions, in order."""
+    """The problems at the lowest positions, in order."""
     found: int
-    """How many problems there are."""
+    """Number of problems."""
     future: FutureEvents = msgspec.field(default_factory=FutureEvents)
     """Events of a time that has not come: a fault of a clock, by which no event is damaged."""
 
@@ -111,7 +111,7 @@ class Verification(msgspec.Struct, rename="camel"):
     log: LogProof
     projections: list[ProjectionProof]
     seed: int | None = None
-    """What the sample was drawn with."""
+    """Seed of the sample; None without a sample."""
     seconds: float = 0.0
 
 

@@ -46,10 +46,10 @@ class Source(Protocol):
         """The ids of all entities that the read model holds, ascending."""
 
     def model(self, ids: Sequence[str] | None) -> Model[Any]:
-        """What the read model holds of these entities (None: of all)."""
+        """These entities of the read model, or all for None."""
 
     def damage(self) -> list[str]:
-        """What is wrong with the read model's files; called from another thread."""
+        """The damage of the read model's files; called from another thread."""
 
 
 Subjects = Mapping[str, Callable[[], AbstractContextManager[Source]]]
@@ -58,14 +58,16 @@ StoreUnavailable when it cannot be read."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be verified, and how much of the result is to be listed."""
+    """The parts to verify, and how much of the result to list."""
 
     log: bool = True
-    """Also the log against itself: streams, claims, and what its database can prove."""
+    """Verify the log against itself too: streams, claims, and the faults that its database can
+    prove.
+    """
     shown: int = 100
-    """How many differences of each model, and problems of the log, are listed."""
+    """Most differences of each model, and most problems of the log, that are listed."""
     sample: int | None = None
-    """How many entities to look at, None for all."""
+    """Number of entities to compare; None for all."""
     seed: int = 0
     """Seed that the sample is drawn with."""
     now: int
@@ -78,7 +80,7 @@ def verify(
     request: Request,
     progress: Progress = lambda done, total: None,
 ) -> Verification:
-    """Compares everything that is asked for; raises StoreUnavailable without a readable log."""
+    """Compares everything in the request; raises StoreUnavailable without a readable log."""
     with ThreadPoolExecutor() as pool, ExitStack() as stack:
         run = _Run(log, request, pool)
         sources = run.open(subjects, stack)
@@ -92,7 +94,7 @@ def verify(
 
 
 class _Run:
-    """One verification under way: what is compared, and the result so far."""
+    """One verification in progress: its inputs, and the result so far."""
 
     def __init__(self, log: EventStore, request: Request, pool: ThreadPoolExecutor) -> None:
         self._log = log

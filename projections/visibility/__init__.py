@@ -1,1 +1,1 @@
-"""What a caller may not see: the paths of fields, and how withheld ones are cut and refused."""
+"""Visibility: the paths of fields, and how withheld fields are cut out and refused."""

@@ -1,4 +1,4 @@
-"""What a caller may see of the lineage: which entities at its edges, and which of their details."""
+"""Visibility of the lineage: the entities and details of edges that a caller may see."""
 
 from collections.abc import Collection, Mapping
 
@@ -30,7 +30,7 @@ _referred = msgspec.json.Decoder(_Referred)
 
 
 class EdgeSight(msgspec.Struct, frozen=True):
-    """What a caller may see of edges, by the kinds of the entities that they concern."""
+    """The visible parts of edges for one caller, by the kinds of the entities concerned."""
 
     kinds: frozenset[str]
     """The kinds of entities that the caller may view."""
@@ -38,7 +38,7 @@ class EdgeSight(msgspec.Struct, frozen=True):
     """Kind, that of edges included -> the fields withheld, where there are any."""
 
     def shows(self, fields: Mapping[str, Raw]) -> bool:
-        """Whether the caller may view the kinds of both entities of an edge's document."""
+        """True if the caller may view the kinds of both entities of an edge's document."""
         return self.kinds.issuperset(
             _referred.decode(fields[key]).type for key in ("fromEntity", "toEntity")
         )
@@ -52,10 +52,11 @@ class EdgeSight(msgspec.Struct, frozen=True):
         return msgspec.json.decode(withheld.cut(msgspec.json.encode(details)), type=Body)
 
     def withheld(self, kinds: Collection[str]) -> Withheld | None:
-        """The details that are withheld, or tell what is withheld of the entities concerned.
+        """The details that are withheld, or would disclose withheld fields of the entities
+        concerned.
 
         `kinds` are those of an edge's ends, which the caller may view, and of its pipeline. Code
-        may name any column, so it goes with the columns.
+        may name any column, so it is withheld with the columns.
         """
         keys = set() if self.kinds.issuperset(kinds) else {"pipeline"}
         for kind in kinds:

@@ -48,21 +48,21 @@ _ALIASES = {
 
 
 PathTree = Mapping[str, Union["PathTree", None]]
-"""Dotted paths by their steps; None stands for all that lies below."""
+"""Dotted paths by their steps; None stands for everything below."""
 
 
 class FieldPath(msgspec.Struct, frozen=True):
-    """What is known of one path of a kind's body."""
+    """One path of a kind's body with its properties."""
 
     open: bool
-    """Whether keys that the kind does not fix may be below the path."""
+    """True if keys that the kind does not fix may be below the path."""
     needed: bool
-    """Whether an entity, or the object that holds the field, is not whole without the field."""
+    """True if an entity, or the object that holds the field, is not whole without the field."""
 
 
 @cache
 def field_paths(kind_name: str) -> Mapping[str, FieldPath]:
-    """Every path of a kind's body -> what is known of it; references have nothing below them."""
+    """Every path of a kind's body -> its FieldPath; references have nothing below them."""
     kind = ALL_KINDS[kind_name]
     body = type_info(kind.body)
     assert isinstance(body, StructType)
@@ -128,6 +128,6 @@ def indexed_path(field: str) -> str:
     path = field
     for form in FORMS:
         path = path.removesuffix(form)
-    first, dot, rest = path.partition(".")
-    path = first + _CHILDREN.sub("", dot + rest)
+    first, dot, below = path.partition(".")
+    path = first + _CHILDREN.sub("", dot + below)
     return _ALIASES.get(path, path)

@@ -1,7 +1,7 @@
-"""Fields that a caller may not see: cut from what is shown, refused where they are asked for.
+"""Fields that a caller may not see: cut from answers, refused in requests.
 
-A withheld path stands for everything below it, and `children` adds no step to it. Whether a
-request is refused depends on the request and the policies alone, never on what is stored.
+A withheld path stands for everything below it, and `children` adds no step to it. A refusal depends
+on the request and the policies alone, never on stored values.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -53,19 +53,19 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def digest(self) -> str:
-        """Eight hexadecimal digits that tell these withheld fields from others."""
+        """Eight hexadecimal digits that identify this set of withheld fields."""
         return blake2b("\0".join(sorted(self.paths)).encode(), digest_size=4).hexdigest()
 
     def covers(self, path: str) -> bool:
-        """Whether everything at a path is withheld."""
+        """True if everything at a path is withheld."""
         return covered(path, self.paths)
 
     def refuse_writing(self, values: Mapping[str, Any], *, replacing: bool) -> None:
         """Raises FieldWithheld for a body with a withheld field.
 
-        A body that replaces what is there (`replacing`) may not even have a field that a withheld
-        one lies in: the withheld one would be overwritten unseen, and an answer that nothing has
-        changed would reveal it.
+        A body that replaces the entity (`replacing`) may not even have a field that contains a
+        withheld one: that one would be overwritten unseen, and an answer of no change would reveal
+        its value.
         """
         for given, value in values.items():
             key = REQUEST_ALIASES.get(given, given)
@@ -88,7 +88,7 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
             raise self._refusal(path, parameter)
 
     def touches_indexed(self, field: str) -> bool:
-        """Whether a field, as written in a query, holds anything withheld."""
+        """True if a field, as written in a query, holds anything withheld."""
         return self._touches(indexed_path(field), self._indexed)
 
     def refuse_searched(self, field: str, parameter: str) -> None:
@@ -102,7 +102,7 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
 
     @staticmethod
     def _touches(path: str, hidden: Collection[str]) -> bool:
-        """Whether the path is at, below or above a hidden one; the whole is above all."""
+        """True if the path is at, below or above a hidden one; the whole is above all."""
         return any(
             not path or path == each or path.startswith(each + ".") or each.startswith(path + ".")
             for each in hidden
@@ -129,7 +129,7 @@ class Withheld(msgspec.Struct, frozen=True, dict=True):
 
 
 def covered(path: str, paths: Collection[str]) -> bool:
-    """Whether `paths` has this path, or one above it."""
+    """True if `paths` has this path, or one above it."""
     steps = path.split(".")
     return any(".".join(steps[:count]) in paths for count in range(1, len(steps) + 1))
 

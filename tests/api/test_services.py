@@ -120,7 +120,7 @@ def test_writes_that_wait_are_bounded_in_number(tmp_path: Path) -> None:
         try:
             with pytest.raises(TooManyRequests) as raised:
                 await services.write("greedy", proposing(int), stays)
-            assert str(raised.value) == f"{MAX_WRITES} writes of yours are under way: wait for some"
+            assert str(raised.value) == f"you have {MAX_WRITES} writes under way: wait for some"
             assert await services.write("ann", proposing(int), stays) == (NOWHERE, 0)
         finally:
             held.set()

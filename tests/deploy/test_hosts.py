@@ -53,7 +53,7 @@ POD = SET["spec"]["template"]["spec"]
 
 
 def settings_of(environment: dict[str, str]) -> Any:
-    """The settings of a host of the image; raises for a variable that is no setting."""
+    """The settings of a host of the image; raises for a variable that is not a setting."""
     given = IMAGE.environment | environment
     return read_settings({key: value for key, value in given.items() if key.startswith("CATALOG_")})
 

@@ -27,4 +27,4 @@ def test_purge_leaves_a_person_in_exports_and_as_owner(tmp_path: Path) -> None:
     assert "ann@example.org" in exported.stdout
     assert "It does **not** take anything from the log" in PAGE
     assert "A purged user or team stays where others name it: as owner" in PAGE
-    assert "So a purge is no erasure" in PAGE
+    assert "So a purge is not the erasure" in PAGE

@@ -63,7 +63,7 @@ def test_token_for_a_directory_without_a_catalog_is_refused(tmp_path: Path, made
         (("token", "--subject", "a", "--role", "king"), {}, "reader, editor, admin"),
         (("serve",), {"CATALOG_JWT_SECRET": "short"}, "CATALOG_JWT_SECRET must have at least 32"),
         (("serve",), {"CATALOG_PORT": "http"}, "CATALOG_PORT"),
-        (("serve",), {"CATALOG_COLOUR": "red"}, "CATALOG_COLOUR is no setting"),
+        (("serve",), {"CATALOG_COLOUR": "red"}, "CATALOG_COLOUR is not a setting"),
         (("serve", "--workers", "0"), {}, "CATALOG_WORKERS"),
         (("serve", "--host", "256.0.0.1"), {}, "cannot listen on 256.0.0.1"),
         (("serve",), {"CATALOG_POLICIES": "/nowhere.json"}, "CATALOG_POLICIES"),

@@ -157,7 +157,7 @@ def test_inspect_shows_generations_kinds_and_one_entity_side_by_side(tmp_path: P
     assert found["log"]["id"] == service["id"] == found["id"]
     assert (found["differences"], found["search"]["kind"]) == ([], "databaseService")
     assert (other.returncode, "not found" in other.stderr) == (2, True)
-    assert (wrong.returncode, "is no kind" in wrong.stderr) == (2, True)
+    assert (wrong.returncode, "is not a kind" in wrong.stderr) == (2, True)
 
 
 def test_rollback_without_a_previous_generation_is_refused(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_edge_of_the_lineage_is_in_log_and_list_and_in_no_index(data: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (("--entity", "", ORDERS), "'' is no kind; there are team, user, "),
+        (("--entity", "", ORDERS), "'' is not a kind; the kinds are team, user, "),
         (("--entity", "table", ""), "table instance for '' not found"),
         (("--data", ""), "Invalid value for '--data': must not be empty"),
     ],

@@ -1,4 +1,4 @@
-"""What the identity provider says of itself, asked for once and remembered for a while."""
+"""The identity provider's own description (OpenID Connect Discovery), remembered for a while."""
 
 import time
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from api.callers.tokens.fetching import check_url, fetch
 from domain.errors import InvalidInput
 
 REMEMBERED_SECONDS = 900.0
-"""How long the provider's description is used before it is asked for again."""
+"""Time for which the provider's description is used before it is requested again."""
 RETRY_SECONDS = 5.0
-"""How long a failure is the answer to everybody before the provider is asked again."""
+"""Time for which a failure answers everybody before the provider is asked again."""
 
 
 class Addresses(msgspec.Struct):
-    """Where the provider wants to be asked (OpenID Connect Discovery)."""
+    """The provider's addresses (OpenID Connect Discovery)."""
 
     issuer: str
     authorization_endpoint: str
@@ -24,10 +24,10 @@ class Addresses(msgspec.Struct):
 
 
 class Discovery:
-    """Knows the addresses of one provider.
+    """The addresses of one provider.
 
-    Anybody may have them asked for, as people who sign in are nobody yet: so one request is under
-    way at a time, in a thread of its own, whose result is for all who wait.
+    Anybody may trigger a request for them, because people who sign in have no identity yet: so one
+    request runs at a time, in a thread of its own, and all waiting callers share its result.
     """
 
     def __init__(self, issuer: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -35,7 +35,7 @@ class Discovery:
         self._clock = clock
         self._known: Addresses | InvalidInput | None = None
         self._until = 0.0
-        """When what is known, be it the addresses or why there are none, is asked for again."""
+        """Time until which the known addresses, or the known failure, are the answer."""
         self._asking = Lock()
         self._threads = CapacityLimiter(1)
 
@@ -57,11 +57,13 @@ class Discovery:
     def _ask(self) -> Addresses:
         document = fetch(f"{self._issuer.rstrip('/')}/.well-known/openid-configuration")
         try:
-            found = msgspec.json.decode(document, type=Addresses)
+            addresses = msgspec.json.decode(document, type=Addresses)
         except msgspec.DecodeError as error:
             raise InvalidInput(f"the provider's own description cannot be read: {error}") from None
-        if found.issuer != self._issuer:
-            raise InvalidInput(f"the provider calls itself {found.issuer!r}, not {self._issuer!r}")
-        for address in (found.authorization_endpoint, found.token_endpoint):
+        if addresses.issuer != self._issuer:
+            raise InvalidInput(
+                f"the provider calls itself {addresses.issuer!r}, not {self._issuer!r}"
+            )
+        for address in (addresses.authorization_endpoint, addresses.token_endpoint):
             check_url(address)
-        return found
+        return addresses

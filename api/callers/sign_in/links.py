@@ -28,9 +28,9 @@ class _Link(msgspec.Struct):
 def make_link(
     settings: Settings, safe: Safe, address: str, subject: str, roles: tuple[str, ...]
 ) -> str:
-    """A link to a catalog at an address that signs a caller in once, in the next 15 minutes.
+    """A link that signs a caller in once, within 15 minutes, at the catalog's address.
 
-    Raises InvalidInput where the catalog signs no tokens itself, and what the safe raises.
+    Raises InvalidInput where the catalog signs no tokens itself, and the errors of the safe.
     """
     find_minter(settings, safe)
     secret = secrets.token_urlsafe(_SECRET_BYTES)
@@ -40,10 +40,10 @@ def make_link(
 
 
 def use_link(settings: Settings, safe: Safe, secret: str) -> str | None:
-    """A token for who has the secret of a link; None for one that was used, is old or made up.
+    """A token for the secret of a link; None for a used, old or made-up one.
 
-    Raises InvalidInput where the catalog has no secret to sign with any more, and what the safe
-    raises.
+    Raises InvalidInput where the catalog has no secret to sign with any more, and the errors of the
+    safe.
     """
     taken = safe.take_link(_digest(secret))
     if taken is None:

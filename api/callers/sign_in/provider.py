@@ -23,10 +23,10 @@ from api.settings import Settings
 from domain.errors import InvalidInput
 
 RETURN = "/sign-in/return"
-"""Where the provider sends people back to: it must be told, with the catalog's address before."""
+"""Path to which the provider sends people back; register it there behind the catalog's address."""
 _COOKIE = "catalog_sign_in"
 _SECONDS = 600
-"""How long a person may take at the provider."""
+"""Longest time that a person may take at the provider."""
 _EXCHANGES = 4
 """Threads that ask the provider for tokens; nothing else waits for them."""
 
@@ -37,7 +37,7 @@ class _Tokens(msgspec.Struct):
 
 
 class _Started(msgspec.Struct):
-    """What a browser keeps, sealed, while its person is at the provider."""
+    """The sealed state that a browser keeps while its person is at the provider."""
 
     state: str
     verifier: str
@@ -62,13 +62,13 @@ class Provider:
 
     @property
     def is_set(self) -> bool:
-        """Whether there is a provider to sign in at."""
+        """True if there is a provider to sign in at."""
         return self._settings.oidc_issuer is not None
 
     async def start(self, scope: Any, to: str) -> tuple[str, str]:
-        """The provider's address to go to, and the cookie to keep; `to` is where to go in the end.
+        """The provider's address for a sign-in that ends at `to`, and the cookie to set.
 
-        Raises InvalidInput when the provider does not tell its addresses.
+        Raises InvalidInput when the provider's addresses are unknown.
         """
         address = (await self._discovery.addresses()).authorization_endpoint
         state, verifier, nonce = (secrets.token_urlsafe(32) for _ in range(3))
@@ -87,8 +87,10 @@ class Provider:
             }
         )
         sealed = self._sessions.seal(_COOKIE, msgspec.json.encode(started))
-        mark = "&" if "?" in address else "?"
-        return f"{address}{mark}{query}", self._sessions.cookie(_COOKIE, sealed, _SECONDS, scope)
+        separator = "&" if "?" in address else "?"
+        return f"{address}{separator}{query}", self._sessions.cookie(
+            _COOKIE, sealed, _SECONDS, scope
+        )
 
     async def check(self, started: _Started, tokens: _Tokens) -> str:
         """The token of the answer that the catalog takes; raises Unauthorized where it takes none.
@@ -110,9 +112,9 @@ class Provider:
         return token
 
     def started(self, scope: Any, state: str, issuer: str | None) -> _Started:
-        """What this browser started at the provider; raises InvalidInput if it was something else.
+        """The sign-in that this browser started; raises InvalidInput if it started another one.
 
-        `state` and `issuer` are what the provider has sent it back with.
+        `state` and `issuer` are parameters of the provider's redirect.
         """
         sealed = cookie_named(_COOKIE, scope["headers"])
         opened = None if sealed is None else self._sessions.open(_COOKIE, sealed)

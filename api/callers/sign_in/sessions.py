@@ -29,15 +29,15 @@ Headers = Iterable[tuple[bytes, bytes]]
 SESSION = "catalog_session"
 """The cookie of a session; see `Sessions.started`."""
 _MOST_BYTES = 3_900
-"""Of the value of a cookie; browsers keep 4,096 with its name and attributes."""
+"""Most bytes of a cookie's value; browsers keep 4,096 with its name and attributes."""
 _NONCE_BYTES = 12
 
 
 class Sessions:
-    """Seals what browsers keep for the catalog, and opens what they send."""
+    """Seals values that browsers keep for the catalog, and opens them again."""
 
     def __init__(self, settings: Settings, safe: FollowedSafe) -> None:
-        """Makes the key where there is none; raises what the safe raises."""
+        """Makes the key where there is none; raises the errors of the safe."""
         self._settings = settings
         self._safe = safe
         safe.prepare(SESSION_KEY)
@@ -72,14 +72,14 @@ class Sessions:
         return f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
 
     def authorization(self, headers: Headers) -> bytes:
-        """What an Authorization header would say for the session of a request.
+        """The Authorization header for the session of a request.
 
-        Raises Unauthorized where there is no session, or one that was sealed by another key.
+        Raises Unauthorized without a session, or for one that another key has sealed.
         """
         return b"Bearer " + self._opened(headers)[0]
 
     def form_token(self, headers: Headers) -> str:
-        """What the forms of a session's pages hold, and those of other sites cannot know."""
+        """The token in the forms of a session's pages, which other sites cannot know."""
         token, key = self._opened(headers)
         return blake2b(token, key=key, digest_size=16).hexdigest()
 
@@ -91,7 +91,7 @@ class Sessions:
         return f"{scope['scheme']}://{host.decode('latin-1')}"
 
     def is_own_host(self, origin: str, scope: Any) -> bool:
-        """Whether an Origin header names the host that the request was sent to."""
+        """True if an Origin header names the host that the request was sent to."""
         try:
             return urlsplit(origin).netloc == urlsplit(self.origin(scope)).netloc
         except ValueError:
@@ -104,12 +104,12 @@ class Sessions:
         return urlsafe_b64encode(nonce + sealed).decode().rstrip("=")
 
     def open(self, purpose: str, text: str) -> bytes | None:
-        """What was sealed for a purpose, by a key that counts; None for anything else."""
+        """The text that was sealed for a purpose by a key that counts; None for anything else."""
         opened = self._open(purpose, text)
         return None if opened is None else opened[0]
 
     def _open(self, purpose: str, text: str) -> tuple[bytes, bytes] | None:
-        """What was sealed for a purpose, and by which key."""
+        """The text that was sealed for a purpose, and the key that sealed it."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - start-up: as the cipher
 
         if not (0 < len(text) <= _MOST_BYTES and text.isascii()):
@@ -147,7 +147,7 @@ def _cipher(key: bytes) -> Any:
 
 
 def cookie_named(name: str, headers: Headers) -> str | None:
-    """The value of a cookie that a request has once; None where there is none, or several."""
+    """The value of a cookie that a request has once; None without it, or with several."""
     start = f"{name}="
     values = [
         each.strip()[len(start) :]

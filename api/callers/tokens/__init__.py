@@ -1,1 +1,1 @@
-"""Bearer tokens: who may issue them, with which keys, and how they are checked."""
+"""Bearer tokens: the trusted issuers, their keys, and the checks of a token."""

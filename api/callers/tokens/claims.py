@@ -21,7 +21,7 @@ SPACED = "scope"
 """The claim whose value is words between spaces (RFC 9068); other claims of roles are lists."""
 
 
-class Header(msgspec.Struct, frozen=True):
+class TokenHeader(msgspec.Struct, frozen=True):
     """The members of a token's header that count; keys and addresses in the header do not."""
 
     alg: str
@@ -48,7 +48,7 @@ class Claims(msgspec.Struct, frozen=True):
         return [self.aud] if isinstance(self.aud, str) else self.aud
 
 
-def read_token(token: bytes) -> tuple[Header, Claims, dict[str, Any]]:
+def read_token(token: bytes) -> tuple[TokenHeader, Claims, dict[str, Any]]:
     """Header, checked claims and all claims of a JWS in compact form; raises Unauthorized."""
     try:
         head, payload, signature = token.split(b".")
@@ -56,7 +56,7 @@ def read_token(token: bytes) -> tuple[Header, Claims, dict[str, Any]]:
         fields = _read_object(head)
         if _REFUSED & fields.keys():
             raise Unauthorized(Refusal.MALFORMED)
-        header = msgspec.convert(fields, Header)
+        header = msgspec.convert(fields, TokenHeader)
         # A logout or event token of the same issuer is no access token (RFC 8725, 3.11).
         if header.typ.lower() not in _TYPES:
             raise Unauthorized(Refusal.TYPE)
@@ -93,7 +93,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def find_claim(claims: Mapping[str, Any], path: str) -> Any:
-    """The claim that has `path` as its name, or else stands at this dotted path, or None."""
+    """The claim with the name `path`, else the one at this dotted path; None without either."""
     if path in claims:
         return claims[path]
     value: Any = claims
@@ -120,7 +120,7 @@ def find_roles(claims: Mapping[str, Any], path: str) -> tuple[str, ...]:
 
 
 def is_name(value: object) -> bool:
-    """Whether a value can be the name of a caller, which stands in events, logs and headers."""
+    """True if a value can name a caller, in events, logs and headers."""
     return isinstance(value, str) and 1 <= len(value) <= MAX_NAME_LENGTH and value.isprintable()
 
 

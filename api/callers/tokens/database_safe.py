@@ -41,7 +41,7 @@ class DatabaseSafe(Safe):
     """
 
     def __init__(self, url: str) -> None:
-        """Raises InvalidInput for what is no URL of a database."""
+        """Raises InvalidInput for an address that is not the URL of a database."""
         self._connections = Connections(read_address(url, writable=True), what=_WHAT, size=_SIZE)
         self._connections.open()
         self._clock = ClockGuard()
@@ -80,11 +80,11 @@ class DatabaseSafe(Safe):
                 return changed
 
     def put_link(self, digest: str, link: bytes, expires: float) -> None:
-        """Insert a row under the digest, so that who reads the table learns no link."""
+        """Insert a row under the digest, so that a reader of the table learns no link."""
         self._ask(lambda session: session.one(_PUT_LINK, time.time(), digest, link, expires))
 
     def take_link(self, digest: str) -> bytes | None:
-        """Delete the row: whoever does so has taken it."""
+        """Delete the row: the process that deletes it has taken the link."""
         row = self._ask(lambda link: link.one(_TAKE_LINK, digest))
         return None if row is None else bytes(row[0])
 

@@ -18,7 +18,7 @@ _ASIDE = ".before-database"
 
 
 class DirectorySafe(Safe):
-    """The safe of the processes that have one data directory; its files are closed to others."""
+    """The safe of the processes of one data directory; only its owner may read its files."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

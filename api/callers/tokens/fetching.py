@@ -13,9 +13,9 @@ from domain.errors import InvalidInput
 MAX_BYTES = 262_144
 """The largest key set that is read."""
 STEP_SECONDS = 5.0
-"""How long to connect, and each read of the answer, may take."""
+"""Longest time to connect, and for each read of the answer."""
 TOTAL_SECONDS = 10.0
-"""How long the answer may take in all, once a connection stands."""
+"""Longest time for the whole answer, once a connection stands."""
 
 
 class Unreachable(InvalidInput):
@@ -28,9 +28,9 @@ def check_url(url: str) -> None:
         address = urlsplit(url)
         host, _ = address.hostname, address.port
     except ValueError as error:
-        raise InvalidInput(f"{url!r} is no URL: {error}") from None
+        raise InvalidInput(f"{url!r} is not a URL: {error}") from None
     if address.scheme not in ("http", "https") or not host:
-        raise InvalidInput(f"{url!r} is no URL with a scheme (https) and a host")
+        raise InvalidInput(f"{url!r} is not a URL with a scheme (https) and a host")
     if address.username is not None or address.password is not None:
         raise InvalidInput("a URL of keys must hold no user name or password")
     if any(not 0x20 < ord(character) < 0x7F for character in url):
@@ -49,7 +49,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def fetch(url: str, form: str | None = None, authorization: str | None = None) -> bytes:
-    """The document at a URL that `check_url` let pass; redirects are not followed.
+    """The document at a URL that `check_url` accepted; redirects are not followed.
 
     With a form, encoded, it is the answer to a POST of the form; `authorization` is sent as the
     header of that name. Blocks for 10 seconds at most, once a connection stands. Raises

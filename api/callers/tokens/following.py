@@ -1,4 +1,4 @@
-"""The safe of a catalog as a process that serves knows it, which follows its changes."""
+"""Follows the documents of the catalog's safe in a process that serves."""
 
 import logging
 import time
@@ -10,7 +10,7 @@ from api.callers.tokens.secret import make_secrets, read_secrets, read_session_k
 from domain.errors import InvalidInput, StoreUnavailable
 
 AWAY_SECONDS = 60.0
-"""How long the last known register counts while the database that has it does not answer."""
+"""Longest time for which the last known register counts while its database does not answer."""
 _CALLED = {
     REGISTER: "register of tokens",
     SECRET: "secret of tokens",
@@ -21,10 +21,10 @@ log = logging.getLogger("catalog.tokens")
 
 
 class FollowedSafe:
-    """What a process knows of a safe; `follow` has it look again, and blocks."""
+    """The documents of a safe in this process; `follow` reads changed ones, and blocks."""
 
     def __init__(self, safe: Safe, clock: Callable[[], float] = time.monotonic) -> None:
-        """Read all documents; raises InvalidInput for one that is none, and StoreUnavailable."""
+        """Read all documents; raises InvalidInput for a malformed one, and StoreUnavailable."""
         self.safe = safe
         self._clock = clock
         self._away_since: float | None = None
@@ -40,19 +40,19 @@ class FollowedSafe:
     def register(self) -> Register:
         """The register, the same object until it changes.
 
-        Raises StoreUnavailable once its database has been away for a minute: nobody could tell what
-        was revoked since.
+        Raises StoreUnavailable once its database has been away for AWAY_SECONDS: later revocations
+        are unknown then.
         """
         known = self.known_register()
         if known is None:
             raise StoreUnavailable(
-                "nobody can tell which tokens were revoked: the database has not answered for"
+                "revocations of tokens are unknown: their database has not answered for"
                 f" {AWAY_SECONDS:.0f} s"
             )
         return known
 
     def known_register(self) -> Register | None:
-        """The register, None once its database has been away for a minute."""
+        """The register; None once its database has been away for AWAY_SECONDS."""
         since = self._away_since
         return self._register if since is None or self._clock() < since + AWAY_SECONDS else None
 
@@ -68,9 +68,9 @@ class FollowedSafe:
             self._read(document)
 
     def follow(self) -> set[str]:
-        """Take over the documents that have changed, whose names are returned.
+        """Read the documents that have changed, and return their names.
 
-        One that cannot be read any more is tried again, and counts as it was.
+        A document that cannot be read keeps its former content, and is tried again.
         """
         taken = set[str]()
         try:
@@ -106,7 +106,7 @@ class FollowedSafe:
         return True
 
     def _read(self, document: str) -> None:
-        """Read a document whose stamp was looked at before, so that no change is missed."""
+        """Read a document whose stamp was read before, so that no change is missed."""
         content, origin = self.safe.read(document), self.safe.name(document)
         if document == REGISTER:
             self._register = decode_register(content, origin)

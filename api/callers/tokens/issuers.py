@@ -1,4 +1,4 @@
-"""Who may issue tokens: one issuer by simple settings, or several in a TOML file."""
+"""The trusted issuers of tokens: one issuer by simple settings, or several in a TOML file."""
 
 import tomllib
 from collections.abc import Callable, Sequence
@@ -27,13 +27,13 @@ class Issuer(msgspec.Struct, frozen=True, kw_only=True):
     roles_claim: str = "roles"
     name_claim: str = "sub"
     secret: str | None = None
-    """What tokens are signed with here; None for an issuer with a key set."""
+    """The secrets that sign this issuer's tokens; None for an issuer with a key set."""
     previous: tuple[str, ...] = ()
     """Secrets that were replaced, and still verify."""
     secret_file: str | None = None
     """Path of a file with the secret and the previous ones, one a line."""
     is_own: bool = False
-    """Whether the secrets are those that the catalog has made for itself."""
+    """True if the secrets are those that the catalog has made for itself."""
     jwks: str | None = None
     """URL or path of the issuer's key set; None for an issuer with a secret."""
     origin: str = "CATALOG_JWT_SECRET"
@@ -41,7 +41,7 @@ class Issuer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def source(self) -> str:
-        """Where the issuer's keys are, as messages say it."""
+        """The origin of the issuer's keys, for messages."""
         return f"{self.origin}: {self.jwks}" if self.jwks is not None else self.origin
 
     def loader(self, own: Callable[[], tuple[str, ...]] | None = None) -> Load:
@@ -209,7 +209,7 @@ def _check(issuer: Issuer, named: Callable[[str], str]) -> None:
         if algorithm not in possible:
             keys = "a key set" if issuer.secret is None else "a secret"
             raise InvalidInput(
-                f"{named('algorithms')}: {algorithm!r} is not possible; with {keys} allowed are"
+                f"{named('algorithms')}: {algorithm!r} does not fit {keys}; allowed:"
                 f" {', '.join(possible)}"
             )
     for part, path in (("roles_claim", issuer.roles_claim), ("name_claim", issuer.name_claim)):

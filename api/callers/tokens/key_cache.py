@@ -11,22 +11,22 @@ from api.callers.tokens.keys import KeySet
 from domain.errors import InvalidInput
 
 REFRESH_SECONDS = 240.0
-"""Age at which keys are asked for again: a removed key is refused within 5 minutes."""
+"""Age at which keys are loaded again: a removed key is refused within 5 minutes."""
 RETRY_SECONDS = 30.0
-"""How soon a provider that failed is asked again."""
+"""Time until a provider that failed is asked again."""
 UNKNOWN_SECONDS = 60.0
-"""In this time, tokens with unknown key ids cause at most one request for keys."""
+"""Time in which tokens with unknown key ids cause at most one request for keys."""
 STALE_SECONDS = 86_400.0
-"""How long keys are used while their provider is down."""
+"""Longest time for which keys are used while their provider is down."""
 OVERDUE_SECONDS = 900.0
 """Age from which keys are reported as old: three renewals have failed, and retries between them."""
 
 _NO_KEYS = KeySet()
 
 Load = Callable[[], tuple[KeySet, list[str]]]
-"""A function that gets the keys and the problems of keys left out.
+"""A function that loads keys, and the problems of keys that are left out.
 
-The function blocks, and raises InvalidInput for what is no key set.
+The function blocks, and raises InvalidInput for a malformed key set.
 """
 
 log = logging.getLogger("catalog.keys")
@@ -81,7 +81,7 @@ class CachedKeys:
             await self._join()
 
     async def reload(self) -> None:
-        """Load the keys again, after a change of which the process knows."""
+        """Load the keys again, after a known change."""
         async with self._loading:
             await self._load_again()
 

@@ -52,7 +52,7 @@ class KeySet(msgspec.Struct, frozen=True, eq=False):
 
     keys: tuple[Key, ...] = ()
     content: frozenset[bytes] = frozenset()
-    """What the keys were made from: equal content means equal keys."""
+    """The bytes that the keys were made from: equal content means equal keys."""
 
     def find(self, key_id: str | None, algorithm: str) -> list[Key]:
         """The keys of an algorithm that have the id, or all of them for a token without one."""
@@ -84,7 +84,7 @@ def _secret_key(secret: str, origin: str) -> Key:
 
 
 class _Fields(msgspec.Struct):
-    """The members of a JWK that say what it is for."""
+    """The members of a JWK that give its purpose."""
 
     kty: str
     kid: str | None = None
@@ -99,10 +99,10 @@ class _Document(msgspec.Struct):
 
 
 def read_key_set(document: bytes, algorithms: Sequence[str]) -> tuple[KeySet, list[str]]:
-    """The keys of a JSON Web Key Set that are for one of `algorithms`, and problems with others.
+    """The keys of a JSON Web Key Set for one of `algorithms`, and the problems of other keys.
 
-    Keys for other purposes are passed over; a weak or damaged key is a problem, described by a
-    sentence. Raises InvalidInput for what is no key set.
+    Keys for other purposes are ignored; a weak or damaged key is a problem, described by a
+    sentence. Raises InvalidInput for a malformed key set.
     """
     try:
         members = msgspec.json.decode(document, type=_Document).keys

@@ -36,9 +36,9 @@ def mint(issuer: Issuer, subject: str, roles: tuple[str, ...], lifetime: int) ->
 def mint_long_lived(
     issuer: Issuer, safe: Safe, subject: str, roles: tuple[str, ...], lifetime: int
 ) -> tuple[str, str]:
-    """A token like those of `mint`, put into the register of a safe, and its id.
+    """A token as of `mint`, entered in the register of a safe, and its id.
 
-    Raises InvalidInput when the register cannot be read or is full, and what the safe raises.
+    Raises InvalidInput when the register cannot be read or is full, and the errors of the safe.
     """
     now = time.time()
     entry = LongLived(

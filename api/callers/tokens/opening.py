@@ -1,4 +1,4 @@
-"""Opens the safe of a catalog, and takes into that of a database what a directory had before."""
+"""Opens the safe of a catalog; one in a database takes over the documents of the directory."""
 
 import logging
 import time

@@ -18,11 +18,11 @@ _UNITS = {"d": DAY, "h": 3_600, "m": 60, "s": 1}
 MOST_ID_CHARACTERS = 1_024
 """Characters of the id of a token, which other issuers may have made."""
 MOST_ENTRIES = 10_000
-"""How many tokens, and how many revocations, the register may hold."""
+"""Most tokens, and most revocations, that the register holds."""
 
 
 class LongLived(msgspec.Struct, frozen=True, kw_only=True):
-    """A token that may live longer than others; times are in seconds since 1970."""
+    """A token that may live longer than CATALOG_JWT_MAX_LIFETIME; times in seconds since 1970."""
 
     id: str
     """The `jti` of the token."""
@@ -35,7 +35,7 @@ class LongLived(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Register(msgspec.Struct, frozen=True, kw_only=True):
-    """What the document holds; each process replaces it as a whole."""
+    """The content of the register; each process replaces it as a whole."""
 
     long_lived: tuple[LongLived, ...] = ()
     revoked: dict[str, float] = {}
@@ -44,11 +44,11 @@ class Register(msgspec.Struct, frozen=True, kw_only=True):
     """Name of a caller -> the time up to which the caller's tokens are revoked."""
 
     def expiry(self, token_id: str | None) -> float | None:
-        """When a long-lived token ends; None where no such token was issued here."""
+        """The end of a long-lived token; None where no such token was issued here."""
         return next((each.expires for each in self.long_lived if each.id == token_id), None)
 
     def refuses(self, name: str, token_id: str | None, issued: float | None) -> bool:
-        """Whether a token is revoked, by its id or with all that its caller had at a time.
+        """True if a token is revoked, by its id or with all that its caller had at a time.
 
         A token that does not say when it was issued counts as issued before any revocation.
         """
@@ -59,7 +59,7 @@ class Register(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_register(safe: Safe) -> Register:
-    """The register in a safe, an empty one where there is none; raises InvalidInput naming it."""
+    """The register in a safe, empty where there is none; raises InvalidInput that names it."""
     return decode_register(safe.read(REGISTER), safe.name(REGISTER))
 
 
@@ -74,9 +74,9 @@ def decode_register(content: bytes | None, origin: str) -> Register:
 
 
 def change_register(safe: Safe, now: float, change: Callable[[Register], Register]) -> Register:
-    """Change the register of a safe, and have it survive power loss when this returns.
+    """Change the register of a safe; when this returns, the change survives power loss.
 
-    What can have no effect any more is dropped. Raises InvalidInput, and what the safe raises.
+    Entries without any effect are dropped. Raises InvalidInput, and the errors of the safe.
     """
     origin = safe.name(REGISTER)
 
@@ -91,7 +91,7 @@ def change_register(safe: Safe, now: float, change: Callable[[Register], Registe
 
 
 def joined(register: Register, other: Register) -> Register:
-    """What two registers hold together: what either of them has revoked is revoked."""
+    """The union of two registers: a token that either has revoked is revoked."""
     known = {each.id for each in register.long_lived}
     subjects = {
         name: max(register.subjects.get(name, 0.0), other.subjects.get(name, 0.0))
@@ -108,9 +108,9 @@ def joined(register: Register, other: Register) -> Register:
 
 
 def revoke_tokens(safe: Safe, ids: Iterable[str], subjects: Iterable[str]) -> set[str]:
-    """Revoke tokens by their ids, and all that callers have now; returns the ids not known here.
+    """Revoke tokens by their ids, and all present tokens of callers; returns the unknown ids.
 
-    Raises InvalidInput, and what the safe raises.
+    Raises InvalidInput, and the errors of the safe.
     """
     revoked, names = set(ids), set(subjects)
 

@@ -20,16 +20,16 @@ class Safe(Protocol):
     """
 
     def name(self, document: str) -> str:
-        """How messages name a document, and where it is."""
+        """The name of a document and its location, for messages."""
 
     def stamps(self) -> Mapping[str, object]:
-        """For each document that is there, what is another value after each change of it."""
+        """For each existing document, a value that differs after each change of it."""
 
     def read(self, document: str) -> bytes | None:
-        """What is in a document, None where it is not there."""
+        """The content of a document; None where it is missing."""
 
     def make(self, document: str, content: bytes) -> bytes:
-        """Put in a document that is not there yet; returns what is in it, whoever made it."""
+        """Store a document unless it exists; returns the content, whichever process made it."""
 
     def change(self, document: str, change: Callable[[bytes | None], bytes]) -> bytes:
         """Change a document, as no other process does meanwhile; returns what is in it now.
@@ -45,7 +45,7 @@ class Safe(Protocol):
         """
 
     def take_link(self, digest: str) -> bytes | None:
-        """Take a link away; None for all but one of those who ask, and where there was none."""
+        """Take a link away; None where it does not exist, or another process has taken it."""
 
     def close(self) -> None:
         """Close connections; nothing may use the safe afterwards."""

@@ -20,7 +20,7 @@ MOST_DAYS = 365
 KEPT_SECONDS = (MOST_DAYS + 1) * DAY
 """Seconds after which no token can be good any more that was issued before."""
 MOST_PREVIOUS = 8
-"""How many secrets that were replaced may verify beside the present one."""
+"""Most former secrets that verify beside the present one."""
 
 _SESSION_KEY = re.compile("[0-9a-f]{64}")
 
@@ -66,7 +66,7 @@ def rotate_secret(safe: Safe, document: str, now: float) -> str:
         kept = [(present, round(now) + KEPT_SECONDS), *(each for each in previous if each[1] > now)]
         if len(kept) > MOST_PREVIOUS:
             raise InvalidInput(
-                f"{safe.name(document)} keeps {MOST_PREVIOUS} that were replaced: drop them first"
+                f"{safe.name(document)} keeps {MOST_PREVIOUS} former keys: drop them first"
             )
         return _text(fresh, kept)
 
@@ -90,7 +90,7 @@ def drop_previous(safe: Safe, document: str) -> tuple[str, ...]:
 
 
 def key_id(secret: str) -> str:
-    """Eight characters that tell a secret from others, and no more of it than a signature does."""
+    """Eight characters that identify a secret, and disclose no more of it than a signature does."""
     return blake2b(secret.encode(), person=b"catalog key id", digest_size=4).hexdigest()
 
 
@@ -112,7 +112,7 @@ def _text(present: str, previous: list[tuple[str, int]]) -> bytes:
 
 
 def warn_of_readers(directory: Path) -> None:
-    """Log a warning when others than the owner may read or change the catalog's own secret."""
+    """Log a warning when users other than the owner may read or change the catalog's own secret."""
     path = directory / SECRET
     mode = path.stat().st_mode & 0o777
     if mode & 0o077:

@@ -29,11 +29,11 @@ from api.settings import Settings
 MAX_TOKEN_BYTES = 8_192
 """Longer tokens are refused before they are decoded."""
 MOST_REMEMBERED = 10_000
-"""How many verified tokens are remembered; beyond that the least recently used one is forgotten."""
+"""Most verified tokens that are remembered; then the least recently used one is forgotten."""
 TICK_SECONDS = 5.0
-"""How often each issuer's keys are looked at for whether they are due to be loaded again."""
+"""Time between two looks for issuers whose keys are due to be loaded again."""
 FOLLOW_SECONDS = 0.5
-"""How often the safe is looked at for revocations and new keys."""
+"""Time between two looks into the safe for revocations and new keys."""
 
 log = logging.getLogger("catalog.tokens")
 
@@ -81,7 +81,7 @@ class TokenVerifier:
     async def verify(self, header: bytes) -> Principal:
         """The caller of an Authorization header; raises Unauthorized.
 
-        Raises StoreUnavailable where nobody can tell which tokens were revoked.
+        Raises StoreUnavailable while revocations are unknown.
         """
         known = self.remembered(header)
         if known is not None:
@@ -94,9 +94,9 @@ class TokenVerifier:
         return verified.principal
 
     def remembered(self, header: bytes) -> Principal | None:
-        """The caller of an Authorization header whose token was verified before and is still good.
+        """The caller of an Authorization header whose token was verified before and is still valid.
 
-        None for any other token, good or bad. Raises Unauthorized for what is no token.
+        None for any other token, valid or not. Raises Unauthorized for a header without a token.
         """
         digest = _digest(_token(header))
         known = self._remembered.get(digest)
@@ -155,7 +155,7 @@ class TokenVerifier:
                 raise Unauthorized(Refusal.NOT_YET)
 
     def key_ages(self) -> list[float | None]:
-        """For each issuer, how many seconds ago its keys were got; None where it has none now."""
+        """Issuer -> age of its keys in seconds; None for one without keys now."""
         return [trusted.cache.age() for trusted in self._trusted.values()]
 
     @asynccontextmanager
@@ -169,7 +169,7 @@ class TokenVerifier:
             tasks.cancel_scope.cancel()
 
     async def follow(self) -> None:
-        """Look at the safe for what has changed, which may take the database seconds."""
+        """Read the changes of the safe, which may take a database seconds."""
         if SECRET in await to_thread.run_sync(self.safe.follow, limiter=self._following):
             for trusted in self._trusted.values():
                 if trusted.issuer.is_own:
@@ -190,7 +190,7 @@ class TokenVerifier:
 
 
 def _token(header: bytes) -> bytes:
-    """The token of an Authorization header; raises Unauthorized where there is none."""
+    """The token of an Authorization header; raises Unauthorized without one."""
     scheme, _, token = header.strip(b" \t").partition(b" ")
     if scheme.lower() != b"bearer" or not token:
         raise Unauthorized(Refusal.NO_TOKEN)
@@ -241,7 +241,7 @@ async def _keep_current(cache: CachedKeys) -> None:
 
 
 def _is_signed(token: bytes, key: Key) -> bool:
-    """Whether a token is signed with a key, by the algorithm that the key is bound to."""
+    """True if a token is signed with a key, by the algorithm that the key is bound to."""
     try:
         _signatures.decode_complete(token, key.jwk, algorithms=[key.algorithm])
     except (jwt.PyJWTError, ValueError):

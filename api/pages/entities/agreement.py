@@ -1,4 +1,4 @@
-"""How a contract agrees with the columns of what it is about."""
+"""Compares the columns of a contract with those of its entity."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ from projections.entities.port import Include
 _MOST_DEPTH = 40
 
 
-class Difference(msgspec.Struct, frozen=True):
+class ColumnDifference(msgspec.Struct, frozen=True):
     """A promised column that is not there as it is promised."""
 
     path: str
@@ -28,10 +28,10 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Agreement(msgspec.Struct, frozen=True):
-    """How the columns that a contract promises stand to those that there are."""
+    """The columns that a contract promises, beside those of its entity."""
 
     promised: int
-    differences: tuple[Difference, ...]
+    differences: tuple[ColumnDifference, ...]
     unpromised: int
     """Columns that there are beside those that are promised."""
 
@@ -43,13 +43,13 @@ class Agreement(msgspec.Struct, frozen=True):
 
 def compare(promised: Iterable[Any], there: Iterable[Any]) -> Agreement:
     """Compare columns by their names and types, nested ones by their paths."""
-    wanted, found = dict(_types(promised)), dict(_types(there))
+    wanted, actual = dict(_types(promised)), dict(_types(there))
     differences = [
-        Difference(path, wanted[path], found.get(path))
+        ColumnDifference(path, wanted[path], actual.get(path))
         for path in wanted
-        if path not in found or wanted[path] != found[path]
+        if path not in actual or wanted[path] != actual[path]
     ]
-    return Agreement(len(wanted), tuple(differences), len(found.keys() - wanted.keys()))
+    return Agreement(len(wanted), tuple(differences), len(actual.keys() - wanted.keys()))
 
 
 def _types(given: Iterable[Any], above: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -64,7 +64,7 @@ def _types(given: Iterable[Any], above: str = "", depth: int = 0) -> Iterator[tu
 def agreement_with_entity(
     services: Services, request: AnyRequest, kind: EntityKind, contract: Mapping[str, Any]
 ) -> Agreement | None:
-    """How a contract agrees with what it is about; None where there is nothing to compare.
+    """The agreement of a contract with its entity; None where there is nothing to compare.
 
     `contract` is what the caller sees of an entity of a kind that describes columns. Blocks.
     """
@@ -87,7 +87,7 @@ def agreement_with_contract(
     entity: Mapping[str, Any],
     attached: Mapping[str, Any],
 ) -> Agreement | None:
-    """How an entity agrees with what is attached to it, one item of a list of `relations`.
+    """The agreement of an entity with an attached contract, one item of a list of `relations`.
 
     None where there is nothing to compare. Blocks.
     """
@@ -103,7 +103,7 @@ def agreement_with_contract(
 def _shown(
     services: Services, request: AnyRequest, kind: EntityKind, entity_id: str
 ) -> dict[str, Any] | None:
-    """An entity as the caller may see it; None where there is none, or the caller sees none."""
+    """An entity as the caller may see it; None where it does not exist or is withheld."""
     if not request.auth.may(Permission(Action.VIEW, kind.name)):
         return None
     given = {"fields": None, "include": Include.ALL}

@@ -42,12 +42,12 @@ _FOR_PROGRAMS = msgspec.json.encode(
 
 
 def for_people(scope: Any) -> str:
-    """What the first page demands: nothing of a program, which only gets a pointer."""
+    """The permission of the first page: none for a program, which only gets a pointer."""
     return SIGNED_IN if accepts_html(scope) else PUBLIC
 
 
 def may_list(scope: Any) -> Permission:
-    """What a list demands."""
+    """The permission that a list demands."""
     return Permission(Action.LIST, kind_of(scope).name)
 
 
@@ -108,10 +108,10 @@ def _statuses(
     services: Services, kind: EntityKind, access: Access, given: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """The statuses of a kind, each with its number in a list and the address of that part."""
-    others = {name: value for name, value in given.items() if name != "status"}
+    other_filters = {name: value for name, value in given.items() if name != "status"}
     shown = []
     for status in (None, *kind.statuses) if kind.statuses else ():
-        narrowed = others | ({"status": status} if status else {})
+        narrowed = other_filters | ({"status": status} if status else {})
         page = read_list(services, kind, access, **narrowed | {"limit": 0})
         shown.append(
             {

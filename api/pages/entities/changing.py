@@ -19,16 +19,16 @@ from domain.openmetadata import document
 from domain.reading import history
 
 REFUSALS = (CatalogError, Forbidden)
-"""What is told beside the form that was sent."""
+"""Errors that are shown beside the form that was sent."""
 
 
 def may_edit(scope: Any) -> Permission:
-    """What a page demands that changes an entity and shows it."""
+    """The permission of a page that changes an entity and shows it."""
     return Permission(Action.EDIT, kind_of(scope).name, also=Action.VIEW)
 
 
 def may_delete(scope: Any) -> Permission:
-    """What a page demands that deletes an entity and shows it."""
+    """The permission of a page that deletes an entity and shows it."""
     return Permission(Action.DELETE, kind_of(scope).name, also=Action.VIEW)
 
 

@@ -16,20 +16,20 @@ COLUMNS_SHOWN = 200
 def column_table(
     key: str, entity: Mapping[str, Any], address: str, text: str, start: int, everything: bool
 ) -> dict[str, Any]:
-    """A table of columns: the rows of this page of it, and where the others are.
+    """A table of columns: the rows of this page of it, and the link to the next ones.
 
-    `address` is that of the entity's page, which the table may stand on elsewhere too.
+    `address` is that of the entity's page, which may embed the table on another page too.
     """
     rows = columns.unfold(entity[key])
-    found = columns.matching(rows, text)
-    end = len(found) if everything else start + COLUMNS_SHOWN
-    more = with_query(address, {"column": text, "from": str(end)}) if end < len(found) else None
+    matches = columns.matching(rows, text)
+    end = len(matches) if everything else start + COLUMNS_SHOWN
+    more = with_query(address, {"column": text, "from": str(end)}) if end < len(matches) else None
     return {
         "key": key,
         "total": len(rows),
-        "found": len(found),
+        "found": len(matches),
         "text": text,
-        "rows": found[0 if everything else start : end],
+        "rows": matches[0 if everything else start : end],
         "more": more,
         "first": with_query(address, {"column": text}) if start and not everything else None,
         "address": address,

@@ -15,8 +15,8 @@ _MOST_OBJECT = 64_000
 _NOTHING: tuple[Any, ...] = (None, "", [], "NULL")
 
 
-class Column(msgspec.Struct, frozen=True, gc=False):
-    """What is shown of a column; a wide table is read in a third of the time without the rest."""
+class ShownColumn(msgspec.Struct, frozen=True, gc=False):
+    """The shown keys of a column; decoding all others too would take three times as long."""
 
     name: Any = None
     dataType: Any = None
@@ -25,7 +25,7 @@ class Column(msgspec.Struct, frozen=True, gc=False):
     constraint: Any = None
     description: Any = None
     tags: Any = None
-    children: list["Column"] | None = None
+    children: list["ShownColumn"] | None = None
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a key, as a dict has it."""
@@ -38,7 +38,7 @@ class Column(msgspec.Struct, frozen=True, gc=False):
 
 
 _by_key = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_columns = msgspec.json.Decoder(list[Column] | None)
+_columns = msgspec.json.Decoder(list[ShownColumn] | None)
 
 
 def decode(kind: EntityKind, body: bytes) -> dict[str, Any]:
@@ -58,9 +58,9 @@ def decode(kind: EntityKind, body: bytes) -> dict[str, Any]:
 
 
 class ColumnRow(msgspec.Struct, frozen=True, gc=False):
-    """One column, at whatever depth.
+    """One column, at any depth; its texts are made when they are needed.
 
-    Its texts are made when they are asked for: a page shows few of the rows of a wide table.
+    A page shows few of the rows of a wide table.
     """
 
     number: int
@@ -69,7 +69,7 @@ class ColumnRow(msgspec.Struct, frozen=True, gc=False):
     above: str
     """The qualified name of the column that it lies in; empty at the top."""
     given: Any
-    """The column as the entity has it: a dict or a Column."""
+    """The column as the entity has it: a dict or a ShownColumn."""
 
     @property
     def name(self) -> str:
@@ -94,7 +94,7 @@ class ColumnRow(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def description(self) -> str:
-        """What is written of it."""
+        """The column's description."""
         return str(self.given.get("description") or "")
 
     @property
@@ -104,7 +104,7 @@ class ColumnRow(msgspec.Struct, frozen=True, gc=False):
 
 
 def column_keys(kind: EntityKind, entity: Mapping[str, Any]) -> Iterator[str]:
-    """The keys of an entity that hold columns: lists of what has a name and a type."""
+    """The keys of an entity that hold columns: lists of objects with a name and a type."""
     for key, value in entity.items():
         if key == kind.columns or _is_columns(value):
             yield key
@@ -134,7 +134,7 @@ def unfold(columns: Iterable[Any]) -> list[ColumnRow]:
 
 
 def have(rows: Iterable[ColumnRow], key: str) -> bool:
-    """Whether any of the columns says anything by a key."""
+    """True if any of the columns says anything by a key."""
     return any(row.given.get(key) not in _NOTHING for row in rows)
 
 

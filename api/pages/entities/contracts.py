@@ -42,7 +42,7 @@ Lines = list[tuple[str, str]]
 
 
 def reading(services: Services, request: AnyRequest, contract: Mapping[str, Any]) -> dict[str, Any]:
-    """What a page shows of a contract beside its columns; what is not known is shown as facts.
+    """The sections of a contract's page beside its columns; unknown keys are shown as facts.
 
     Blocks: the latest results of its tests are read.
     """
@@ -82,7 +82,7 @@ def _object(contract: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _facts(given: Mapping[str, Any], known: Iterable[str]) -> Lines:
-    """What an object says beside the keys that are shown elsewhere."""
+    """The keys of an object that no section shows."""
     left = {key: value for key, value in given.items() if key not in frozenset(known)}
     return [
         (words(key).capitalize(), _text(value))

@@ -1,4 +1,4 @@
-"""The form that changes one key of an entity, and what it says when another was first."""
+"""The form that changes one key of an entity, and its page after a conflicting change."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -36,7 +36,7 @@ from api.pages.entities.editable import (
     named_item,
 )
 from api.pages.entities.entity import kind_of, name_of, read_shown
-from api.pages.entities.places import Place, place_in
+from api.pages.entities.places import FormTarget, place_in
 from api.pages.frame.addresses import entity_address, with_query
 from api.pages.frame.documents import complete
 from api.pages.frame.rendering import AnyRequest, Renderer, html, redirect
@@ -53,7 +53,9 @@ from domain.requests.references import StoredClaims
 _MOST_ITEMS = 150
 """Items of a list that a form holds, which has a field for each."""
 _MOST_CHARACTERS = 50_000
-"""Of a text that a form holds; a browser sends each as up to nine bytes, see forms.MOST_BYTES."""
+"""Most characters of a text in a form; a browser sends each as up to nine bytes, see
+forms.MOST_BYTES.
+"""
 _KEYS = tuple(field.key for field in FIELDS)
 _COLUMN: Any = (
     Annotated[str, QueryParameter(description="Qualified name of a column in the entity.")],
@@ -71,7 +73,7 @@ _CHOOSING: Parameters = {
     "column": _COLUMN,
 }
 Given = str | list[Item]
-"""What a form holds: a text, or what a list names."""
+"""The value in a form: a text, or the items of a list."""
 
 
 def edit_pages(
@@ -100,8 +102,8 @@ def edit_pages(
         if edited.sort in ("references", "tags"):
             given = given_items(edited, kind, fields)
 
-        def decide() -> tuple[Given, Place, bytes]:
-            """What is to be there, where, and the patch that makes it so."""
+        def decide() -> tuple[Given, FormTarget, bytes]:
+            """The new value, its place, and the patch that sets it."""
             entity, _ = _read(services, request, kind, name)
             if entity["id"] != entity_id:
                 raise NotFound("another entity has this name by now: load the page again")
@@ -186,7 +188,7 @@ def edit_pages(
 def field_named(kind: EntityKind, access: Access, key: str, column: str) -> Field:
     """The field of a form, of an entity or a column of it.
 
-    Raises InvalidInput, and Forbidden for what the caller may not edit.
+    Raises InvalidInput, and Forbidden for a key that the caller may not edit.
     """
     if key not in _KEYS:
         raise InvalidInput(f"field must be one of {', '.join(_KEYS)}, got {shown(key)}")
@@ -216,8 +218,8 @@ def _plain(field: Field, text: str) -> str:
     return lines.strip("\n") if field.sort == "text" else lines.strip()
 
 
-def _value(field: Field, place: Place, wanted: Given) -> Any:
-    """What a patch puts where a form holds something."""
+def _value(field: Field, place: FormTarget, wanted: Given) -> Any:
+    """The value of a patch for the value in a form."""
     return list_value(field, place.holder, wanted) if isinstance(wanted, list) else wanted or None
 
 
@@ -228,10 +230,10 @@ def _page(
     entity: Mapping[str, Any],
     tag: str,
     field: Field,
-    place: Place,
+    place: FormTarget,
     **more: Any,
 ) -> bytes:
-    """The form: `mine` is what it holds, unless that is what is there."""
+    """The form: `mine` is its text, unless that is the stored one."""
     is_list = field.sort in ("references", "tags")
     theirs: Given = items_of(field, place.holder) if is_list else place.holder.get(field.key) or ""
     if is_list and len(theirs) > _MOST_ITEMS:
@@ -261,14 +263,16 @@ def _page(
         theirs=theirs,
         most=_MOST_CHARACTERS,
         column=place.column,
-        others=_others(kind, request.auth, name, place),
+        column_forms=_column_forms(kind, request.auth, name, place),
         back=place.link_to(kind.name, name, field.key),
         **values | more,
     )
 
 
-def _others(kind: EntityKind, access: Access, fqn: str, place: Place) -> list[tuple[str, str]]:
-    """Of a column, each key that has a form, and the address of the form."""
+def _column_forms(
+    kind: EntityKind, access: Access, fqn: str, place: FormTarget
+) -> list[tuple[str, str]]:
+    """Each key of a column that has a form, and the address of the form."""
     if not place.column:
         return []
     address = entity_address(kind.name, fqn, "edit")

@@ -1,4 +1,4 @@
-"""What of an entity people change by forms: which keys, and what stands in a form for a value."""
+"""The keys of an entity that people change by forms, and their values in a form."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -14,12 +14,12 @@ from domain.requests.references import ClaimLookup
 from projections.visibility.withholding import FieldWithheld
 
 _SOURCES = {"tag": "Classification", "glossaryTerm": "Glossary"}
-"""Kind of what an entity is tagged with -> what the label calls it."""
+"""Kind of a tag's entity -> the source in its label."""
 _KINDS = {source: kind for kind, source in _SOURCES.items()}
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A key that a form changes, and what it holds."""
+    """A key that a form changes, and the sort of its value."""
 
     key: str
     sort: Literal["line", "text", "references", "tags"]
@@ -42,7 +42,7 @@ COLUMN_FIELDS = ("description", "tags")
 
 
 class Item(msgspec.Struct, frozen=True):
-    """What a list names, as a form holds it: `user:annabel`."""
+    """An entry of a list, as a form holds it: `user:annabel`."""
 
     kind: str
     fqn: str
@@ -54,7 +54,7 @@ class Item(msgspec.Struct, frozen=True):
 
 
 def editable(kind: EntityKind, access: Access) -> dict[str, Field]:
-    """The keys that a caller may change by forms; none for who may not edit the kind."""
+    """The keys that a caller may change by forms; empty for callers who may not edit the kind."""
     return {
         field.key: field
         for field in FIELDS
@@ -63,7 +63,7 @@ def editable(kind: EntityKind, access: Access) -> dict[str, Field]:
 
 
 def column_editable(kind: EntityKind, access: Access) -> dict[str, Field]:
-    """The same for each column of an entity of the kind; none for a kind without columns."""
+    """The keys of a column that a caller may change by forms; empty for a kind without columns."""
     return {
         field.key: field
         for field in FIELDS
@@ -74,17 +74,17 @@ def column_editable(kind: EntityKind, access: Access) -> dict[str, Field]:
 
 
 def may_set_status(kind: EntityKind, access: Access) -> bool:
-    """Whether a caller may change the status of the entities of a kind, if they have one."""
+    """True if a caller may change the status of the entities of a kind, if they have one."""
     return bool(kind.statuses) and _may(kind, access, STATUS)
 
 
 def sees_all(kind: EntityKind, access: Access) -> bool:
-    """Whether nothing of a kind is withheld from a caller, who may edit and view it."""
+    """True if a caller may edit and view a kind of which nothing is withheld."""
     return _may(kind, access, "")
 
 
 def _may(kind: EntityKind, access: Access, key: str) -> bool:
-    """Whether a caller may edit the kind, and nothing of a key is withheld (no key: of any).
+    """True if a caller may edit the kind, and nothing of a key is withheld (no key: of any).
 
     `key` is a JSON pointer without the slash that it begins with.
 
@@ -102,7 +102,7 @@ def _may(kind: EntityKind, access: Access, key: str) -> bool:
 
 
 def given_items(field: Field, kind: EntityKind, form: Mapping[str, str]) -> list[Item]:
-    """What a form leaves of a list; raises InvalidInput for what the list cannot name."""
+    """The entries of a list in a form; raises InvalidInput for one that the list cannot have."""
     items: dict[Item, None] = {}
     for name, value in form.items():
         if name.startswith("keep."):
@@ -114,21 +114,21 @@ def given_items(field: Field, kind: EntityKind, form: Mapping[str, str]) -> list
 
 
 def named_item(field: Field, kind: EntityKind, claims: ClaimLookup, name: str) -> Item:
-    """What a typed name, or `Item.value`, means in a list.
+    """The entry that a typed name, or `Item.value`, means in a list.
 
     Raises NotFound, and InvalidInput for a name that several kinds have.
     """
     kinds = field.kinds(kind)
-    found = [item for each in kinds if (item := _live(each, claims, name)) is not None]
+    matches = [item for each in kinds if (item := _live(each, claims, name)) is not None]
     before, _, after = name.partition(":")
-    if not found and before in kinds:
-        found = [item for item in (_live(before, claims, after),) if item is not None]
-    if not found:
+    if not matches and before in kinds:
+        matches = [item for item in (_live(before, claims, after),) if item is not None]
+    if not matches:
         raise NotFound(f"there is no {' or '.join(kinds)} named {shown(name)}")
-    if len(found) > 1:
-        values = " or ".join(shown(item.value) for item in found)
+    if len(matches) > 1:
+        values = " or ".join(shown(item.value) for item in matches)
         raise InvalidInput(f"several have this name: write {values}")
-    return found[0]
+    return matches[0]
 
 
 def _live(kind: str, claims: ClaimLookup, name: str) -> Item | None:
@@ -141,12 +141,12 @@ def _live(kind: str, claims: ClaimLookup, name: str) -> Item | None:
 
 
 def items_of(field: Field, entity: Mapping[str, Any]) -> list[Item]:
-    """What a list of an entity names."""
+    """The entries of a list of an entity."""
     return [_item(field, each) for each in entity.get(field.key) or ()]
 
 
 def list_value(field: Field, entity: Mapping[str, Any], items: Sequence[Item]) -> list[Any]:
-    """A list that names these items; what the entity has of them stays as it is."""
+    """The list of these items; items that the entity already has stay as they are."""
     known = {_item(field, each): each for each in entity.get(field.key) or ()}
     return [known[item] if item in known else _element(field, item) for item in items]
 

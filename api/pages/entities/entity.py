@@ -72,7 +72,7 @@ def kind_of(scope: Any) -> EntityKind:
 
 
 def may_view(scope: Any) -> Permission:
-    """What the page of an entity demands."""
+    """The permission that the page of an entity demands."""
     return Permission(Action.VIEW, kind_of(scope).name)
 
 
@@ -103,7 +103,7 @@ def entity_values(
     from_: int = 0,
     all_: bool = False,
 ) -> dict[str, Any]:
-    """What the template of an entity's page shows, as its caller may see it.
+    """The values of the template of an entity's page, as its caller may see it. Blocks.
 
     Blocks. Raises NotFound.
     """
@@ -232,9 +232,9 @@ def crumbs_of(kind: EntityKind, entity: Mapping[str, Any]) -> list[dict[str, str
 
 
 def _facts(kind: EntityKind, entity: Mapping[str, Any]) -> dict[str, Any]:
-    """What the body of the page shows beside columns, by how it can be shown.
+    """The facts of the page's body beside columns, sorted by how they are shown.
 
-    `facts` are single values, `links` lists of references, `nested` what is left, as JSON.
+    `facts` are single values, `links` lists of references, `nested` all other values, as JSON.
     """
     facts: list[tuple[str, Any]] = []
     links: list[tuple[str, list[dict[str, str]]]] = []

@@ -1,4 +1,4 @@
-"""Where in an entity a form changes a key: in the entity itself, or in one of its columns."""
+"""The object that a form changes: the entity itself, or one of its columns."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,8 +13,8 @@ from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
 
 
-class Place(msgspec.Struct, frozen=True):
-    """The object that has the key, and what a JSON Patch says of it."""
+class FormTarget(msgspec.Struct, frozen=True):
+    """The object that has the key, and its place for a JSON Patch."""
 
     holder: Mapping[str, Any]
     """The entity, or the column, as the caller sees it."""
@@ -40,13 +40,13 @@ class Place(msgspec.Struct, frozen=True):
         return with_query(page, {"from": str(start) if start else None}) + f"#column-{self.number}"
 
 
-def place_in(kind: EntityKind, entity: Mapping[str, Any], column: str) -> Place:
+def place_in(kind: EntityKind, entity: Mapping[str, Any], column: str) -> FormTarget:
     """The place of a column by its qualified name in the entity; without a name, the entity.
 
     `entity` is what the caller sees. Raises NotFound, and InvalidInput for what is no name.
     """
     if not column:
-        return Place(entity)
+        return FormTarget(entity)
     columns = entity.get(kind.columns or "") or []
     pointer, key, inner, tests = "", kind.columns, columns, []
     for name in names.split(column):
@@ -60,4 +60,4 @@ def place_in(kind: EntityKind, entity: Mapping[str, Any], column: str) -> Place:
         holder = inner[index]
         key, inner = "children", holder.get("children") or []
     number = next((row.number for row in unfold(columns) if row.given is holder), 1)
-    return Place(holder, column, number, pointer, tuple(tests))
+    return FormTarget(holder, column, number, pointer, tuple(tests))

@@ -1,4 +1,4 @@
-"""Tests of data on pages: what the latest run of each came to, and the runs of one test."""
+"""Tests of data on pages: the latest result of each test, and the runs of one test."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -60,10 +60,10 @@ _cases = msgspec.json.Decoder(_Cases)
 def tests_of(
     services: Services, access: Access, kind: EntityKind, entity: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """The tests of a table or in a suite, each with its latest run; None where there are none.
+    """The tests of a table or of a suite, each with its latest run; None without tests.
 
-    Those that did not pass come first. A caller who may not list tests, or not those of a suite,
-    is told so, whether there are any or not. Blocks.
+    Tests that did not pass come first. A caller who may not list tests, or not those of a suite,
+    sees a note that they are withheld, whether there are any or not. Blocks.
     """
     if kind.name not in ("table", "testSuite"):
         return None
@@ -94,7 +94,7 @@ def tests_of(
 
 
 def _may_list(access: Access) -> bool:
-    """Whether a caller may know which tests are in a suite."""
+    """True if a caller may know which tests are in a suite."""
     kind = KINDS["testCase"]
     withheld = access.withheld(Action.LIST, kind.name)
     keys = (kind.filters["testSuiteId"], *kind.also_in)
@@ -160,7 +160,7 @@ def runs_of(
     """
     if kind.name != "testCase":
         return None
-    found = services.measurements.page(
+    page = services.measurements.page(
         entity["id"],
         RESULT,
         "",
@@ -170,20 +170,20 @@ def runs_of(
         limit=RUNS,
         most_bytes=_RUNS_BYTES,
     )
-    bodies = [body for _, body in found.points]
+    bodies = [body for _, body in page.points]
     last = msgspec.json.decode(bodies[0], type=TestResult) if bodies else None
     sampling = access.may(Permission(Action.SAMPLE, kind.name))
     sample = cut(last.sample_data or "", _MOST_SAMPLE) if last and sampling else ""
     return {
         "rows": [run(body) for body in bodies],
-        "total": found.total,
+        "total": page.total,
         "sample": sample,
         "sample_withheld": not sampling,
     }
 
 
 def run(body: bytes | None) -> dict[str, Any]:
-    """What pages show of a run of a test, from its result as it is kept; None for no run."""
+    """A run of a test as pages show it, from its stored result; None for no run."""
     result = msgspec.json.decode(body, type=TestResult) if body is not None else None
     if result is None:
         return {"status": "", "at": None, "result": "", "rows": "", "values": []}
@@ -197,7 +197,7 @@ def run(body: bytes | None) -> dict[str, Any]:
 
 
 def _rows(passed: int | None, failed: int | None) -> str:
-    """How many rows failed, of how many if that is known."""
+    """The number of failed rows, and of all rows if that is known."""
     if failed is None:
         return ""
     return f"{failed:,}" if passed is None else f"{failed:,} of {passed + failed:,}"

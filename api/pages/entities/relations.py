@@ -1,4 +1,4 @@
-"""What is related to an entity: lists of other kinds that can be narrowed to it."""
+"""The relations of an entity: lists of other kinds that can be narrowed to it."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -24,7 +24,7 @@ _FACETS = {
     "tag": "tag",
     "glossaryTerm": "tag",
 }
-"""Kind -> the facet of searches that finds what an entity of the kind stands on."""
+"""Kind -> the search facet that finds the entities below an entity of the kind."""
 
 
 def read_list(services: Services, kind: EntityKind, access: Access, **given: Any) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def related_lists(
 
 
 def _parameters(kind: EntityKind, other: EntityKind) -> Iterator[str]:
-    """The parameters of another kind's list that narrow it to what is right at an entity."""
+    """The parameters that narrow another kind's list to the neighbours of an entity."""
     for parameter, key in other.filters.items():
         kinds = other.refers_to[key]
         if key not in other.inherits and (not kinds or kind.name in kinds):

@@ -1,4 +1,4 @@
-"""What buttons do to a whole entity: undo, delete, restore, and the steps of its status."""
+"""Buttons for a whole entity: undo, delete, restore, and the steps of its status."""
 
 from collections.abc import Callable
 from functools import partial
@@ -74,7 +74,7 @@ def step_pages(
         )
 
     def again(view: str, request: AnyRequest, problem: str | None = None) -> bytes:
-        """The page of the entity, with what has become of a button of it."""
+        """The page of the entity after one of its buttons."""
         kind, name = kind_of(request.scope), name_of(request, view)
         values = entity_values(services, request, kind, name)
         return renderer.page(request, "entity.html", **values | {"problem": problem})
@@ -87,7 +87,7 @@ def step_pages(
         body: Body,
         back: Callable[..., bytes],
     ) -> ASGIResponse:
-        """Do what a form asks for, and go to the entity; or show `back` with why it is not done."""
+        """Do the action of a form, and go to the entity; or show `back` with the error."""
         kind, name = kind_of(request.scope), name_of(request, view)
         try:
             given = await services.heavy_read(request, body)
@@ -156,9 +156,10 @@ def step_pages(
 def _last_step(
     services: Services, request: AnyRequest, kind: EntityKind, name: str
 ) -> tuple[dict[str, Any], str, history.Revision]:
-    """An entity as it is shown, its ETag, and what led to it; raises Forbidden and NotFound.
+    """A shown entity, its ETag, and its last step; raises Forbidden and NotFound.
 
-    Who does not see all of the kind may not even know whether the last step touched the rest.
+    Callers who do not see all of the kind may not even know whether the last step touched withheld
+    fields.
     """
     if not sees_all(kind, request.auth):
         raise Forbidden(f"fields of {kind.name} are withheld from you, so you cannot undo a step")
@@ -169,7 +170,7 @@ def _last_step(
 
 
 def _may_delete_below(request: AnyRequest, kind: EntityKind) -> bool:
-    """Whether there may be anything below an entity that stays without being asked to go along,
+    """True if there may be anything below an entity that stays without being asked to go along,
     and that the caller may delete."""
     if kinds_below(kind.name) <= ATTACHED:
         return False

@@ -1,4 +1,4 @@
-"""The catalog as a tree: what is right below each entity, unfolded in place or page by page."""
+"""The catalog as a tree: the children of each entity, unfolded in place or page by page."""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
@@ -27,7 +27,7 @@ SHOWN = 100
 _SHOWN = ("displayName", "description")
 """Keys that the tree shows and that can be withheld."""
 READ, MOST_READ = 200, 2_000
-"""Entities looked at for them, at once and in all: a list also has what lies deeper."""
+"""Entities read for a branch, at once and in all: a list also has deeper entities."""
 _PLACE: Parameters = {
     "below": (
         Annotated[str, QueryParameter(description="Only entities of this kind.")],
@@ -46,13 +46,13 @@ class Branch(msgspec.Struct, frozen=True):
     kind: str
     items: list[dict[str, Any]]
     unfolds: bool
-    """Whether anything can be below them."""
+    """True if anything can be below them."""
     more: str | None
-    """Where the next of them are."""
+    """The address of the next entities."""
 
 
 def tree_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
-    """The top of the tree, and what is below each entity."""
+    """The routes of the top of the tree, and of the children of each entity."""
 
     async def top(request: AnyRequest, below: str, after: str | None) -> ASGIResponse:
         def work() -> bytes:
@@ -101,12 +101,12 @@ def tree_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]
 
 
 def unfolds(kind: EntityKind) -> bool:
-    """Whether entities of a kind can have others below them, beside what is attached to them."""
+    """True if entities of a kind can have others below them, beside what is attached to them."""
     return next(_lists_below(kind), None) is not None
 
 
 def _lists_below(kind: EntityKind) -> Iterator[tuple[EntityKind, str, bool]]:
-    """The lists of what is below an entity: kind, parameter, and whether it takes an id."""
+    """The lists of an entity's children: kind, parameter, and True if it takes an id."""
     for name in KINDS:
         if name in kinds_right_below(kind.name) and name not in ATTACHED:
             other = KINDS[name]
@@ -142,24 +142,24 @@ def _right_below(
     narrowed: Mapping[str, str],
     after: str | None,
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """Entities of a list whose parent is the one that it is narrowed by, and where to go on.
+    """The entities of a list whose parent is the one that narrows it, and the next cursor.
 
-    Without a parameter those are meant that have no parent. Some kinds have parents of two sorts:
-    the list of a glossary has the terms below its terms, too.
+    Without a parameter, the entities without a parent. Some kinds have parents of two sorts: the
+    list of a glossary also has the terms below its terms.
     """
     key = next((kind.filters[parameter] for parameter in narrowed), None)
-    found: list[dict[str, Any]] = []
+    children: list[dict[str, Any]] = []
     alone = len(kind.parents) == (0 if key is None else 1)
     limit = SHOWN if alone else READ
     for _ in range(MOST_READ // READ):
         given = {**narrowed, "limit": limit, **({"after": after} if after else {})}
         listed = read_list(services, kind, access, **given)
-        found += [
+        children += [
             complete(each)
             for each in listed["data"]
             if next((parent for parent in kind.parents if each.get(parent)), None) == key
         ]
         after = listed["paging"].get("after")
-        if after is None or len(found) >= SHOWN:
+        if after is None or len(children) >= SHOWN:
             break
-    return found, after
+    return children, after

@@ -41,7 +41,7 @@ def kind_named(name: str) -> EntityKind:
 
 
 def is_local(address: str) -> bool:
-    """Whether an address leads to a page of this catalog: what follows a sign-in may lead there.
+    """True if an address leads to a page of this catalog, so that a sign-in may lead there.
 
     A browser reads `//host` and `/\\host` as other hosts, and drops tabs and line ends.
     """

@@ -28,5 +28,5 @@ def read_asset(name: str) -> bytes:
 
 @cache
 def asset_address(name: str) -> str:
-    """Where a file is; another one when its content changes, so that browsers may keep it."""
+    """The address of a static file, which changes with its content so that browsers may keep it."""
     return f"/static/{sha256(read_asset(name)).hexdigest()[:12]}/{name}"

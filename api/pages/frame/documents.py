@@ -87,12 +87,12 @@ def formatted(value: Any, most: int) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many characters of a text, with a mark where it goes on."""
+    """At most this many characters of a text, with a mark where the rest is cut off."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
 def called(entity: Mapping[str, Any]) -> str:
-    """What people call an entity, or the one that a reference names; the rest of it is left out."""
+    """The name of an entity or of a reference for people."""
     name = str(
         entity.get("displayName") or entity.get("name") or entity.get("fullyQualifiedName") or ""
     )

@@ -1,4 +1,4 @@
-"""What a form of a page sends, once it is certain that a page of ours has sent it."""
+"""The fields of a form, after a check that a page of this catalog has sent it."""
 
 from functools import partial
 from hmac import compare_digest
@@ -15,13 +15,15 @@ FORM = "application/x-www-form-urlencoded"
 TOKEN_FIELD = "form_token"
 _MOST_FIELDS = 200
 MOST_BYTES, _MOST_BYTES_OF_ANYBODY = 500_000, 16_384
-"""Of a form, and of one that needs no session; reading its escapes takes 80 times as many."""
+"""Most bytes of a form, and of one that needs no session; reading its escapes takes 80 times as
+many.
+"""
 _SMALL = 16_384
-"""Bytes of a form that is read on the event loop; nobody but who is signed in may send more."""
+"""Bytes of a form that is read on the event loop; only signed-in callers may send more."""
 turns = Turns(1)
 """Large forms are read one at a time, for the memory that each takes meanwhile."""
 _TEXT = "value"
-"""The field with what a person has written, which is not to be lost."""
+"""The field with the text of a person, which must not be lost."""
 
 
 async def read_form(request: AnyRequest, sessions: Sessions, *, signed_in: bool) -> dict[str, str]:
@@ -45,7 +47,7 @@ async def read_form(request: AnyRequest, sessions: Sessions, *, signed_in: bool)
 
 
 def _fields(body: bytes) -> dict[str, str]:
-    """The fields of a form, each once; raises InvalidInput for what is none."""
+    """The fields of a form, each once; raises InvalidInput for a malformed form."""
     try:
         pairs = parse_qsl(
             body.decode(),
@@ -55,10 +57,10 @@ def _fields(body: bytes) -> dict[str, str]:
             max_num_fields=_MOST_FIELDS,
         )
     except ValueError:
-        raise InvalidInput("what was sent is no form") from None
+        raise InvalidInput("the body is not a form") from None
     form = dict(pairs)
     if len(form) < len(pairs):
-        raise InvalidInput("a field of the form is there twice")
+        raise InvalidInput("the form has a field twice")
     return form
 
 

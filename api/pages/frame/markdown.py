@@ -4,11 +4,11 @@ from functools import cache
 from typing import Any
 
 MOST_CHARACTERS = 20_000
-"""Longer texts are shown as they are: rendering takes time that others wait for."""
+"""Longer texts are shown unformatted: rendering takes time for which other requests wait."""
 _MOST_CELLS = 10_000
 _MOST_DEPTH = 30
 _MOST_BRACKETS = 2_000
-"""For each that opens, the parser looks for the one that closes it."""
+"""Most opening brackets: for each the parser searches the closing one."""
 _MOST_ADDRESSES = 200_000
 """Characters of the addresses of all links."""
 _TAGS = frozenset(
@@ -71,7 +71,7 @@ def to_html(text: str) -> str | None:
 
 
 def _most_cells(text: str) -> int:
-    """How many cells the tables of a text have at most: each row is filled up to the longest."""
+    """Most cells that the tables of a text can have: each row is filled up to the longest."""
     lines = text.split("\n")
     return len(lines) * max(line.count("|") for line in lines)
 

@@ -6,7 +6,7 @@ from typing import Any
 WIDTH, HEIGHT = 1000, 100
 """The units that shapes are placed in."""
 COLOURS = 6
-"""How many series have a colour of their own in the style sheet; the last one is for the rest."""
+"""Number of series with a colour of their own in the style sheet; the last is for all others."""
 REST = "others"
 
 
@@ -52,7 +52,7 @@ def line(values: Sequence[float]) -> dict[str, Any]:
 
 
 def _most_frequent(counts: Sequence[Mapping[str, int]]) -> list[str]:
-    """The series that have a colour, the most frequent first, and one for all others."""
+    """The series with a colour, the most frequent first, and the sum of all others."""
     totals: dict[str, int] = {}
     for each in counts:
         for name, value in each.items():

@@ -42,7 +42,7 @@ _FOR_SOME = (
 )
 CHUNK_CHARACTERS = 64 * 1024
 TYPED = "typed"
-"""What the state of a request has of the text of its form, for a page that refuses the form."""
+"""Key of a request's state for the text of its form, for a page that refuses the form."""
 
 
 class Renderer:
@@ -74,10 +74,10 @@ class Renderer:
     def error(
         self, request: AnyRequest, refused: Response[bytes], *, goes_on: bool = False
     ) -> Response[bytes]:
-        """The page that says to a person what `api.errors` says to a program.
+        """The page for an error of `api.errors`.
 
-        With `goes_on` the page looks again by itself, until what was asked for can be shown.
-        Without a caller it is the page to sign in at, which leads back to what was asked for.
+        With `goes_on` the page reloads by itself until the request succeeds. Without a caller it is
+        the sign-in page, which leads back to the requested address.
         """
         said = msgspec.json.decode(refused.content)
         status = refused.status_code
@@ -100,7 +100,7 @@ class Renderer:
         )
 
     def _frame(self, request: AnyRequest) -> dict[str, Any]:
-        """What the template of every page may name."""
+        """The values that the template of every page may use."""
         caller = request.scope.get("user")
         known = isinstance(caller, Principal)
         try:
@@ -145,21 +145,21 @@ def redirect(address: str, headers: Mapping[str, str] | None = None) -> Finished
 
 
 def is_part(request: AnyRequest) -> bool:
-    """Whether a page asks, by htmx, for a part that takes the place of one which it shows."""
+    """True if a page asks, by htmx, for a part that takes the place of one which it shows."""
     return bool(request.headers.get("hx-request") == "true")
 
 
 def here(request: AnyRequest) -> str:
-    """The address that a page was asked for by, without the host."""
+    """The requested address of a page, without the host."""
     path = request.scope["raw_path"].partition(b"?")[0].decode("latin-1")
     query = request.scope["query_string"].decode("latin-1")
     return f"{path}?{query}" if query else path
 
 
 def _back_to(request: AnyRequest) -> str:
-    """The page that a person goes on with who has to sign in first.
+    """The address to return to after a sign-in.
 
-    A form may be sent to where there is no page: its own page is what the browser came from.
+    A form may be sent to an address without a page: then it is the page that the browser came from.
     """
     address = ""
     if request.method == "POST":
@@ -171,7 +171,7 @@ def _back_to(request: AnyRequest) -> str:
 
 @cache
 def environment() -> Any:
-    """The templates; what is put into them is escaped, whatever a template forgets."""
+    """The templates; every value in them is escaped."""
     # Start-up: only pages need it.
     import jinja2  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Routes of pages: asked for by browsers, with a session in place of a bearer token."""
+"""Routes of pages, for browsers with a session in place of a bearer token."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -14,7 +14,7 @@ from api.pages.frame.forms import read_form
 from api.pages.frame.rendering import AnyRequest
 
 Needed = Permission | str | Callable[[Any], Permission | str]
-"""What a page demands of its caller; a function tells it from the scope of a request."""
+"""The permission that a page demands; a function derives it from the scope of a request."""
 Show = Callable[..., Awaitable[ASGIResponse]]
 Take = Callable[[AnyRequest, dict[str, str]], Awaitable[ASGIResponse]]
 
@@ -27,7 +27,7 @@ def page(
 
 
 def form(path: str, permission: Needed, take: Take, sessions: Sessions) -> HTTPRouteHandler:
-    """Where a form of a page is sent; `take` gets its fields, once none but ours can have sent it.
+    """The route of a form; `take` gets its fields after the check that a page of ours has sent it.
 
     There is no other way to take a POST of a page, so that none goes unchecked.
     """
@@ -48,7 +48,7 @@ def _of_pages(
 
 
 def wants_page(scope: Any) -> bool:
-    """Whether an answer to a request, also one that no route takes, is for a person.
+    """True if the answer to a request, also to one without a route, is a page.
 
     Whoever asks for a page is answered with one; so is a browser that no other route knows.
     """
@@ -59,5 +59,5 @@ def wants_page(scope: Any) -> bool:
 
 
 def accepts_html(scope: Any) -> bool:
-    """Whether a client names HTML among what it takes, as browsers do and programs do not."""
+    """True if the Accept header of a client names HTML, as browsers do and programs do not."""
     return any(b"text/html" in value for name, value in scope["headers"] if name == b"accept")

@@ -8,10 +8,10 @@ from api.callers.permissions import Access, Action
 def hidden_fields(
     access: Access, action: Action, kinds: Iterable[str], shown: Collection[str] | None = None
 ) -> list[str]:
-    """The paths that an action does not show of any of some kinds, in order.
+    """The paths of some kinds that an action withholds, in order.
 
-    `shown` are the keys that a page has a place for; without it the page shows all there are.
-    It follows from the policies alone, never from what is stored.
+    `shown` are the keys that a page has a place for; without it the page shows all keys. The result
+    follows from the policies alone, never from stored values.
     """
     return sorted(
         {

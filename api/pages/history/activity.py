@@ -1,4 +1,4 @@
-"""What happened over time: changes by day and kind, and contracts by status."""
+"""The page of activity: changes by day and kind, and contracts by status."""
 
 import time
 from collections.abc import Mapping
@@ -16,10 +16,10 @@ from api.routes.system.audit import AUDITING, auditable
 from api.services import Services
 from domain.edges import EDGE
 from domain.kinds.registry import ALL_KINDS, KINDS
-from domain.reading.activity import CONTRACT, DAY, Activity, Counts
+from domain.reading.activity import CONTRACT, DAY, Activity, ActivityCounts
 
 COUNT_SECONDS = 0.25
-"""How long one look at the page goes on counting the log."""
+"""Longest time for which one request for the page counts events of the log."""
 _DAYS: Any = Literal["30", "90", "365"]
 _PARAMETERS: Parameters = {
     "days": (Annotated[_DAYS, QueryParameter(description="How many days are shown.")], "90")
@@ -54,13 +54,13 @@ def activity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHand
 
 
 def _countable(access: Access) -> frozenset[str]:
-    """The kinds of which the caller may see every event; of edges, only who may see all ends."""
+    """The kinds whose events the caller may all see; edges only for callers who see all ends."""
     kinds = auditable(access, ALL_KINDS)
     sees_all = kinds >= set(KINDS) and access.kinds(Action.VIEW) >= set(KINDS)
     return kinds if sees_all else kinds - {EDGE}
 
 
-def _changes(counts: Counts, days: range, kinds: frozenset[str]) -> dict[str, Any]:
+def _changes(counts: ActivityCounts, days: range, kinds: frozenset[str]) -> dict[str, Any]:
     """The bars of the changes of each day."""
     by_day = [
         {words(kind): n for kind, n in counts.changes.get(each, {}).items() if kind in kinds}
@@ -69,7 +69,7 @@ def _changes(counts: Counts, days: range, kinds: frozenset[str]) -> dict[str, An
     return plots.stacked_bars(_names(days), by_day)
 
 
-def _contracts(counts: Counts, days: range) -> dict[str, Any]:
+def _contracts(counts: ActivityCounts, days: range) -> dict[str, Any]:
     """The bars of the contracts that there were at the end of each day."""
     known = counts.statuses or {}
     before = [each for each in known if each < days.start]

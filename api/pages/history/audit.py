@@ -17,7 +17,7 @@ from api.pages.frame.addresses import with_query
 from api.pages.frame.documents import formatted
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer, html, words
 from api.pages.frame.routing import page
-from api.pages.history.audit_events import VERBS, Event, event_line, read_page
+from api.pages.history.audit_events import VERBS, ShownEvent, event_line, read_page
 from api.routes.system.audit import (
     AUDITING,
     MAX_POSITION,
@@ -35,7 +35,7 @@ from domain.reading.audit import AuditQuery, AuditTrail
 
 PAGE_SIZE = 50
 EVENT_CHARACTERS = 500_000
-"""Of what an event changed, as its page shows it."""
+"""Most characters of an event's changes on its page."""
 _FILTERS: Mapping[str, tuple[str, str, str]] = {
     "kind": ("kind", "Kind", ""),
     "eventType": ("event_type", "What", ""),
@@ -170,7 +170,7 @@ async def _stream(
 def _links(
     kept: Mapping[str, str], follow: bool, newest: int | None, oldest: int | None
 ) -> dict[str, str | None]:
-    """Where newer and older events are, and the same page that follows, or does not any more."""
+    """The links to newer and older events, and to the page that follows live or stops."""
     following = {"follow": "true"}
     newer = {**kept, **(following if follow else {}), "after": str(newest)}
     return {
@@ -180,8 +180,8 @@ def _links(
     }
 
 
-def _event_at(log: EventStore, query: AuditQuery, position: int) -> Event:
-    """The event at a position as the API tells it.
+def _event_at(log: EventStore, query: AuditQuery, position: int) -> ShownEvent:
+    """The event at a position as the API returns it.
 
     Blocks. Raises NotFound where there is none that the caller may see.
     """
@@ -189,27 +189,27 @@ def _event_at(log: EventStore, query: AuditQuery, position: int) -> Event:
     if position > head:
         raise NotFound(f"the log ends at position {head}")
     span = audit_span(position - 1, None, "asc", min(position, head))
-    found, _ = read_page(audit_page(AuditTrail(log), query, span, head, 1))
-    if not found or found[0].position != position:
+    events, _ = read_page(audit_page(AuditTrail(log), query, span, head, 1))
+    if not events or events[0].position != position:
         raise NotFound(f"no event at position {position} that you may see")
-    return found[0]
+    return events[0]
 
 
 def _asked(kept: Mapping[str, str]) -> dict[str, Any]:
-    """What `audit_query` is to be given for the filters of a page; raises InvalidInput."""
+    """The arguments of `audit_query` for the filters of a page; raises InvalidInput."""
     asked: dict[str, Any] = {field: kept.get(name) for name, (field, _, _) in _FILTERS.items()}
     for name in _IDS:
         try:
             asked[_FILTERS[name][0]] = str(UUID(kept[name])) if name in kept else None
         except ValueError:
-            raise InvalidInput(f"{_FILTERS[name][1]}: {kept[name][:64]!r} is no id") from None
+            raise InvalidInput(f"{_FILTERS[name][1]}: {kept[name][:64]!r} is not an id") from None
     if "eventType" in kept and kept["eventType"] not in EVENT_TYPES:
-        raise InvalidInput(f"{kept['eventType'][:64]!r} is no type of event")
+        raise InvalidInput(f"{kept['eventType'][:64]!r} is not a type of event")
     return asked
 
 
 def _fields(request: AnyRequest, kept: Mapping[str, str]) -> list[dict[str, Any]]:
-    """The fields of the form that narrows, with what is chosen in them."""
+    """The fields of the filter form, with their present values."""
     choices = {
         "kind": [(kind, words(kind)) for kind in sorted(auditable(request.auth, ALL_KINDS))],
         "eventType": [(name, VERBS[name]) for name in EVENT_TYPES],

@@ -1,4 +1,4 @@
-"""Events of the log as people read them: what was done, and the first of what it changed."""
+"""Events of the log in the words of people: the action, and the beginning of its changes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from api.pages.frame.rendering import words
 from domain.kinds.registry import KINDS
 
 _CHANGES, _CHARACTERS = 12, 600
-"""How many changes of an event the stream shows, and how many characters of each value."""
+"""Most changes of an event that the stream shows, and most characters of each value."""
 _NOTHING = Raw(b"null")
 VERBS: Mapping[str, str] = {
     "entity.created": "created",
@@ -21,11 +21,11 @@ VERBS: Mapping[str, str] = {
     "entity.restored": "restored",
     "entity.purged": "purged",
 }
-"""Type of event -> what somebody did to the entity."""
+"""Type of event -> verb for the action on the entity."""
 
 
-class Event(msgspec.Struct, rename="camel"):
-    """An event as the API tells it; what it created or changed is not decoded."""
+class ShownEvent(msgspec.Struct, rename="camel"):
+    """An event as the API returns it; its changes are not decoded."""
 
     position: int
     entity_id: str
@@ -42,7 +42,7 @@ class Event(msgspec.Struct, rename="camel"):
 
 
 class _Page(msgspec.Struct):
-    data: list[Event]
+    data: list[ShownEvent]
     paging: dict[str, int]
 
 
@@ -57,14 +57,14 @@ _by_key = msgspec.json.Decoder(dict[str, Raw])
 _operations = msgspec.json.Decoder(list[_Operation])
 
 
-def read_page(answer: bytes) -> tuple[list[Event], dict[str, int]]:
+def read_page(answer: bytes) -> tuple[list[ShownEvent], dict[str, int]]:
     """The events of an AuditPage, and its paging."""
     page = _page.decode(answer)
     return page.data, page.paging
 
 
-def event_line(event: Event) -> dict[str, Any]:
-    """An event as the stream shows it: what was done, and the first of what it changed."""
+def event_line(event: ShownEvent) -> dict[str, Any]:
+    """An event as the stream shows it: the action, and the beginning of its changes."""
     if event.body is not UNSET:
         changes = [("", f"/{key}", value) for key, value in _by_key.decode(event.body).items()]
     elif event.patch is not UNSET:

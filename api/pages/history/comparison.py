@@ -33,13 +33,13 @@ class Row(msgspec.Struct, frozen=True):
     """The key of the entity that it is about."""
     sort: Sort
     label: str
-    """What it is about: a dotted path, or the name of a part."""
+    """The dotted path or the name of the part that is compared."""
     old: str = ""
     new: str = ""
     names: tuple[str, ...] = ()
-    """Of parts that are alike in both versions, some of their names."""
+    """Some names of the parts that are alike in both versions."""
     count: int = 0
-    """How many parts they are."""
+    """Number of parts in this row."""
 
     def marked(self) -> tuple[Marked, Marked]:
         """Both texts with what differs marked."""
@@ -159,8 +159,8 @@ def _parts(key: str, old: list[Any], new: list[Any]) -> Iterator[Row]:
         yield Row(key, "updated", "order", _bounded(names[0]), _bounded(names[1]))
 
 
-def _fields(key: str, name: str, found: Iterator[changes.Difference]) -> Iterator[Row]:
-    for each in found:
+def _fields(key: str, name: str, differences: Iterator[changes.Difference]) -> Iterator[Row]:
+    for each in differences:
         label = each.name if name == key else f"{name} · {each.name}"
         old = "" if each.sort == "added" else _text(each.old)
         new = "" if each.sort == "deleted" else _text(each.new)
@@ -168,7 +168,7 @@ def _fields(key: str, name: str, found: Iterator[changes.Difference]) -> Iterato
 
 
 def _name(part: Mapping[str, Any], identity: str) -> str:
-    """What people call a part of an entity."""
+    """The name of a part of an entity, for people."""
     for key in ("name", "tagFQN", "displayName"):
         if isinstance(name := part.get(key), str):
             return name

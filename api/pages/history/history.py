@@ -1,4 +1,4 @@
-"""What became of an entity: who changed what, when, by which request; two versions side by side."""
+"""The history of an entity: each version with its author, and two versions side by side."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -30,9 +30,9 @@ from projections.visibility.withholding import Withheld
 STEPS_SHOWN = 25
 """Versions of one page."""
 CHANGES_SHOWN = 6
-"""Changes of one version that its line tells."""
+"""Most changes of one version in its line."""
 _MOST_VALUE = 60
-"""Characters of a value that a line tells."""
+"""Most characters of a value in a line."""
 _KEYS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _SORTS = {"added": "added", "updated": "changed", "deleted": "removed"}
 _EVENTS = {
@@ -59,7 +59,7 @@ _COMPARED: Parameters = {
 
 
 class Head(msgspec.Struct, rename="camel"):
-    """What the head of both pages says of the entity."""
+    """The entity's data at the head of both pages."""
 
     id: str
     name: str
@@ -68,8 +68,8 @@ class Head(msgspec.Struct, rename="camel"):
     display_name: str = ""
 
 
-class Told(msgspec.Struct, frozen=True):
-    """A change as the line of a version tells it."""
+class ShownChange(msgspec.Struct, frozen=True):
+    """A change as the line of a version shows it."""
 
     what: str
     how: str
@@ -89,7 +89,7 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
             steps = timeline.read_steps(
                 services.stores.log,
                 head.id,
-                partial(_told, withheld),
+                partial(_change_shown, withheld),
                 limit=STEPS_SHOWN,
                 before=before,
             )
@@ -152,14 +152,14 @@ def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandl
 
 
 def _head(services: Services, access: Access, kind: EntityKind, fqn: str) -> Head:
-    """What is said of the entity with a name; raises NotFound."""
+    """The head of the entity with a name; raises NotFound."""
     given = {"fields": None, "include": Include.ALL}
     body, _ = read_entity(services, kind, access, given, None, fqn=fqn)
     return msgspec.json.decode(body, type=Head)
 
 
 def _write(document: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
-    """When a version was written and by whom, as far as the caller may see it."""
+    """The time and author of a version, as far as the caller may see them."""
     keys = ("updatedAt", "updatedBy")
     return {key: msgspec.json.decode(document[key]) for key in keys if key in document}
 
@@ -176,8 +176,8 @@ def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[
     return _KEYS.decode(withheld.cut(encoded) if withheld else encoded)
 
 
-def _line(step: timeline.Step[Told], withheld: Withheld | None) -> dict[str, Any]:
-    """A version in the timeline, without what is withheld of it."""
+def _line(step: timeline.Step[ShownChange], withheld: Withheld | None) -> dict[str, Any]:
+    """A version in the timeline, without withheld fields."""
     seen = {
         key: None if withheld is not None and withheld.covers(field) else value
         for key, field, value in (
@@ -195,20 +195,20 @@ def _line(step: timeline.Step[Told], withheld: Withheld | None) -> dict[str, Any
     }
 
 
-def _told(withheld: Withheld | None, change: timeline.Change) -> Told | None:
-    """A change as its line tells it; None for what the caller may not see of it."""
+def _change_shown(withheld: Withheld | None, change: timeline.Change) -> ShownChange | None:
+    """A change for its line; None for one that is withheld from the caller."""
     if withheld is not None and _is_hidden(withheld, change):
         return None
     steps = [text for path, text in change.steps if withheld is None or not withheld.covers(path)]
     old, new = _value(change.old), _value(change.new)
     plain = change.sort == "updated" and old is not None and new is not None
-    return Told(
+    return ShownChange(
         " · ".join(steps), _SORTS[change.sort], old if plain else None, new if plain else None
     )
 
 
 def _is_hidden(withheld: Withheld, change: timeline.Change) -> bool:
-    """Whether all that a change changes is withheld."""
+    """True if all that a change changes is withheld."""
     if withheld.covers(".".join(change.keys)):
         return True
     if change.sort != "updated":

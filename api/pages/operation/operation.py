@@ -1,4 +1,4 @@
-"""How the read models stand to the log, and their verification and rebuild, started from a page."""
+"""The state of the read models, and their verification and rebuild, started from a page."""
 
 import os
 import threading
@@ -32,13 +32,13 @@ from projections.operation.starting import start
 from projections.wiring.stores import Stores
 
 SAMPLES, SAMPLE_SECONDS = 120, 2.0
-"""How many looks are remembered for the plots of load, and how far they are apart at least."""
+"""Most samples that are kept for the plots of load, and the least time between two of them."""
 _ROUTES = 12
 ADDRESS = "/operation"
 
 
 class _Sample(msgspec.Struct, frozen=True):
-    """What one look at the page has seen."""
+    """The load at one request for the page."""
 
     at: float
     requests: int
@@ -53,7 +53,7 @@ class _Load:
         self._lock = threading.Lock()
 
     def look(self, requests: int, inspection: Inspection) -> dict[str, Any] | None:
-        """Add what is seen now; returns the plots of all looks, None before there are three."""
+        """Add a sample; returns the plots of all samples, None before there are three."""
         now = time.monotonic()
         lags = {each.name: each.lag for each in inspection.projections if each.lag is not None}
         with self._lock:
@@ -118,7 +118,7 @@ def operation_pages(
 
 
 def _read_models(stores: Stores) -> dict[str, Any]:
-    """How the read models stand to the log, what is done to them, and what was proven last."""
+    """The state of each read model, the operation on it, and its last proof."""
     inspection = inspect(stores)
     # In this order: what has ended by now has told all of its result.
     under_way = is_under_way(stores.directory)
@@ -131,7 +131,7 @@ def _read_models(stores: Stores) -> dict[str, Any]:
 
 
 def _order(settings: Settings, by: str, fields: Mapping[str, str]) -> Order:
-    """The order that a form gives; raises InvalidInput for what is none."""
+    """The order in a form; raises InvalidInput for a malformed one."""
     given = {
         "work": fields.get("work"),
         "what": fields.get("what"),
@@ -143,7 +143,7 @@ def _order(settings: Settings, by: str, fields: Mapping[str, str]) -> Order:
     try:
         return msgspec.convert(given, type=Order)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"this is nothing that can be started: {error}") from None
+        raise InvalidInput(f"no such operation: {error}") from None
 
 
 def _routes(requests: Mapping[Any, tuple[list[int], float]]) -> list[dict[str, Any]]:
@@ -174,7 +174,7 @@ def _quantile(buckets: list[int], share: float) -> float | None:
 
 
 def _withheld(policies: Policies) -> list[dict[str, Any]]:
-    """What each role does not see: fields, of which kinds, and under which actions."""
+    """The fields that each role does not see, with their kinds and actions."""
     rows: list[dict[str, Any]] = []
     for role in policies.roles:
         hidden: dict[tuple[str, frozenset[str]], list[str]] = {}
@@ -193,7 +193,7 @@ def _withheld(policies: Policies) -> list[dict[str, Any]]:
 
 
 def _roles(policies: Policies) -> list[dict[str, Any]]:
-    """What each role may do at all, to some kind or all of them."""
+    """The actions of each role, on some kind or all of them."""
 
     def allowed(access: Access) -> list[str]:
         return [action.value for action in Action if access.kinds(action)]

@@ -18,16 +18,16 @@ _NAMED: Mapping[str, tuple[str, Sequence[str]]] = {
 }
 """Facet -> the key that it counts of the entities that things refer to, and their kinds."""
 _MOST_BYTES = 150
-"""Of a name that is looked for: so many names fit into a filter."""
+"""Most bytes of a name to look up: so many names fit into a filter."""
 _EACH = 2
-"""Entities looked at for a name: there may be a user and a team of it."""
+"""Entities read for a name: a user and a team may have the same one."""
 
 Written = Mapping[str, Mapping[str, str]]
 """Facet -> name in lower case -> the name as it is written."""
 STATUSES: Written = {
     "status": {status.lower(): status for kind in KINDS.values() for status in kind.statuses}
 }
-"""The names of the one facet of which they are known beforehand."""
+"""Facet -> spellings of its names, for the one facet whose names are known beforehand."""
 
 
 def written(
@@ -36,10 +36,10 @@ def written(
     read_sources: ReadSources,
     visibility: Visibility,
 ) -> Written:
-    """How the names that facets count are written; `counted` has those of each facet.
+    """The spellings of the names that facets count; `counted` has the names of each facet.
 
-    They are those of entities that the caller may search for itself. A name that it finds none of,
-    or that is written in several ways, is left out.
+    Only entities that the caller may search count. A name without any of them, or with several
+    spellings, is left out.
     """
     wanted = {
         facet: (key, visibility.kinds.intersection(kinds), _short(counted[facet]))

@@ -1,4 +1,4 @@
-"""The facets of the search page: which there are, what they count, and where their values lead."""
+"""The facets of the search page: their names, counts, and the links of their values."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -36,7 +36,7 @@ FACETS = (
 
 
 def shown_facets(access: Access) -> tuple[FacetRow, ...]:
-    """The facets of which nothing is withheld from the caller."""
+    """The facets whose fields the caller may see."""
     visibility = Visibility.of(access.kinds(Action.SEARCH), access.hidden.get(Action.SEARCH, {}))
     hidden = visibility.hidden_in(visibility.within(kinds_of("all")))
     return tuple(facet for facet in FACETS if not hidden.hides(facet.field))

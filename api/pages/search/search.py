@@ -1,4 +1,4 @@
-"""The page that finds: one box, results with what was found in them, facets, and suggestions."""
+"""The search page: one box, results with highlights, facets, and suggestions."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -43,7 +43,7 @@ _FIELDS = (
     "deleted",
     "updatedAt",
 )
-"""What a result shows of its entity."""
+"""The fields of an entity that a result shows."""
 
 _SEARCH = "search"
 """Name of the projection that searches read beside the sorted one."""
@@ -171,14 +171,14 @@ def _found(
 
 
 def _place(after: str | None) -> tuple[Any, ...] | None:
-    """The `sort` of the last result before a page; raises InvalidInput for what is none."""
+    """The `sort` of the last result before a page; raises InvalidInput for a malformed one."""
     if after is None:
         return None
     try:
         return tuple(msgspec.json.decode(after, type=list[str | int | float | None]))
     except msgspec.DecodeError:
         raise InvalidInput(
-            "after is no place in these results: start from the first page"
+            "after does not belong to these results: start from the first page"
         ) from None
 
 
@@ -189,7 +189,7 @@ def _shown(
     counts: Counts,
     spelled: Written,
 ) -> dict[str, Any]:
-    """What the template shows."""
+    """The values of the template."""
     kept = {name: _text(value) for name, value in given.items() if name != "after"}
     hits = answered["hits"]["hits"] if answered else []
     whole = len(hits) == PAGE_SIZE

@@ -1,4 +1,4 @@
-"""What a box suggests while a person types into it."""
+"""Suggestions of an input box while a person types."""
 
 from collections.abc import Iterable
 from functools import partial

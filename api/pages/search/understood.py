@@ -1,4 +1,4 @@
-"""What the query language understood of a search text, in plain words."""
+"""Explains in plain words how a search text was parsed."""
 
 from functools import singledispatch
 
@@ -19,7 +19,7 @@ def understood(parsed: Parsed) -> str | None:
 
 @singledispatch
 def _say(node: Node) -> str:
-    """A node of the tree in words; nodes that texts do not make are told by their parts."""
+    """A node of the tree in words; a node that texts cannot make is described by its parts."""
     return " or ".join(map(_inner, tree.children(node))) or "everything"
 
 

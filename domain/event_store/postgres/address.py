@@ -1,4 +1,4 @@
-"""What the URL of a log in PostgreSQL means: where to connect, how, and in which schema it is."""
+"""Reads the URL of a log in PostgreSQL: the server, how to connect, and the schema."""
 
 import os
 import re
@@ -17,9 +17,11 @@ SCHEMA = "catalog"
 _SCHEMA = "schema"
 """The one parameter of the URL that is ours and not the driver's."""
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,39}")
-"""Of the 63 characters of a name in PostgreSQL some are for schemas named after this one."""
+"""A schema's name; the other characters of the 63 of PostgreSQL are for schemas named after it."""
 _PORTS = re.compile(r"[0-9,]*")
-_NO_URL = "the address of the log is no URL like postgresql://user@host:5432/database?schema=name"
+_NO_URL = (
+    "the address of the log is not a URL like postgresql://user@host:5432/database?schema=name"
+)
 _CONNECT_SECONDS = "3"
 _LIVENESS = {
     "keepalives_idle": "5",
@@ -52,14 +54,14 @@ _AUTHORITIES = (
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/cert.pem",
 )
-"""Where systems keep the certificates that they trust."""
+"""Paths at which systems keep the certificates that they trust."""
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where a log is, as the driver wants to be told; it may hold a password, so never show it."""
+    """A log's address in the form of the driver; it may hold a password, so never show it."""
 
     parameters: Mapping[str, str]
-    """Those of libpq, with what is ours where the URL says nothing."""
+    """The parameters for libpq, with defaults where the URL sets none."""
     schema: str
 
 
@@ -76,8 +78,8 @@ def read_address(url: str, *, writable: bool) -> Address:
         place, _, query = url.partition("?")
         pairs = [pair.partition("=") for pair in query.split("&") if pair]
         names = [value for key, _, value in pairs if key == _SCHEMA] or [SCHEMA]
-        rest = "&".join("".join(pair) for pair in pairs if pair[0] != _SCHEMA)
-        read = conninfo_to_dict(f"{place}?{rest}")
+        parameters_of_libpq = "&".join("".join(pair) for pair in pairs if pair[0] != _SCHEMA)
+        read = conninfo_to_dict(f"{place}?{parameters_of_libpq}")
     except psycopg.ProgrammingError:
         raise InvalidInput(_NO_URL) from None
     if "@" in str(read.get("host", "")) or not _PORTS.fullmatch(str(read.get("port", ""))):
@@ -102,7 +104,7 @@ def read_address(url: str, *, writable: bool) -> Address:
 
 
 def _verification(parameters: Mapping[str, str]) -> dict[str, str]:
-    """What has the certificate of a server verified, unless it is said how to do that."""
+    """The settings that verify a server's certificate, unless the URL sets its own."""
     if "sslmode" in parameters or "PGSSLMODE" in os.environ:
         return {}
     if "sslrootcert" in parameters or "PGSSLROOTCERT" in os.environ:

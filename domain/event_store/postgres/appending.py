@@ -1,4 +1,4 @@
-"""What an append is to the database: the parameters of one call, and what its answer means."""
+"""Converts an append to the parameters of one call of the database, and the answer to a result."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -23,7 +23,7 @@ APPEND_ALONE = f"CALL append_alone_2({','.join(['%b'] * 31)}, NULL, NULL, NULL, 
 """The order lock's key and the newest known feature's number come first, then the parameters of
 APPEND."""
 APPEND_EVENT = f"CALL append_event_2({','.join(['%b'] * 12)}, NULL)"
-"""As for APPEND_ALONE, then what `event_parameters` gives."""
+"""Parameters: as of APPEND_ALONE, then the result of `event_parameters`."""
 _NEVER = -1
 """A stream version that no stream ends at."""
 _UNMET = {
@@ -55,9 +55,9 @@ def append_parameters(append: Append) -> list[Any]:
 
 
 def event_parameters(append: Append) -> list[Any] | None:
-    """The parameters of APPEND_EVENT; None for what is more than an event and the claim it takes.
+    """The parameters of APPEND_EVENT; None for an append of more than one event and its claim.
 
-    It may expect entities to be live, and nothing else.
+    Such an append may expect entities to be live, and nothing else.
     """
     expecting, changes = append.expecting, append.changes
     if (
@@ -79,17 +79,17 @@ def event_parameters(append: Append) -> list[Any] | None:
 
 
 def claim_parameters(changes: Sequence[ClaimChange]) -> list[Any]:
-    """The parameters of CHANGE_CLAIMS: runs of one action, takes by columns, ids of the others."""
+    """The parameters of CHANGE_CLAIMS: runs of one action, takes by columns, ids of all else."""
     runs = [(action, len([*run])) for action, run in groupby(changes, key=itemgetter(0))]
     takes = [(name_key(*values[:2]), *values) for action, values in changes if action == "take"]
-    others = [values[0] for action, values in changes if action != "take"]
-    return [*_columns(runs, 2), *_columns(takes, 6), others]
+    ids = [values[0] for action, values in changes if action != "take"]
+    return [*_columns(runs, 2), *_columns(takes, 6), ids]
 
 
 def refusal_of(
     refusal: str, concerned: Sequence[str] | None, unmet: Sequence[str] | None
 ) -> Refusal:
-    """Why the database refuses an append."""
+    """The reason why the database refuses an append."""
     if refusal == "state":
         return refusals.not_the_newest(concerned or [])
     if refusal == "name":

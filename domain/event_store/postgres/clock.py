@@ -12,11 +12,11 @@ from domain.errors import StoreUnavailable
 from domain.event_store.postgres.link import Link
 
 WARNED_SECONDS, REFUSED_SECONDS = 2.0, 60.0
-"""Difference from which on it is told, and from which on nothing is appended."""
+"""Difference of the clocks from which it is logged, and from which appends are refused."""
 _EVERY_SECONDS = 60.0
-"""How often the clocks are compared while there are appends."""
+"""Time between two comparisons of the clocks while there are appends."""
 _STEP_SECONDS = 1.0
-"""A clock that has moved by so much beside the time that has passed was set: it is looked at."""
+"""A wall clock that moved this much against the monotonic one was set: it is compared at once."""
 _NOW = "SELECT extract(epoch FROM clock_timestamp())::float8"
 
 log = logging.getLogger("catalog.log")
@@ -33,12 +33,12 @@ class ClockGuard:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._compared_at = float("-inf")
-        """When they were compared last, as `time.monotonic` tells it."""
+        """Time of the last comparison, by `time.monotonic`; infinitely long ago before it."""
         self._offset = 0.0
-        """What the wall clock was ahead of the monotonic one then."""
+        """Seconds by which the wall clock was ahead of the monotonic one then."""
         self._ahead = 0.0
         """Seconds by which this host was ahead of the database then."""
-        self._is_told = False
+        self._is_logged = False
 
     def check(self, link: Link) -> None:
         """Raise StoreUnavailable while the clocks differ by too much; psycopg.Error from `link`."""
@@ -53,7 +53,7 @@ class ClockGuard:
         if is_due:
             self._compare(link)
         if abs(self._ahead) > REFUSED_SECONDS:
-            raise StoreUnavailable(f"nothing can be written now: {_told(self._ahead)}")
+            raise StoreUnavailable(f"nothing can be written now: {_explained(self._ahead)}")
 
     def _compare(self, link: Link) -> None:
         before = wall_clock()
@@ -64,14 +64,14 @@ class ClockGuard:
             # Between the question and the answer is when the database looked.
             self._ahead = (before + after) / 2 - now
             differs = abs(self._ahead) > WARNED_SECONDS
-            was_told, self._is_told = self._is_told, differs
-        if differs and not was_told:
+            was_logged, self._is_logged = self._is_logged, differs
+        if differs and not was_logged:
             log.warning(
                 "clocks differ",
-                extra={"seconds": round(self._ahead, 1), "error": _told(self._ahead)},
+                extra={"seconds": round(self._ahead, 1), "error": _explained(self._ahead)},
             )
 
 
-def _told(ahead: float) -> str:
+def _explained(ahead: float) -> str:
     side = "ahead of" if ahead > 0 else "behind"
     return f"the clock of this host is {abs(ahead):.0f} s {side} that of the database of the log"

@@ -1,4 +1,4 @@
-"""Connections to a database: a pool of them, and what became of the server meanwhile."""
+"""Connections to a database: a pool of them, which notices when the server changes."""
 
 import logging
 import threading
@@ -21,21 +21,21 @@ T = TypeVar("T")
 
 LOG = "the event log"
 POOL_SIZE = 8
-"""Connections to the log that a process has at most, beside one for each snapshot and restore."""
+"""Most connections of a process to the log, beside one for each snapshot and restore."""
 WAIT_SECONDS = 2.0
-"""How long one who needs a connection waits for it."""
+"""Longest time to wait for a connection of the pool."""
 _IDLE_SECONDS = 60.0
 _TRUSTED_SECONDS = 1.0
-"""How long after its last use a connection is taken to be alive without being asked."""
+"""Time after its last use for which a connection is taken to be alive without a check."""
 READ_SECONDS, APPEND_SECONDS = 30.0, 62.0
-"""How long the server may take to answer a read of the log, and anything else.
+"""Longest time of the server for a read of the log, and for anything else.
 
 Its own `statement_timeout` is of no use where it hangs.
 """
 CHECK_SECONDS = 2.0
-"""The same for whether a connection is alive."""
+"""Longest time of the server for the check that a connection is alive."""
 _ATTEMPT_SECONDS = 0.2
-"""How long the pool's own attempt to connect is waited for before it is asked for another."""
+"""Longest time of the pool's own attempt to connect, before another one is requested."""
 
 _NO_WRITES = "its database takes no writes"
 _GREETING = """
@@ -61,16 +61,16 @@ logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 
 class Standby(psycopg.OperationalError):
-    """The server only repeats what another one writes: it is no place for a log."""
+    """The server is a standby, which takes no writes."""
 
 
 class Connections:
     """A pool of connections, each with the settings of the address and to the newest timeline."""
 
     def __init__(self, address: Address, *, what: str = LOG, size: int | None = None) -> None:
-        """`what` names in errors what is read over the `size` (None: POOL_SIZE) connections.
+        """`what` names, in errors, the store behind the `size` (None: POOL_SIZE) connections.
 
-        That the database is out of reach is logged by the connections of the log alone.
+        Only the connections of the log write to the log file that the database is out of reach.
         """
         self._what = what
         self._size = size or POOL_SIZE
@@ -78,7 +78,7 @@ class Connections:
         self._lock = threading.Lock()
         self._server = known_server(address)
         self._is_lost = False
-        """Whether the database was out of reach at the last look, which is logged once."""
+        """True if the database was out of reach at the last look, which is logged once."""
         self._pool = ConnectionPool(
             kwargs=self._parameters,
             connection_class=Link,
@@ -99,11 +99,11 @@ class Connections:
         return self._server.epoch
 
     def open(self) -> None:
-        """Start the pool; it connects when it is asked for connections."""
+        """Start the pool; it connects when a connection is needed."""
         self._pool.open()
 
     def close(self) -> None:
-        """Close all connections that nobody uses; nothing may ask for another one afterwards."""
+        """Close all unused connections; none may be taken afterwards."""
         self._pool.close()
 
     @contextmanager
@@ -138,7 +138,7 @@ class Connections:
                 raise self._unavailable()
 
     def is_usable(self, connection: Link) -> bool:
-        """Whether a connection answers, and its server was not overtaken, as it may not know."""
+        """True if a connection answers, and its server was not overtaken, as it may not know."""
         return connection.epoch == self.epoch and is_alive(connection)
 
     def give_back(self, connection: Link) -> None:
@@ -151,7 +151,7 @@ class Connections:
             self._pool.drain()
 
     def ask(self, work: Callable[[Link], T], *, within: float | None = None) -> T:
-        """What some work that changes nothing comes to; it is done again on a new connection.
+        """The result of work that changes nothing; it is repeated on a new connection.
 
         `within`: seconds that the server may take for a statement, READ_SECONDS if not said. Raises
         StoreUnavailable, also for psycopg's errors.
@@ -167,7 +167,7 @@ class Connections:
                         raise unavailable(error, what=self._what) from error
 
     def connect(self) -> Link:
-        """A connection outside the pool, for who keeps one for long; raises StoreUnavailable."""
+        """A connection outside the pool, for long use; raises StoreUnavailable."""
         try:
             connection = Link.connect(**self._parameters)
             self._greet(connection)
@@ -177,7 +177,7 @@ class Connections:
         return connection
 
     def _greet(self, connection: Link) -> None:
-        """Get to know the server of a new connection; closes one that is of no use, and raises."""
+        """Register the server of a new connection; closes one that is of no use, and raises."""
         try:
             connection.adapters.register_dumper(int, Int8BinaryDumper)
             connection.add_notice_handler(connection.note_cut_sync)
@@ -196,7 +196,7 @@ class Connections:
                 log.warning("the database of the log answers again")
 
     def _unavailable(self) -> StoreUnavailable:
-        """Why the pool has no connection to give."""
+        """The reason why the pool has no connection to give."""
         try:
             self.connect().close()
         except StoreUnavailable as error:
@@ -212,7 +212,7 @@ class Connections:
 
 
 def unavailable(error: psycopg.Error, why: str = "", what: str = LOG) -> StoreUnavailable:
-    """What becomes of an error of the driver; `why` is for operators, and tells of addresses."""
+    """The catalog's error for one of the driver; `why` is for operators, and names addresses."""
     if isinstance(error, ReadOnlySqlTransaction):
         why = f"{_NO_WRITES} ({error.sqlstate})"
     if isinstance(error, DiskFull):
@@ -224,7 +224,7 @@ def unavailable(error: psycopg.Error, why: str = "", what: str = LOG) -> StoreUn
 
 
 def is_alive(connection: Link) -> bool:
-    """Whether a connection answers; one that was used a moment ago is not asked."""
+    """True if a connection answers; one that was used a moment ago is not checked."""
     if time.monotonic() - connection.used_at < _TRUSTED_SECONDS:
         return not connection.closed
     connection.answers_within = CHECK_SECONDS

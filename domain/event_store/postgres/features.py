@@ -11,7 +11,7 @@ from domain.event_store.postgres.link import Link
 from domain.event_store.writes import Append
 
 CHANGED = "CT002"
-"""SQLSTATE of an append whose caller does not know which features are named now."""
+"""SQLSTATE of an append whose caller does not know the newest features."""
 CHECK = "SELECT check_features_2(%b)"
 _READ = "SELECT name, since, number FROM features"
 _ADD = "INSERT INTO features (name, since) {} ON CONFLICT (name) DO NOTHING"
@@ -31,7 +31,7 @@ class Known(msgspec.Struct, frozen=True):
     """The epoch of the connection that read them: a server that crashed may have lost the newest,
     and another feature may have its number now."""
     newest: int
-    """Number of the feature that was named last; 0 when none was."""
+    """Number of the feature that was named last; 0 without any."""
     names: frozenset[str]
 
 
@@ -41,7 +41,7 @@ def read_features(link: Link) -> dict[str, str]:
 
 
 def read_known(link: Link) -> Known:
-    """What a log names now; raises LaterRelease, and psycopg.Error."""
+    """The features that a log names now; raises LaterRelease, and psycopg.Error."""
     rows = link.rows(_READ)
     refuse_unknown({name: since for name, since, _ in rows}, "the log")
     newest = max((number for _, _, number in rows), default=0)
@@ -49,12 +49,12 @@ def read_known(link: Link) -> Known:
 
 
 def were_named(error: psycopg.Error) -> bool:
-    """Whether the database refused appends because of features that their caller did not know."""
+    """True if the database refused appends because of features that their caller did not know."""
     return error.diag.sqlstate == CHANGED
 
 
 def naming(append: Append, known: Known) -> list[Any] | None:
-    """The parameters of NAME_WITH; None where all is named that an append uses.
+    """The parameters of NAME_WITH; None where the log names all features of an append.
 
     Raises LaterRelease for what this program does not know.
     """

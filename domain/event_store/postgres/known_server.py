@@ -8,7 +8,7 @@ import psycopg
 from domain.event_store.postgres.address import Address
 
 _PLACE = ("host", "hostaddr", "port", "dbname", "user", "application_name")
-"""The parameters by which connections have a server in common."""
+"""The parameters by which two connections have the same server."""
 
 
 class KnownServer:
@@ -16,26 +16,26 @@ class KnownServer:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._told = ("", "", "")
+        self._reported = ("", "", "")
         self.epoch = 0
         """A number that differs once the server was started anew, or another took its place.
 
-        That is after each loss of what it had not on disk, too.
+        So it differs after each loss of transactions that were not on disk.
         """
 
     def meet(self, timeline: str, started: str, recovered: str) -> int:
-        """Take notice of what the server of a new connection tells of itself; returns its epoch.
+        """Register the server of a new connection by what it reports; returns its epoch.
 
         Raises psycopg.OperationalError for a server that was overtaken by another one.
         """
         with self._lock:
-            newest, *_ = self._told
+            newest, *_ = self._reported
             if timeline < newest:
                 raise psycopg.OperationalError(
                     f"the server is on timeline {timeline}, and another was on {newest} already"
                 )
-            if self._told != (timeline, started, recovered):
-                self._told = timeline, started, recovered
+            if self._reported != (timeline, started, recovered):
+                self._reported = timeline, started, recovered
                 self.epoch += 1
             return self.epoch
 
@@ -45,7 +45,7 @@ _lock = threading.Lock()
 
 
 def known_server(address: Address) -> KnownServer:
-    """What this process knows of the server at an address: the same for all its connections.
+    """The KnownServer of an address, one object for all connections of the process.
 
     If each pool knew a server of its own, one would go on with a primary that another one knows to
     be overtaken.

@@ -1,4 +1,4 @@
-"""One connection to a database, which knows its server and what it has promised."""
+"""One connection to a database, with its server's epoch and its broken promises of durability."""
 
 import time
 from typing import Any
@@ -7,7 +7,7 @@ import psycopg
 from psycopg.abc import RV, PQGen
 
 _LOOK_SECONDS = 0.1
-"""How often a thread that waits for the server looks for signals, as psycopg has it."""
+"""Time between two looks for signals while a thread waits for the server, as in psycopg."""
 _SYNC = "SELECT pg_logical_emit_message(true, 'catalog', '')"
 """Writes next to nothing, and is committed once all that was visible before is on disk."""
 _CUT_WAIT = "SyncRepWaitForLSN"
@@ -24,18 +24,20 @@ class Link(psycopg.Connection[tuple[Any, ...]]):
     """Number of the server's process that answers this connection."""
 
     sync_was_cut = False
-    """Whether the server has stopped waiting for a standby that it should have waited for: what it
-    has committed meanwhile may not survive. Told anew for each use of the connection."""
+    """True if the server stopped waiting for a standby during this use of the connection.
+
+    Transactions that it committed meanwhile may not survive a failover.
+    """
 
     used_at = 0.0
-    """When it was last returned to the pool, as `time.monotonic` tells it."""
+    """Time of its last return to the pool, by `time.monotonic`."""
 
     answers_within: float | None = None
     """Seconds that the server may take to answer; after that the connection is closed. None: any.
     """
 
     _reader: psycopg.Cursor[tuple[Any, ...]] | None = None
-    """What `rows` reads by, for making one takes a tenth of the time of a statement."""
+    """The reader of `rows`; making one takes a tenth of the time of a statement."""
 
     def wait(
         self, gen: PQGen[RV], interval: float = _LOOK_SECONDS, timeout: float | None = None
@@ -53,14 +55,14 @@ class Link(psycopg.Connection[tuple[Any, ...]]):
             raise
 
     def rows(self, statement: str, *values: Any) -> list[Any]:
-        """The rows that a statement gives, sent and read in binary; raises psycopg.Error."""
+        """The rows of a statement's result, sent and read in binary; raises psycopg.Error."""
         reader = self._reader
         if reader is None:
             reader = self._reader = self.cursor(binary=True)
         return reader.execute(statement.encode(), values).fetchall()
 
     def one(self, statement: str, *values: Any) -> Any:
-        """The first row that a statement gives, None when there is none; raises psycopg.Error."""
+        """The first row of a statement's result, None without rows; raises psycopg.Error."""
         return self.cursor(binary=True).execute(statement.encode(), values).fetchone()
 
     def sync(self) -> None:
@@ -70,6 +72,6 @@ class Link(psycopg.Connection[tuple[Any, ...]]):
             raise psycopg.OperationalError("the server has not waited for its standby")
 
     def note_cut_sync(self, notice: psycopg.errors.Diagnostic) -> None:
-        """Take notice of a warning of the server, if it is that a wait for a standby was cut."""
+        """Remember a warning of the server that it stopped waiting for a standby."""
         if notice.source_function == _CUT_WAIT:
             self.sync_was_cut = True

@@ -1,4 +1,4 @@
-"""Hears what the hosts of a log announce, on a connection of its own."""
+"""Hears the announcements of other hosts of a log, on a connection of its own."""
 
 import logging
 import select
@@ -16,11 +16,11 @@ from domain.event_store.postgres.connections import Connections
 from domain.event_store.postgres.link import Link
 
 APPENDED = "log"
-"""What an append announces, on the channel that has the name of the schema; see `append_2`."""
+"""The text that announces an append, on the channel with the name of the schema; see `append_2`."""
 _PAUSE_SECONDS = 0.5
-"""How long to wait before another try to connect."""
+"""Time before another attempt to connect."""
 _GATHER_SECONDS = 0.005
-"""How long announcements gather after one: many writers would have projectors commit each write."""
+"""Time for which announcements gather after one: else projectors would commit each write."""
 
 log = logging.getLogger("catalog.log")
 
@@ -35,13 +35,13 @@ class Listener(Announcements):
         self._appended = appended
         self._is_heard = False
         self._closing = threading.Event()
-        self._told_to_end, self._ends = socket.socketpair()
+        self._end_signal, self._ends = socket.socketpair()
         """The thread waits for the connection and for the first of these at the same time."""
         self._thread = threading.Thread(target=self._run, name="log-listener", daemon=True)
         self._thread.start()
 
     def are_heard(self) -> bool:
-        """Whether the connection stands, as far as this machine knows."""
+        """True if the connection is open, as far as this machine knows."""
         return self._is_heard
 
     def close(self) -> None:
@@ -50,7 +50,7 @@ class Listener(Announcements):
         self._ends.send(b".")
         self._thread.join()
         self._ends.close()
-        self._told_to_end.close()
+        self._end_signal.close()
 
     def _run(self) -> None:
         while not self._closing.is_set():
@@ -67,13 +67,13 @@ class Listener(Announcements):
             self._closing.wait(_PAUSE_SECONDS)
 
     def _hear(self, link: Link) -> None:
-        """Call `appended` for what is announced, until the end; raises psycopg.Error."""
+        """Call `appended` for each announcement, until the end; raises psycopg.Error."""
         link.execute(self._listen_statement)
         self._is_heard = True
         # What was appended before.
         self._appended()
         while not self._closing.is_set():
-            select.select([link.fileno(), self._told_to_end.fileno()], [], [])
+            select.select([link.fileno(), self._end_signal.fileno()], [], [])
             if any([each.payload == APPENDED for each in link.notifies(timeout=0)]):
                 self._appended()
                 self._closing.wait(_GATHER_SECONDS)

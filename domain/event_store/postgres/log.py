@@ -32,7 +32,7 @@ from domain.event_store.recorded_log import RecordedLog
 from domain.event_store.writes import Append, Expectations, Refusal, RememberedAnswer
 
 _LOOK_SECONDS = 3.0
-"""How long the server may take to say how far the log is, which is asked for its state."""
+"""Longest time of the server to report its head for `/readyz` and the like."""
 _ANSWER = (
     "SELECT actor, key, digest, entity_id, stream_version, outcome, at FROM answers"
     " WHERE actor = %b AND key = %b"
@@ -95,7 +95,7 @@ class PostgresEventStore(RecordedLog):
     def streams(
         self, spans: Sequence[StreamSpan], *, upto: int | None = None
     ) -> Iterator[RecordedEvent]:
-        """Pass over ids that PostgreSQL cannot be told; see `EventStore.streams`."""
+        """Leaves out ids that PostgreSQL cannot store; see `EventStore.streams`."""
         return super().streams([each for each in spans if "\0" not in each.entity_id], upto=upto)
 
     def _read_spans(self, left: deque[StreamSpan], upto: int | None) -> deque[StoredRow]:
@@ -130,7 +130,7 @@ class PostgresEventStore(RecordedLog):
         return self._connections.ask(read)
 
     def is_read_only(self) -> bool:
-        """What a transaction would be that begins now; see `EventStore.is_read_only`."""
+        """The mode of a transaction that begins now; see `EventStore.is_read_only`."""
         return bool(self._number(_READ_ONLY))
 
     def identity(self) -> str:
@@ -145,7 +145,7 @@ class PostgresEventStore(RecordedLog):
         return self._connections.ask(read_features, within=_LOOK_SECONDS)
 
     def epoch(self) -> int:
-        """How many servers, or starts of one, there were so far; see `EntityReads.epoch`."""
+        """Number of servers, or starts of one, so far; see `EntityReads.epoch`."""
         return self._connections.epoch
 
     def announcements(self, appended: Callable[[], None]) -> Announcements:
@@ -262,10 +262,10 @@ class PostgresEventStore(RecordedLog):
 
 
 def open_postgres_log(url: str, *, writable: bool, make: bool) -> PostgresEventStore:
-    """The log in the database at a URL; with `make`, its tables are made when there are none.
+    """The log in the database at a URL; with `make`, its tables are created if they are missing.
 
-    Raises InvalidInput for what is no such URL, StoreUnavailable when the log cannot be opened, and
-    LaterRelease where a later one has written it.
+    Raises InvalidInput for a malformed URL, StoreUnavailable when the log cannot be opened, and
+    LaterRelease for a log of a later release.
     """
     address = read_address(url, writable=writable)
     connections = Connections(address)

@@ -14,16 +14,16 @@ from domain.kinds.names import name_key
 
 MAX_INTEGER = 2**63 - 1
 SPANS = 100
-"""Spans that one statement looks up."""
+"""Most spans in one statement."""
 _SPAN_ROWS = 1_000
-"""Events of a span that one statement reads at most: it measures them all before it ends."""
+"""Most events of a span in one statement, which measures them all before it ends."""
 _CREATIONS = (
     "SELECT entity_id, type, payload FROM events"
     " WHERE stream_version = 1 AND position(%b IN payload) > 0 ORDER BY position"
 )
 _SNAPSHOT_ROWS = 2_000
 _CLAIMS = 5_000
-"""Claims of a snapshot that one statement reads."""
+"""Most claims of a snapshot in one statement."""
 
 COLUMNS = "entity_id, stream_version, type, payload, position"
 CLAIM = "kind, fqn, id, name, parent_id, deleted"
@@ -88,7 +88,7 @@ def read_log(
 
 
 def read_spans(link: Link, spans: deque[StreamSpan], upto: int) -> deque[StoredRow]:
-    """Events of the first spans until they reach STREAM_BYTES; `spans` keeps what is unread."""
+    """Events of the first spans until they reach STREAM_BYTES; `spans` keeps the unread ones."""
     part = [*islice(spans, SPANS)]
     values = [
         [span.entity_id for span in part],
@@ -168,7 +168,7 @@ def live_children(link: Link, parent_id: str, kind: str, after: str, limit: int)
 
 
 def having_live(link: Link, kind: str, parent_ids: Collection[str]) -> set[str]:
-    """Those of the ids that live children of a kind have as their parent."""
+    """The ids, among these, that live children of a kind have as their parent."""
     return {row[0] for row in link.rows(_HAVING_LIVE, _storable(parent_ids), kind)}
 
 
@@ -178,7 +178,7 @@ def creations(link: Link, text: str) -> list[tuple[str, str, bytes]]:
 
 
 def _storable(ids: Collection[str]) -> list[str]:
-    """Those of some ids that the database could hold: a text has no NUL in it there."""
+    """The ids, among these, that the database can store: its texts have no NUL."""
     return [each for each in ids if "\0" not in each]
 
 

@@ -61,7 +61,7 @@ def restore_rows(link: Link, rows: Iterator[StoredRow]) -> Iterator[int]:
         yield batch[-1][4]
     broken = link.execute(_BROKEN_STREAM).fetchone()
     if broken is not None:
-        raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no whole log")
+        raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no full log")
     link.execute(NAME.encode(), columns(used))
     for statement in _FINISH:
         link.execute(statement)

@@ -27,8 +27,8 @@ _LOCK = 7161
 def read_version(connection: Link) -> int:
     """Number of the last step that the schema has seen, 0 for one without tables."""
     try:
-        found = connection.execute("SELECT to_regclass('schema_version')").fetchone()
-        if found is None or found[0] is None:
+        table = connection.execute("SELECT to_regclass('schema_version')").fetchone()
+        if table is None or table[0] is None:
             return 0
         row = connection.execute("SELECT max(version) FROM schema_version").fetchone()
     except psycopg.Error as error:
@@ -59,7 +59,7 @@ def read_step(number: int) -> bytes:
 
 
 def migrate(connection: Link, schema: str) -> tuple[int, int]:
-    """Make the tables, or bring them to this release; returns the versions before and after.
+    """Create the tables, or upgrade them to this release; returns the versions before and after.
 
     All steps or none are taken, whoever else migrates at the same time; the caller closes the
     connection. Raises StoreUnavailable, and Conflict when the database cannot hold a log.

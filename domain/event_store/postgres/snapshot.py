@@ -1,4 +1,4 @@
-"""The log at one moment, in a transaction of its own, and what the database can prove of it."""
+"""The log at one moment, in a transaction of its own, and the faults that a database can prove."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence

@@ -38,10 +38,10 @@ from domain.event_store.postgres.link import Link
 from domain.event_store.writes import Append, Refusal, RememberedAnswer
 
 SETTLE_SECONDS = 10.0
-"""How long to ask what became of an append whose connection broke."""
+"""Longest time to find out the fate of an append whose connection broke."""
 _PAUSE_SECONDS = 0.05
 _ORDER = "SELECT set_config('synchronous_commit', 'off', true), pg_advisory_xact_lock(%b)"
-"""A statement of its own: what the next one reads is read after the lock was had."""
+"""Takes the order lock in a statement of its own: the next statement sees all earlier appends."""
 _SYNC = (
     "SELECT setval('positions', greatest(last_value, (SELECT max(position) FROM events)))"
     " FROM positions"
@@ -59,14 +59,14 @@ _REMEMBERED = (
 )
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 _END_SESSION = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %b"
-"""Gives no row once the session is gone."""
+"""Gives no row once the session has ended."""
 
 
 class _Broken(Exception):
     """A group may be stored, or be stored yet: something failed between its begin and its sync."""
 
     def __init__(self, link: Link) -> None:
-        """`link` is the connection that has the group, which is closed here if it stands."""
+        """`link` is the connection of the group; it is closed here unless it is closed already."""
         super().__init__()
         self.session = link.session
         link.close()
@@ -79,7 +79,7 @@ class Transactions:
         self._connections = connections
         self._clock = ClockGuard()
         self._known: Known | None = None
-        """The features as they were read last; the database says when they are others."""
+        """The features as last read; the database refuses an append if they have changed."""
         digest = blake2b(b"order\0" + schema.encode(), digest_size=8).digest()
         self._key = int.from_bytes(digest, "big", signed=True)
         """Key of the advisory lock: logs in other schemas have orders of their own."""
@@ -89,9 +89,9 @@ class Transactions:
         link.execute(_ORDER.encode(), [self._key])
 
     def append(self, appends: Sequence[Append]) -> tuple[int, list[int | Refusal]]:
-        """Store a group, or refuse what is to be refused; see `EventStore.append_group`.
+        """Store a group, each append or its refusal; see `EventStore.append_group`.
 
-        Returns the epoch in which it is stored with the results.
+        Returns the results with the epoch in which the group is stored.
         """
         try:
             return self._append(appends)
@@ -120,7 +120,7 @@ class Transactions:
         return finish
 
     def _begin(self, append: Append) -> tuple[Link, int | Refusal]:
-        """An open transaction with an append in it, and what the append came to."""
+        """An open transaction with an append in it, and the result of the append."""
         ends = time.monotonic() + WAIT_SECONDS
         call = append_parameters(append)
         while True:
@@ -167,9 +167,9 @@ class Transactions:
         return results
 
     def _features(self, link: Link) -> Known:
-        """The features of the log as they were read last; raises LaterRelease, and psycopg.Error.
+        """The features of the log as last read; raises LaterRelease, and psycopg.Error.
 
-        Whether others were named since, the database says within the transaction of an append.
+        The database notices newer features within the transaction of an append.
         """
         known = self._known
         if known is None or known.epoch != link.epoch:
@@ -177,14 +177,14 @@ class Transactions:
         return known
 
     def _forgets(self, error: psycopg.Error) -> bool:
-        """Whether appends failed only because features were named meanwhile, to be read again."""
+        """True if appends failed only because features were named meanwhile, to be read again."""
         if were_named(error):
             self._known = None
             return True
         return False
 
     def _store(self, link: Link, appends: Sequence[Append]) -> list[int | Refusal]:
-        """Store a group by way of what is best for it; raises LaterRelease, and psycopg.Error."""
+        """Store a group by the cheapest statement; raises LaterRelease, and psycopg.Error."""
         while True:
             known = self._features(link)
             try:
@@ -255,9 +255,9 @@ class Transactions:
             raise _Broken(link)
 
     def _is_stored(self, link: Link, appends: Sequence[Append]) -> bool:
-        """Whether a statement that failed has stored anything of a group before it did.
+        """True if a failed statement had stored a part of a group before it failed.
 
-        A statement can fail behind its commit. Raises _Broken where the server cannot be asked.
+        A statement can fail behind its commit. Raises _Broken where the server does not answer.
         """
         try:
             if not link.closed:
@@ -269,11 +269,12 @@ class Transactions:
     def _settle(
         self, appends: Sequence[Append], broken: _Broken
     ) -> tuple[int, list[int | Refusal]]:
-        """What became of a group that may be stored; it is stored now if it was not.
+        """The results of a group whose connection broke; it is stored now if it was not.
 
-        The session that has the group is ended first, so that it cannot store later what is refused
-        now. Then the group is appended again. What is refused then, and is in the log as we meant
-        it, was stored before: events have the id of their request, so that those of others differ.
+        The session of the group is ended first, so that it cannot store later what is refused now.
+        Then the group is appended again. An append that is refused then, though its own events are
+        in the log, was stored before: events have the id of their request, so that those of other
+        requests differ.
         """
         ends = time.monotonic() + SETTLE_SECONDS
         session, cause = broken.session, broken
@@ -289,13 +290,13 @@ class Transactions:
                 pass
             if time.monotonic() >= ends:
                 raise OutcomeUnknown(
-                    "the database of the event log went away while it stored this, which may"
-                    " be stored now: repeat it with the same Idempotency-Key, or look"
+                    "the database of the event log went away during this write, which may have"
+                    " been stored: repeat it with the same Idempotency-Key, or read it"
                 ) from cause
             threading.Event().wait(_PAUSE_SECONDS)
 
     def _has_ended(self, session: int) -> bool:
-        """Whether the server has no session of a number; ends it where there is one."""
+        """True if the server has no session of a number; ends it where there is one."""
         with self._connections.use() as link:
             try:
                 return link.one(_END_SESSION, session) is None
@@ -328,11 +329,11 @@ def _position(link: Link, append: Append) -> int | None:
         return None
     names = RememberedAnswer.__struct_fields__
     values = [getattr(append.answer, name) for name in names]
-    found = link.one(_REMEMBERED, *values)
-    return None if found is None else found[0]
+    row = link.one(_REMEMBERED, *values)
+    return None if row is None else row[0]
 
 
 def _result(row: Any) -> int | Refusal:
-    """What an append came to, as APPEND and APPEND_ALONE tell it."""
+    """The result of an append, from the answer of APPEND and APPEND_ALONE."""
     position, refusal, concerned, unmet = row
     return position if refusal is None else refusal_of(refusal, concerned, unmet)

@@ -1,4 +1,4 @@
-"""The claims table: the qualified names in use, who holds them and below whom."""
+"""The claims table: each qualified name in use, its entity, and the entity's parent."""
 
 import sqlite3
 from collections import Counter
@@ -25,7 +25,7 @@ _PARENTS_OF_KIND = "SELECT parent_id FROM claims WHERE deleted = 0 AND kind = ? 
 _PARENTS = "SELECT parent_id FROM claims WHERE parent_id"
 _PARENTS_OF_LIVE = "SELECT parent_id FROM claims WHERE deleted = 0 AND parent_id"
 _BEGINNING = "substr(fqn, 1, instr(fqn, '.') - 1)"
-"""Of a claim on an edge: the id of the entity that it begins at; its name is that of the other."""
+"""The id of the entity at which an edge begins, in the edge's claim; its name is the other's id."""
 EDGE_INDEXES = (
     f"CREATE INDEX IF NOT EXISTS edges_by_beginning ON claims ({_BEGINNING}) WHERE kind = '{EDGE}'",
     f"CREATE INDEX IF NOT EXISTS edges_by_end ON claims (name) WHERE kind = '{EDGE}'",
@@ -34,7 +34,7 @@ _EDGES_FROM = f"WHERE kind = '{EDGE}' AND {_BEGINNING}"
 _EDGES_TO = f"WHERE kind = '{EDGE}' AND name"
 _NOTHING = Expectations()
 MOST_SOUGHT = 100
-"""Values that one statement looks up: a statement for each costs twice as much."""
+"""Most values in one statement: a statement for each would cost twice as much."""
 
 
 def look_up(
@@ -42,12 +42,12 @@ def look_up(
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of a SELECT, which ends with a column, where this column is one of the values.
 
-    `first` are the parameters that stand before the column.
+    `first` are the parameters before the column.
     """
     left = iter(values)
     while part := list(islice(left, MOST_SOUGHT)):
-        marks = ",".join("?" * len(part))
-        yield from cursor.execute(f"{select} IN ({marks})", (*first, *part))
+        placeholders = ",".join("?" * len(part))
+        yield from cursor.execute(f"{select} IN ({placeholders})", (*first, *part))
 
 
 def write_claims(cursor: sqlite3.Cursor, changes: Sequence[ClaimChange]) -> None:
@@ -67,7 +67,7 @@ def write_claims(cursor: sqlite3.Cursor, changes: Sequence[ClaimChange]) -> None
 
 
 def _taken(cursor: sqlite3.Cursor, kind: str, fqn: str, entity_id: str) -> bool:
-    """Whether another entity holds a name."""
+    """True if another entity holds a name."""
     statement = "SELECT id FROM claims WHERE kind = ? AND fqn = ?"
     holder = cursor.execute(statement, (kind, fqn)).fetchone()
     return holder is not None and holder[0] != entity_id
@@ -149,7 +149,7 @@ def select_live_children(
 
 
 def select_having_live(cursor: sqlite3.Cursor, kind: str, parent_ids: Collection[str]) -> set[str]:
-    """Those of the ids that live children of a kind have as their parent."""
+    """The ids, among these, that live children of a kind have as their parent."""
     return {parent_id for (parent_id,) in look_up(cursor, _PARENTS_OF_KIND, parent_ids, kind)}
 
 

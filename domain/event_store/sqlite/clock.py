@@ -1,4 +1,4 @@
-"""The clock of this machine, held against the time that has passed since the log was opened.
+"""Compares the clock of this machine with the time that has passed since the log was opened.
 
 Events say when they were made, and answers are remembered for a day: a clock that is set while a
 server runs would date its events wrongly for ever. Over PostgreSQL the clock of the database tells.
@@ -30,7 +30,7 @@ class ClockGuard:
         self._offset = wall_clock() - passed()
 
     def check(self) -> None:
-        """Raise StoreUnavailable when the clock has gone otherwise than the time."""
+        """Raise StoreUnavailable when the clock was set since the log was opened."""
         ahead = wall_clock() - passed() - self._offset
         if abs(ahead) > REFUSED_SECONDS:
             how = "forward" if ahead > 0 else "back"

@@ -75,7 +75,7 @@ class Datastore(SQLiteDatastore):
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Cursor]:
-        """The same in a transaction that nobody else writes beside, and that the block commits.
+        """As `reading`, in a transaction that excludes other writers and is committed at the end.
 
         Raises OutcomeUnknown where the commit fails in a way that may leave it on disk.
         """
@@ -86,7 +86,7 @@ class Datastore(SQLiteDatastore):
             yield cursor
 
     def turn(self) -> AbstractContextManager[None]:
-        """The turn of a writer, for a block; what is in memory needs none.
+        """The turn of a writer, for a block; a log in memory needs none.
 
         Raises StoreUnavailable when it does not come in time.
         """
@@ -134,8 +134,8 @@ class _Transaction:
                     self._driver.execute("ROLLBACK")
                 if self._is_writer and error is None and _may_be_on_disk(failure):
                     raise OutcomeUnknown(
-                        f"the event log cannot be used now: {failure}, so that this may be stored"
-                        " or not: repeat it with the same Idempotency-Key, or look"
+                        f"the event log cannot be used now: {failure}. This write may have been"
+                        " stored: repeat it with the same Idempotency-Key, or read it"
                     ) from failure
                 raise
         finally:
@@ -143,7 +143,7 @@ class _Transaction:
 
 
 def _may_be_on_disk(failure: BaseException) -> bool:
-    """Whether a transaction that was not committed may be found committed after a crash.
+    """True if a transaction that was not committed may be found committed after a crash.
 
     Where an input or output failed, its pages may have been written before.
     """

@@ -51,7 +51,7 @@ def read_features(cursor: Any) -> dict[str, str]:
 
 
 def still_known(cursor: sqlite3.Cursor, known: Known) -> Known:
-    """What a log names now, which is `known` unless features were named meanwhile.
+    """The features that a log names now: `known`, unless features were named meanwhile.
 
     Called in the transaction of an append, so that nobody names another one before it ends. Raises
     LaterRelease.

@@ -208,10 +208,10 @@ def open_sqlite_log(address: str, *, writable: bool) -> SqliteEventStore:
 
 
 def _sync_recovered(write_ahead_log: Path) -> None:
-    """Have what was found in a write-ahead log survive power loss.
+    """Sync the recovered part of a write-ahead log, so that it survives power loss.
 
     A process that was killed between writing a commit and waiting for the disk leaves a commit that
-    the next one finds, and answers by. Raises StoreUnavailable.
+    the next process reads, and answers by. Raises StoreUnavailable.
     """
     try:
         durable_files.sync(write_ahead_log)

@@ -53,7 +53,7 @@ from domain.event_store.writes import (
 
 _MAX_INTEGER = 2**63 - 1
 _SPANS = 1_000
-"""Whole streams that one statement looks up."""
+"""Most whole streams in one statement."""
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS {events} ("
@@ -90,7 +90,7 @@ class Recorder(SQLiteApplicationRecorder):
             datastore.turn,
         )
         self._known = features.Known()
-        """Read in a transaction that appends, as nothing else tells of those by others."""
+        """The features, read in a transaction that appends: other processes may have named some."""
         columns = "originator_id, originator_version, topic, state"
         self.insert_events_statement = (
             f"INSERT INTO {events_table_name} ({columns}) VALUES (?,?,?,?)"
@@ -193,7 +193,7 @@ class Recorder(SQLiteApplicationRecorder):
         return position
 
     def _check_ends(self, plain: sqlite3.Cursor, rows: Sequence[NewRow]) -> None:
-        """Raise ConcurrentChange unless each stream goes on where it ended."""
+        """Raise ConcurrentChange unless each stream continues at its stored end."""
         ends = dict.fromkeys((row[0] for row in rows), 0)
         for entity_id, stream_version in look_up(plain, self._select_ends, [*ends]):
             ends[entity_id] = stream_version
@@ -236,18 +236,18 @@ class Recorder(SQLiteApplicationRecorder):
                     span = spans[0]
                     end = _MAX_INTEGER if span.upto is None else span.upto
                     cursor.execute(self._select_span, (span.entity_id, span.after, end, last))
-                done, rest = len(ids) or 1, None
+                done, unread = len(ids) or 1, None
                 for row in cursor:
                     rows.append(row[:5])
                     size += len(row[3])
                     if size >= STREAM_BYTES:
                         done = row[5]
-                        rest = StreamSpan(row[0], row[1], spans[done].upto)
+                        unread = StreamSpan(row[0], row[1], spans[done].upto)
                         break
                 for _ in range(done):
                     spans.popleft()
-                if rest is not None:
-                    spans[0] = rest
+                if unread is not None:
+                    spans[0] = unread
             cursor.close()
         return rows
 
@@ -296,12 +296,12 @@ class Recorder(SQLiteApplicationRecorder):
             return select_live_children(cursor, parent_id, kind, after, limit)
 
     def select_having_live(self, kind: str, parent_ids: Collection[str]) -> set[str]:
-        """Those of the ids that are the parent of a live child of a kind."""
+        """The ids, among these, that are the parent of a live child of a kind."""
         with self.reading() as cursor:
             return select_having_live(cursor, kind, parent_ids)
 
     def select_answer(self, actor: str, key: str) -> RememberedAnswer | None:
-        """The answer remembered for an actor's key; None when there is none."""
+        """The remembered answer for an actor's key; None without one."""
         with self.reading() as cursor:
             cursor.execute(
                 "SELECT actor, key, digest, entity_id, stream_version, outcome, at FROM answers"

@@ -44,16 +44,16 @@ _COLUMNS = {
     "restored": "head, count",
     "identity": "id",
 }
-"""The tables of a log, and what is read of them."""
+"""Table of a log -> the columns that are read of it."""
 _LOCK_START, _LOCK_LENGTH = 0x40000000, 512
 """The bytes of its file that SQLite locks: https://www.sqlite.org/fileformat.html#the_lock_byte_page"""
 
 
 class Replaced(msgspec.Struct, frozen=True):
-    """What has taken the place of a log."""
+    """The result of replacing a log by a copy."""
 
     count: int
-    """How many events the copy has."""
+    """Number of events in the copy."""
     head: int
     """Position of the last one."""
     kept: Path | None
@@ -79,7 +79,7 @@ def replace_log(copy: Path, file: Path) -> Replaced:
     cannot be written; before step 2 of the module's list nothing is changed by then.
     """
     if not copy.is_file():
-        raise InvalidInput(f"{copy} is no file")
+        raise InvalidInput(f"{copy} is not a file")
     if file.exists() and copy.samefile(file):
         raise InvalidInput(f"{copy} is the log itself")
     known, turns = _identity(file), WriteTurns(file)
@@ -144,20 +144,20 @@ def _refuse_more_files(copy: Path) -> None:
         beside = copy.with_name(copy.name + end)
         if beside.exists() and beside.stat().st_size > most:
             raise InvalidInput(
-                f"{beside} lies beside {copy}, and nobody can tell whether the two belong together."
-                f' If they do, make one file of them: sqlite3 {copy} ".backup one-file.db"'
+                f"{beside} lies beside {copy}, and may belong to it or not. If it does,"
+                f' make one file of both: sqlite3 {copy} ".backup one-file.db"'
             )
 
 
 def _checked(file: Path, copy: Path, known: str | None) -> Replaced:
-    """What a file holds that was read from `copy`.
+    """The result of replacing a log by `file`, which was read from `copy`, once it is verified.
 
     Raises InvalidInput, Conflict, and LaterRelease for a copy that a later release has written.
     """
     with file.open("rb") as opened:
         if opened.read(len(_MAGIC)) != _MAGIC:
             raise InvalidInput(
-                f"{copy} is no SQLite database; what `export` has written, `import` reads"
+                f"{copy} is not a SQLite database; a file of `export` is read by `import`"
             )
     # No other process has this file, and reading it leaves no files beside it.
     database = f"{_uri(file)}?mode=ro&immutable=1"
@@ -170,7 +170,7 @@ def _checked(file: Path, copy: Path, known: str | None) -> Replaced:
             ((count, head),) = connection.execute(counted)
             refuse_unknown(read_features(connection), str(copy))
     except sqlite3.OperationalError as error:
-        raise InvalidInput(f"{copy} is no log of a catalog: {error}") from None
+        raise InvalidInput(f"{copy} is not the log of a catalog: {error}") from None
     except (sqlite3.DatabaseError, ValueError) as error:
         raise InvalidInput(f"{copy} is damaged: {error}") from None
     try:
@@ -178,7 +178,7 @@ def _checked(file: Path, copy: Path, known: str | None) -> Replaced:
     except StoreUnavailable as error:
         raise InvalidInput(f"{copy} is damaged: {error}") from None
     if problems:
-        raise InvalidInput(f"{copy} is no whole log: {problems[0].what}")
+        raise InvalidInput(f"{copy} is not a whole log: {problems[0].what}")
     if known not in (None, identity):
         raise Conflict(
             f"{copy} is the log of another catalog (its identity is {identity}, and that of the log"

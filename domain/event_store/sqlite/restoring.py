@@ -53,7 +53,7 @@ def restore_rows(connection: sqlite3.Connection, rows: Iterator[StoredRow]) -> I
         yield batch[-1][4]
     broken: Any = cursor.execute(_BROKEN_STREAM).fetchone()
     if broken is not None:
-        raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no whole log")
+        raise InvalidInput(f"the stream of {broken[0]} has gaps or is out of order: no full log")
     name_features(cursor, used)
     cursor.execute(_RESTORED)
     cursor.execute("COMMIT")

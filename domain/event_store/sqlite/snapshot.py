@@ -1,4 +1,4 @@
-"""One read transaction of a log in SQLite, and what SQLite can prove of the log by itself."""
+"""One read transaction of a log in SQLite, and the faults that SQLite can prove by itself."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -135,7 +135,7 @@ def open_snapshot(database: str) -> SqliteSnapshot:
 
 
 def find_damage(database: str) -> list[Problem]:
-    """What SQLite finds wrong with a database file, and what its log has lost."""
+    """The faults that SQLite finds in a database file, and the events that its log has lost."""
     try:
         with closing(connect(database)) as connection:
             reports = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]

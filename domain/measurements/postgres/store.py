@@ -1,4 +1,4 @@
-"""Measurements in tables beside those of the log, which all hosts have in common.
+"""Measurements in tables beside those of the log, shared by all hosts.
 
 A change is one statement, whose commit is visible before it is on disk: so those who write one
 after the other wait for the disk together. It is acknowledged once it is there.
@@ -63,7 +63,7 @@ def _utf8(part: str) -> bytes:
 
 
 def _column(numbers: Iterable[Decimal | None]) -> list[Decimal | None] | None:
-    """A column of numbers, null where there is none: of such a list the type could not be told."""
+    """A column of numbers; null where it has none, because the type of such a list is unknown."""
     column = [*numbers]
     return column if any(number is not None for number in column) else None
 
@@ -169,7 +169,7 @@ class PostgresMeasurements:
         self._connections.close()
 
     def _store(self, link: Link, bodies: Mapping[str, Mapping[Key, bytes]]) -> None:
-        """Store the points of entities; raises what the bounds say, and psycopg.Error."""
+        """Store the points of entities; raises the errors of the bounds, and psycopg.Error."""
         points = [
             (entity_id, *key, body)
             for entity_id, of_entity in bodies.items()
@@ -206,7 +206,7 @@ class PostgresMeasurements:
         return self._change(lambda link: bool(link.one(_SWEEP, entity_id, until, most) == (most,)))
 
     def _change(self, work: Callable[[Link], T]) -> T:
-        """What some work that changes points comes to, once that is on disk.
+        """The result of work that changes points, once it is on disk.
 
         A host whose clock is wrong would write to times that are not, and delete too early: it
         changes nothing. Raises StoreUnavailable, also for psycopg's errors, and what `work` does.
@@ -222,7 +222,7 @@ class PostgresMeasurements:
 
 
 def open_postgres_measurements(url: str, bounds: Bounds) -> PostgresMeasurements:
-    """The measurements beside the log at a URL; raises InvalidInput for what is no such URL."""
+    """The measurements beside the log at a URL; raises InvalidInput for a malformed URL."""
     address = read_address(url, writable=True)
     connections = Connections(address, what=_WHAT, size=_POOL_SIZE)
     connections.open()

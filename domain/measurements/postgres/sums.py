@@ -1,4 +1,4 @@
-"""What measurements of many entities come to, as PostgreSQL computes it; see `sqlite/sums.py`.
+"""Sums over measurements of many entities, computed by PostgreSQL; see `sqlite/sums.py`.
 
 Numbers are summed as decimals, without errors of rounding and in any order.
 """
@@ -18,18 +18,18 @@ from domain.measurements.costs import MAX_COST, MAX_DURATION, MAX_RUNS, CostSums
 from domain.measurements.reports import COST, DAY_MS, USAGE, Point, UsageRanks
 
 _ANSWER_SECONDS = 5.0
-"""How long after SUM_SECONDS the server may take to say that it has stopped."""
+"""Time after SUM_SECONDS for the server to report that it has stopped."""
 IN_TIME = f"SET LOCAL statement_timeout = {SUM_SECONDS * 1_000:.0f}"
 """Has the server give up the statements of a transaction that take longer."""
 
 
 class Numbers(msgspec.Struct, frozen=True):
-    """What is summed of a point, as its row has it; null where the point has no such number."""
+    """The summed numbers of a point's row; null where the point has no such number."""
 
     count: Decimal | None = None
-    """How often an entity was used, or how many runs of a query there were."""
+    """Number of uses of an entity, or of runs of a query."""
     cost: Decimal | None = None
-    """Of one run."""
+    """Cost of one run."""
     duration: Decimal | None = msgspec.field(default=None, name="totalDuration")
 
 
@@ -43,13 +43,13 @@ def numbers_of(series: str, body: bytes) -> Numbers:
     """
     if series not in (USAGE, COST):
         return _NONE
-    found = msgspec.json.decode(body, type=Numbers)
+    numbers = msgspec.json.decode(body, type=Numbers)
     if series == USAGE:
-        return Numbers(count=found.count)
+        return Numbers(count=numbers.count)
     return Numbers(
-        _bounded(found.count, MAX_RUNS),
-        _bounded(found.cost, MAX_COST),
-        _bounded(found.duration, MAX_DURATION),
+        _bounded(numbers.count, MAX_RUNS),
+        _bounded(numbers.cost, MAX_COST),
+        _bounded(numbers.duration, MAX_DURATION),
     )
 
 
@@ -70,7 +70,7 @@ CREATE TEMP TABLE ranks (
     entity text, daily float8, weekly float8, monthly float8
 )
 """
-"""In a table of the connection, as it may be more than one would keep in memory."""
+"""Makes a table of the connection: there may be more rows than fit into memory."""
 _DROP = "DROP TABLE IF EXISTS pg_temp.ranks"
 _RANK = f"""
 INSERT INTO pg_temp.ranks (entity, daily, weekly, monthly)

@@ -38,7 +38,7 @@ CREATE TRIGGER IF NOT EXISTS point_removed AFTER DELETE ON points BEGIN
     DELETE FROM sizes WHERE entity = old.entity AND bytes = 0;
 END;
 """
-"""Sizes are kept by triggers; that of all points stands under no entity."""
+"""Triggers keep the sizes; the size of all points together is under no entity."""
 
 
 class Connections:
@@ -66,7 +66,7 @@ class Connections:
             raise StoreUnavailable(f"measurements cannot be read or written: {error}") from error
 
     def close(self) -> None:
-        """Close all connections; nothing may be asked of them afterwards."""
+        """Close all connections; none may be used afterwards."""
         with self._lock:
             for connection in self._opened:
                 connection.close()

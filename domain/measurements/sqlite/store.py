@@ -153,15 +153,15 @@ class SqliteMeasurements:
         """Delete in one transaction; see `Measurements.delete`."""
         with self._connections.transaction() as connection:
             if at is None:
-                found = connection.execute(
+                deleted = connection.execute(
                     "DELETE FROM points WHERE entity = ? AND series = ?", (entity_id, series)
                 )
             else:
-                found = connection.execute(
+                deleted = connection.execute(
                     "DELETE FROM points WHERE entity = ? AND series = ? AND at = ?",
                     (entity_id, series, at),
                 )
-            return found.rowcount
+            return deleted.rowcount
 
     def rank_usage(self, kind: str, day: int, now: int) -> None:
         """Rank by one statement, and store the ranks in parts; see `Measurements.rank_usage`."""

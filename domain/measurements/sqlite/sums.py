@@ -1,4 +1,4 @@
-"""What measurements of many entities come to: ranks of use, and costs of the queries of a service.
+"""Sums over measurements of many entities: ranks of use, and costs of a service's queries.
 
 The SQL reads the points of one part of a series, whichever entity they are of.
 """

@@ -1,1 +1,1 @@
-"""Generations in a PostgreSQL database that hosts share, and the leader among the hosts."""
+"""Generations in a PostgreSQL database that hosts share, and their leadership."""

@@ -55,11 +55,11 @@ _SIZE = (
     " WHERE relnamespace = to_regnamespace(%b) AND relkind = 'r'"
 )
 _NO_WAITING = "SET lock_timeout = '200ms'"
-"""A reader that holds a generation is not waited for, as others would wait behind."""
+"""Do not wait for readers of a generation: other statements would queue behind."""
 
 
 class PostgresGenerations:
-    """The generations of one projection that one state of the code has built."""
+    """The generations of one projection that one version of the code has built."""
 
     def __init__(
         self,
@@ -88,13 +88,13 @@ class PostgresGenerations:
         return f"{self._prefix}{number}"
 
     def numbers(self) -> list[int]:
-        """The generations of which there is a schema, ascending."""
+        """The numbers of the generations that have a schema, ascending."""
         names = self._ask(lambda link: link.rows(_SCHEMAS, self._prefix))
         digits = (name.removeprefix(self._prefix) for (name,) in names)
         return sorted(int(each) for each in digits if each.isdecimal())
 
     def holds(self, number: int) -> bool:
-        """Whether the schema of a generation is there."""
+        """True if the schema of a generation is there."""
         return number in self.numbers()
 
     def size(self, number: int) -> int:
@@ -110,7 +110,7 @@ class PostgresGenerations:
             self._drop([self.address(number) for number in numbers])
 
     def pointer_revision(self) -> Hashable | None:
-        """How often the pointer was replaced."""
+        """Number of replacements of the pointer."""
         revision: int | None = self._read()[1]
         return revision
 
@@ -138,12 +138,12 @@ class PostgresGenerations:
         return revision
 
     def proposal_revision(self) -> Hashable | None:
-        """How often the proposal was replaced."""
+        """Number of replacements of the proposal."""
         revision: int | None = self._read()[3]
         return revision
 
     def proposal(self) -> Proposal | None:
-        """What is proposed; None when nothing is, or nothing readable."""
+        """The proposal; None when there is none, or none that can be read."""
         try:
             return _decoded(self._read()[2], Proposal)
         except msgspec.MsgspecError:
@@ -180,7 +180,7 @@ class PostgresGenerations:
                 PostgresGenerations(self._connections, self._catalog, self.name, code).clear()
 
     def clear(self) -> None:
-        """Removes all generations and then the pointer, unless somebody reads one of them.
+        """Removes all generations and then the pointer, unless a process reads one of them.
 
         Raises StoreUnavailable.
         """
@@ -189,7 +189,7 @@ class PostgresGenerations:
             self._ask(lambda link: link.execute(statement.encode(), (self.name, self._code)))
 
     def _read(self) -> tuple[Any, ...]:
-        """Pointer, its revision, proposal, its revision; None for what there is none of."""
+        """Pointer, its revision, proposal, its revision; None for each that does not exist."""
 
         def read(link: Link) -> tuple[Any, ...]:
             try:
@@ -237,7 +237,7 @@ class PostgresGenerations:
             link.execute(sql.SQL(_TABLE).format(name))
 
     def _drop(self, schemas: Iterable[str]) -> bool:
-        """Whether all of these schemas are gone: those that somebody reads are left."""
+        """True if all of these schemas are gone; a schema that a process reads is left."""
         all_gone = True
         try:
             with closing(self._connections.connect()) as link:
@@ -258,9 +258,9 @@ class PostgresGenerations:
 
 @contextmanager
 def build_lock(connections: Connections, key: str, name: str) -> Iterator[None]:
-    """Holds the advisory lock of a key, for who builds a generation of the read model of a name.
+    """Holds the advisory lock for building a generation of a read model.
 
-    Raises StoreUnavailable while another one does, and when its session is lost before it has it.
+    Raises StoreUnavailable while another process holds it, and when the session is lost before.
     """
     with closing(connections.connect()) as link:
         try:
@@ -273,7 +273,7 @@ def build_lock(connections: Connections, key: str, name: str) -> Iterator[None]:
 
 
 def try_lock(link: Link, name: str) -> bool:
-    """Whether a session has taken the advisory lock of a name, which it holds until it ends."""
+    """True if a session has taken the advisory lock of a name, which it holds until it ends."""
     return bool(link.one("SELECT pg_try_advisory_lock(hashtextextended(%b, 0))", name)[0])
 
 

@@ -1,7 +1,7 @@
-"""Which of the hosts that share a read model feeds it: who has a lock in its database.
+"""The leadership of a read model in a database: the host that holds a lock there feeds it.
 
-The lock is of the session that the leader commits by. So one who was cut off has no lock and no
-session any more, and a leader that dies leaves both at once.
+The lock belongs to the session by which the leader commits. So a leader that was cut off has
+neither lock nor session any more, and a leader that dies leaves both at once.
 """
 
 import time
@@ -17,7 +17,7 @@ from domain.event_store.postgres.link import Link
 from projections.generations.postgres.generations import try_lock
 
 _ALIVE_SECONDS = 1.0
-"""How often an idle leader makes sure that its session is there."""
+"""Time between two checks of an idle leader that its session is alive."""
 _HOLDER = (
     "SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid),"
     " hashtextextended(%b, 0) AS key"
@@ -27,7 +27,7 @@ _HOLDER = (
 )
 _NAME_SESSION = "SELECT set_config('application_name', %b, false)"
 _SESSION = "catalog leader "
-"""What the session of a leader is called, before the name of its host."""
+"""Prefix of the name of a leader's session, before the name of its host."""
 
 
 class PostgresLeadership:
@@ -42,7 +42,7 @@ class PostgresLeadership:
         self._seen_at = 0.0
 
     def take(self) -> bool:
-        """Whether this process leads now; it does until `leads` says otherwise.
+        """True if this process leads now; it does until `leads` says otherwise.
 
         Raises StoreUnavailable.
         """
@@ -55,7 +55,7 @@ class PostgresLeadership:
         return self._leads
 
     def leads(self) -> bool:
-        """Whether this process has the lock still."""
+        """True if this process has the lock still."""
         if not self._leads or self._link is None:
             return False
         if time.monotonic() - self._seen_at >= _ALIVE_SECONDS:
@@ -74,7 +74,7 @@ class PostgresLeadership:
         """
         if self._link is not None and self._link.closed:
             if self._leads:
-                raise StoreUnavailable("the connection by which this process leads was cut")
+                raise StoreUnavailable("this process leads no more: its connection was cut")
             self._link = None
         if self._link is None:
             self._link = self._connections.connect()

@@ -12,7 +12,7 @@ from domain.errors import InvalidInput
 PREFIX = "catalog"
 """What the names of the indexes begin with where the URL names nothing."""
 _PREFIX = re.compile(r"[a-z][a-z0-9_-]{0,62}")
-_FORM = "the address of the search cluster is no URL like https://user@host:9200/catalog?ca=FILE"
+_FORM = "the address of the search cluster is not a URL like https://user@host:9200/catalog?ca=FILE"
 _PARAMETERS = {"ca", "password_file"}
 
 

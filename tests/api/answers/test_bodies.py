@@ -11,7 +11,7 @@ from api.answers.bodies import MAX_BODY_BYTES, read_body
 from api.callers.client_address import client_addresses
 from api.callers.limits import Places
 from api.callers.permissions import Principal
-from api.edge.request_log import Edge
+from api.edge.request_log import RequestRecorder
 from api.errors import ClientLeft, TooLarge, TooManyRequests
 from api.pages.frame.forms import TOKEN_FIELD
 from api.telemetry.log_writer import LogWriter
@@ -34,7 +34,7 @@ class Requests:
     def __init__(self) -> None:
         access_log = AccessLog(LogWriter(2, lambda: None), wanted=False)
         metrics, self.places = Metrics(SharedCounts.made(1)), Places(MOST_TOGETHER, "bytes")
-        self._edge = Edge(
+        self._edge = RequestRecorder(
             metrics, access_log, lambda scope: None, self.places, client_addresses(())
         )
 
@@ -121,7 +121,7 @@ def test_bodies_that_are_still_coming_are_bounded_for_each_caller(
         requests, never = Requests(), future()
         unfinished = [requests.start(never, caller=first, content_length="50") for _ in range(2)]
         await begun()
-        with pytest.raises(TooManyRequests, match="100 bytes of yours are under way"):
+        with pytest.raises(TooManyRequests, match="you have 100 bytes under way"):
             await requests.start(never, caller=first, content_length="1")
         whole = future()
         whole.set_result(WHOLE)
@@ -229,9 +229,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 def test_every_route_takes_the_bytes_of_its_body(full: Client, method: str, path: str) -> None:
     answered, body = full.ask(method, path, json=[])
     assert (answered, body["errorType"]) == (429, "LIMITS_EXCEPTION")
-    assert (
-        body["message"] == f"{MAX_BODY_BYTES} bytes of bodies of yours are under way: wait for some"
-    )
+    assert body["message"] == f"you have {MAX_BODY_BYTES} bytes of bodies under way: wait for some"
     assert full.ask(method, path, json=[], role="editor")[0] != 429
 
 

@@ -122,8 +122,8 @@ def test_position_that_the_log_never_gave_is_waited_for_and_refused(
         response = impatient.request("GET", path, headers=at(MAX_POSITION))
         assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
         assert response.json()["message"] == (
-            f"what this host reads from does not include position {MAX_POSITION} yet: try again,"
-            " or without X-Catalog-Position"
+            f"this host has not applied position {MAX_POSITION} yet: try again,"
+            " or read without X-Catalog-Position"
         )
     assert impatient.request("GET", path).status_code == 200
 

@@ -133,7 +133,7 @@ def test_places_may_be_taken_by_size() -> None:
     with places.held("ann", 6):
         with pytest.raises(TooManyRequests) as raised, places.held("ann", 5):
             pass
-        assert str(raised.value) == "6 bytes of writes of yours are under way: wait for some"
+        assert str(raised.value) == "you have 6 bytes of writes under way: wait for some"
         with places.held("ann", 4), places.held("bo", 10):
             pass
     with places.held("ann", 10):

@@ -59,7 +59,7 @@ def test_an_answer_that_is_remembered_is_not_given_to_a_revoked_token(client: Cl
         assert status(client, method, path, held, json=body) == 200
 
     done = catalog("revoke", "--subject=ann", directory=client.directory)
-    assert done.stdout == "revoked: all tokens of 'ann' of up to now\n"
+    assert done.stdout == "revoked: all tokens of 'ann' that were issued until now\n"
     until(lambda: status(client, "GET", "/v1/databases", held) == 401, seconds=5)
     for method, path, body in asked:
         assert status(client, method, path, held, json=body) == 401

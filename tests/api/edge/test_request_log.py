@@ -11,7 +11,7 @@ from api.answers.bodies import has_left
 from api.callers.client_address import client_addresses
 from api.callers.limits import Places
 from api.edge.connections import BoundedProtocol, bounded
-from api.edge.request_log import Edge, request_id_of
+from api.edge.request_log import RequestRecorder, request_id_of
 from api.processes.server import bind
 from api.telemetry.log_writer import LogWriter
 from api.telemetry.logs import AccessLog
@@ -153,7 +153,9 @@ def test_client_that_has_left_is_noticed() -> None:
     async def serve() -> None:
         access_log = AccessLog(LogWriter(2, lambda: None), wanted=False)
         metrics, bodies = Metrics(SharedCounts.made(1)), Places(0, "bytes")
-        edge = Edge(metrics, access_log, lambda scope: None, bodies, client_addresses(()))
+        edge = RequestRecorder(
+            metrics, access_log, lambda scope: None, bodies, client_addresses(())
+        )
         protocol = bounded(BoundedProtocol, edge, 10, 5.0)
         config = uvicorn.Config(app, http=protocol, lifespan="off", log_config=None, ws="none")
         server = uvicorn.Server(config)

@@ -54,5 +54,5 @@ def test_cursor_of_another_list_is_refused() -> None:
 def test_cursor_of_the_other_direction_is_refused_by_name() -> None:
     cursor = encode(Place("orders", new_id()), "list", backward=False).decode()
 
-    with pytest.raises(InvalidInput, match="before holds a cursor that goes into after"):
+    with pytest.raises(InvalidInput, match="before holds a cursor that belongs into after"):
         decode(cursor, "list", backward=True)

@@ -260,9 +260,9 @@ class Server:
 @pytest.mark.parametrize(
     ("outcome", "said"),
     [
-        (StoreUnavailable("the disk is full"), "says that it is retrying: the disk is full. The"),
-        (None, "says that it is running. The generation stays proposed"),
-        (ValueError("poison"), "does not project entities any more: ValueError: poison"),
+        (StoreUnavailable("the disk is full"), "reports that it is retrying: the disk is full."),
+        (None, "reports that it is running. The generation stays proposed"),
+        (ValueError("poison"), "has stopped projecting entities: ValueError: poison"),
     ],
     ids=["retries", "hangs", "stopped"],
 )

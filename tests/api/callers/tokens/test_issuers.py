@@ -155,21 +155,21 @@ def test_several_issuers_in_a_file(tmp_path: Path) -> None:
         ),
         (
             {"jwt_secret": SECRET, "jwt_algorithms": "HS256,RS256"},
-            "CATALOG_JWT_ALGORITHMS: 'RS256' is not possible; with a secret allowed are HS256",
+            "CATALOG_JWT_ALGORITHMS: 'RS256' does not fit a secret; allowed: HS256",
         ),
         (
             {**ONE, "jwks": URL, "jwt_algorithms": "HS256"},
-            "CATALOG_JWT_ALGORITHMS: 'HS256' is not possible; with a key set allowed are"
+            "CATALOG_JWT_ALGORITHMS: 'HS256' does not fit a key set; allowed:"
             " RS256, ES256, PS256, EdDSA",
         ),
         (
             {**ONE, "jwks": URL, "jwt_algorithms": "none"},
-            "CATALOG_JWT_ALGORITHMS: 'none' is not possible; with a key set allowed are"
+            "CATALOG_JWT_ALGORITHMS: 'none' does not fit a key set; allowed:"
             " RS256, ES256, PS256, EdDSA",
         ),
         (
             {"jwt_secret": SECRET, "jwt_algorithms": ""},
-            "CATALOG_JWT_ALGORITHMS: '' is not possible; with a secret allowed are HS256",
+            "CATALOG_JWT_ALGORITHMS: '' does not fit a secret; allowed: HS256",
         ),
         (
             {"jwks": URL, "jwt_audience": "catalog"},
@@ -236,8 +236,8 @@ jwks = "keys.json"
         (ENTRY + "secret_file = 's'", "issuer 'x' needs a name and either jwks or secret_file"),
         (ENTRY.replace("jwks", "#"), "issuer 'x' needs a name and either jwks or secret_file"),
         (ENTRY.replace("audience", "#"), "issuer 'x': audience must be given with a key set"),
-        (ENTRY + "algorithms = []", "issuer 'x': algorithms: '' is not possible"),
-        (ENTRY + "algorithms = ['RS1']", "issuer 'x': algorithms: 'RS1' is not possible"),
+        (ENTRY + "algorithms = []", "issuer 'x': algorithms: '' does not fit a key set"),
+        (ENTRY + "algorithms = ['RS1']", "issuer 'x': algorithms: 'RS1' does not fit a key set"),
         (ENTRY + ENTRY, "issuer 'x' is there twice"),
         (ENTRY, "keys.json: cannot be read: No such file"),
         (

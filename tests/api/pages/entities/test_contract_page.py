@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.pages.entities.agreement import Agreement, Difference, compare
+from api.pages.entities.agreement import Agreement, ColumnDifference, compare
 from tests.api.conftest import Client, running_under
 from tests.api.pages.conftest import Browser
 
@@ -188,7 +188,7 @@ def test_columns_are_compared_by_path_and_type() -> None:
     array = [{"name": "a", "dataType": "ARRAY", "arrayDataType": "INT"}]
 
     assert compare(nested, there) == Agreement(
-        3, (Difference("a.b", "INT", "TEXT"), Difference("a.c", "INT", None)), 0
+        3, (ColumnDifference("a.b", "INT", "TEXT"), ColumnDifference("a.c", "INT", None)), 0
     )
     assert compare(array, [{**array[0], "arrayDataType": "TEXT"}]).agreeing == 0
     assert compare(array, array).differences == ()

@@ -136,8 +136,8 @@ def test_long_event_is_cut_and_says_where_all_of_it_is(
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("entity=x", "is no id"),
-        ("eventType=x", "is no type of event"),
+        ("entity=x", "is not an id"),
+        ("eventType=x", "is not a type of event"),
         ("since=soon", "since must be"),
         ("kind=x", "kind must be one of"),
         ("after=9999999", "after must be at most"),

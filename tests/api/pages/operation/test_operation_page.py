@@ -9,7 +9,12 @@ import pytest
 
 from api.pages.operation import operation as operation_page
 from projections.operation.proofs import Proof, keep_proof, read_proofs
-from projections.operation.records import Operation, operating, read_operation, write_operation
+from projections.operation.records import (
+    OperationRecord,
+    operating,
+    read_operation,
+    write_operation,
+)
 from projections.verification.report import Verdict
 from tests.api.conftest import Client, running_under
 from tests.api.pages.conftest import Browser
@@ -79,7 +84,7 @@ def test_proof_of_another_generation_says_so(client: Client) -> None:
 
 def test_one_operation_at_a_time(client: Client) -> None:
     browser = Browser(client, "admin")
-    operation = Operation("verify", "all", "ann", 1, "comparing", 3, 40)
+    operation = OperationRecord("verify", "all", "ann", 1, "comparing", 3, 40)
     with operating(client.directory):
         write_operation(client.directory, operation)
         text = browser.get("/operation").text
@@ -94,7 +99,7 @@ def test_one_operation_at_a_time(client: Client) -> None:
 
 
 def test_what_was_cut_off_says_so(client: Client) -> None:
-    write_operation(client.directory, Operation("rebuild", "search", "ann", 1, "building"))
+    write_operation(client.directory, OperationRecord("rebuild", "search", "ann", 1, "building"))
 
     text = Browser(client, "admin").get("/operation").text
 

@@ -37,7 +37,7 @@ def test_certificate_is_verified_unless_the_url_says_how(monkeypatch: pytest.Mon
 
 
 def test_keywords_are_refused_in_which_a_password_would_not_be_noticed() -> None:
-    with pytest.raises(InvalidInput, match="no URL") as refused:
+    with pytest.raises(InvalidInput, match="not a URL") as refused:
         read_address("host=db.example user=u password=secret", writable=True)
     assert "secret" not in str(refused.value)
 

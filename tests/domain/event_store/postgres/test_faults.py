@@ -195,7 +195,7 @@ def test_unknown_outcome_is_told_from_nothing_stored(
     until(lambda: not waiting_for_the_order(postgres))
 
     assert [type(error) for error in errors] == [OutcomeUnknown, StoreUnavailable]
-    assert errors[0].message.startswith("the database of the event log went away while it stored")
+    assert errors[0].message.startswith("the database of the event log went away during this")
     # The server went on with what it had got.
     until(lambda: recorded(direct) == [*before, created("first"), created("a")])
 

@@ -125,7 +125,7 @@ def test_commit_whose_sync_fails_may_be_stored(
         if unsynced:
             append = store.append_unsynced([created("a")], expecting=Expectations())
         FailingSync.failing = True
-        with pytest.raises(OutcomeUnknown, match="so that this may be stored or not"):
+        with pytest.raises(OutcomeUnknown, match="This write may have been stored"):
             append()
         FailingSync.failing = False
 

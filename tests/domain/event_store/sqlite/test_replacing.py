@@ -297,30 +297,30 @@ def with_journal(copy: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[Path], object], type[CatalogError], str]] = {
-    "no file": (Path.unlink, InvalidInput, "is no file"),
-    "an empty file": (lambda copy: copy.write_bytes(b""), InvalidInput, "is no SQLite database"),
+    "no file": (Path.unlink, InvalidInput, "is not a file"),
+    "an empty file": (lambda copy: copy.write_bytes(b""), InvalidInput, "not a SQLite database"),
     "an export": (
         lambda copy: copy.write_bytes(b'{"format":"metadata-catalog-log"}\n'),
         InvalidInput,
-        "is no SQLite database; what `export` has written, `import` reads",
+        "is not a SQLite database; a file of `export` is read by `import`",
     ),
     "another database": (
         statement("ALTER TABLE stored_events RENAME TO events"),
         InvalidInput,
-        "is no log of a catalog: no such table: stored_events",
+        "is not the log of a catalog: no such table: stored_events",
     ),
-    "cut off": (cut, InvalidInput, "is damaged|is no whole log"),
-    "spoilt": (spoil, InvalidInput, "is damaged|is no whole log"),
+    "cut off": (cut, InvalidInput, "is damaged|is not a whole log"),
+    "spoilt": (spoil, InvalidInput, "is damaged|is not a whole log"),
     "an event removed": (
         statement("DELETE FROM stored_events WHERE rowid = 3"),
         InvalidInput,
-        "is no whole log: no event at position 3",
+        "is not a whole log: no event at position 3",
     ),
     "another catalog": (another_catalog, Conflict, "is the log of another catalog"),
     "frames beside it": (
         with_frames,
         InvalidInput,
-        "copy.db-wal lies beside .*copy.db, and nobody",
+        "copy.db-wal lies beside .*copy.db, and may",
     ),
     "a journal beside it": (with_journal, InvalidInput, "copy.db-journal lies beside"),
 }
