@@ -13,12 +13,13 @@ from benchmarks.generate import lines
 from benchmarks.search import documents, engine_query
 from benchmarks.search_questions import Sample
 from benchmarks.workspace import Workspace, load
-from projections.search import facets, tree
+from projections.search import tree
 from projections.search.aggregations import Aggregation, DateHistogram, Terms
 from projections.search.analysis import keyword
 from projections.search.bulk_build import load as rebuild
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.engine import Buckets, EngineQuery, Facet, SearchEngine
+from projections.search.facets import facets
 from projections.search.index.engine import WhooshEngine
 from projections.search.restriction import Hidden
 from projections.visibility.field_paths import indexed_path

@@ -19,9 +19,9 @@ from rich.table import Table
 from benchmarks.figures import Figure
 from benchmarks.judged import CATALOGS, SET_ASIDE, Judged, Key, entities, judged, lines
 from benchmarks.workspace import Workspace, catch_up, load
+from projections.search.answers.queries import SearchRequest, search
+from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
-from projections.search.queries import SearchRequest, search
-from projections.search.sources import ReadSources
 from projections.wiring.stores import Stores, open_stores
 
 DEPTH = 10

@@ -26,7 +26,7 @@ from benchmarks.workspace import EVENTS_PER_COMMIT, Workspace, load
 from domain.aggregate.entity import evolve
 from domain.event_store.port import EventStore
 from projections.search.bulk_build import load as rebuild
-from projections.search.documents import SearchDocument, document
+from projections.search.documents.documents import SearchDocument, document
 from projections.search.engine import EngineQuery, SearchEngine, Sort
 from projections.search.index.engine import WhooshEngine
 from projections.search.language import text

@@ -10,7 +10,7 @@ import msgspec
 
 from domain.kinds.registry import KINDS
 from projections.search.analysis import stem, tokens
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.language.field_texts import is_prose
 
 COLUMNS = "columns.name"

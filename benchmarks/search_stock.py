@@ -9,7 +9,7 @@ from whoosh import analysis, fields, index, query
 from benchmarks.search_questions import COLUMNS, Answer, Question
 from benchmarks.search_tantivy import PAGE, split
 from domain.kinds.registry import KINDS
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.language.relevance import FORGIVEN_FROM
 
 

@@ -4,7 +4,7 @@ from api.openapi.json_schema import COUNT, NAME, NULL, TEXT, UUID, Schema, close
 from api.openapi.requests import REFERENCE
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
-from projections.search import highlighting
+from projections.search.answers import highlighting
 
 
 def shown(kind: EntityKind, given: Schema) -> Schema:

@@ -26,14 +26,14 @@ from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ALL_KINDS, KINDS
 from projections.entities import name_filters
 from projections.entities.port import Include
-from projections.search import aggregate, suggestions
 from projections.search.aggregations import MAX_BUCKETS
-from projections.search.documents import SORTABLE
+from projections.search.answers import aggregate, suggestions
+from projections.search.answers.queries import MAX_SIZE, MAX_WINDOW
+from projections.search.documents.documents import SORTABLE
 from projections.search.engine import SCORE
 from projections.search.index_names import ALL, meanings
 from projections.search.language.patterns import MAX_PATTERN
 from projections.search.language.text import MAX_LENGTH
-from projections.search.queries import MAX_SIZE, MAX_WINDOW
 
 REQUEST_HEADERS: Mapping[str, Schema] = MappingProxyType(
     {

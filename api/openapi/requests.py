@@ -17,9 +17,9 @@ from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.openmetadata.request_aliases import REQUEST_ALIASES
 from domain.writing.bulk_put import MAX_REQUESTS
-from projections.search.aggregate import MAX_HITS
 from projections.search.aggregations import MAX_BUCKETS
-from projections.search.documents import SORTABLE
+from projections.search.answers.aggregate import MAX_HITS
+from projections.search.documents.documents import SORTABLE
 from projections.search.language.patterns import MAX_PATTERN
 from projections.search.language.text import MAX_LENGTH
 

@@ -12,10 +12,10 @@ from api.answers.responses import Finished, Large
 from api.callers.permissions import Access, Action
 from api.errors import Forbidden
 from api.services import Services
+from projections.search.answers.queries import SearchAnswer
+from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
 from projections.search.index_names import kinds_named
-from projections.search.queries import SearchAnswer
-from projections.search.sources import ReadSources
 from projections.visibility.withholding import Withheld
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from projections.feeding.daemon import ProjectorState, is_projected, read_states
 from projections.generations.current_generation import CurrentGeneration, NotBuilt
 from projections.generations.definition import KindReport
 from projections.generations.port import Pointer
-from projections.search.documents import entity_digest, is_indexed
+from projections.search.documents.documents import entity_digest, is_indexed
 from projections.wiring.backends import Backend
 from projections.wiring.stores import Stores
 

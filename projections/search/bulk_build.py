@@ -14,7 +14,7 @@ from domain.event_store.port import EventStore, StreamSpan
 from domain.reading.history import folded
 from projections.feeding.log_fingerprint import fingerprint_at
 from projections.feeding.port import Checkpoint, Progress
-from projections.search.documents import is_indexed
+from projections.search.documents.documents import is_indexed
 from projections.search.engine import SearchedPaths, SearchEngine
 from projections.search.projection import EntityDocuments
 from projections.search.searched_paths import searched_paths

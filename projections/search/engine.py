@@ -12,8 +12,8 @@ import msgspec
 
 from projections.feeding.port import Checkpoint
 from projections.search.aggregations import Aggregation
-from projections.search.documents import SearchDocument, SortValue
-from projections.search.objects import ReadObjects
+from projections.search.documents.documents import SearchDocument, SortValue
+from projections.search.documents.objects import ReadObjects
 from projections.search.tree import Node
 
 TOTAL_CAP = 10_000

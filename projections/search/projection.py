@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from domain.aggregate.entity import Entity
 from projections.feeding.port import Checkpoint, Folded, Note
-from projections.search.documents import SearchDocument, document, is_indexed
+from projections.search.documents.documents import SearchDocument, document, is_indexed
 from projections.search.engine import SearchedPaths, SearchEngine
 from projections.search.searched_paths import PathsNoted, restricted
 

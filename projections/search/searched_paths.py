@@ -18,7 +18,12 @@ from domain.event_store.port import EventStore, RecordedEvent
 from projections.feeding.folding import Folder
 from projections.search import tree
 from projections.search.aggregations import TopHits, every
-from projections.search.documents import SearchDocument, is_indexed, may_add_paths, undeclared_paths
+from projections.search.documents.documents import (
+    SearchDocument,
+    is_indexed,
+    may_add_paths,
+    undeclared_paths,
+)
 from projections.search.engine import EngineQuery, SearchedPaths
 from projections.search.language.field_types import is_declared
 from projections.visibility.field_paths import indexed_path

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from domain.event_store.port import EventStore
 from projections.feeding.log_fingerprint import disagreement
 from projections.feeding.port import Damaged
-from projections.search.documents import entity_digest, is_indexed
+from projections.search.documents.documents import entity_digest, is_indexed
 from projections.search.engine import IndexSnapshot, SearchEngine
 from projections.search.searched_paths import searched_paths
 from projections.verification.comparison import Model, ModelEntry

@@ -18,7 +18,7 @@ from domain.kinds.entity_kind import EntityKind
 from domain.kinds.names import MAX_NAME_LENGTH
 from domain.kinds.registry import KINDS, kinds_above
 from domain.openmetadata.request_aliases import REQUEST_ALIASES
-from projections.search.queries import MAX_WINDOW
+from projections.search.answers.queries import MAX_WINDOW
 from tests.api.conftest import Client
 
 REQUIRED: dict[str, dict[str, Any]] = {

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from projections.search.documents import Scalar, SearchDocument, SortValue
+from projections.search.documents.documents import Scalar, SearchDocument, SortValue
 from projections.search.engine import EngineQuery, SearchEngine, Sort
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.storage import Directory, Memory

@@ -21,7 +21,7 @@ from projections.search.aggregations import (
     Terms,
     TopHits,
 )
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.engine import (
     Buckets,
     EngineQuery,

@@ -8,7 +8,7 @@ import pytest
 
 from domain.errors import InvalidInput, StoreUnavailable
 from projections.search.aggregations import Terms
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.engine import EngineQuery, Facet, SearchedPaths, SearchEngine
 from projections.search.tree import Bool, Exists, MatchAll, Term
 from tests.commits import commit

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from domain.kinds.registry import KINDS
 from projections.search import tree
 from projections.search.analysis import keyword
+from projections.search.documents.sources import ReadSources, values_for
 from projections.search.engine import EngineQuery, SearchEngine
 from projections.search.restriction import Visibility
-from projections.search.sources import ReadSources, values_for
 
 _NAMED: Mapping[str, tuple[str, Sequence[str]]] = {
     "service": ("name", tuple(kind.name for kind in KINDS.values() if kind.root)),

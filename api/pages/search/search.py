@@ -24,10 +24,10 @@ from api.use_cases.searcher import Searcher
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
 from projections.generations.current_generation import NotBuilt
+from projections.search.answers.queries import SearchRequest, found
+from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
-from projections.search.queries import SearchRequest, found
 from projections.search.restriction import Visibility
-from projections.search.sources import ReadSources
 from projections.visibility.withholding import FieldWithheld, Withheld
 
 PAGE_SIZE = 20

@@ -7,8 +7,8 @@ from typing import Any
 from api.pages.frame.rendering import AnyRequest
 from api.use_cases.searcher import Searcher
 from projections.generations.current_generation import NotBuilt
+from projections.search.answers.suggestions import SuggestRequest, suggestions
 from projections.search.language.patterns import MAX_PATTERN
-from projections.search.suggestions import SuggestRequest, suggestions
 
 _MOST = 8
 

@@ -17,14 +17,14 @@ from api.declaring.spellings import Rows, both_spellings, given_values
 from api.routes.search.searches import INDEX, Q
 from api.services import Services
 from api.use_cases.searcher import Searcher, check_index
-from projections.search.csv_export import export
-from projections.search.documents import SORTABLE
+from projections.search.answers.csv_export import export
+from projections.search.answers.queries import SearchRequest, search
+from projections.search.answers.single_documents import single_document
+from projections.search.documents.documents import SORTABLE
+from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
 from projections.search.index_names import ALL
-from projections.search.queries import SearchRequest, search
 from projections.search.restriction import Visibility
-from projections.search.single_documents import single_document
-from projections.search.sources import ReadSources
 
 CSV = "text/csv"
 _SOURCE: Parameters = {

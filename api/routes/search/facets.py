@@ -17,12 +17,12 @@ from api.routes.search.searches import INDEX, Q
 from api.use_cases.searcher import Searcher, check_index
 from domain.kinds.registry import KINDS
 from domain.patches.json_input import decode
-from projections.search.aggregate import AggregateRequest, TopHitsRequest, search_request
+from projections.search.answers.aggregate import AggregateRequest, TopHitsRequest, search_request
+from projections.search.answers.kind_counts import kind_counts
+from projections.search.answers.queries import SearchAnswer, SearchRequest, search
+from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
 from projections.search.index_names import ALL, DATA_ASSETS
-from projections.search.kind_counts import kind_counts
-from projections.search.queries import SearchAnswer, SearchRequest, search
-from projections.search.sources import ReadSources
 from projections.visibility.withholding import Withheld
 
 

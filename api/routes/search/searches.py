@@ -14,8 +14,8 @@ from api.declaring.spellings import both_spellings, given_values, snake
 from api.use_cases.searcher import Searcher
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
-from projections.search.documents import SORTABLE
-from projections.search.queries import SearchRequest, search
+from projections.search.answers.queries import SearchRequest, search
+from projections.search.documents.documents import SORTABLE
 
 _INDEXES = ", ".join(sorted(kind.index for kind in KINDS.values()))
 INDEX = (

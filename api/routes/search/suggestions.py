@@ -13,7 +13,13 @@ from api.declaring.spellings import Rows, both_spellings, given_values, snake
 from api.routes.search.searches import INDEX
 from api.use_cases.searcher import Searcher
 from domain.kinds.registry import KINDS
-from projections.search.suggestions import FIELDS, MAX_SIZE, SUGGEST, SuggestRequest, suggest
+from projections.search.answers.suggestions import (
+    FIELDS,
+    MAX_SIZE,
+    SUGGEST,
+    SuggestRequest,
+    suggest,
+)
 
 PARAMETERS: Rows = (
     ("q", str, "", "What was typed; empty has no suggestions."),

@@ -9,7 +9,8 @@ from typing import Self
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
+from projections.search.documents.objects import ReadObjects
 from projections.search.engine import EngineHits, EngineQuery, IndexSnapshot, SearchedPaths
 from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.commit_writer import CommitWriter
@@ -19,7 +20,6 @@ from projections.search.index.merge.merge_thread import MergeThread
 from projections.search.index.merge.tiers import MAX_SEGMENTS, full_merges, next_merge
 from projections.search.index.search_commit import search
 from projections.search.matching.deadline import Clock, Deadline
-from projections.search.objects import ReadObjects
 from projections.search.searched_paths import check_searched
 
 DEADLINE = 2.0

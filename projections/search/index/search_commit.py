@@ -3,7 +3,8 @@
 import numpy as np
 
 from projections.search.aggregations import TopHits
-from projections.search.decisions import decided
+from projections.search.answers.decisions import decided
+from projections.search.documents.objects import ReadObjects
 from projections.search.engine import (
     Buckets,
     EngineHits,
@@ -21,7 +22,6 @@ from projections.search.index.evaluate.segments import Mask, SegmentView, Snapsh
 from projections.search.index.rank import ranking
 from projections.search.matching.candidates import Candidates
 from projections.search.matching.deadline import Deadline, OutOfTime
-from projections.search.objects import ReadObjects
 from projections.search.tree import Node
 
 _FEW = 1_000

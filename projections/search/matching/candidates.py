@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from domain.errors import InvalidInput
 from projections.search import tree
+from projections.search.documents.objects import Fields, ReadObjects
 from projections.search.matching.deadline import Deadline
 from projections.search.matching.stored_document import StoredDocument
 from projections.search.nested_conditions import within
-from projections.search.objects import Fields, ReadObjects
 from projections.visibility.field_paths import indexed_path
 
 MAX_CANDIDATES = 20_000

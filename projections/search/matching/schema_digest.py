@@ -7,7 +7,7 @@ import msgspec
 
 from domain.kinds.registry import KINDS
 from projections.search import analysis
-from projections.search.documents import SORTABLE
+from projections.search.documents.documents import SORTABLE
 from projections.search.matching import weights
 
 VERSION = 3

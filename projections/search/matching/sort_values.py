@@ -3,7 +3,7 @@
 import math
 
 from domain.errors import InvalidInput, shown
-from projections.search.documents import SORTABLE, SortValue
+from projections.search.documents.documents import SORTABLE, SortValue
 from projections.search.engine import SCORE, Sort
 
 _NULL = "null"

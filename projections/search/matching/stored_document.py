@@ -2,7 +2,7 @@
 
 import msgspec
 
-from projections.search.documents import SortValue
+from projections.search.documents.documents import SortValue
 
 
 class StoredDocument(msgspec.Struct, frozen=True, array_like=True):

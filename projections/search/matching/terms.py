@@ -13,7 +13,7 @@ import sys
 from hashlib import blake2b
 
 from projections.search.analysis import keyword
-from projections.search.documents import Scalar
+from projections.search.documents.documents import Scalar
 
 WHOLE, EXACT, TEXT, WORDS = "whole", "exact", "text", "words"
 SEPARATOR = "\x1f"

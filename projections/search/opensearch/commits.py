@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint, Overtaken, moved_on
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.engine import SearchedPaths
 from projections.search.opensearch.cluster import (
     Cluster,

@@ -8,8 +8,9 @@ from uuid import uuid4
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint, Damaged
-from projections.search.decisions import decided
-from projections.search.documents import SearchDocument
+from projections.search.answers.decisions import decided
+from projections.search.documents.documents import SearchDocument
+from projections.search.documents.objects import ReadObjects
 from projections.search.engine import (
     SCORE,
     TOTAL_CAP,
@@ -22,7 +23,6 @@ from projections.search.engine import (
 from projections.search.matching.candidates import MAX_CANDIDATES, Candidates, SearchObjects
 from projections.search.matching.deadline import Clock, Deadline, OutOfTime
 from projections.search.matching.stored_document import StoredDocument
-from projections.search.objects import ReadObjects
 from projections.search.opensearch import facets, indexes, mapping, pages
 from projections.search.opensearch.cluster import LOOK_ANSWER_SECONDS, Cluster, TooManyBuckets
 from projections.search.opensearch.commits import Commits

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from projections.search.documents import SORTABLE
+from projections.search.documents.documents import SORTABLE
 from projections.search.language.field_types import field_type
 from projections.search.matching import weights
 from projections.search.matching.schema_digest import schema_digest

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from projections.search.documents import SORTABLE, SortValue
+from projections.search.documents.documents import SORTABLE, SortValue
 from projections.search.engine import SCORE, EngineHit, Sort
 from projections.search.matching.sort_values import sort_values
 from projections.search.matching.stored_document import StoredDocument

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from projections.search.analysis import Tokens, keyword, stem, tokens
-from projections.search.documents import SORTABLE, Scalar, SearchDocument, SortValue
+from projections.search.documents.documents import SORTABLE, Scalar, SearchDocument, SortValue
 from projections.search.engine import SearchedPaths
 from projections.search.language.field_texts import is_prose, is_whole
 from projections.search.language.field_types import field_type

@@ -14,7 +14,7 @@ from api.answers.remembered_answers import (
     key_of,
 )
 from api.answers.responses import Finished
-from projections.search.queries import SearchAnswer
+from projections.search.answers.queries import SearchAnswer
 from tests.api.conftest import Client, over_files, running, running_under, token
 
 POLICIES = """

@@ -10,7 +10,7 @@ from typing import Any
 
 from projections.search.aggregations import Aggregation, DateHistogram, Terms, TopHits
 from projections.search.analysis import keyword
-from projections.search.documents import Scalar, SearchDocument
+from projections.search.documents.documents import Scalar, SearchDocument
 from projections.search.engine import FacetResult, TopDocuments
 from projections.search.language.field_texts import is_prose, is_whole
 from projections.visibility.field_paths import indexed_path

@@ -11,11 +11,11 @@ import pytest
 
 from domain.aggregate.entity import Entity
 from domain.kinds.names import quote
-from projections.search.documents import document
+from projections.search.answers.queries import SearchRequest, search
+from projections.search.documents.documents import document
 from projections.search.engine import EngineHits, EngineQuery, SearchEngine
 from projections.search.index.engine import WhooshEngine
 from projections.search.language.text import parse
-from projections.search.queries import SearchRequest, search
 from tests.commits import commit
 
 Make = Callable[..., Entity]

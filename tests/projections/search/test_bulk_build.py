@@ -13,7 +13,7 @@ from domain.event_store.port import EventStore, RecordedEvent
 from domain.events import EntityCreated
 from projections.feeding.port import Checkpoint
 from projections.search import bulk_build
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.engine import SearchedPaths
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.storage import Memory

@@ -13,18 +13,18 @@ import msgspec
 import pytest
 
 from projections.search import tree
-from projections.search.documents import SearchDocument, document
+from projections.search.documents.documents import SearchDocument, document
+from projections.search.documents.objects import object_reader
 from projections.search.engine import EngineQuery, Facet
 from projections.search.index.engine import WhooshEngine
 from projections.search.language import filter_json, text
-from projections.search.objects import object_reader
 from tests.depth import first_alone
 from tests.opensearch_indexes import SharedIndex
 from tests.projections.search.aggregation_oracle import as_told, told
+from tests.projections.search.answers.test_catalogs import shared_entities
 from tests.projections.search.conftest import Catalog, make_entity
 from tests.projections.search.oracle import Oracle
 from tests.projections.search.questions import Questions
-from tests.projections.search.test_catalogs import shared_entities
 
 ROUNDS = first_alone(40, int(os.environ.get("CATALOG_ORACLE_ROUNDS", "500")))
 SEED = int(os.environ.get("CATALOG_ORACLE_SEED", "7"))

@@ -8,7 +8,7 @@ from typing import Any
 from domain.errors import StoreUnavailable
 from domain.kinds.registry import KINDS
 from projections.entities.verification_source import stored_entities
-from projections.search.documents import document
+from projections.search.documents.documents import document
 from projections.search.engine import SearchedPaths
 from projections.verification.report import Difference, ProjectionProof, Verdict
 from projections.verification.run import Request, verify

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.documents import SORTABLE, SearchDocument, SortValue
+from projections.search.documents.documents import SORTABLE, SearchDocument, SortValue
 from projections.search.index.build.postings import Used, exact_postings, postings, whole_postings
 from projections.search.index.build.vocabulary import Vocabulary
 from projections.search.index.format.arrays import lexicon, sums, within

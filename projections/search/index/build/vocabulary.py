@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from projections.search.analysis import Tokens, keyword, stem, tokens
-from projections.search.documents import Scalar
+from projections.search.documents.documents import Scalar
 from projections.search.language.field_texts import is_prose, is_whole
 from projections.search.matching.terms import PRESENT, SEPARATOR, exact_term, whole_term
 

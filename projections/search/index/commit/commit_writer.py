@@ -25,7 +25,7 @@ from whoosh.index import TOC
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Checkpoint, moved_on
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.engine import SearchedPaths
 from projections.search.index.build.inverter import Inverter
 from projections.search.index.commit.checksums import WARNING

@@ -3,14 +3,14 @@
 import numpy as np
 
 from projections.search import tree
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
+from projections.search.documents.objects import Fields
 from projections.search.index.build.inverter import Inverter
 from projections.search.index.evaluate.evaluator import evaluate
 from projections.search.index.evaluate.nested import Nesting
 from projections.search.index.evaluate.segments import Mask, SegmentView, Snapshot
 from projections.search.matching.candidates import Candidates
 from projections.search.matching.deadline import Deadline
-from projections.search.objects import Fields
 
 _OBJECTS, _BYTES = 2_000, 16_000_000
 """Objects in a segment made of them, and bytes of memory that making it may take."""

@@ -7,7 +7,7 @@ from typing import Any
 from whoosh.codec import base
 from whoosh.matching import ListMatcher
 
-from projections.search.documents import SORTABLE
+from projections.search.documents.documents import SORTABLE
 from projections.search.index.format.arrays import Arrays
 from projections.search.index.format.doc_ids import document_id, stored_document
 from projections.search.index.format.schema import DELETED, ID, KIND

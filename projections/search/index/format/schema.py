@@ -5,7 +5,7 @@ from typing import Any
 from whoosh import fields
 from whoosh.writing import IndexingError
 
-from projections.search.documents import SORTABLE
+from projections.search.documents.documents import SORTABLE
 from projections.search.index.format.whoosh_fields import ReadyTerms, Stored, Words, path_field
 from projections.search.language.field_types import field_type
 from projections.search.matching.terms import EXACT, TEXT, WHOLE, WORDS

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.documents import SORTABLE
+from projections.search.documents.documents import SORTABLE
 from projections.search.index.format.arrays import ArrayFile, Arrays
 from projections.search.index.format.arrays import starts as starts_of
 from projections.search.index.format.codec import Dead

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from projections.search.documents import SORTABLE, SortValue
+from projections.search.documents.documents import SORTABLE, SortValue
 from projections.search.engine import SCORE, Sort
 from projections.search.index.evaluate.results import Matches, Sparse
 from projections.search.index.evaluate.segments import DocIds, Mask, SegmentView

@@ -7,7 +7,7 @@ import pytest
 
 from domain.errors import StoreUnavailable
 from projections.feeding.port import Damaged
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.engine import EngineQuery
 from projections.search.index.commit import checksums, commit_follower
 from projections.search.index.engine import WhooshEngine

@@ -9,7 +9,7 @@ from whoosh.highlight import UppercaseFormatter
 from whoosh.qparser import QueryParser
 from whoosh.query import And, Every, Not, Or, Phrase, Prefix, Term, Wildcard
 
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.codec import Segment
 from projections.search.index.format.storage import INDEX

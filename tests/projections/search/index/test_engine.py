@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from domain.errors import InvalidInput
 from projections.search import tree
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.engine import EngineQuery
 from projections.search.index.engine import WhooshEngine
 from projections.search.language.filter_json import parse as parse_filter

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from domain.errors import InvalidInput
 from projections.search import tree
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
+from projections.search.documents.objects import object_reader
 from projections.search.engine import EngineHits, EngineQuery, Sort
 from projections.search.index.build.inverter import Inverter
 from projections.search.index.evaluate.segments import Memory, SegmentView, Snapshot
 from projections.search.index.search_commit import search
 from projections.search.matching.deadline import Deadline
-from projections.search.objects import object_reader
 from projections.search.tree import Bool
 from tests.depth import examples
 

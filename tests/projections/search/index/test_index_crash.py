@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.index.engine import WhooshEngine
 from tests.commits import commit
 from tests.depth import first_alone

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.index.build.inverter import TOKEN_BYTES, Inverter
 from projections.search.index.format.arrays import ArrayFile, Inverted, unpack
 from projections.search.matching import weights

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.index.commit.commit_follower import CommitFollower
 from projections.search.index.commit.commit_writer import CommitWriter
 from projections.search.index.engine import WhooshEngine

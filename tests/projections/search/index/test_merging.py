@@ -6,7 +6,7 @@ import random
 import numpy as np
 import pytest
 
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.index.build.inverter import Inverter
 from projections.search.index.format.arrays import ArrayFile, unpack
 from projections.search.index.merge import merged_field

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from projections.search import tree
+from projections.search.documents.objects import object_reader
 from projections.search.engine import EngineQuery
-from projections.search.objects import object_reader
 from projections.search.tree import Bool, Term
 from tests.projections.search.conftest import make_entity
 from tests.projections.search.oracle import Oracle

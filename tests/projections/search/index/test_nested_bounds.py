@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from projections.search import tree
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
+from projections.search.documents.objects import Fields, object_reader
 from projections.search.engine import EngineHits, EngineQuery
 from projections.search.index.engine import WhooshEngine
-from projections.search.objects import Fields, object_reader
 from projections.search.tree import Bool, Nested, Node
 from tests.commits import commit
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from projections.search import tree
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.engine import EngineQuery
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.evaluate.results import Dense, Sparse

@@ -8,7 +8,7 @@ from whoosh.index import LockError
 from whoosh.writing import AsyncWriter, BufferedWriter, IndexingError
 
 from domain.errors import StoreUnavailable
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.engine import EngineQuery
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.storage import INDEX

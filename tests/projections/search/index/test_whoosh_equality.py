@@ -16,7 +16,7 @@ from whoosh.sorting import FieldFacet, MultiFacet
 
 from projections.search import tree
 from projections.search.analysis import keyword, stem, tokens
-from projections.search.documents import SORTABLE
+from projections.search.documents.documents import SORTABLE
 from projections.search.engine import EngineQuery, Sort
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.storage import INDEX

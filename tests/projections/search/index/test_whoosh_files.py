@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from domain.errors import StoreUnavailable
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.engine import EngineQuery
 from projections.search.index.commit import commit_follower
 from projections.search.index.engine import WhooshEngine
@@ -184,7 +184,7 @@ def test_write_that_fails_says_so_changes_nothing_and_the_next_one_works(filled,
 _KILLED = """
 import os, sys
 from pathlib import Path
-from projections.search.documents import SearchDocument
+from projections.search.documents.documents import SearchDocument
 from projections.search.index.engine import WhooshEngine
 from projections.search.index.format.storage import Directory
 storage = Directory(Path(sys.argv[1]))

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from domain.kinds.registry import KINDS
-from projections.search.documents import SORTABLE
+from projections.search.documents.documents import SORTABLE
 from projections.search.language.field_types import (
     field_type,
     fields_below,

@@ -10,9 +10,9 @@ from html import escape
 from domain.kinds.registry import KINDS
 from projections.search import tree
 from projections.search.analysis import compose
+from projections.search.answers.sought_words import Marks, SoughtWords
+from projections.search.documents.sources import texts_at, values_for
 from projections.search.language.field_types import field_type
-from projections.search.sought_words import Marks, SoughtWords
-from projections.search.sources import texts_at, values_for
 from projections.search.tree import Node
 from projections.visibility.field_paths import indexed_path
 

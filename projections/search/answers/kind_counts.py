@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from domain.kinds.registry import KINDS
-from projections.search import facets
+from projections.search.answers.queries import SearchAnswer, SearchRequest, is_complete, response
+from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
-from projections.search.facet_answers import typed_name
-from projections.search.queries import SearchAnswer, SearchRequest, is_complete, response
-from projections.search.sources import ReadSources
+from projections.search.facets import facets
+from projections.search.facets.facet_answers import typed_name
 from projections.visibility.withholding import Withheld
 
 _KIND = "entityType"

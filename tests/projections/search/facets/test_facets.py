@@ -7,15 +7,15 @@ import msgspec
 import pytest
 
 from domain.errors import InvalidInput
-from projections.search import facets
 from projections.search.aggregations import Terms
+from projections.search.answers.queries import SearchRequest, search
+from projections.search.documents.sources import BoundedSources
 from projections.search.engine import Bucket, Buckets
-from projections.search.facet_answers import FacetWriter
+from projections.search.facets import facets
+from projections.search.facets.facet_answers import FacetWriter
 from projections.search.index.engine import WhooshEngine
 from projections.search.language.field_types import field_type
-from projections.search.queries import SearchRequest, search
 from projections.search.restriction import Visibility
-from projections.search.sources import BoundedSources
 from projections.visibility.withholding import FieldWithheld, Withheld
 from tests.projections.search.conftest import Catalog, make_entity
 

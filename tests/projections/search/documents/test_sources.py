@@ -2,7 +2,7 @@
 
 import pytest
 
-from projections.search.sources import narrow, values_for
+from projections.search.documents.sources import narrow, values_for
 
 WIDE = b'{"name":"a","columns":[{"name":"c","size":1.0e2}],"extension":{"k":[1.0e2,{}]}}'
 """A number that is decoded comes out in another form."""

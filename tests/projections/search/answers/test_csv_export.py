@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.errors import InvalidInput, StoreUnavailable
-from projections.search import csv_export
-from projections.search.csv_export import HEADER, export, guarded
+from projections.search.answers import csv_export
+from projections.search.answers.csv_export import HEADER, export, guarded
+from projections.search.answers.queries import SearchRequest
+from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
 from projections.search.index.engine import WhooshEngine
-from projections.search.queries import SearchRequest
 from projections.search.restriction import Visibility
-from projections.search.sources import ReadSources
 from projections.visibility.withholding import FieldWithheld, Withheld
 from tests.projections.search.conftest import Catalog, make_entity
 

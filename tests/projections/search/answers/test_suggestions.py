@@ -5,8 +5,8 @@ import json
 import pytest
 
 from domain.errors import InvalidInput
+from projections.search.answers.suggestions import FIELDS, SuggestRequest, suggest
 from projections.search.language.field_values import known_type
-from projections.search.suggestions import FIELDS, SuggestRequest, suggest
 from projections.visibility.withholding import FieldWithheld, Withheld
 from tests.projections.search.conftest import make_entity
 

@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from projections.search.documents import (
+from projections.search.documents.documents import (
     MAX_WEIGHT,
     SORTABLE,
     VALUE_WEIGHT,
     document,
     nested_objects,
 )
+from projections.search.documents.sources import ancestors, narrow, source, with_common_keys
 from projections.search.language.field_texts import is_prose, is_whole
-from projections.search.sources import ancestors, narrow, source, with_common_keys
 from projections.visibility.field_paths import indexed_path
 
 

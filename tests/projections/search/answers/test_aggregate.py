@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from domain.errors import InvalidInput
-from projections.search import sources
-from projections.search.aggregate import AggregateRequest, TopHitsRequest, search_request
+from projections.search.answers.aggregate import AggregateRequest, TopHitsRequest, search_request
+from projections.search.answers.queries import search
+from projections.search.documents import sources
 from projections.search.index.engine import WhooshEngine
-from projections.search.queries import search
 from projections.visibility.withholding import FieldWithheld, Withheld
 from tests.projections.search.conftest import Catalog, make_entity
 

@@ -20,9 +20,9 @@ from projections.search.aggregations import (
     Values,
     below,
 )
+from projections.search.documents.sources import BoundedSources, narrow, source
 from projections.search.engine import Bucket, EngineHit, FacetResult, TopDocuments
 from projections.search.restriction import Visibility
-from projections.search.sources import BoundedSources, narrow, source
 
 _TYPES: Mapping[Values, str] = MappingProxyType(
     {"texts": "sterms", "numbers": "dterms", "moments": "lterms", "booleans": "lterms"}

@@ -10,20 +10,12 @@ from msgspec import Raw
 
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
-from projections.search import aggregation_json, facets, tree
+from projections.search import tree
 from projections.search.aggregations import Aggregation
-from projections.search.documents import SORTABLE, SortValue
-from projections.search.engine import SCORE, EngineHits, EngineQuery, Facet, SearchEngine, Sort
-from projections.search.facet_answers import FacetWriter
-from projections.search.highlighting import Highlighter
-from projections.search.index_names import ALL, kinds_of
-from projections.search.language import filter_json, text
-from projections.search.language.dates import Now
-from projections.search.language.fields import Fields
-from projections.search.language.whole_values import whole_value
-from projections.search.objects import object_reader
-from projections.search.restriction import Hidden, Visibility
-from projections.search.sources import (
+from projections.search.answers.highlighting import Highlighter
+from projections.search.documents.documents import SORTABLE, SortValue
+from projections.search.documents.objects import object_reader
+from projections.search.documents.sources import (
     BoundedSources,
     ReadSources,
     ancestors,
@@ -33,6 +25,15 @@ from projections.search.sources import (
     values_for,
     with_common_keys,
 )
+from projections.search.engine import SCORE, EngineHits, EngineQuery, Facet, SearchEngine, Sort
+from projections.search.facets import aggregation_json, facets
+from projections.search.facets.facet_answers import FacetWriter
+from projections.search.index_names import ALL, kinds_of
+from projections.search.language import filter_json, text
+from projections.search.language.dates import Now
+from projections.search.language.fields import Fields
+from projections.search.language.whole_values import whole_value
+from projections.search.restriction import Hidden, Visibility
 from projections.search.tree import Node
 from projections.visibility.field_paths import indexed_path
 from projections.visibility.withholding import Withheld

@@ -6,12 +6,12 @@ import pytest
 
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
-from projections.search import queries
-from projections.search.highlighting import BEGIN, END
+from projections.search.answers import queries
+from projections.search.answers.highlighting import BEGIN, END
+from projections.search.answers.queries import SearchRequest, search
+from projections.search.documents.sources import narrow
 from projections.search.language import text
 from projections.search.language.dates import Now
-from projections.search.queries import SearchRequest, search
-from projections.search.sources import narrow
 from projections.visibility.withholding import Withheld
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.projections.search.conftest import make_entity
 
-DATA = Path(__file__).parents[4] / "shared" / "data"
+DATA = Path(__file__).parents[5] / "shared" / "data"
 
 
 def shared_entities(name):

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from domain.errors import NotFound, StoreUnavailable
+from projections.search.answers.queries import SearchAnswer, SearchRequest, response
+from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
-from projections.search.queries import SearchAnswer, SearchRequest, response
-from projections.search.sources import ReadSources
 from projections.visibility.withholding import Withheld
 
 

@@ -11,14 +11,9 @@ from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
 from projections.search import tree
 from projections.search.analysis import compose, keyword
-from projections.search.engine import EngineHit, EngineQuery, SearchEngine
-from projections.search.index_names import kinds_of
-from projections.search.language.patterns import MAX_PATTERN
-from projections.search.language.relevance import FORGIVEN_FROM, UNKNOWN_FROM
-from projections.search.queries import SearchAnswer
-from projections.search.restriction import Hidden, Visibility
-from projections.search.sought_words import SoughtWords
-from projections.search.sources import (
+from projections.search.answers.queries import SearchAnswer
+from projections.search.answers.sought_words import SoughtWords
+from projections.search.documents.sources import (
     BoundedSources,
     ReadSources,
     check_paths,
@@ -27,6 +22,11 @@ from projections.search.sources import (
     texts_at,
     values_for,
 )
+from projections.search.engine import EngineHit, EngineQuery, SearchEngine
+from projections.search.index_names import kinds_of
+from projections.search.language.patterns import MAX_PATTERN
+from projections.search.language.relevance import FORGIVEN_FROM, UNKNOWN_FROM
+from projections.search.restriction import Hidden, Visibility
 from projections.search.tree import Node
 from projections.visibility.withholding import Withheld
 

@@ -19,12 +19,12 @@ from projections.search.aggregations import (
     Terms,
     TopHits,
 )
-from projections.search.documents import SORTABLE
+from projections.search.documents.documents import SORTABLE
+from projections.search.documents.sources import check_paths
 from projections.search.language import filter_json
 from projections.search.language.countable_fields import check_moments, countable
 from projections.search.language.filter_reader import FilterReader
 from projections.search.language.regex import regex
-from projections.search.sources import check_paths
 from projections.visibility.field_paths import indexed_path
 
 MAX_HITS = 100

@@ -5,12 +5,12 @@ import re
 import msgspec
 
 from domain.errors import InvalidInput
-from projections.search import facets
 from projections.search.aggregations import MAX_BUCKETS, Terms, TopHits
-from projections.search.documents import SORTABLE
+from projections.search.answers.queries import SearchRequest
+from projections.search.documents.documents import SORTABLE
+from projections.search.documents.sources import check_paths
+from projections.search.facets import facets
 from projections.search.language.regex import regex
-from projections.search.queries import SearchRequest
-from projections.search.sources import check_paths
 from projections.visibility.field_paths import indexed_path
 
 MAX_HITS = 100

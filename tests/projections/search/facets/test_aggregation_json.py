@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from domain.errors import InvalidInput
-from projections.search.aggregation_json import parse
 from projections.search.aggregations import (
     MAX_AGGREGATIONS,
     Aggregation,
@@ -14,6 +13,7 @@ from projections.search.aggregations import (
     Terms,
     TopHits,
 )
+from projections.search.facets.aggregation_json import parse
 
 NAMES = {"terms": {"field": "name"}}
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from projections.search.documents import Scalar, nested_objects
-from projections.search.sources import ReadSources
+from projections.search.documents.documents import Scalar, nested_objects
+from projections.search.documents.sources import ReadSources
 
 Fields = Mapping[str, tuple[Scalar, ...]]
 """Path of the document -> an object's values."""

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domain.errors import InvalidInput
-from projections.search import highlighting
 from projections.search.analysis import compose, places, tokens
-from projections.search.highlighting import BEGIN, END, FRAGMENT, MAX_FRAGMENTS, Highlighter
+from projections.search.answers import highlighting
+from projections.search.answers.highlighting import BEGIN, END, FRAGMENT, MAX_FRAGMENTS, Highlighter
+from projections.search.answers.sought_words import MAX_PATTERNS
 from projections.search.language.patterns import TermPattern
 from projections.search.language.text import parse
-from projections.search.sought_words import MAX_PATTERNS
 from tests.depth import examples
 
 COLUMNS = [

@@ -1,0 +1,1 @@
+"""Answers of searches: pages of hits, highlights, suggestions, counts, and CSV."""
