@@ -177,7 +177,7 @@ class DeclaredQuery:
     def _in_path(self) -> Mapping[str, Any]:
         """Argument -> type of what the path gives."""
         return {
-            argument: get_args(hint)[0]
+            argument: _constrained(hint)
             for argument, (hint, _) in self._parameters.items()
             if not _is_of_query(hint)
         }

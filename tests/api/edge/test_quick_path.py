@@ -100,9 +100,11 @@ class World:
         status, headers, body = 0, {}, b""
 
         messages = iter([{"type": "http.request", "body": b"", "more_body": False}])
+        answered = asyncio.Event()
 
         async def receive() -> Any:
-            return next(messages, None) or await asyncio.Event().wait()
+            # As a server does, which also ends whoever listens for a client that leaves.
+            return next(messages, None) or (await answered.wait() and {"type": "http.disconnect"})
 
         async def send(message: Any) -> None:
             nonlocal status, headers, body
@@ -110,8 +112,12 @@ class World:
                 status, headers = message["status"], dict(message["headers"])
             else:
                 body += message.get("body", b"")
+                if not message.get("more_body"):
+                    answered.set()
 
-        asyncio.run(self.app.edge(scope, receive, send, application))
+        # In the event loop of the application, to which the turns of its callers belong.
+        with self.client.http.portal() as portal:
+            portal.call(self.app.edge, scope, receive, send, application)
         return Answer(status, headers, body, *_logged(scope))
 
     def at_once(self, scope: Any) -> "Answer | None":
@@ -253,7 +259,8 @@ def _without_time(answer: "Answer") -> "Answer":
     if b'"took"' not in answer.body:
         return answer
     headers = {name: answer.headers[name] for name in answer.headers if name != b"content-length"}
-    return answer._replace(body=re.sub(rb'"took":\d+', b"", answer.body), headers=headers)
+    body = re.sub(rb'"took":\d+', b"", answer.body)
+    return Answer(answer.status, headers, body, answer.route, answer.caller, answer.refusal)
 
 
 @pytest.mark.parametrize(
