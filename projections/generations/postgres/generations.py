@@ -71,8 +71,8 @@ class PostgresGenerations:
     ) -> None:
         """`catalog` is the schema of the log, and `code` the digest of what decides the content.
 
-        `leader` gives the session of the leader, None in a process that does not lead. A leader writes
-        by it, so that nothing is written once the session, and the leadership with it, is lost.
+        `leader` gives the session of the leader, None in a process that does not lead. A leader
+        writes by it, so that nothing is written once the session and the leadership are lost.
         """
         self.name = name
         self._connections = connections
