@@ -20,7 +20,7 @@ log_line = logging.getLogger("catalog.projections")
 
 
 class LeaderStatus(Protocol):
-    """The lead among the processes that share a read model."""
+    """The leadership among the processes that share a read model."""
 
     def take(self) -> bool:
         """True if this process leads now; raises StoreUnavailable."""
@@ -42,19 +42,19 @@ class SharedSupervisor(Generic[M]):
         self,
         name: str,
         make: Callable[[], GenerationSupervisor[M]],
-        lead: LeaderStatus,
+        leader: LeaderStatus,
         keep: Callable[[], None],
         *,
         waits: bool = False,
     ) -> None:
-        """`make` makes the supervisor of a lead that begins; `keep` is called now and then.
+        """`make` makes the supervisor of a leadership that begins; `keep` is called now and then.
 
         With `waits`, the process starts also while what keeps the read model is away: steps raise
         StoreUnavailable until it is there.
         """
         self.name = name
         self._make = make
-        self._lead = lead
+        self._leader = leader
         self.keep = keep
         self._supervisor: GenerationSupervisor[M] | None = None
         self._waits = waits
@@ -99,7 +99,7 @@ class SharedSupervisor(Generic[M]):
         """
         if self._supervisor is None:
             return int(self._begin())
-        if not self._lead.leads():
+        if not self._leader.leads():
             self._end()
             return 0
         if (now := time.monotonic()) - self._kept_at >= KEEP_SECONDS:
@@ -111,16 +111,16 @@ class SharedSupervisor(Generic[M]):
             self._end()
             raise
         except StoreUnavailable:
-            if not self._lead.leads():
+            if not self._leader.leads():
                 self._end()
             raise
 
     def close(self) -> None:
-        """Closes the generations and leaves the lead; the thread of `step` must have ended."""
+        """Closes the generations and ends the leadership; the thread of `step` must have ended."""
         if self._supervisor is not None:
             self._supervisor.close()
             self._supervisor = None
-        self._lead.release()
+        self._leader.release()
 
     def _keep(self) -> None:
         """Says that the generations are used; what keeps them may be read-only for a while."""
@@ -142,7 +142,7 @@ class SharedSupervisor(Generic[M]):
                 raise self._missing
             return False
         self._tried_at, self._missing = now, None
-        if not self._lead.take():
+        if not self._leader.take():
             return False
         supervisor = None
         try:
@@ -152,7 +152,7 @@ class SharedSupervisor(Generic[M]):
         except BaseException as error:
             if supervisor is not None:
                 supervisor.close()
-            self._lead.release()
+            self._leader.release()
             if isinstance(error, StoreUnavailable):
                 self._missing = error
             raise
@@ -167,5 +167,5 @@ class SharedSupervisor(Generic[M]):
         supervisor, self._supervisor = self._supervisor, None
         assert supervisor is not None
         log_line.warning("does not lead any more", extra={"projection": self.name})
-        self._lead.release()
+        self._leader.release()
         supervisor.close()

@@ -118,6 +118,6 @@ def _backend_in_cluster(
         building = partial(build_lock, directory, name)
         found = SearchBackend(url, owner, search_kinds, DirectoryLeaderStatus(), building)
     else:
-        leadership = lead = shared.lead(name)
-        found = SearchBackend(url, owner, search_kinds, lead, partial(shared.building, name))
+        leadership = leader = shared.leadership_of(name)
+        found = SearchBackend(url, owner, search_kinds, leader, partial(shared.building, name))
     return Backend(found.definition, found.generations, leadership, found)

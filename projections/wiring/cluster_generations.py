@@ -87,7 +87,7 @@ class ClusterGenerations:
         return revision
 
     def renew(self) -> None:
-        """Replaces the pointer by itself, for a process that takes the lead.
+        """Replaces the pointer by itself, for a process that takes the leadership.
 
         Whoever led before knows the revision that is gone now, and can replace the pointer no more.
         Raises Overtaken and StoreUnavailable.

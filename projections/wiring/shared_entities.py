@@ -66,8 +66,8 @@ class SharedEntities:
             self._keep,
         )
 
-    def lead(self, name: str) -> PostgresLeadership:
-        """The lead for another read model of the catalog, among the hosts that share this one."""
+    def leadership_of(self, name: str) -> PostgresLeadership:
+        """Leadership for another read model of the catalog, among the hosts that share this one."""
         database = self._database
         return PostgresLeadership(database.connections, f"{database.catalog} {name}")
 

@@ -29,18 +29,18 @@ class SearchBackend:
         url: str,
         owner: str,
         kinds: Callable[[SearchEngine], Mapping[str, KindReport]],
-        lead: LeaderStatus,
+        leader: LeaderStatus,
         building: Callable[[], AbstractContextManager[None]],
     ) -> None:
         """`owner` is the identity of the log, `kinds` that of a Definition.
 
-        Of the processes that feed the index from the log, one has the `lead`, and one at a time
+        Of the processes that feed the index from the log, one has the `leader`, and one at a time
         that builds a generation the lock that `building` gives.
 
         Raises InvalidInput for what is no URL of a cluster. Nothing is asked of the cluster yet.
         """
         self._address = read_search_address(url)
-        self._lead = lead
+        self._leader = leader
         self._cluster = Cluster(self._address)
         self.generations = ClusterGenerations(self._cluster, SearchProjection.name, owner, building)
         self._feeds: dict[str, str] = {}
@@ -74,14 +74,14 @@ class SearchBackend:
         return SharedSupervisor(
             self.definition.name,
             take_over,
-            self._lead,
+            self._leader,
             keep=_go_on,
             waits=True,
         )
 
     def close(self) -> None:
         """Closes the connections; nothing may use the index afterwards."""
-        self._lead.release()
+        self._leader.release()
         self._cluster.close()
 
     def _open(self, address: str, writable: bool) -> SearchEngine:
@@ -126,7 +126,7 @@ def _go_on() -> None:
 
 
 class DirectoryLeaderStatus:
-    """The lead of the one process that projects a data directory, and has its ProjectorLock."""
+    """Leadership of the one process that projects a data directory and has its ProjectorLock."""
 
     def take(self) -> bool:
         """True: no other process has the lock."""

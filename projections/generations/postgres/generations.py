@@ -67,16 +67,16 @@ class PostgresGenerations:
         catalog: str,
         name: str,
         code: str,
-        lead: Callable[[], Link | None] = lambda: None,
+        leader: Callable[[], Link | None] = lambda: None,
     ) -> None:
         """`catalog` is the schema of the log, and `code` the digest of what decides the content.
 
-        `lead` gives the session that has the lead, None in a process that does not lead. Whoever
-        leads writes by it, so that nothing is written any more once the lead is lost with it.
+        `leader` gives the session of the leader, None in a process that does not lead. A leader
+        writes by it, so that nothing is written once the session and the leadership are lost.
         """
         self.name = name
         self._connections = connections
-        self._lead = lead
+        self._leader = leader
         self._catalog = catalog
         self._code = code
         self._schema = f"{catalog}_read_models"
@@ -212,7 +212,7 @@ class PostgresGenerations:
             row = link.one(statement.format(self._table), *values, *key, instead_of)
             return None if row is None else int(row[0])
 
-        leading = self._lead()
+        leading = self._leader()
         if leading is None:
             return self._ask(write)
         try:

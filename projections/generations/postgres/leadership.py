@@ -31,7 +31,7 @@ _SESSION = "catalog leader "
 
 
 class PostgresLeadership:
-    """The lead among all processes that share a read model of the same code; for one thread."""
+    """Leadership among all processes that share a read model of the same code; for one thread."""
 
     def __init__(self, connections: Connections, name: str) -> None:
         """`name` is that of the lock."""
@@ -68,7 +68,7 @@ class PostgresLeadership:
         return self._leads
 
     def writer(self) -> Link:
-        """The session to commit by; one that is lost is only replaced after the lead was lost.
+        """The session to commit by; a lost one is only replaced after the leadership was lost.
 
         Raises StoreUnavailable.
         """
@@ -81,9 +81,9 @@ class PostgresLeadership:
         return self._link
 
     def session(self) -> Link | None:
-        """The session that has the lead, None when this process does not lead.
+        """The session that has the leadership, None when this process does not lead.
 
-        Raises StoreUnavailable when the session was cut and the lead lost with it.
+        Raises StoreUnavailable when the session was cut and the leadership lost with it.
         """
         return self.writer() if self._leads else None
 
@@ -94,7 +94,7 @@ class PostgresLeadership:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """The lead for a block; raises StoreUnavailable when another process has it."""
+        """The leadership for a block; raises StoreUnavailable when another process has it."""
         if not self.take():
             raise StoreUnavailable("another process feeds the read model")
         try:
@@ -103,7 +103,7 @@ class PostgresLeadership:
             self.release()
 
     def release(self) -> None:
-        """Ends the session, and with it the lead."""
+        """Ends the session, and with it the leadership."""
         link, self._link, self._leads = self._link, None, False
         if link is not None:
             link.close()
@@ -114,4 +114,4 @@ def _errors() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise unavailable(error, what="the lead of a read model") from error
+        raise unavailable(error, what="the leadership of a read model") from error

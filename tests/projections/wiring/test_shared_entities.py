@@ -128,7 +128,7 @@ def test_host_that_is_killed_is_replaced_and_nothing_is_applied_twice(
 
 
 def test_two_who_believe_they_lead_apply_nothing_twice(host: Hosts, url: str) -> None:
-    """Each has a supervisor that was never told to lead, as one has that lost the lead unawares."""
+    """Each has a supervisor that was never told to lead, as one that lost the leadership has."""
     stores, other = host("one"), host("two")
     feed(stores)
     supervisors = [
