@@ -328,6 +328,6 @@ def test_log_has_a_line_for_each_request_and_no_secret(tmp_path: Path) -> None:
 def test_log_without_requests_is_quiet(tmp_path: Path) -> None:
     with serving(tmp_path, CATALOG_ACCESS_LOG="false") as server:
         server.served()
-        # Search is built from what a first start makes, if that is in the log when its building begins.
+        # Search is built from what a first start makes, if the log has it when building begins.
         events = [line["event"] for line in server.lines()]
         assert [event for event in events if event != "the read model is built"] == []
