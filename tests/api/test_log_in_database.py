@@ -19,8 +19,8 @@ TABLES = "/v1/services/databaseServices"
 def client(
     postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Client]:
-    monkeypatch.setattr(connections, "WAIT_SECONDS", 0.1)
     with running(tmp_path, database_url=postgres.url(new_schema())) as started:
+        monkeypatch.setattr(connections, "WAIT_SECONDS", 0.1)
         yield started
 
 
