@@ -5,6 +5,7 @@ statement depends on the form of a list alone and is put together once for it. W
 `?` stands for a value and `{}.` for the schema of the tables.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -99,7 +100,7 @@ def _scope_shape(sought: Sought) -> ScopeShape:
     return ScopeShape(sought.prefix, sought.keyed, len(sought.names), by_id)
 
 
-class ListSql:
+class ListSql(ABC):
     """Puts together the statements about lists, as one database spells them."""
 
     by_status = ""
@@ -121,9 +122,9 @@ class ListSql:
         """The values of `by_name`."""
         return kind, fqn
 
+    @abstractmethod
     def spell(self, sql: str) -> str:
         """A statement as the database takes it."""
-        raise NotImplementedError
 
     def select(self, request: ListRequest) -> Selection:
         """The rows of the list that a request pages through, but for its filter by names."""
@@ -175,11 +176,11 @@ class ListSql:
         values = (*self._keys_values(selection, place, limit), *self._bound(most_bytes))
         return self._spelled(self._rows, selection.shape, *of), values
 
+    @abstractmethod
     def rows_of(
         self, ids: Sequence[str], most_bytes: int, *, backward: bool, optional: bool
     ) -> Statement:
         """As `rows`, of the entities with these ids, which are in the order of the rows."""
-        raise NotImplementedError
 
     def keys(
         self, selection: Selection, place: Place | None, limit: int, *, backward: bool, fqn: bool
@@ -224,13 +225,15 @@ class ListSql:
         """The values by which `_rows` is bounded in bytes."""
         return ()
 
+    @abstractmethod
     def _page(
         self, shape: Shape, beyond: Beyond, any_rows: bool, backward: bool, optional: bool
     ) -> str:
-        raise NotImplementedError
+        """The SQL of `page`."""
 
+    @abstractmethod
     def _rows(self, shape: Shape, beyond: Beyond, backward: bool, optional: bool) -> str:
-        raise NotImplementedError
+        """The SQL of `rows`."""
 
     def _head(self, shape: Shape, beyond: Beyond, any_rows: bool, backward: bool) -> str:
         """The total, and whether the list goes on behind a place, as two columns."""

@@ -1,5 +1,6 @@
 """Reads one page of a list in the same way from every database."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ _MOST_ROWS = 2_000
 """Rows that one statement reads at most: PostgreSQL measures all of them before it ends."""
 
 
-class PageReader:
+class PageReader(ABC):
     """Reads one page; the reader of each database derives from it and asks its database."""
 
     def __init__(self, sql: ListSql, request: ListRequest, place: Place | None) -> None:
@@ -23,17 +24,18 @@ class PageReader:
         self._is_own = False
         """Whether the connection is of this reader alone, to be kept for as long as it reads."""
 
+    @abstractmethod
     def run(self, statement: Statement) -> list[Any]:
         """The rows of a statement."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, statement: Statement, most_bytes: int) -> tuple[list[ListedEntity], bool]:
         """The rows of a statement about entities, and whether their size ended them.
 
         The row with which they have `most_bytes` does that.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def read_page(
         self, statement: Statement, most_bytes: int
     ) -> tuple[int, bool, list[ListedEntity], bool]:
@@ -42,20 +44,19 @@ class PageReader:
         It is the total, whether the list goes on behind the cursor, the rows, and whether their
         size ended them.
         """
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def in_transaction(self) -> bool:
         """Whether all that is asked for now is answered from one state of the database."""
-        raise NotImplementedError
 
+    @abstractmethod
     def begin(self, *, own: bool) -> None:
         """Begins a transaction, on a connection of this reader's `own` to keep it for long."""
-        raise NotImplementedError
 
+    @abstractmethod
     def end(self) -> None:
         """Ends the transaction, if there is one."""
-        raise NotImplementedError
 
     @property
     def has_keys(self) -> bool:

@@ -66,10 +66,6 @@ class Sought(msgspec.Struct, frozen=True):
     """Whether the rest of the scope is the key of the entity's name, rather than its id."""
     otherwise: str = NOWHERE
 
-    def scope(self, entity_id: str, kind: str, fqn: str) -> str:
-        """The scope that the filter means when it means this entity."""
-        return self.prefix + (name_key(kind, fqn).hex() if self.keyed else entity_id)
-
 
 def sought_scope(kind: EntityKind, parameter: str, value: str) -> Sought:
     """How the scope is found that a filter of a kind's list means by a value."""

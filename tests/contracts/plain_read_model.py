@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from domain.kinds.names import name_key
 from projections.entities.cursors import Place
 from projections.entities.port import (
     EntityTooLarge,
@@ -110,7 +111,12 @@ def scope(entities: Iterable[StoredEntity], sought: Sought) -> str:
     ids = {(one.kind, one.fqn): one for one in entities}
     meant = [ids[name] for name in sought.names if name in ids]
     meant += [one for one in entities if one.id == sought.entity_id]
-    return sought.scope(meant[0].id, meant[0].kind, meant[0].fqn) if meant else sought.otherwise
+    return scope_of(sought, meant[0].id, meant[0].kind, meant[0].fqn) if meant else sought.otherwise
+
+
+def scope_of(sought: Sought, entity_id: str, kind: str, fqn: str) -> str:
+    """The scope that a filter means when it means this entity."""
+    return sought.prefix + (name_key(kind, fqn).hex() if sought.keyed else entity_id)
 
 
 class PlainEdges:

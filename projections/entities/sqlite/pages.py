@@ -6,6 +6,7 @@ from typing import Any
 
 from projections.entities.cursors import Place
 from projections.entities.list_sql import Statement
+from projections.entities.named_lists import size_of
 from projections.entities.page_reading import PageReader
 from projections.entities.port import ListedEntity, ListHead, ListRequest
 from projections.entities.sqlite.database import EntityDatabase
@@ -123,7 +124,7 @@ def _read(rows: sqlite3.Cursor, most_bytes: int) -> tuple[list[ListedEntity], bo
     try:
         for row in rows:
             entities.append(row)
-            size += len(row[2]) if row[3] is None else len(row[2]) + len(row[3])
+            size += size_of(row)
             if size >= most_bytes:
                 rows.close()
                 return entities, True

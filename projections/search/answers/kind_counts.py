@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from domain.kinds.registry import KINDS
-from projections.search.answers.queries import SearchAnswer, SearchRequest, is_complete, response
+from projections.search.answers.queries import SearchAnswer, SearchRequest, found, is_complete
 from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
 from projections.search.facets import facets
@@ -29,7 +29,7 @@ def kind_counts(
     """
     counted = facets.terms(_KIND, len(KINDS))
     asked = msgspec.structs.replace(request, one_facet=counted)
-    answered = response(asked, engine, read_sources, visible_kinds, withheld)
+    answered = found(asked, engine, read_sources, visible_kinds, withheld).response
     buckets = answered["aggregations"][typed_name(counted)]["buckets"]
     answered["aggregations"] = {_KIND: {"buckets": buckets}}
     return SearchAnswer(msgspec.json.encode(answered), complete=is_complete(request, answered))

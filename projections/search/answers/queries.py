@@ -123,31 +123,14 @@ def search(
     withheld: Mapping[str, Withheld] = MappingProxyType({}),
     clock: Callable[[], float] = time.perf_counter,
 ) -> SearchAnswer:
-    """The response of the specification as JSON; see `response`."""
-    answered = response(request, engine, read_sources, visible_kinds, withheld, clock)
+    """The response of the specification as JSON; see `found`."""
+    answered = found(request, engine, read_sources, visible_kinds, withheld, clock).response
     return SearchAnswer(msgspec.json.encode(answered), complete=is_complete(request, answered))
 
 
 def is_complete(request: SearchRequest, answered: Mapping[str, Any]) -> bool:
     """Whether a response is complete, as `SearchAnswer` tells it."""
     return not answered["timed_out"] and request.now.milliseconds is None
-
-
-def response(
-    request: SearchRequest,
-    engine: SearchEngine,
-    read_sources: ReadSources,
-    visible_kinds: Iterable[str] | None = None,
-    withheld: Mapping[str, Withheld] = MappingProxyType({}),
-    clock: Callable[[], float] = time.perf_counter,
-) -> dict[str, Any]:
-    """The response of the specification; a hit whose entity is gone meanwhile is left out.
-
-    `visible_kinds` are the kinds that the caller may see, None for all; `withheld` has the fields
-    that it may not, by kind. Raises InvalidInput that names the parameter, the value and what is
-    allowed, and FieldWithheld.
-    """
-    return found(request, engine, read_sources, visible_kinds, withheld, clock).response
 
 
 def found(
@@ -158,7 +141,12 @@ def found(
     withheld: Mapping[str, Withheld] = MappingProxyType({}),
     clock: Callable[[], float] = time.perf_counter,
 ) -> Found:
-    """What a search finds, and what its text asks for; see `response`."""
+    """The response of the specification, and what its text asks for.
+
+    A hit whose entity is gone meanwhile is left out. `visible_kinds` are the kinds that the caller
+    may see, None for all; `withheld` has the fields that it may not, by kind. Raises InvalidInput
+    that names the parameter, the value and what is allowed, and FieldWithheld.
+    """
     started = clock()
     visibility = Visibility.of(visible_kinds, withheld)
     query, parsed = engine_query(request, visibility)

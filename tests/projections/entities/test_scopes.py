@@ -10,6 +10,7 @@ from domain.kinds.ids import new_id
 from domain.kinds.names import name_key
 from domain.kinds.registry import KINDS
 from projections.entities.scopes import Sought, scopes_of, sought_scope
+from tests.contracts.plain_read_model import scope_of
 
 
 def entity(kind: str = "table", **body: Any) -> Entity:
@@ -126,5 +127,5 @@ def test_scope_is_sought_by_what_a_value_may_name(
 
 
 def test_sought_scope_is_that_of_the_entity_found() -> None:
-    assert Sought("owner:").scope("1", "user", "ann") == "owner:1"
-    assert Sought("tag:", keyed=True).scope("1", "tag", "A.B") in keys("tag:", ("tag", "A.B"))
+    assert scope_of(Sought("owner:"), "1", "user", "ann") == "owner:1"
+    assert scope_of(Sought("tag:", keyed=True), "1", "tag", "A.B") in keys("tag:", ("tag", "A.B"))
