@@ -66,9 +66,9 @@ def ended(process: subprocess.Popen[bytes], directory: Path) -> tuple[int, list[
     ("moment", "workers", "number"),
     [
         ("secret", 1, signal.SIGTERM),
-        ("projectors.lock", 2, signal.SIGINT),
-        ("events.db", 1, signal.SIGTERM),
         ("entities.json", 2, signal.SIGINT),
+        pytest.param("projectors.lock", 2, signal.SIGINT, marks=pytest.mark.deep),
+        pytest.param("events.db", 1, signal.SIGTERM, marks=pytest.mark.deep),
         pytest.param("secret", 2, signal.SIGINT, marks=pytest.mark.deep),
         pytest.param("projectors.lock", 1, signal.SIGTERM, marks=pytest.mark.deep),
         pytest.param("events.db", 2, signal.SIGINT, marks=pytest.mark.deep),
@@ -111,7 +111,12 @@ def test_signal_at_any_moment_ends_the_process(
 
 
 @pytest.mark.parametrize(
-    ("workers", "moment"), [(1, "entities.next.json"), (1, "search.next.json"), (2, "search-1")]
+    ("workers", "moment"),
+    [
+        (2, "search-1"),
+        pytest.param(1, "entities.next.json", marks=pytest.mark.deep),
+        pytest.param(1, "search.next.json", marks=pytest.mark.deep),
+    ],
 )
 def test_signal_during_the_first_build_interrupts_it(
     tmp_path: Path, imported: Path, workers: int, moment: str

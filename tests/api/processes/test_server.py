@@ -56,7 +56,7 @@ collections = [0, 0, 0]
 gc.callbacks.append(lambda phase, about: collections.__setitem__(
     about["generation"], collections[about["generation"]] + (phase == "start")
 ))
-for _ in range(300):
+for _ in range(60):
     decode(text, list, "the body")
 print(*collections)
 """

@@ -48,6 +48,7 @@ def test_long_terms_that_are_not_found_are_not_remembered(engine):
     assert held_after(engine, make, 300) < 100_000
 
 
+@pytest.mark.deep
 def test_many_terms_that_are_not_found_take_few_bytes(engine):
     def make(number):
         return tree.Exact("name", f"{number}" + "x" * 100)
@@ -62,6 +63,7 @@ def test_long_bounds_count_with_what_they_come_to(engine):
     assert held_after(engine, make, 300) < 2_500_000
 
 
+@pytest.mark.deep
 def test_what_depends_on_all_segments_takes_as_little_as_they_are_small(engine):
     def make(number):
         return tree.Fuzzy(None, f"{number}" + "x" * 100, 1)
