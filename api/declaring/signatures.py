@@ -16,7 +16,7 @@ from litestar.utils.signature import ParsedSignature
 
 from api.answers.responses import Deferred
 from api.callers.permissions import Permission
-from api.declaring.declared_query import DeclaredQuery, Parameters, QueryParameter
+from api.declaring.declared_query import DeclaredQuery, Parameters
 from domain.errors import InvalidInput, NotFound
 from domain.kinds.ids import parse_id
 
@@ -27,28 +27,10 @@ Revision = Callable[[], Hashable]
 _TYPE_IN_PATH = re.compile(r":[a-z]+\}")
 """The type of a parameter in a path, which the template of the path does not show."""
 
-ENTITY_ID: Parameters = {
-    "entity_id": (Annotated[str, PathParameter(description="UUID of the entity.")], ...)
-}
 FQN: Parameters = {
     "fqn": (
         Annotated[str, PathParameter(description="Qualified name, percent-encoded.")],
         ...,
-    )
-}
-OVERRIDE_METADATA: Parameters = {
-    "override_metadata": (
-        Annotated[
-            bool,
-            QueryParameter(
-                name="overrideMetadata",
-                description="What a bot gives replaces what people curated. Without it a bot's"
-                " write keeps descriptions, display names, owners, domains, data products,"
-                " certifications and custom properties that are not empty, adds its tags to"
-                " those that are there, and changes nothing while `sourceHash` is the same.",
-            ),
-        ],
-        False,
     )
 }
 
@@ -142,16 +124,15 @@ def route(
     parameters: Parameters,
     *,
     unsupported: Mapping[str, str | None] | None = None,
+    snake_too: bool = False,
     revision: Revision | None = None,
 ) -> HTTPRouteHandler:
     """A handler that calls `function` with a request and the declared parameters by keyword.
 
     `permission` is what the access middleware demands; see api.callers.permissions. `unsupported`
-    is given for a list, which refuses all unknown parameters; see
-    api.declaring.unsupported_parameters. For
-    `revision` see JsonRoute.
+    and `snake_too` are those of DeclaredQuery. For `revision` see JsonRoute.
     """
-    query = DeclaredQuery(parameters, unsupported)
+    query = DeclaredQuery(parameters, unsupported, snake_too=snake_too)
     declared = JsonRoute(path, permission, function, query, revision)
 
     return MountedHandler(

@@ -8,51 +8,13 @@ import msgspec
 from api.errors import ErrorBody
 from api.openapi.answers import listed, shared_answers, shown
 from api.openapi.json_schema import NAME, Schema, closed
-from api.openapi.lineage_operations import lineage_schemas
+from api.openapi.lineage import lineage_schemas
 from api.openapi.requests import REFERENCE, bulk_request, request, shared_requests
-from api.routes.entities.bulk import BulkItem, BulkResult
-from api.routes.entities.delete_stale import DeleteStale
-from api.routes.entities.logical_suites import LogicalTestCases
-from api.routes.entities.types import EntityType
-from api.routes.measurements.query_costs import QueryCosts
-from api.routes.system.audit import AuditPage
-from api.routes.system.system import Readiness, Version
 from domain.kinds.bodies.columns import NamedPart
-from domain.kinds.bodies.components import UsageSummary
 from domain.kinds.bodies.lineage import LineageEdge
-from domain.kinds.bodies.profiling import ProfilerConfig
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
-from domain.measurements.costs import QueryCost
-from domain.measurements.joins import TableJoins
-from domain.measurements.reports import DailyUse, TableProfileReport, TableSample, TestResult
 from domain.reading.changes import ChangeDescription
-from projections.operation.inspection import Inspection
-
-_MEASURED = (
-    TableProfileReport,
-    TableSample,
-    DailyUse,
-    UsageSummary,
-    TestResult,
-    TableJoins,
-    QueryCost,
-)
-"""Structs of measurements, as they are sent and shown."""
-_ANSWERS = (
-    Version,
-    Readiness,
-    Inspection,
-    AuditPage,
-    BulkResult,
-    BulkItem,
-    QueryCosts,
-    EntityType,
-)
-"""Structs that routes answer with as they are."""
-_REQUESTS = (DeleteStale, LogicalTestCases, ProfilerConfig)
-"""Structs that routes take as they are."""
-
 
 _SPACES = r"\s\u001c-\u001f\u0085"
 """What Python's regular expressions count as a space, which those of JSON schemas partly do not."""
@@ -63,10 +25,10 @@ def body_name(kind: EntityKind) -> str:
     return kind.body.__name__
 
 
-def component_schemas() -> dict[str, Schema]:
-    """Every component schema by name."""
+def component_schemas(taken: set[type], answered: set[type]) -> dict[str, Schema]:
+    """Every component schema by name, with those of the Structs that routes take and answer."""
     bodies = [*(kind.body for kind in KINDS.values()), LineageEdge]
-    own = [ErrorBody, ChangeDescription, *_ANSWERS, *_REQUESTS, *_MEASURED]
+    own = [ErrorBody, ChangeDescription, *taken, *answered]
     _, generated = msgspec.json.schema_components(
         [*bodies, *own], ref_template="#/components/schemas/{name}"
     )
@@ -84,7 +46,7 @@ def component_schemas() -> dict[str, Schema]:
         if part.__name__ in components:
             components[part.__name__]["properties"]["name"] = NAME
     schemas["Error"] = closed(components.pop(ErrorBody.__name__))
-    for struct in _ANSWERS:
+    for struct in answered - taken:
         components[struct.__name__] = closed(components[struct.__name__])
     reference = components[REFERENCE]
     components |= {**shared_answers(reference), **shared_requests(reference)}

@@ -10,7 +10,7 @@ from api.openapi.json_schema import (
     closed_object,
     ref,
 )
-from api.openapi.parameters import INDEX
+from api.routes.search.searches import INDEX_NAMES, QUERY_TEXT
 from domain.kinds.bodies.base import outside_fields
 from domain.kinds.bodies.profiling import PROFILER_CONFIG
 from domain.kinds.entity_kind import EntityKind
@@ -21,7 +21,6 @@ from projections.search.aggregations import MAX_BUCKETS
 from projections.search.answers.aggregate import MAX_HITS
 from projections.search.documents.documents import SORTABLE
 from projections.search.language.patterns import MAX_PATTERN
-from projections.search.language.text import MAX_LENGTH
 
 REFERENCE, OUTSIDE = "Reference", "OutsideReference"
 _QUALIFIED: Schema = {
@@ -125,13 +124,12 @@ def _aggregate_request() -> Schema:
         "sortOrder": {"enum": ["asc", "desc"], "default": "asc"},
     }
     none = {"enum": ["none", ""], "default": "none"}
-    query = {**TEXT, "format": "query-text", "maxLength": MAX_LENGTH}
     properties: dict[str, Schema] = {
         "fieldName": {**TEXT, "format": "countable-field"},
         "fieldValue": {**TEXT, "format": "term-regex", "maxLength": MAX_PATTERN, "default": ""},
-        "query": {**query, "default": ""},
-        "queryText": {"anyOf": [query, NULL]},
-        "index": {**INDEX, "default": KINDS["table"].index},
+        "query": {**QUERY_TEXT, "default": ""},
+        "queryText": {"anyOf": [QUERY_TEXT, NULL]},
+        "index": {**INDEX_NAMES, "default": KINDS["table"].index},
         "size": {**COUNT, "maximum": MAX_BUCKETS, "default": 10},
         "deleted": {"type": "boolean", "default": False},
         "sourceFields": {"type": "array", "items": {**TEXT, "format": "source-field"}},

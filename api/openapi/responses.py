@@ -6,9 +6,9 @@ from types import MappingProxyType
 from typing import Any
 
 from api.answers.responses import JSON, NDJSON
+from api.declaring.operation import Operation
 from api.errors import CATALOG_ERRORS, ERROR_TYPES
-from api.openapi.json_schema import Schema, ref
-from api.openapi.operation import Operation
+from api.openapi.json_schema import TEXT, Schema, ref
 from api.services import READ_YOUR_WRITES_SECONDS
 
 RESPONSE_HEADERS: Mapping[str, Schema] = MappingProxyType(
@@ -62,11 +62,11 @@ def responses(
     responses: dict[str, Any] = {
         str(status): {"$ref": f"#/components/responses/{error_name(status)}"} for status in errors
     }
-    for status, name in operation.answers.items():
-        if name is None:
+    for status in operation.statuses:
+        if operation.answer is None:
             responses[str(status)] = {"description": HTTPStatus(status).phrase}
             continue
-        schema = ref(name.format(**words)) if name else {"type": "string"}
+        schema = schema_of(operation.answer, words) if operation.answer else TEXT
         if status in errors:
             schema = {"anyOf": [schema, error_schema(status)]}
         headers = operation.headers
@@ -86,6 +86,12 @@ def responses(
             "headers": {header: _header(header) for header in operation.headers},
         }
     return dict(sorted(responses.items()))
+
+
+def schema_of(declared: type | str, words: dict[str, str]) -> Schema:
+    """A reference to the component schema of what an operation takes or answers."""
+    name = declared.format(**words) if isinstance(declared, str) else declared.__name__
+    return ref(name)
 
 
 def error_response(status: int) -> dict[str, Any]:

@@ -1,15 +1,16 @@
 """The query parameters of lists and single reads, from the registry, and the page they ask for."""
 
+import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from api.callers.permissions import Access, Action
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.use_cases.requested_fields import parse_fields
+from api.declaring.declared_query import Parameters, query
+from api.use_cases.requested_fields import field_names, parse_fields
 from domain.kinds.entity_kind import EntityKind
 from domain.openmetadata.entity_properties import field_aliases
-from projections.entities.name_filters import NameFilter, name_filter
+from projections.entities.name_filters import MAX_PATTERN, NameFilter, name_filter
 from projections.entities.port import Include, ListRequest
 
 DEFAULT_LIMIT = 10
@@ -63,53 +64,50 @@ def _name_filter(
 
 def list_parameters(kind: EntityKind) -> Parameters:
     """The query parameters of a kind's list, from the registry."""
-    limit = QueryParameter(
-        ge=0, le=kind.lists.limit, description="The most items on the page; 0 gives only the total."
-    )
+    limit = "The most items on the page; 0 gives only the total."
     parameters: dict[str, tuple[Any, Any]] = {
-        "limit": (Annotated[int, limit], DEFAULT_LIMIT),
-        "before": (_query(str, "Cursor from `paging.before`: the page before it."), None),
-        "after": (_query(str, "Cursor from `paging.after`: the page after it."), None),
+        "limit": query(int, limit, DEFAULT_LIMIT, ge=0, le=kind.lists.limit),
+        "before": query(str, "Cursor from `paging.before`: the page before it.", schema=_CURSOR),
+        "after": query(str, "Cursor from `paging.after`: the page after it.", schema=_CURSOR),
         **single_parameters(kind),
     }
     if kind.statuses:
         choices = Literal.__getitem__(kind.statuses)
-        parameters["status"] = (_query(choices, "Only those in this status."), None)
+        parameters["status"] = query(choices, "Only those in this status.")
     for name, key in kind.filters.items():
         if name in kind.common_filters:
             continue
         by_id = name in kind.lists.by_id
-        hint: Any = UUID if by_id else str
         value = "id" if by_id else "qualified name"
-        parameters[name] = (_query(hint, f"Only those whose `{key}` has this {value}."), None)
+        about = f"Only those whose `{key}` has this {value}."
+        parameters[name] = query(UUID if by_id else str, about)
     for name in kind.common_filters:
-        parameters[name] = (_query(str, _COMMON[name]), None)
+        parameters[name] = query(str, _COMMON[name])
     for name, part in kind.lists.names.items():
         about = f"A regular expression of RE2 that matches a part of the name in `{part.key}`."
-        parameters[name] = (_query(str, about), None)
+        parameters[name] = query(str, about, schema=_REGEX)
     if kind.lists.names:
         parameters |= _HOW_NAMES_ARE_MATCHED
     return parameters
 
 
 _OTHERS = "Other properties that the kind has in OpenMetadata may be named and add nothing."
+_CURSOR = {"type": "string", "format": "page-cursor"}
+_REGEX = {"type": "string", "format": "name-regex", "maxLength": MAX_PATTERN}
 
 
 def single_parameters(kind: EntityKind) -> Parameters:
     """The query parameters of reading one entity."""
     names = ", ".join((*kind.optional, *field_aliases(kind.name)))
+    field = f"({'|'.join(map(re.escape, ('*', *field_names(kind))))})"
     return {
-        "fields": (_query(str, f"Comma-separated optional fields: {names}. {_OTHERS}"), None),
-        "include": (
-            Annotated[Include, QueryParameter(description="By deletion state.")],
-            Include.NON_DELETED,
+        "fields": query(
+            str,
+            f"Comma-separated optional fields: {names}. {_OTHERS}",
+            schema={"type": "string", "pattern": f"^({field}(,{field})*)?$"},
         ),
+        "include": query(Include, "By deletion state.", Include.NON_DELETED),
     }
-
-
-def _query(hint: Any, description: str) -> Any:
-    """The annotation of an optional query parameter."""
-    return Annotated[hint | None, QueryParameter(description=description)]
 
 
 _COMMON = {
@@ -123,19 +121,11 @@ _COMMON = {
 """What the filters do that kinds have in common, by parameter."""
 
 _HOW_NAMES_ARE_MATCHED: Parameters = {
-    "regexMode": (
-        Annotated[
-            Literal["include", "exclude"],
-            QueryParameter(description="Whether the list shows what matches or what does not."),
-        ],
+    "regexMode": query(
+        Literal["include", "exclude"],
+        "Whether the list shows what matches or what does not.",
         "include",
     ),
-    "regexFilterByFqn": (
-        Annotated[
-            bool,
-            QueryParameter(description="Match qualified names rather than names."),
-        ],
-        False,
-    ),
+    "regexFilterByFqn": query(bool, "Match qualified names rather than names.", False),
 }
 """The parameters that say how the regular expressions of a list are meant."""

@@ -12,7 +12,8 @@ from litestar.handlers import HTTPRouteHandler
 
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
-from api.declaring.signatures import FQN, name_in_path, route
+from api.declaring.operation import Operation
+from api.declaring.signatures import name_in_path
 from domain.errors import NotFound
 
 _SUFFIX = ".testConnectionDefinition"
@@ -29,11 +30,16 @@ def connection_test_routes() -> list[HTTPRouteHandler]:
         return Finished(msgspec.json.encode({"name": service_type, "steps": []}))
 
     return [
-        route(
+        Operation(
+            "getTestConnectionDefinitionByName",
+            "Get the steps that test the connection to a service",
+            "Of every service type, as in `Postgres.testConnectionDefinition`, and without a step,"
+            " because connectors stop at steps that they do not know.",
+            answer="TestConnectionDefinition",
+        ).at(
             "GET",
             "/v1/services/testConnectionDefinitions/name/{fqn:path}",
             Permission(Action.VIEW),
             definition,
-            FQN,
         )
     ]

@@ -8,7 +8,8 @@ from litestar.handlers import HTTPRouteHandler
 
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
-from api.declaring.signatures import AnyRequest, route
+from api.declaring.operation import Operation
+from api.declaring.signatures import AnyRequest
 
 _NAME = "profilerConfiguration"
 _SETTINGS = {"config_type": _NAME, "config_value": {"metricConfiguration": []}}
@@ -20,5 +21,10 @@ def profiler_settings_routes() -> list[HTTPRouteHandler]:
     def settings(_: AnyRequest) -> Finished:
         return Finished(msgspec.json.encode(_SETTINGS))
 
-    path = f"/v1/system/settings/{_NAME}"
-    return [route("GET", path, Permission(Action.VIEW), settings, {})]
+    operation = Operation(
+        "getProfilerSettings",
+        "Get the settings of the profiler",
+        "What OpenMetadata's profiler asks before it measures; nothing is set.",
+        answer="ProfilerSettings",
+    )
+    return [operation.at("GET", f"/v1/system/settings/{_NAME}", Permission(Action.VIEW), settings)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from litestar import Request
@@ -11,8 +11,8 @@ from litestar.handlers import HTTPRouteHandler
 from api.answers.bodies import JSON_TYPES, check_media_type, has_left, read_body
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import OVERRIDE_METADATA, route
+from api.declaring.declared_query import Parameters, query
+from api.declaring.operation import WriteOfMany
 from api.errors import status_of
 from api.services import Services
 from api.use_cases.asked import may_bring, refuse_headers_of_one
@@ -26,7 +26,7 @@ from domain.writing.catalog import NOTHING, Proposal
 from domain.writing.plans import Change
 
 
-class BulkItem(msgspec.Struct, omit_defaults=True):
+class BulkItem(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True):
     """What came of one of the requests."""
 
     request: str
@@ -81,29 +81,34 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
         return Finished(shown, headers=written.headers)
 
     permission = Permission(Action.EDIT, kind.name, also=Action.CREATE)
-    path = f"/v1/{kind.collection}/bulk"
-    return route("PUT", path, permission, put_all, _PARAMETERS)
+    return WriteOfMany(
+        "bulkCreateOrUpdate{Kinds}",
+        "Create or update many {kinds}",
+        "Each as a PUT after those before it: one may refer to another that comes before it. What"
+        " is good is stored in one transaction; what is not is told item by item.",
+        answer=BulkResult,
+        body="Create{Kind}List",
+    ).at("PUT", f"/v1/{kind.collection}/bulk", permission, put_all, _PARAMETERS)
 
 
+OVERRIDE_METADATA: Parameters = {
+    "override_metadata": query(
+        bool,
+        "What a bot gives replaces what people curated. Without it a bot's write keeps"
+        " descriptions, display names, owners, domains, data products, certifications and custom"
+        " properties that are not empty, adds its tags to those that are there, and changes nothing"
+        " while `sourceHash` is the same.",
+        False,
+    )
+}
 _PARAMETERS: Parameters = {
-    "asynchronous": (
-        Annotated[
-            bool,
-            QueryParameter(
-                name="async",
-                description="Taken for the sake of OpenMetadata's clients: the answer has all"
-                " results in either case.",
-            ),
-        ],
+    "asynchronous": query(
+        bool,
+        "Taken for the sake of OpenMetadata's clients: the answer has all results in either case.",
         False,
+        name="async",
     ),
-    "dry_run": (
-        Annotated[
-            bool,
-            QueryParameter(name="dryRun", description="Tell what would be done, and do nothing."),
-        ],
-        False,
-    ),
+    "dry_run": query(bool, "Tell what would be done, and do nothing.", False),
     **OVERRIDE_METADATA,
 }
 

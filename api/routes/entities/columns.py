@@ -1,14 +1,16 @@
 """The columns of a table, a page at a time."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
+from msgspec.structs import replace
 
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import ENTITY_ID, FQN, id_in_path, name_in_path, route
+from api.declaring.declared_query import Parameters, query
+from api.declaring.operation import Operation
+from api.declaring.signatures import id_in_path, name_in_path
 from api.paths.reroutes import COLUMNS_OF
 from api.routes.measurements.profiles import add_profiles
 from api.services import Services
@@ -26,39 +28,16 @@ _UNASKED = ("tags", "extension")
 MOST_COLUMNS = 1_000
 
 _PAGE: Parameters = {
-    "limit": (
-        Annotated[int, QueryParameter(ge=1, le=MOST_COLUMNS, description="Columns on the page.")],
-        50,
-    ),
-    "offset": (
-        Annotated[int, QueryParameter(ge=0, le=2**31, description="Columns before the page.")],
-        0,
-    ),
-    "fields": (
-        Annotated[
-            str | None,
-            QueryParameter(description=f"Comma-separated optional fields: {', '.join(FIELDS)}."),
-        ],
-        None,
-    ),
-    "include": (
-        Annotated[Include, QueryParameter(description="By deletion state.")],
-        Include.NON_DELETED,
-    ),
-    "sort_by": (
-        Annotated[
-            Literal["name", "ordinalPosition"],
-            QueryParameter(name="sortBy", description="By name, or in the order of the table."),
-        ],
+    "limit": query(int, "Columns on the page.", 50, ge=1, le=MOST_COLUMNS),
+    "offset": query(int, "Columns before the page.", 0, ge=0, le=2**31),
+    "fields": query(str, f"Comma-separated optional fields: {', '.join(FIELDS)}."),
+    "include": query(Include, "By deletion state.", Include.NON_DELETED),
+    "sort_by": query(
+        Literal["name", "ordinalPosition"],
+        "By name, or in the order of the table.",
         "ordinalPosition",
     ),
-    "sort_order": (
-        Annotated[
-            Literal["asc", "desc"],
-            QueryParameter(name="sortOrder", description="Which end comes first."),
-        ],
-        "asc",
-    ),
+    "sort_order": query(Literal["asc", "desc"], "Which end comes first.", "asc"),
 }
 
 
@@ -112,16 +91,16 @@ def column_routes(services: Services) -> list[HTTPRouteHandler]:
 
     viewing = Permission(Action.VIEW, kind.name)
     item = f"/v1/{kind.collection}/{{entity_id:str}}/columns"
+    listed = Operation("listTableColumns", "List the columns of a table", answer="ColumnPage")
+    named = replace(
+        listed,
+        id="listTableColumnsByFQN",
+        summary="List the columns of a table by its qualified name",
+        path="/v1/tables/name/{fqn}/columns",
+    )
     return [
-        route("GET", item, viewing, by_id, {**ENTITY_ID, **_PAGE}, unsupported={}),
-        route(
-            "GET",
-            f"{COLUMNS_OF}{{fqn:path}}",
-            viewing,
-            by_name,
-            {**FQN, **_PAGE},
-            unsupported={},
-        ),
+        listed.at("GET", item, viewing, by_id, _PAGE, unsupported={}),
+        named.at("GET", f"{COLUMNS_OF}{{fqn:path}}", viewing, by_name, _PAGE, unsupported={}),
     ]
 
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from api.answers.bodies import has_left
 from api.answers.responses import Large
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.signatures import route
+from api.declaring.operation import WriteOfMany
 from api.errors import status_of
-from api.routes.entities.bulk import BulkItem, bulk_result, read_for_many
+from api.routes.entities.bulk import BulkItem, BulkResult, bulk_result, read_for_many
 from api.services import Services, Written
 from api.use_cases.deletes import (
     Results,
@@ -85,10 +85,18 @@ def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteH
 
     # The answer names what is there, as a list does.
     permission = Permission(Action.DELETE, kind.name, also=Action.LIST)
-    path = f"/v1/{kind.collection}/deleteStale"
     if not kinds_above(kind.name):
         return []
-    return [route("DELETE", path, permission, delete_stale, {})]
+    operation = WriteOfMany(
+        "deleteStale{Kinds}",
+        "Delete {kinds} that were not seen",
+        "Those that live below the scope and are not among `seenFqns`, some in each transaction."
+        " Where `seenFqns` is empty, or the scope is not there, nothing is deleted. What is not"
+        " seen and has something below it that was seen is kept.",
+        answer=BulkResult,
+        body=DeleteStale,
+    )
+    return [operation.at("DELETE", f"/v1/{kind.collection}/deleteStale", permission, delete_stale)]
 
 
 def _begin(

@@ -1,19 +1,20 @@
 """Lists and single entities of one kind, from the sorted read model."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping
-from typing import Annotated, Any, Literal
+from functools import partial
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 
 from api.answers.responses import LOOP_BYTES, Deferred, Finished, Heavy, Large
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import ENTITY_ID, FQN, id_in_path, name_in_path, route
+from api.declaring.declared_query import Parameters, query
+from api.declaring.operation import EntityRead, Operation
+from api.declaring.signatures import id_in_path, name_in_path
 from api.declaring.unsupported_parameters import unsupported_parameters
 from api.paths import base_path
 from api.services import Services
@@ -81,19 +82,13 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         caller: str = request.user.name
         return Heavy(chunks, caller, services.heavy_reads, services.streams)
 
-    def by_id(
-        request: AnyRequest, entity_id: str, fields: str | None, include: Include
-    ) -> ASGIResponse:
-        return one(request, fields, include, entity_id=id_in_path(entity_id))
-
-    def by_name(
-        request: AnyRequest, fqn: str, fields: str | None, include: Include
-    ) -> ASGIResponse:
-        return one(request, fields, include, fqn=kind.spelled(name_in_path(request)))
-
     def one(
-        request: AnyRequest, fields: str | None, include: Include, **which: str
+        request: AnyRequest, fields: str | None, include: Include, **where: str
     ) -> ASGIResponse:
+        if "entity_id" in where:
+            which = {"entity_id": id_in_path(where["entity_id"])}
+        else:
+            which = {"fqn": kind.spelled(name_in_path(request))}
         caller: str = request.user.name
         access: Access = request.auth
         given = {"fields": fields, "include": include}
@@ -160,25 +155,22 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         # The change description is left out: it holds old and new values of any field.
         return withheld.cut(document.encode(document.fields(revision.entity)))
 
-    def shown_alone(key: str) -> Callable[..., Any]:
-        def show_key(request: AnyRequest, entity_id: str) -> ASGIResponse:
-            return one(request, key, Include.NON_DELETED, entity_id=id_in_path(entity_id))
-
-        return show_key
+    def show_key(key: str, request: AnyRequest, entity_id: str) -> ASGIResponse:
+        return one(request, key, Include.NON_DELETED, entity_id=entity_id)
 
     listing, viewing = (Permission(action, kind.name) for action in (Action.LIST, Action.VIEW))
     single = single_parameters(kind)
     # Nothing that asks a database is for the event loop.
     revision = None if stores.is_shared else stores.entities.revision
-    item, named = f"{path}/{{entity_id:str}}", f"{path}/name/{{fqn:path}}"
+    item = f"{path}/{{entity_id:str}}"
     by_attachment = []
     if kind.agreement is not None:
         key = kind.agreement.about
         place = {**_attachment_parameters(key), **single}
-        by_attachment = [route("GET", f"{path}/{key}", viewing, attached, place)]
+        by_attachment = [_ATTACHED.at("GET", f"{path}/{key}", viewing, attached, place)]
     return [
         *by_attachment,
-        route(
+        _LIST.at(
             "GET",
             path,
             listing,
@@ -187,21 +179,37 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             unsupported=unsupported_parameters(kind.name),
             revision=revision,
         ),
-        route("GET", item, viewing, by_id, {**ENTITY_ID, **single}, revision=revision),
-        route("GET", named, viewing, by_name, {**FQN, **single}, revision=revision),
+        *_ONE.by_id_and_name("GET", path, viewing, one, single, revision=revision),
         *(
-            route("GET", f"{item}/{key}", viewing, shown_alone(key), ENTITY_ID)
+            _SHOWN_ALONE[key].at("GET", f"{item}/{key}", viewing, partial(show_key, key))
             for key in kind.own_paths.deleted
         ),
-        route("GET", f"{item}/versions", viewing, versions, ENTITY_ID),
-        route(
-            "GET",
-            f"{item}/versions/{{version:str}}",
-            viewing,
-            version,
-            {**ENTITY_ID, **_VERSION},
-        ),
+        _VERSIONS.at("GET", f"{item}/versions", viewing, versions),
+        _VERSION.at("GET", f"{item}/versions/{{version:str}}", viewing, version),
     ]
+
+
+_LARGE_ABOUT = (
+    "Large fields are there without being asked for. What the last version has changed is there"
+    " where `fields` names `changeDescription`, unless some field is withheld from the caller."
+)
+_LIST = Operation(
+    "list{Kinds}",
+    "List {kinds}",
+    "By name. Follow `paging.after` until it is absent.",
+    answer="{Kind}List",
+)
+_ONE = EntityRead("get{Kind}", "Get a {kind} by id", _LARGE_ABOUT)
+_ATTACHED = EntityRead("get{Kind}ByEntityId", "Get the {kind} of an entity", _LARGE_ABOUT)
+_SHOWN_ALONE = {
+    "tableProfilerConfig": EntityRead(
+        "get{Kind}ProfilerConfig", "Get a {kind} with its profiler configuration", _LARGE_ABOUT
+    )
+}
+_VERSIONS = Operation(
+    "list{Kind}Versions", "List the versions of a {kind}", answer="EntityVersions"
+)
+_VERSION = Operation("get{Kind}Version", "Get one version of a {kind}", answer="{Kind}")
 
 
 def _attached(
@@ -235,14 +243,8 @@ _KINDS: Any = Literal.__getitem__(tuple(KINDS))
 def _attachment_parameters(key: str) -> Parameters:
     """The parameters that say which entity another one is attached to."""
     return {
-        "to_id": (
-            Annotated[UUID, QueryParameter(name=f"{key}Id", description=f"Id of the {key}.")],
-            ...,
-        ),
-        "to_type": (
-            Annotated[_KINDS, QueryParameter(name=f"{key}Type", description=f"Kind of the {key}.")],
-            ...,
-        ),
+        "to_id": query(UUID, f"Id of the {key}.", ..., name=f"{key}Id"),
+        "to_type": query(_KINDS, f"Kind of the {key}.", ..., name=f"{key}Type"),
     }
 
 
@@ -262,8 +264,3 @@ def _history(kind: EntityKind, versions: Iterable[bytes]) -> Generator[bytes]:
             yield chunk
             chunk = b""
     yield chunk + b"]}"
-
-
-_VERSION: Parameters = {
-    "version": (Annotated[str, PathParameter(description="Decimal version, as 0.2.")], ...)
-}

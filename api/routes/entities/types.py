@@ -1,17 +1,16 @@
 """The types of entities, as clients ask for them to learn which custom properties there are."""
 
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID, uuid5
 
 import msgspec
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter
 
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import route
+from api.declaring.declared_query import Parameters, query
+from api.declaring.operation import Operation
 from domain.errors import InvalidInput, NotFound
 from domain.kinds.registry import KINDS
 
@@ -19,14 +18,7 @@ _IDS = UUID("2f6a1c1e-35b4-5a0e-8f8e-6b1f6a1f7a53")
 """Namespace of the ids of types, which follow from their names."""
 _PROPERTIES = "customProperties"
 _PARAMETERS: Parameters = {
-    "type_name": (Annotated[str, PathParameter(description="Name of a kind.")], ...),
-    "fields": (
-        Annotated[
-            str | None,
-            QueryParameter(description=f"`{_PROPERTIES}`, of which none are defined, or `*`."),
-        ],
-        None,
-    ),
+    "fields": query(str, f"`{_PROPERTIES}`, of which none are defined, or `*`.")
 }
 
 
@@ -66,5 +58,12 @@ def type_routes() -> list[HTTPRouteHandler]:
         )
         return Finished(msgspec.json.encode(shown))
 
+    operation = Operation(
+        "getTypeByName",
+        "Get the type of a kind",
+        "As OpenMetadata's clients ask for it, to learn of custom properties.",
+        answer=EntityType,
+        tag="system",
+    )
     path = "/v1/metadata/types/name/{type_name:str}"
-    return [route("GET", path, Permission(Action.VIEW), by_name, _PARAMETERS)]
+    return [operation.at("GET", path, Permission(Action.VIEW), by_name, _PARAMETERS)]

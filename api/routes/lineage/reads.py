@@ -1,18 +1,20 @@
 """Reads of the lineage: walks from an entity, and single edges."""
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
+from msgspec.structs import replace
 
 from api.answers.responses import Large
 from api.callers.permissions import Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import ENTITY_ID, FQN, name_in_path, route
+from api.declaring.declared_query import Parameters, query
+from api.declaring.operation import ENTITY_HEADERS, Operation
+from api.declaring.signatures import name_in_path
 from api.routes.lineage import paths as paths
-from api.routes.lineage.paths import BASE, TYPE, path_text, sight_of
+from api.routes.lineage.paths import BASE, sight_of
 from api.services import Services
 from api.use_cases.entity_reads import etag
 from domain.edges import EDGE
@@ -29,28 +31,19 @@ AnyRequest = Request[Any, Any, Any]
 def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:
     """The GET routes below `/v1/lineage`."""
 
-    async def by_id(
-        request: AnyRequest,
-        entity_type: str,
-        entity_id: str,
-        upstream_depth: int,
-        downstream_depth: int,
-    ) -> Large:
-        root = paths.by_id(request.auth, entity_type, entity_id)
-        return await walk(request, root, upstream_depth, downstream_depth)
+    async def by_id(request: AnyRequest, entity_type: str, entity_id: str, **depths: int) -> Large:
+        return await walk(request, paths.by_id(request.auth, entity_type, entity_id), **depths)
 
-    async def by_name(
-        request: AnyRequest, entity_type: str, fqn: str, upstream_depth: int, downstream_depth: int
-    ) -> Large:
+    async def by_name(request: AnyRequest, entity_type: str, fqn: str, **depths: int) -> Large:
         root = paths.by_name(request.auth, entity_type, name_in_path(request))
-        return await walk(request, root, upstream_depth, downstream_depth)
+        return await walk(request, root, **depths)
 
-    async def walk(request: AnyRequest, root: Reference, up: int, down: int) -> Large:
+    async def walk(request: AnyRequest, root: Reference, **depths: Any) -> Large:
         sight = sight_of(request.auth, Action.VIEW)
 
         def body() -> tuple[bytes, dict[str, str]]:
             with services.stores.entities.use() as entities:
-                found = read_lineage(entities, root, sight, upstream=up, downstream=down)
+                found = read_lineage(entities, root, sight, **depths)
             return lineage_json(found, sight), {}
 
         return await heavy(request, body)
@@ -94,52 +87,39 @@ def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:
         return await services.heavy_read(request, answer)
 
     viewing = Permission(Action.VIEW, EDGE)
-    walked = {**TYPE, **_DEPTHS}
-    single = f"{BASE}/getLineageEdge"
-    by_its_name = route(
-        "GET",
-        f"{BASE}/{{entity_type:str}}/name/{{fqn:path}}",
-        viewing,
-        by_name,
-        {**walked, **FQN},
+    walk_by_name = _WALK_BY_NAME.at(
+        "GET", f"{BASE}/{{entity_type:str}}/name/{{fqn:path}}", viewing, by_name, _DEPTHS
     )
-    by_its_name.opt["fits"] = paths.is_entity_path
+    walk_by_name.opt["fits"] = paths.is_entity_path
+    single = f"{BASE}/getLineageEdge"
     return [
-        by_its_name,
-        route(
-            "GET",
-            f"{BASE}/{{entity_type:str}}/{{entity_id:str}}",
-            viewing,
-            by_id,
-            {**walked, **ENTITY_ID},
-        ),
-        route(
-            "GET",
-            f"{single}/{{from_id:str}}/{{to_id:str}}",
-            viewing,
-            edge_by_id,
-            _IDS,
-        ),
-        route(
-            "GET",
-            f"{single}/{{entity_type:str}}/name/{{fqn:path}}",
-            viewing,
-            edge_by_name,
-            {**TYPE, **FQN},
-        ),
+        walk_by_name,
+        _WALK.at("GET", f"{BASE}/{{entity_type:str}}/{{entity_id:str}}", viewing, by_id, _DEPTHS),
+        _EDGE.at("GET", f"{single}/{{from_id:str}}/{{to_id:str}}", viewing, edge_by_id),
+        replace(
+            _EDGE,
+            id="getLineageEdgeByName",
+            summary="Get an edge by the names of its entities",
+            path=f"{single}/{paths.BOTH_NAMED}",
+        ).at("GET", f"{single}/{{entity_type:str}}/name/{{fqn:path}}", viewing, edge_by_name),
     ]
 
 
-def _depth(name: str) -> tuple[Any, int]:
-    about = f"How many steps {name.removesuffix('Depth')}."
-    return Annotated[int, QueryParameter(name=name, ge=0, le=MAX_DEPTH, description=about)], 1
-
-
-_IDS: Parameters = {
-    "from_id": path_text("UUID of the entity at the beginning of the edge."),
-    "to_id": path_text("UUID of the entity at the end of the edge."),
-}
+_WALK = Operation(
+    "getLineage",
+    "Get the lineage of an entity",
+    "Breadth first, each entity and each edge once. A pipeline or stored procedure has the edges"
+    " that name it too. Soft-deleted entities are there, with `deleted`; kinds that the caller may"
+    " not view are left out, and what lies behind them. `truncated` says that there is more.",
+    answer="EntityLineage",
+)
+_WALK_BY_NAME = replace(
+    _WALK, id="getLineageByFQN", summary="Get the lineage of an entity by its name"
+)
+_EDGE = Operation("getLineageEdge", "Get an edge", answer="LineageEdge", headers=ENTITY_HEADERS)
 _DEPTHS: Parameters = {
-    "upstream_depth": _depth("upstreamDepth"),
-    "downstream_depth": _depth("downstreamDepth"),
+    direction: query(
+        int, f"How many steps {direction}.", 1, name=f"{direction}Depth", ge=0, le=MAX_DEPTH
+    )
+    for direction in ("upstream", "downstream")
 }

@@ -7,14 +7,14 @@ from typing import Any, get_args
 import msgspec
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
+from msgspec.structs import replace
 
 from api.answers.bodies import JSON_TYPES, PATCH_TYPES, has_left
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters
-from api.declaring.signatures import ENTITY_ID, FQN, route
+from api.declaring.operation import Write, WriteOfMany
 from api.routes.lineage import paths as paths
-from api.routes.lineage.paths import BASE, TYPE, path_text, sight_of
+from api.routes.lineage.paths import BASE, sight_of
 from api.services import Services
 from api.use_cases.asked import Asked, read_asked, refuse_headers_of_one, with_digest
 from api.use_cases.entity_reads import etag
@@ -140,36 +140,70 @@ def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
 
     drawing = Permission(Action.EDIT, EDGE, also=Action.CREATE)
     editing, removing = Permission(Action.EDIT, EDGE), Permission(Action.DELETE, EDGE)
-    by_names, both_named = (
-        f"{BASE}/{{entity_type:str}}/name/{{fqn:path}}",
-        {
-            **TYPE,
-            **FQN,
-        },
-    )
+    by_names = f"{BASE}/{{entity_type:str}}/name/{{fqn:path}}"
     item = f"{BASE}/{{entity_type:str}}/{{entity_id:str}}"
-    one = {**TYPE, **ENTITY_ID}
+    ends = f"{item}/{{to_type:str}}/{{to_id:str}}"
+    of_source = f"{BASE}/source/name/{{entity_type:str}}/{{fqn:path}}"
     of_names = [
-        route("PUT", by_names, drawing, put_by_name, both_named),
-        route("PATCH", by_names, editing, patch_by_name, both_named),
-        route("DELETE", by_names, removing, delete_by_name, both_named),
+        _named(
+            _PUT, "Draw an edge between entities by their names", body="CreateLineageDetails"
+        ).at("PUT", by_names, drawing, put_by_name),
+        _named(_PATCH, "Patch the details of an edge by the names of its entities").at(
+            "PATCH", by_names, editing, patch_by_name
+        ),
+        _named(_DELETE, "Remove an edge by the names of its entities").at(
+            "DELETE", by_names, removing, delete_by_name
+        ),
     ]
     for handler in of_names:
         handler.opt["fits"] = paths.is_edge_path
     return [
         *of_names,
-        route("PUT", BASE, drawing, put, {}),
-        route("PATCH", f"{item}/{{to_type:str}}/{{to_id:str}}", editing, patch, {**one, **_TO}),
-        route("DELETE", f"{item}/{{to_type:str}}/{{to_id:str}}", removing, delete, {**one, **_TO}),
-        route("DELETE", f"{item}/type/{{source:str}}", removing, delete_source, {**one, **_SOURCE}),
-        route(
-            "DELETE",
-            f"{BASE}/source/name/{{entity_type:str}}/{{fqn:path}}",
-            removing,
-            delete_source_by_name,
-            both_named,
-        ),
+        _PUT.at("PUT", BASE, drawing, put),
+        _PATCH.at("PATCH", ends, editing, patch),
+        _DELETE.at("DELETE", ends, removing, delete),
+        _DELETE_SOURCE.at("DELETE", f"{item}/type/{{source:str}}", removing, delete_source),
+        replace(
+            _DELETE_SOURCE,
+            id="deleteLineageEdgeByTypeAndName",
+            summary="Remove the edges of a source by the entity's name",
+            path=f"{BASE}/source/name/{{entity_type}}/{{fqn}}/type/{{source}}",
+        ).at("DELETE", of_source, removing, delete_source_by_name),
     ]
+
+
+_DETAILS = "LineageDetails"
+_PUT = Write(
+    "addLineageEdge",
+    "Draw an edge",
+    "What is not given of the details is removed. Columns that the entities do not have are left"
+    " out. A bot's write keeps a description and the mappings that a person patched in, and of an"
+    " edge of the source `Manual` also the source and all of its mappings.",
+    answer=_DETAILS,
+    body="AddLineage",
+)
+_PATCH = Write(
+    "patchLineageEdge",
+    "Patch the details of an edge",
+    "RFC 6902, applied to the details as they are shown.",
+    answer=_DETAILS,
+    body="JsonPatch",
+)
+_DELETE = Write("deleteLineageEdge", "Remove an edge", answer=_DETAILS)
+_DELETE_SOURCE = WriteOfMany(
+    "deleteLineageEdgeByType",
+    "Remove the edges of a source",
+    "Those that end at the entity; of `PipelineLineage` and `OpenLineage` also those that name it"
+    " as their pipeline.",
+    answer="LineageDeletion",
+    errors=(400, 404, 408, 409, 413, 415, 503),
+)
+
+
+def _named(operation: Write, summary: str, **changed: str) -> Write:
+    """The same operation on an edge by the names of its ends."""
+    path = f"{BASE}/{paths.BOTH_NAMED}"
+    return replace(operation, id=f"{operation.id}ByName", summary=summary, path=path, **changed)
 
 
 def _unseen(access: Access, ends: Ends) -> Withheld | None:
@@ -214,10 +248,3 @@ async def _answer(
         "X-OpenMetadata-Change": proposal.change.value,
     }
     return Finished(body, headers=headers | written.headers)
-
-
-_TO: Parameters = {
-    "to_type": path_text("Kind of the entity at the end of the edge."),
-    "to_id": path_text("UUID of the entity at the end of the edge."),
-}
-_SOURCE: Parameters = {"source": path_text("Source of the edges, as ViewLineage.")}

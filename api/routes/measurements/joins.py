@@ -7,8 +7,8 @@ from litestar.handlers import HTTPRouteHandler
 
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.signatures import route
-from api.routes.measurements.profiles import TABLE_IN_PATH
+from api.declaring.operation import Report
+from api.routes.measurements.profiles import MEASURED, STORED
 from api.services import Services
 from api.use_cases.measured import (
     AnyRequest,
@@ -54,8 +54,17 @@ def join_routes(services: Services) -> list[HTTPRouteHandler]:
 
         return await change(services, request, work)
 
+    operation = Report(
+        "addTableJoins",
+        "Report what a table was joined with on a day",
+        f"In place of what was reported of the same columns and day. {STORED} A read of the table"
+        " shows the `joins` of 30 days where `fields` names them, those that were reported of the"
+        " other tables included.",
+        answer=MEASURED,
+        body=TableJoins,
+    )
     path = f"/v1/{kind.collection}/{{table:str}}/joins"
-    return [route("PUT", path, Permission(Action.EDIT, "table"), put, TABLE_IN_PATH)]
+    return [operation.at("PUT", path, Permission(Action.EDIT, "table"), put)]
 
 
 class _Column(msgspec.Struct, rename="camel"):

@@ -1,16 +1,15 @@
 """What profilers report of tables: profiles over time, and samples of rows."""
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter
 
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import route
+from api.declaring.declared_query import Parameters, query
+from api.declaring.operation import Operation, Report, in_path
 from api.services import Services
 from api.use_cases.measured import (
     FOREVER,
@@ -41,50 +40,23 @@ from domain.measurements.reports import (
 )
 from projections.entities.single_entities import EntityAnswer
 
+MEASURED = "MeasuredTable"
+"""The component schema of a table with measurements."""
 MOST_LISTED = 1_000
 """The largest `limit` of a page of measurements."""
 
 ProfileType = Literal["table", "column", "system"]
 
-TABLE_IN_PATH: Parameters = {
-    "table": (Annotated[str, PathParameter(description="Id or qualified name.")], ...)
-}
+STORED = (
+    "It is a measurement: stored beside the log for some time (`docs/limits.md`), it makes no"
+    " version."
+)
+LISTED = "The newest first. Follow `paging.after` until it is absent."
 PERIOD: Parameters = {
-    "start_ts": (
-        Annotated[
-            int | None,
-            QueryParameter(
-                name="startTs", ge=0, le=FOREVER, description="From this time on, in milliseconds."
-            ),
-        ],
-        None,
-    ),
-    "end_ts": (
-        Annotated[
-            int | None,
-            QueryParameter(
-                name="endTs", ge=0, le=FOREVER, description="Up to this time, in milliseconds."
-            ),
-        ],
-        None,
-    ),
-    "limit": (
-        Annotated[int, QueryParameter(ge=1, le=MOST_LISTED, description="Of a page.")],
-        MOST_LISTED,
-    ),
-    "after": (
-        Annotated[
-            int | None, QueryParameter(description="`paging.after` of the page before this one.")
-        ],
-        None,
-    ),
-}
-_DELETED: Parameters = {
-    "profile_type": (
-        Annotated[ProfileType, PathParameter(description="What of the table to delete.")],
-        ...,
-    ),
-    "at": (Annotated[int, PathParameter(description="Time of the profile.")], ...),
+    "start_ts": query(int, "From this time on, in milliseconds.", ge=0, le=FOREVER),
+    "end_ts": query(int, "Up to this time, in milliseconds.", ge=0, le=FOREVER),
+    "limit": query(int, "Of a page.", MOST_LISTED, ge=1, le=MOST_LISTED),
+    "after": query(int, "`paging.after` of the page before this one."),
 }
 
 
@@ -172,24 +144,57 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
     viewing, editing = Permission(Action.VIEW, "table"), Permission(Action.EDIT, "table")
     sampling = Permission(Action.VIEW, "table", also=Action.SAMPLE)
     path = f"/v1/{kind.collection}/{{table:str}}"
-    one = TABLE_IN_PATH
-    listed = {**one, **PERIOD}
+
+    def listed(id: str, summary: str, series: str, about: str = LISTED) -> HTTPRouteHandler:
+        profile = f"{series}Profile"
+        answer = f"{profile[0].upper()}{profile[1:]}List"
+        operation = Operation(id, summary, about, answer=answer)
+        return operation.at("GET", f"{path}/{profile}", viewing, listing(series), PERIOD)
+
+    def deleting(id: str, summary: str) -> Report:
+        return Report(id, summary, answer=MEASURED, errors=(400, 404, 408, 503))
+
     return [
-        route("PUT", f"{path}/tableProfile", editing, put_profile, one),
-        route("GET", f"{path}/tableProfile", viewing, listing(TABLE), listed),
-        route("GET", f"{path}/tableProfile/latest", viewing, latest, one),
-        route("GET", f"{path}/columnProfile", viewing, listing(COLUMN), listed),
-        route("GET", f"{path}/systemProfile", viewing, listing(SYSTEM), listed),
-        route(
+        Report(
+            "addTableProfile",
+            "Report the profile of a table",
+            STORED,
+            answer=MEASURED,
+            body=TableProfileReport,
+        ).at("PUT", f"{path}/tableProfile", editing, put_profile),
+        listed("listTableProfiles", "List the profiles of a table", TABLE),
+        Operation(
+            "getLatestTableProfile",
+            "Get a table with its newest profile and those of its columns",
+            answer=MEASURED,
+        ).at("GET", f"{path}/tableProfile/latest", viewing, latest),
+        listed(
+            "listColumnProfiles",
+            "List the profiles of a column",
+            COLUMN,
+            f"The path names the column. {LISTED}",
+        ),
+        listed("listSystemProfiles", "List the operations on a table", SYSTEM),
+        deleting("deleteTableProfile", "Delete a profile of a table").at(
             "DELETE",
             f"{path}/{{profile_type:str}}/{{at:int}}/profile",
             editing,
             delete_profile,
-            {**one, **_DELETED},
+            {"profile_type": in_path(ProfileType), "at": in_path(int)},
         ),
-        route("PUT", f"{path}/sampleData", editing, put_sample, one),
-        route("GET", f"{path}/sampleData", sampling, get_sample, one),
-        route("DELETE", f"{path}/sampleData", editing, delete_sample, one),
+        Report(
+            "addSampleData",
+            "Report a sample of the rows of a table",
+            f"In place of the sample before it. {STORED}",
+            answer=MEASURED,
+            body=TableSample,
+        ).at("PUT", f"{path}/sampleData", editing, put_sample),
+        Operation("getSampleData", "Get a table with the sample of its rows", answer=MEASURED).at(
+            "GET", f"{path}/sampleData", sampling, get_sample
+        ),
+        deleting("deleteSampleData", "Delete the sample of the rows of a table").at(
+            "DELETE", f"{path}/sampleData", editing, delete_sample
+        ),
     ]
 
 

@@ -1,16 +1,13 @@
 """What queries have cost, as a run of the usage workflow reports it."""
 
-from typing import Annotated
-
 import msgspec
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter
 from msgspec.structs import replace
 
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters
-from api.declaring.signatures import route
+from api.declaring.operation import Operation, Report
+from api.routes.measurements.profiles import STORED
 from api.services import Services
 from api.use_cases.measured import AnyRequest, change, find, id_of, now, read, read_report, report
 from domain.errors import InvalidInput, NotFound
@@ -19,9 +16,6 @@ from domain.kinds.registry import KINDS
 from domain.measurements.costs import CostSums, QueryCost
 
 PATH = "/v1/queryCostRecord"
-_SERVICE: Parameters = {
-    "service": (Annotated[str, PathParameter(description="Id or qualified name.")], ...)
-}
 
 
 class _Service(msgspec.Struct):
@@ -115,14 +109,21 @@ def query_cost_routes(services: Services) -> list[HTTPRouteHandler]:
         return await read(services, request, work)
 
     return [
-        route("POST", PATH, Permission(Action.EDIT, kind.name), add, {}),
-        route(
-            "GET",
-            f"{PATH}/service/{{service:str}}",
-            Permission(Action.VIEW, kind.name),
-            shown,
-            _SERVICE,
-        ),
+        Report(
+            "addQueryCost",
+            "Report what runs of a query have cost",
+            STORED,
+            answer=QueryCost,
+            body=QueryCost,
+            tag="queries",
+        ).at("POST", PATH, Permission(Action.EDIT, kind.name), add),
+        Operation(
+            "getQueryCosts",
+            "Get what the queries of a service have cost",
+            "All of them together, and those that have cost most one by one.",
+            answer=QueryCosts,
+            tag="queries",
+        ).at("GET", f"{PATH}/service/{{service:str}}", Permission(Action.VIEW, kind.name), shown),
     ]
 
 

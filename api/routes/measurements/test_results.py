@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.signatures import FQN, name_in_path, route
-from api.routes.measurements.profiles import PERIOD
+from api.declaring.operation import Operation, Report
+from api.declaring.signatures import name_in_path
+from api.routes.measurements.profiles import LISTED, PERIOD, STORED
 from api.services import Services
 from api.use_cases.measured import (
     AnyRequest,
@@ -60,10 +61,20 @@ def test_result_routes(services: Services) -> list[HTTPRouteHandler]:
         return await read(services, request, work)
 
     path = f"/v1/{kind.collection}/testCaseResults/{{fqn:path}}"
-    one = FQN
     return [
-        route("POST", path, Permission(Action.EDIT, kind.name), add, one),
-        route("GET", path, Permission(Action.VIEW, kind.name), listed, {**one, **PERIOD}),
+        Report(
+            "addTestCaseResult",
+            "Report the result of a test case",
+            f"{STORED} Its `sampleData` is shown with the permission to sample alone.",
+            answer=TestResult,
+            body=TestResult,
+        ).at("POST", path, Permission(Action.EDIT, kind.name), add),
+        Operation(
+            "listTestCaseResults",
+            "List the results of a test case",
+            LISTED,
+            answer="TestResultList",
+        ).at("GET", path, Permission(Action.VIEW, kind.name), listed, PERIOD),
     ]
 
 
