@@ -97,7 +97,8 @@ class DeclaredQuery:
         for argument, (annotation, _) in self._parameters.items():
             metadata = getattr(annotation, "__metadata__", ())
             named = (getattr(meta, "name", None) for meta in metadata)
-            names[argument] = next((name for name in named if name), camel(argument))
+            default = camel(argument) if _is_of_query(annotation) else argument
+            names[argument] = next((name for name in named if name), default)
         return names
 
     def documented(self) -> Iterator[tuple[str, Any, Any, params.QueryParameter]]:

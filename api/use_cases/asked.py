@@ -2,15 +2,14 @@
 
 import re
 from hashlib import sha256
-from typing import Any
 
 import msgspec
-from litestar import Request
 from litestar.datastructures import Headers
 from msgspec.structs import replace
 
 from api.answers.bodies import check_media_type, read_body
 from api.callers.permissions import Access, Action, Permission
+from api.declaring.signatures import AnyRequest
 from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.write_context import WriteContext
@@ -19,8 +18,6 @@ MAX_KEY_LENGTH = 255
 _ETAG = re.compile(r'^(?:W/)?"?(\d{1,9})\.(\d)(?:-([0-9a-f]{8})(?:-[0-9a-f]{8})?)?"?$')
 _OF_ONE = ("if-match", "if-none-match", "idempotency-key")
 """Headers that mean one entity."""
-
-AnyRequest = Request[Any, Any, Any]
 
 
 class Asked(msgspec.Struct, frozen=True):

@@ -5,11 +5,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
-from litestar import Request
 
-from api.answers.bodies import JSON_TYPES, has_left
+from api.answers.bodies import JSON_TYPES
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
+from api.declaring.signatures import AnyRequest
 from api.services import Services, Written
 from api.use_cases.asked import Asked, read_asked, with_digest
 from api.use_cases.deletes import check_recursive, may_delete_attached
@@ -34,8 +34,6 @@ _IDENTITY_ONLY = "00000000"
 """In place of the digest of what is withheld: all but what identifies the entity."""
 _IDENTITY = frozenset({"id", "name", "fullyQualifiedName", "version", "deleted"})
 _STATUS = {Change.CREATED: 201}
-
-AnyRequest = Request[Any, Any, Any]
 
 
 def plan_patch(
@@ -119,8 +117,7 @@ async def write_entity(
         proposal = services.catalog.propose(plan_of(whole), whole.context)
         return proposal, encode(proposal)
 
-    left = partial(has_left, request.receive)
-    return await services.write(request.user.name, propose, left)
+    return await services.write_for(request, propose)
 
 
 def _shown(

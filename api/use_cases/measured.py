@@ -1,30 +1,27 @@
 """Reads and writes of measurements of an entity, as every route of measurements does them."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
-from litestar import Request
 
-from api.answers.bodies import JSON_TYPES, check_media_type, has_left, read_body
-from api.answers.responses import Finished, Large
+from api.answers.bodies import JSON_TYPES, check_media_type, read_body
+from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
+from api.declaring.signatures import AnyRequest
 from api.services import Services
 from domain.errors import InvalidInput
 from domain.kinds.bodies.refused_values import explained
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
-from domain.measurements.reports import Point
 from domain.patches.json_input import decode
 from projections.entities.single_entities import EntityAnswer, read_one
 
 FOREVER = 2**53 - 1
 """The last moment that a time of a measurement may be, in milliseconds since 1970."""
 _PAGE_BYTES = 1_000_000
-
-AnyRequest = Request[Any, Any, Any]
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -47,42 +44,44 @@ async def read_report(request: AnyRequest) -> bytes:
     return await read_body(request)
 
 
-async def write(
-    services: Services,
-    request: AnyRequest,
-    kind: EntityKind,
-    which: str,
-    points: Callable[[bytes], Iterable[Point]],
-    shown: Callable[[EntityAnswer, bytes], bytes],
-) -> Finished:
-    """Store what the body of a request reports of an entity, in the caller's turn.
+Handler = Callable[..., Coroutine[Any, Any, Finished]]
 
-    `points` makes points of the body, `shown` the answer of the entity and the body.
+
+def reading(
+    services: Services, work: Callable[..., bytes | tuple[bytes, Mapping[str, Any]]]
+) -> Handler:
+    """The handler of a read that `work` makes in the threads of heavy reads.
+
+    `work` is given the request, and the parameters by keyword; it makes a body, which may come with
+    what else `Large` is given.
     """
-    body = await read_report(request)
 
-    def work() -> bytes:
-        reported = points(body)
-        entity = find(services, kind, which)
-        services.measurements.write(id_of(entity), reported, now())
-        return shown(entity, body)
+    async def handler(request: AnyRequest, **given: Any) -> Finished:
+        made = await services.heavy_read(request, partial(work, request, **given))
+        body, more = made if isinstance(made, tuple) else (made, {})
+        return services.large(request, body, **more)
 
-    return await change(services, request, work)
+    return handler
 
 
-async def change(services: Services, request: AnyRequest, work: Callable[[], bytes]) -> Finished:
-    """The answer that a change of measurements makes, when it is its caller's turn."""
-    caller: str = request.user.name
-    left = partial(has_left, request.receive)
-    answer = await services.measure(caller, work, left)
-    return Large(answer, caller, services.streams)
+def changing(services: Services, work: Callable[..., bytes]) -> Handler:
+    """The handler of a change of measurements that `work` makes when it is its caller's turn."""
+
+    async def handler(request: AnyRequest, **given: Any) -> Finished:
+        body = await services.measure(request, partial(work, request, **given))
+        return services.large(request, body)
+
+    return handler
 
 
-async def read(services: Services, request: AnyRequest, work: Callable[[], bytes]) -> Finished:
-    """The answer that a read makes in the threads of heavy reads."""
-    caller: str = request.user.name
-    answer = await services.heavy_read(request, work)
-    return Large(answer, caller, services.streams)
+def reporting(services: Services, work: Callable[..., bytes]) -> Handler:
+    """The handler of a report, whose body `work` is given after the request."""
+
+    async def handler(request: AnyRequest, **given: Any) -> Finished:
+        body = await read_report(request)
+        return await changing(services, work)(request, body=body, **given)
+
+    return handler
 
 
 def find(services: Services, kind: EntityKind, which: str) -> EntityAnswer:

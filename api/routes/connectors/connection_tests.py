@@ -4,16 +4,13 @@ Every type of service has a definition, and none has a step: which steps a conne
 on its release, and one that it does not know ends its run.
 """
 
-from typing import Any
-
 import msgspec
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
 from api.declaring.operation import Operation
-from api.declaring.signatures import name_in_path
+from api.declaring.signatures import AnyRequest, name_in_path
 from domain.errors import NotFound
 
 _SUFFIX = ".testConnectionDefinition"
@@ -22,7 +19,7 @@ _SUFFIX = ".testConnectionDefinition"
 def connection_test_routes() -> list[HTTPRouteHandler]:
     """The route of the definitions of connection tests, by the name of each."""
 
-    def definition(request: Request[Any, Any, Any], fqn: str) -> Finished:
+    def definition(request: AnyRequest, fqn: str) -> Finished:
         name = name_in_path(request)
         service_type = name.removesuffix(_SUFFIX)
         if service_type in ("", name):

@@ -1,18 +1,17 @@
 """Create or update many entities of one kind by one request, with a result for each of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, Literal
 
 import msgspec
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 
-from api.answers.bodies import JSON_TYPES, check_media_type, has_left, read_body
+from api.answers.bodies import JSON_TYPES, check_media_type, read_body
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import WriteOfMany
+from api.declaring.signatures import AnyRequest
 from api.errors import status_of
 from api.services import Services
 from api.use_cases.asked import may_bring, refuse_headers_of_one
@@ -53,7 +52,7 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
     """The route that puts many entities of a kind, as OpenMetadata's clients do."""
 
     async def put_all(
-        request: Request[Any, Any, Any],
+        request: AnyRequest,
         asynchronous: bool,
         override_metadata: bool,
         dry_run: bool,
@@ -76,8 +75,7 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
             shown = msgspec.json.encode(_result(requests, results, dry_run=dry_run))
             return NOTHING if dry_run else proposal, shown
 
-        left = partial(has_left, request.receive)
-        written, shown = await services.write(context.actor, propose, left)
+        written, shown = await services.write_for(request, propose)
         return Finished(shown, headers=written.headers)
 
     permission = Permission(Action.EDIT, kind.name, also=Action.CREATE)
@@ -113,7 +111,7 @@ _PARAMETERS: Parameters = {
 }
 
 
-async def read_for_many(request: Request[Any, Any, Any]) -> bytes:
+async def read_for_many(request: AnyRequest) -> bytes:
     """The body of a request; raises InvalidInput for a header that means one entity."""
     check_media_type(request.headers.get("content-type"), JSON_TYPES)
     refuse_headers_of_one(request, "a bulk request")

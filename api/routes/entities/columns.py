@@ -6,15 +6,14 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
-from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation
-from api.declaring.signatures import id_in_path, name_in_path
+from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
 from api.paths.reroutes import COLUMNS_OF
 from api.routes.measurements.profiles import add_profiles
 from api.services import Services
-from api.use_cases.measured import AnyRequest, id_of, read, visible
+from api.use_cases.measured import id_of, reading, visible
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
 from domain.measurements.reports import COLUMN
@@ -45,24 +44,21 @@ def column_routes(services: Services) -> list[HTTPRouteHandler]:
     """The routes of the columns of a table, by its id and by its name."""
     kind = KINDS["table"]
 
-    async def by_id(request: AnyRequest, entity_id: str, **page: Any) -> Finished:
-        return await shown(request, id_in_path(entity_id), None, **page)
-
-    async def by_name(request: AnyRequest, fqn: str, **page: Any) -> Finished:
-        return await shown(request, None, name_in_path(request, COLUMNS_OF.encode()), **page)
-
-    async def shown(
+    def shown(
         request: AnyRequest,
-        entity_id: str | None,
-        fqn: str | None,
-        *,
         limit: int,
         offset: int,
         fields: str | None,
         include: Include,
         sort_by: str,
         sort_order: str,
-    ) -> Finished:
+        **where: str,
+    ) -> bytes:
+        entity_id = fqn = None
+        if "entity_id" in where:
+            entity_id = id_in_path(where["entity_id"])
+        else:
+            fqn = name_in_path(request, COLUMNS_OF.encode())
         access: Access = request.auth
         asked = _asked(fields)
         withheld = access.withheld(Action.VIEW, kind.name)
@@ -70,25 +66,22 @@ def column_routes(services: Services) -> list[HTTPRouteHandler]:
             withheld.refuse_field("columns", "columns")
             for each in asked:
                 withheld.refuse_field(f"columns.{each}", "fields")
+        with services.stores.entities.use() as entities:
+            entity = read_one(entities, kind, entity_id=entity_id, fqn=fqn, include=include)
+        whole = msgspec.json.decode(visible(access, Action.VIEW, kind, entity))
+        columns = whole.get("columns", [])
+        if sort_by == "name":
+            columns.sort(key=lambda column: column["name"])
+        if sort_order == "desc":
+            columns.reverse()
+        page = columns[offset : offset + limit]
+        _cut(page, [key for key in _UNASKED if key not in asked])
+        if "profile" in asked:
+            add_profiles(page, services.measurements.newest(id_of(entity), COLUMN), "")
+        paging = {"total": len(columns), "offset": offset, "limit": limit}
+        return msgspec.json.encode({"data": page, "paging": paging})
 
-        def work() -> bytes:
-            with services.stores.entities.use() as entities:
-                entity = read_one(entities, kind, entity_id=entity_id, fqn=fqn, include=include)
-            whole = msgspec.json.decode(visible(access, Action.VIEW, kind, entity))
-            columns = whole.get("columns", [])
-            if sort_by == "name":
-                columns.sort(key=lambda column: column["name"])
-            if sort_order == "desc":
-                columns.reverse()
-            page = columns[offset : offset + limit]
-            _cut(page, [key for key in _UNASKED if key not in asked])
-            if "profile" in asked:
-                add_profiles(page, services.measurements.newest(id_of(entity), COLUMN), "")
-            paging = {"total": len(columns), "offset": offset, "limit": limit}
-            return msgspec.json.encode({"data": page, "paging": paging})
-
-        return await read(services, request, work)
-
+    columns = reading(services, shown)
     viewing = Permission(Action.VIEW, kind.name)
     item = f"/v1/{kind.collection}/{{entity_id:str}}/columns"
     listed = Operation("listTableColumns", "List the columns of a table", answer="ColumnPage")
@@ -99,8 +92,8 @@ def column_routes(services: Services) -> list[HTTPRouteHandler]:
         path="/v1/tables/name/{fqn}/columns",
     )
     return [
-        listed.at("GET", item, viewing, by_id, _PAGE, unsupported={}),
-        named.at("GET", f"{COLUMNS_OF}{{fqn:path}}", viewing, by_name, _PAGE, unsupported={}),
+        listed.at("GET", item, viewing, columns, _PAGE, unsupported={}),
+        named.at("GET", f"{COLUMNS_OF}{{fqn:path}}", viewing, columns, _PAGE, unsupported={}),
     ]
 
 

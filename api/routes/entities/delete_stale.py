@@ -1,10 +1,9 @@
 """Delete what a connector no longer finds: the entities below a scope that it has not seen."""
 
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
@@ -12,6 +11,7 @@ from api.answers.bodies import has_left
 from api.answers.responses import Large
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.operation import WriteOfMany
+from api.declaring.signatures import AnyRequest
 from api.errors import status_of
 from api.routes.entities.bulk import BulkItem, BulkResult, bulk_result, read_for_many
 from api.services import Services, Written
@@ -61,7 +61,7 @@ def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteH
     There is none for a kind whose entities stand below no others.
     """
 
-    async def delete_stale(request: Request[Any, Any, Any]) -> Large:
+    async def delete_stale(request: AnyRequest) -> Large:
         for name in request.query_params:
             # Passed over, `dryRun` would delete what was only to be told.
             if name in _KEYS:
@@ -81,7 +81,7 @@ def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteH
         written, results = await _delete_all(services, kind, request, context, asked, stale)
         shown = await in_turn(partial(_shown, stale, results, asked.dry_run))
         written = replace(written, position=max(written.position, head))
-        return Large(shown, caller, services.streams, headers=written.headers)
+        return services.large(request, shown, headers=written.headers)
 
     # The answer names what is there, as a list does.
     permission = Permission(Action.DELETE, kind.name, also=Action.LIST)
@@ -124,7 +124,7 @@ def _begin(
 async def _delete_all(
     services: Services,
     kind: EntityKind,
-    request: Request[Any, Any, Any],
+    request: AnyRequest,
     context: WriteContext,
     asked: DeleteStale,
     stale: list[StaleEntity],

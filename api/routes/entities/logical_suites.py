@@ -7,16 +7,16 @@ from typing import Annotated
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 
-from api.answers.bodies import JSON_TYPES, has_left
+from api.answers.bodies import JSON_TYPES
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.operation import Write, WriteOfMany
-from api.declaring.signatures import id_in_path
+from api.declaring.signatures import AnyRequest, id_in_path
 from api.errors import Forbidden
 from api.services import Services
 from api.use_cases.asked import Asked, read_asked, refuse_headers_of_one
 from api.use_cases.entity_writes import answer_write
-from api.use_cases.measured import AnyRequest, find, visible
+from api.use_cases.measured import find, visible
 from domain.kinds.bodies.components import Reference
 from domain.kinds.ids import parse_id
 from domain.kinds.registry import KINDS
@@ -54,8 +54,7 @@ def logical_suite_routes(services: Services) -> list[HTTPRouteHandler]:
             plan = partial(planner.put_into_each, case, case_ids, _KEY, [element], asked.context)
             return services.catalog.propose_steps(plan)[0], suite_id
 
-        left = partial(has_left, request.receive)
-        written, suite_id = await services.write(request.user.name, propose, left)
+        written, suite_id = await services.write_for(request, propose)
 
         def shown() -> bytes:
             return visible(asked.access, Action.EDIT, suite, find(services, suite, suite_id))

@@ -1,25 +1,25 @@
 """Lists and single entities of one kind, from the sorted read model."""
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable
 from functools import partial
 from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
-from api.answers.responses import LOOP_BYTES, Deferred, Finished, Heavy, Large
+from api.answers.responses import LOOP_BYTES, Deferred, Finished, Heavy
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import EntityRead, Operation
-from api.declaring.signatures import id_in_path, name_in_path
+from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
 from api.declaring.unsupported_parameters import unsupported_parameters
 from api.paths import base_path
 from api.services import Services
 from api.use_cases.entity_reads import read_entity
 from api.use_cases.list_parameters import list_parameters, list_request, single_parameters
+from api.use_cases.measured import reading
 from domain.errors import NotFound
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
@@ -37,17 +37,16 @@ _AT_ONCE = 100
 """The largest `limit` of a page that is read as soon as it is asked for, half a millisecond of
 work; a larger one is read in a task of its request."""
 
-AnyRequest = Request[Any, Any, Any]
-
 
 def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     """The GET routes of a kind."""
     path = f"/v1/{kind.collection}"
-    stores = services.stores
+    stores, read = services.stores, partial(read_entity, services, kind)
     insisted_on = tuple(key for key in insisted_keys(kind.name) if key in kind.optional)
 
     def list_entities(request: AnyRequest, **given: Any) -> ASGIResponse:
-        wanted = list_request(kind, request.auth, given, shown_to(request.scope))
+        shown = insisted_on if base_path.has_prefix(request.scope) else ()
+        wanted = list_request(kind, request.auth, given, shown)
         if stores.is_shared:
             caller: str = request.user.name
             return Heavy(page(wanted), caller, services.lookups, services.streams)
@@ -64,9 +63,6 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             next(chunks, None)
             return Finished(whole)
         return heavy(request, chunks)
-
-    def shown_to(scope: Any) -> tuple[str, ...]:
-        return insisted_on if base_path.has_prefix(scope) else ()
 
     def page(wanted: ListRequest) -> Generator[bytes]:
         if stores.is_shared and wanted.limit <= _AT_ONCE:
@@ -89,7 +85,6 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             which = {"entity_id": id_in_path(where["entity_id"])}
         else:
             which = {"fqn": kind.spelled(name_in_path(request))}
-        caller: str = request.user.name
         access: Access = request.auth
         given = {"fields": fields, "include": include}
 
@@ -99,7 +94,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
         def large() -> Finished:
             body, more = read(access, given, None, **which)
-            return Large(body, caller, services.streams, **more)
+            return services.large(request, body, **more)
 
         async def in_thread(request: AnyRequest) -> ASGIResponse:
             return await services.heavy_read(request, large)
@@ -117,36 +112,18 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         except EntityTooLarge:
             return Deferred(in_thread)
 
-    def read(
-        access: Access, given: Mapping[str, Any], most_bytes: int | None, **which: str
+    def attached(
+        request: AnyRequest, to_id: UUID, to_type: str, **given: Any
     ) -> tuple[bytes, dict[str, Any]]:
-        return read_entity(services, kind, access, given, most_bytes, **which)
-
-    async def attached(
-        request: AnyRequest, to_id: UUID, to_type: str, fields: str | None, include: Include
-    ) -> Finished:
-        caller: str = request.user.name
-        wanted = str(to_id)
-
-        def work() -> Finished:
-            entity_id = _attached(kind, stores, wanted, to_type, include)
-            given = {"fields": fields, "include": include}
-            body, more = read(request.auth, given, None, entity_id=entity_id)
-            return Large(body, caller, services.streams, **more)
-
-        return await services.heavy_read(request, work)
+        entity_id = _attached(kind, stores, str(to_id), to_type, given["include"])
+        return read(request.auth, given, None, entity_id=entity_id)
 
     def versions(request: AnyRequest, entity_id: str) -> Heavy:
         revisions = history.versions(stores.log, kind, id_in_path(entity_id))
         return heavy(request, _history(kind, (show(request, each) for each in revisions)))
 
-    def version(request: AnyRequest, entity_id: str, version: str) -> Heavy:
-        wanted = id_in_path(entity_id)
-
-        def make() -> bytes:
-            return show(request, history.version(stores.log, kind, wanted, version))
-
-        return heavy(request, _single_chunk(make))
+    def version(request: AnyRequest, entity_id: str, version: str) -> bytes:
+        return show(request, history.version(stores.log, kind, id_in_path(entity_id), version))
 
     def show(request: AnyRequest, revision: history.Revision) -> bytes:
         withheld: Withheld | None = request.auth.withheld(Action.VIEW, kind.name)
@@ -167,7 +144,9 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     if kind.agreement is not None:
         key = kind.agreement.about
         place = {**_attachment_parameters(key), **single}
-        by_attachment = [_ATTACHED.at("GET", f"{path}/{key}", viewing, attached, place)]
+        by_attachment = [
+            _ATTACHED.at("GET", f"{path}/{key}", viewing, reading(services, attached), place)
+        ]
     return [
         *by_attachment,
         _LIST.at(
@@ -185,7 +164,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             for key in kind.own_paths.deleted
         ),
         _VERSIONS.at("GET", f"{item}/versions", viewing, versions),
-        _VERSION.at("GET", f"{item}/versions/{{version:str}}", viewing, version),
+        _VERSION.at("GET", f"{item}/versions/{{version:str}}", viewing, reading(services, version)),
     ]
 
 
@@ -246,11 +225,6 @@ def _attachment_parameters(key: str) -> Parameters:
         "to_id": query(UUID, f"Id of the {key}.", ..., name=f"{key}Id"),
         "to_type": query(_KINDS, f"Kind of the {key}.", ..., name=f"{key}Type"),
     }
-
-
-def _single_chunk(make: Callable[[], bytes]) -> Generator[bytes]:
-    """An answer in a single chunk, made when the chunk is asked for."""
-    yield make()
 
 
 def _history(kind: EntityKind, versions: Iterable[bytes]) -> Generator[bytes]:

@@ -4,13 +4,13 @@ from typing import Any
 from uuid import UUID, uuid5
 
 import msgspec
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation
+from api.declaring.signatures import AnyRequest
 from domain.errors import InvalidInput, NotFound
 from domain.kinds.registry import KINDS
 
@@ -38,7 +38,7 @@ class EntityType(msgspec.Struct, rename="camel", omit_defaults=True):
 def type_routes() -> list[HTTPRouteHandler]:
     """The route of the types of entities."""
 
-    def by_name(request: Request[Any, Any, Any], type_name: str, fields: str | None) -> Finished:
+    def by_name(request: AnyRequest, type_name: str, fields: str | None) -> Finished:
         access: Access = request.auth
         kind = KINDS.get(type_name)
         if kind is None or not access.may(Permission(Action.VIEW, type_name)):

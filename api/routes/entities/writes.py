@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
@@ -14,7 +13,7 @@ from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Write
-from api.declaring.signatures import id_in_path, name_in_path
+from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
 from api.routes.entities.bulk import OVERRIDE_METADATA, bulk_route
 from api.routes.entities.delete_stale import delete_stale_routes
 from api.services import Services
@@ -30,8 +29,6 @@ from domain.writing.bulk_put import MAX_REQUESTS
 from domain.writing.entity_cache import ByName
 from domain.writing.planning import Planner
 from domain.writing.plans import Plan
-
-AnyRequest = Request[Any, Any, Any]
 
 
 def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
@@ -202,9 +199,7 @@ def _wanted(
 
 
 def _plan_create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:
-    values = decode(asked.body, dict[str, Any], "the body")
-    if withheld := asked.access.withheld(Action.CREATE, kind.name):
-        withheld.refuse_writing(values, replacing=False)
+    values = _values(kind, Action.CREATE, asked)
     context = replace(asked.context, may_bring=may_bring(asked.access, kind))
     return partial(planner.create, kind, values, context)
 
@@ -212,15 +207,17 @@ def _plan_create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[
 def _plan_put(
     planner: Planner, kind: EntityKind, override_metadata: bool, asked: Asked
 ) -> Callable[[], Plan]:
-    values = decode(asked.body, dict[str, Any], "the body")
-    if withheld := asked.access.withheld(Action.EDIT, kind.name):
-        withheld.refuse_writing(values, replacing=True)
-    context = replace(
-        asked.context,
-        override_metadata=override_metadata,
-        may_bring=may_bring(asked.access, kind),
-    )
+    values, bring = _values(kind, Action.EDIT, asked), may_bring(asked.access, kind)
+    context = replace(asked.context, override_metadata=override_metadata, may_bring=bring)
     return partial(planner.put, kind, values, context)
+
+
+def _values(kind: EntityKind, action: Action, asked: Asked) -> dict[str, Any]:
+    """The entity in a body; raises InvalidInput, and FieldWithheld for what it may not have."""
+    values = decode(asked.body, dict[str, Any], "the body")
+    if withheld := asked.access.withheld(action, kind.name):
+        withheld.refuse_writing(values, replacing=action is Action.EDIT)
+    return values
 
 
 def _plan_put_below(

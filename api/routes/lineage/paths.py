@@ -4,9 +4,9 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import msgspec
-from litestar import Request
 
 from api.callers.permissions import Access, Action, Permission
+from api.declaring.signatures import AnyRequest
 from api.errors import Forbidden
 from domain.edges import EDGE
 from domain.errors import InvalidInput, NotFound, shown
@@ -16,9 +16,6 @@ from domain.kinds.registry import KINDS
 from domain.patches.json_input import decode
 from domain.writing.lineage import Ends
 from projections.visibility.edges import EdgeSight
-
-AnyRequest = Request[Any, Any, Any]
-
 
 BASE = "/v1/lineage"
 _OF_EDGE = 6

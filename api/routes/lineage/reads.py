@@ -1,107 +1,89 @@
 """Reads of the lineage: walks from an entity, and single edges."""
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
-from api.answers.responses import Large
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import ENTITY_HEADERS, Operation
-from api.declaring.signatures import name_in_path
+from api.declaring.signatures import AnyRequest, name_in_path
 from api.routes.lineage import paths as paths
 from api.routes.lineage.paths import BASE, sight_of
 from api.services import Services
 from api.use_cases.entity_reads import etag
+from api.use_cases.measured import reading
 from domain.edges import EDGE
 from domain.kinds.bodies.components import Reference
 from domain.kinds.ids import parse_id
 from projections.entities.lineage import find_entity, lineage_json, read_edge, read_lineage
+from projections.entities.port import SortedReadModel
 
+Edge = tuple[bytes, dict[str, Any]]
+"""The JSON of an edge, and the headers of the answer."""
 MAX_DEPTH = 3
 """How many steps a walk goes at most in each direction, as in OpenMetadata."""
-
-AnyRequest = Request[Any, Any, Any]
 
 
 def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:
     """The GET routes below `/v1/lineage`."""
 
-    async def by_id(request: AnyRequest, entity_type: str, entity_id: str, **depths: int) -> Large:
-        return await walk(request, paths.by_id(request.auth, entity_type, entity_id), **depths)
+    def by_id(request: AnyRequest, entity_type: str, entity_id: str, **depths: int) -> bytes:
+        return walk(request, paths.by_id(request.auth, entity_type, entity_id), **depths)
 
-    async def by_name(request: AnyRequest, entity_type: str, fqn: str, **depths: int) -> Large:
+    def by_name(request: AnyRequest, entity_type: str, fqn: str, **depths: int) -> bytes:
         root = paths.by_name(request.auth, entity_type, name_in_path(request))
-        return await walk(request, root, **depths)
+        return walk(request, root, **depths)
 
-    async def walk(request: AnyRequest, root: Reference, **depths: Any) -> Large:
+    def walk(request: AnyRequest, root: Reference, **depths: Any) -> bytes:
         sight = sight_of(request.auth, Action.VIEW)
+        with services.stores.entities.use() as entities:
+            return lineage_json(read_lineage(entities, root, sight, **depths), sight)
 
-        def body() -> tuple[bytes, dict[str, str]]:
-            with services.stores.entities.use() as entities:
-                found = read_lineage(entities, root, sight, **depths)
-            return lineage_json(found, sight), {}
+    def edge_by_id(request: AnyRequest, from_id: str, to_id: str) -> Edge:
+        ids = parse_id(from_id, "id"), parse_id(to_id, "id")
+        with services.stores.entities.use() as entities:
+            return edge(request, entities, *ids)
 
-        return await heavy(request, body)
-
-    async def edge_by_id(request: AnyRequest, from_id: str, to_id: str) -> Large:
-        beginning, end = (parse_id(each, "id") for each in (from_id, to_id))
-        return await edge(request, lambda entities: (beginning, end))
-
-    async def edge_by_name(request: AnyRequest, entity_type: str, fqn: str) -> Large:
+    def edge_by_name(request: AnyRequest, entity_type: str, fqn: str) -> Edge:
         segments = paths.segments_after(request, f"{BASE}/getLineageEdge/")
         ends = paths.named_ends(request.auth, segments)
-        return await edge(
-            request,
-            lambda entities: (
-                find_entity(entities, ends.beginning).id,
-                find_entity(entities, ends.end).id,
-            ),
-        )
+        with services.stores.entities.use() as entities:
+            ids = (find_entity(entities, each).id for each in (ends.beginning, ends.end))
+            return edge(request, entities, *ids)
 
-    async def edge(request: AnyRequest, ids: Callable[[Any], tuple[str, str]]) -> Large:
-        sight = sight_of(request.auth, Action.VIEW)
-
-        def body() -> tuple[bytes, dict[str, str]]:
-            with services.stores.entities.use() as entities:
-                found = read_edge(entities, *ids(entities), sight)
-            headers = {
-                "ETag": etag(found.version, found.last_event),
-                "X-Catalog-Position": str(found.position),
-            }
-            return msgspec.json.encode({"edge": found.details}), headers
-
-        return await heavy(request, body)
-
-    async def heavy(request: AnyRequest, body: Callable[[], tuple[bytes, dict[str, str]]]) -> Large:
-        caller: str = request.user.name
-
-        def answer() -> Large:
-            made, headers = body()
-            return Large(made, caller, services.streams, headers=headers)
-
-        return await services.heavy_read(request, answer)
+    def edge(request: AnyRequest, entities: SortedReadModel, from_id: str, to_id: str) -> Edge:
+        found = read_edge(entities, from_id, to_id, sight_of(request.auth, Action.VIEW))
+        tag, position = etag(found.version, found.last_event), str(found.position)
+        headers = {"ETag": tag, "X-Catalog-Position": position}
+        return msgspec.json.encode({"edge": found.details}), {"headers": headers}
 
     viewing = Permission(Action.VIEW, EDGE)
+    each = f"{BASE}/{{entity_type:str}}"
     walk_by_name = _WALK_BY_NAME.at(
-        "GET", f"{BASE}/{{entity_type:str}}/name/{{fqn:path}}", viewing, by_name, _DEPTHS
+        "GET", f"{each}/name/{{fqn:path}}", viewing, reading(services, by_name), _DEPTHS
     )
     walk_by_name.opt["fits"] = paths.is_entity_path
     single = f"{BASE}/getLineageEdge"
     return [
         walk_by_name,
-        _WALK.at("GET", f"{BASE}/{{entity_type:str}}/{{entity_id:str}}", viewing, by_id, _DEPTHS),
-        _EDGE.at("GET", f"{single}/{{from_id:str}}/{{to_id:str}}", viewing, edge_by_id),
+        _WALK.at("GET", f"{each}/{{entity_id:str}}", viewing, reading(services, by_id), _DEPTHS),
+        _EDGE.at(
+            "GET", f"{single}/{{from_id:str}}/{{to_id:str}}", viewing, reading(services, edge_by_id)
+        ),
         replace(
             _EDGE,
             id="getLineageEdgeByName",
             summary="Get an edge by the names of its entities",
             path=f"{single}/{paths.BOTH_NAMED}",
-        ).at("GET", f"{single}/{{entity_type:str}}/name/{{fqn:path}}", viewing, edge_by_name),
+        ).at(
+            "GET",
+            f"{single}/{{entity_type:str}}/name/{{fqn:path}}",
+            viewing,
+            reading(services, edge_by_name),
+        ),
     ]
 
 

@@ -5,19 +5,20 @@ from functools import partial
 from typing import Any, get_args
 
 import msgspec
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
-from api.answers.bodies import JSON_TYPES, PATCH_TYPES, has_left
+from api.answers.bodies import JSON_TYPES, PATCH_TYPES
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.operation import Write, WriteOfMany
+from api.declaring.signatures import AnyRequest
 from api.routes.lineage import paths as paths
 from api.routes.lineage.paths import BASE, sight_of
 from api.services import Services
-from api.use_cases.asked import Asked, read_asked, refuse_headers_of_one, with_digest
+from api.use_cases.asked import Asked, read_asked, refuse_headers_of_one
 from api.use_cases.entity_reads import etag
+from api.use_cases.entity_writes import write_entity
 from domain.aggregate.lifecycle import format_version
 from domain.edges import EDGE
 from domain.errors import InvalidInput, NotFound, shown
@@ -35,8 +36,6 @@ from projections.visibility.withholding import Withheld
 SOURCES = get_args(Source)
 _OF_PIPELINES = frozenset({"PipelineLineage", "OpenLineage"})
 """Sources whose edges are removed with the pipeline that they name, as in OpenMetadata."""
-
-AnyRequest = Request[Any, Any, Any]
 
 
 def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
@@ -127,14 +126,12 @@ def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
             plan = partial(planner.delete_by_source, target_id, source, some, context, kinds)
             return services.catalog.propose_steps(plan)
 
-        write = partial(services.write, request.user.name)
-        left = partial(has_left, request.receive)
-        written, (target_id, edge_ids) = await write(find, left)
+        written, (target_id, edge_ids) = await services.write_for(request, find)
         deleted = 0
         # Once at least, for the position. Where the client leaves, what was removed stays removed.
         for start in range(0, len(edge_ids) or 1, MAX_EVENTS):
             some = edge_ids[start : start + MAX_EVENTS]
-            written, number = await write(partial(remove, some), left)
+            written, number = await services.write_for(request, partial(remove, some))
             deleted += number
         return Finished(msgspec.json.encode({"deleted": deleted}), headers=written.headers)
 
@@ -232,17 +229,14 @@ async def _answer(
     """Do a write, and answer with the details of the edge once lists have it."""
     asked = await read_asked(request, media_types)
 
-    def propose() -> tuple[EntityProposal, tuple[EntityProposal, bytes]]:
-        whole = with_digest(asked)
-        proposal = services.catalog.propose(plan_of(whole), whole.context)
+    def encode(proposal: EntityProposal) -> tuple[EntityProposal, bytes]:
         details = {}
         if asked.access.may(Permission(Action.VIEW, EDGE)):
             sight = sight_of(asked.access, Action.VIEW)
             details = sight.details(document.fields(proposal.entity))
-        return proposal, (proposal, msgspec.json.encode(details))
+        return proposal, msgspec.json.encode(details)
 
-    left = partial(has_left, request.receive)
-    written, (proposal, body) = await services.write(request.user.name, propose, left)
+    written, (proposal, body) = await write_entity(services, request, asked, plan_of, encode)
     headers = {
         "ETag": etag(format_version(proposal.entity.version), proposal.entity.last_event),
         "X-OpenMetadata-Change": proposal.change.value,

@@ -5,19 +5,17 @@ from collections.abc import Iterator
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 
-from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.operation import Report
+from api.declaring.signatures import AnyRequest
 from api.routes.measurements.profiles import MEASURED, STORED
 from api.services import Services
 from api.use_cases.measured import (
-    AnyRequest,
-    change,
     find,
     id_of,
     now,
-    read_report,
     report,
+    reporting,
     visible,
     with_member,
 )
@@ -36,23 +34,18 @@ def join_routes(services: Services) -> list[HTTPRouteHandler]:
     """The route that reports joins; reads of a single table show them when asked."""
     kind = KINDS["table"]
 
-    async def put(request: AnyRequest, table: str) -> Finished:
-        body = await read_report(request)
-
-        def work() -> bytes:
-            access: Access = request.auth
-            refuse_joins(access, Action.EDIT)
-            given = report(body, TableJoins)
-            entity = find(services, kind, table)
-            tables = _Tables(services)
-            points = joined_points(given, tables.seen(entity), tables, today())
-            services.measurements.write_all(points, now())
-            whole = visible(access, Action.EDIT, kind, entity)
-            if not access.may(Permission(Action.VIEW, kind.name)):
-                return whole
-            return with_member(whole, "joins", joins_of(services, id_of(entity)))
-
-        return await change(services, request, work)
+    def put(request: AnyRequest, body: bytes, table: str) -> bytes:
+        access: Access = request.auth
+        refuse_joins(access, Action.EDIT)
+        given = report(body, TableJoins)
+        entity = find(services, kind, table)
+        tables = _Tables(services)
+        points = joined_points(given, tables.seen(entity), tables, today())
+        services.measurements.write_all(points, now())
+        whole = visible(access, Action.EDIT, kind, entity)
+        if not access.may(Permission(Action.VIEW, kind.name)):
+            return whole
+        return with_member(whole, "joins", joins_of(services, id_of(entity)))
 
     operation = Report(
         "addTableJoins",
@@ -64,7 +57,8 @@ def join_routes(services: Services) -> list[HTTPRouteHandler]:
         body=TableJoins,
     )
     path = f"/v1/{kind.collection}/{{table:str}}/joins"
-    return [operation.at("PUT", path, Permission(Action.EDIT, "table"), put)]
+    editing = Permission(Action.EDIT, kind.name)
+    return [operation.at("PUT", path, editing, reporting(services, put))]
 
 
 class _Column(msgspec.Struct, rename="camel"):

@@ -1,29 +1,28 @@
 """What profilers report of tables: profiles over time, and samples of rows."""
 
-from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 
-from api.answers.responses import Finished
-from api.callers.permissions import Access, Action, Permission
+from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation, Report, in_path
+from api.declaring.signatures import AnyRequest
 from api.services import Services
 from api.use_cases.measured import (
     FOREVER,
-    AnyRequest,
-    change,
+    changing,
     find,
     id_of,
     now,
     page,
-    read,
+    reading,
     report,
+    reporting,
     visible,
     with_member,
-    write,
 )
 from domain.errors import InvalidInput, NotFound
 from domain.kinds import names
@@ -33,12 +32,10 @@ from domain.measurements.reports import (
     SAMPLE,
     SYSTEM,
     TABLE,
-    Point,
     TableProfileReport,
     TableSample,
     column_part,
 )
-from projections.entities.single_entities import EntityAnswer
 
 MEASURED = "MeasuredTable"
 """The component schema of a table with measurements."""
@@ -65,81 +62,55 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
     kind = KINDS["table"]
     store = services.measurements
 
-    async def put_profile(request: AnyRequest, table: str) -> Finished:
-        def points(body: bytes) -> Iterable[Point]:
-            return report(body, TableProfileReport).points()
+    def put_profile(request: AnyRequest, body: bytes, table: str) -> bytes:
+        points = report(body, TableProfileReport).points()
+        entity = find(services, kind, table)
+        store.write(id_of(entity), points, now())
+        return visible(request.auth, Action.EDIT, kind, entity)
 
-        def shown(entity: EntityAnswer, _: bytes) -> bytes:
-            return visible(request.auth, Action.EDIT, kind, entity)
+    def latest(request: AnyRequest, table: str) -> bytes:
+        entity = find(services, kind, table)
+        whole = msgspec.json.decode(visible(request.auth, Action.VIEW, kind, entity))
+        entity_id = id_of(entity)
+        if newest := store.newest(entity_id, TABLE):
+            whole["profile"] = msgspec.Raw(newest[""])
+        if "columns" in whole:
+            add_profiles(whole["columns"], store.newest(entity_id, COLUMN), "")
+        return msgspec.json.encode(whole)
 
-        return await write(services, request, kind, table, points, shown)
+    def listing(series: str, request: AnyRequest, table: str, **period: Any) -> bytes:
+        name, part = _column(table) if series == COLUMN else (table, None)
+        if series == COLUMN and (withheld := request.auth.withheld(Action.VIEW, "table")):
+            withheld.refuse_field("columns", "columnProfile")
+        return page(services, id_of(find(services, kind, name)), series, part, **period)
 
-    async def latest(request: AnyRequest, table: str) -> Finished:
-        def work() -> bytes:
-            entity = find(services, kind, table)
-            access: Access = request.auth
-            whole = msgspec.json.decode(visible(access, Action.VIEW, kind, entity))
-            entity_id = id_of(entity)
-            if newest := store.newest(entity_id, TABLE):
-                whole["profile"] = msgspec.Raw(newest[""])
-            if "columns" in whole:
-                add_profiles(whole["columns"], store.newest(entity_id, COLUMN), "")
-            return msgspec.json.encode(whole)
-
-        return await read(services, request, work)
-
-    def listing(series: str) -> Callable[..., Any]:
-        async def listed(request: AnyRequest, table: str, **period: Any) -> Finished:
-            def work() -> bytes:
-                name, part = _column(table) if series == COLUMN else (table, None)
-                if series == COLUMN and (withheld := request.auth.withheld(Action.VIEW, "table")):
-                    withheld.refuse_field("columns", "columnProfile")
-                entity = find(services, kind, name)
-                return page(services, id_of(entity), series, part, **period)
-
-            return await read(services, request, work)
-
-        return listed
-
-    async def delete_profile(
+    def delete_profile(
         request: AnyRequest, table: str, profile_type: ProfileType, at: int
-    ) -> Finished:
-        def work() -> bytes:
-            entity = find(services, kind, table)
-            if at > FOREVER or not store.delete(id_of(entity), profile_type, at):
-                raise NotFound(f"the table has no {profile_type} profile of {at}")
-            return visible(request.auth, Action.EDIT, kind, entity)
+    ) -> bytes:
+        entity = find(services, kind, table)
+        if at > FOREVER or not store.delete(id_of(entity), profile_type, at):
+            raise NotFound(f"the table has no {profile_type} profile of {at}")
+        return visible(request.auth, Action.EDIT, kind, entity)
 
-        return await change(services, request, work)
+    def put_sample(request: AnyRequest, body: bytes, table: str) -> bytes:
+        moment = now()
+        points = report(body, TableSample).points(moment)
+        entity = find(services, kind, table)
+        store.write(id_of(entity), points, moment)
+        return with_member(visible(request.auth, Action.EDIT, kind, entity), "sampleData", body)
 
-    async def put_sample(request: AnyRequest, table: str) -> Finished:
-        def points(body: bytes) -> Iterable[Point]:
-            return report(body, TableSample).points(now())
+    def get_sample(request: AnyRequest, table: str) -> bytes:
+        if withheld := request.auth.withheld(Action.VIEW, "table"):
+            withheld.refuse_field("columns", "sampleData")
+        entity = find(services, kind, table)
+        whole = visible(request.auth, Action.VIEW, kind, entity)
+        newest = store.newest(id_of(entity), SAMPLE)
+        return with_member(whole, "sampleData", newest[""]) if newest else whole
 
-        def shown(entity: EntityAnswer, body: bytes) -> bytes:
-            whole = visible(request.auth, Action.EDIT, kind, entity)
-            return with_member(whole, "sampleData", body)
-
-        return await write(services, request, kind, table, points, shown)
-
-    async def get_sample(request: AnyRequest, table: str) -> Finished:
-        def work() -> bytes:
-            if withheld := request.auth.withheld(Action.VIEW, "table"):
-                withheld.refuse_field("columns", "sampleData")
-            entity = find(services, kind, table)
-            whole = visible(request.auth, Action.VIEW, kind, entity)
-            newest = store.newest(id_of(entity), SAMPLE)
-            return with_member(whole, "sampleData", newest[""]) if newest else whole
-
-        return await read(services, request, work)
-
-    async def delete_sample(request: AnyRequest, table: str) -> Finished:
-        def work() -> bytes:
-            entity = find(services, kind, table)
-            store.delete(id_of(entity), SAMPLE)
-            return visible(request.auth, Action.EDIT, kind, entity)
-
-        return await change(services, request, work)
+    def delete_sample(request: AnyRequest, table: str) -> bytes:
+        entity = find(services, kind, table)
+        store.delete(id_of(entity), SAMPLE)
+        return visible(request.auth, Action.EDIT, kind, entity)
 
     viewing, editing = Permission(Action.VIEW, "table"), Permission(Action.EDIT, "table")
     sampling = Permission(Action.VIEW, "table", also=Action.SAMPLE)
@@ -149,7 +120,8 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
         profile = f"{series}Profile"
         answer = f"{profile[0].upper()}{profile[1:]}List"
         operation = Operation(id, summary, about, answer=answer)
-        return operation.at("GET", f"{path}/{profile}", viewing, listing(series), PERIOD)
+        shown = reading(services, partial(listing, series))
+        return operation.at("GET", f"{path}/{profile}", viewing, shown, PERIOD)
 
     def deleting(id: str, summary: str) -> Report:
         return Report(id, summary, answer=MEASURED, errors=(400, 404, 408, 503))
@@ -161,13 +133,13 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
             STORED,
             answer=MEASURED,
             body=TableProfileReport,
-        ).at("PUT", f"{path}/tableProfile", editing, put_profile),
+        ).at("PUT", f"{path}/tableProfile", editing, reporting(services, put_profile)),
         listed("listTableProfiles", "List the profiles of a table", TABLE),
         Operation(
             "getLatestTableProfile",
             "Get a table with its newest profile and those of its columns",
             answer=MEASURED,
-        ).at("GET", f"{path}/tableProfile/latest", viewing, latest),
+        ).at("GET", f"{path}/tableProfile/latest", viewing, reading(services, latest)),
         listed(
             "listColumnProfiles",
             "List the profiles of a column",
@@ -179,7 +151,7 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
             "DELETE",
             f"{path}/{{profile_type:str}}/{{at:int}}/profile",
             editing,
-            delete_profile,
+            changing(services, delete_profile),
             {"profile_type": in_path(ProfileType), "at": in_path(int)},
         ),
         Report(
@@ -188,12 +160,12 @@ def measurement_routes(services: Services) -> list[HTTPRouteHandler]:
             f"In place of the sample before it. {STORED}",
             answer=MEASURED,
             body=TableSample,
-        ).at("PUT", f"{path}/sampleData", editing, put_sample),
+        ).at("PUT", f"{path}/sampleData", editing, reporting(services, put_sample)),
         Operation("getSampleData", "Get a table with the sample of its rows", answer=MEASURED).at(
-            "GET", f"{path}/sampleData", sampling, get_sample
+            "GET", f"{path}/sampleData", sampling, reading(services, get_sample)
         ),
         deleting("deleteSampleData", "Delete the sample of the rows of a table").at(
-            "DELETE", f"{path}/sampleData", editing, delete_sample
+            "DELETE", f"{path}/sampleData", editing, changing(services, delete_sample)
         ),
     ]
 

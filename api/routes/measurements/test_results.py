@@ -6,22 +6,19 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
-from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.operation import Operation, Report
-from api.declaring.signatures import name_in_path
+from api.declaring.signatures import AnyRequest, name_in_path
 from api.routes.measurements.profiles import LISTED, PERIOD, STORED
 from api.services import Services
 from api.use_cases.measured import (
-    AnyRequest,
-    change,
     find,
     id_of,
     now,
     page,
-    read,
-    read_report,
+    reading,
     report,
+    reporting,
 )
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
@@ -35,30 +32,23 @@ def test_result_routes(services: Services) -> list[HTTPRouteHandler]:
     """The routes of the results of test cases, by the qualified name of the case."""
     kind: EntityKind = KINDS["testCase"]
 
-    async def add(request: AnyRequest, fqn: str) -> Finished:
-        body = await read_report(request)
+    def add(request: AnyRequest, body: bytes, fqn: str) -> bytes:
+        given = report(body, TestResult)
+        name = name_in_path(request, _MARKER)
+        entity_id = id_of(find(services, kind, name))
+        result = given.of(entity_id, name)
+        services.measurements.write(entity_id, result.points(), now())
+        return msgspec.json.encode(_shown(result, request.auth))
 
-        def work() -> bytes:
-            given = report(body, TestResult)
-            entity = find(services, kind, name_in_path(request, _MARKER))
-            result = given.of(id_of(entity), name_in_path(request, _MARKER))
-            services.measurements.write(id_of(entity), result.points(), now())
-            return msgspec.json.encode(_shown(result, request.auth))
-
-        return await change(services, request, work)
-
-    async def listed(request: AnyRequest, fqn: str, **period: Any) -> Finished:
-        def work() -> bytes:
-            entity = find(services, kind, name_in_path(request, _MARKER))
-            return page(services, id_of(entity), RESULT, "", shown=shown, **period)
-
+    def listed(request: AnyRequest, fqn: str, **period: Any) -> bytes:
         def shown(body: bytes) -> bytes:
             if _SAMPLE not in body:
                 return body
             result = msgspec.json.decode(body, type=TestResult)
             return msgspec.json.encode(_shown(result, request.auth))
 
-        return await read(services, request, work)
+        entity = find(services, kind, name_in_path(request, _MARKER))
+        return page(services, id_of(entity), RESULT, "", shown=shown, **period)
 
     path = f"/v1/{kind.collection}/testCaseResults/{{fqn:path}}"
     return [
@@ -68,13 +58,13 @@ def test_result_routes(services: Services) -> list[HTTPRouteHandler]:
             f"{STORED} Its `sampleData` is shown with the permission to sample alone.",
             answer=TestResult,
             body=TestResult,
-        ).at("POST", path, Permission(Action.EDIT, kind.name), add),
+        ).at("POST", path, Permission(Action.EDIT, kind.name), reporting(services, add)),
         Operation(
             "listTestCaseResults",
             "List the results of a test case",
             LISTED,
             answer="TestResultList",
-        ).at("GET", path, Permission(Action.VIEW, kind.name), listed, PERIOD),
+        ).at("GET", path, Permission(Action.VIEW, kind.name), reading(services, listed), PERIOD),
     ]
 
 

@@ -1,6 +1,6 @@
 """How often entities are used: counted by day, shown with the sums of weeks and months."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 
 import msgspec
@@ -11,24 +11,22 @@ from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation, Report, in_path
-from api.declaring.signatures import id_in_path, name_in_path
+from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
 from api.routes.measurements.profiles import STORED
 from api.services import Services
 from api.use_cases.measured import (
-    AnyRequest,
-    change,
     find,
     id_of,
     now,
-    read,
+    reading,
     report,
+    reporting,
     visible,
-    write,
 )
 from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
-from domain.measurements.reports import RANK, USAGE, DailyUse, Point, UsageRanks, moment_of
+from domain.measurements.reports import RANK, USAGE, DailyUse, UsageRanks, moment_of
 from domain.measurements.usage import summaries
 from projections.entities.single_entities import EntityAnswer
 
@@ -52,25 +50,15 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     def wanted(request: AnyRequest, entity_id: str | None = None, fqn: str = "") -> str:
         return name_in_path(request) if entity_id is None else id_in_path(entity_id)
 
-    async def reported(request: AnyRequest, **where: str) -> Finished:
-        which = wanted(request, **where)
+    def reported(request: AnyRequest, body: bytes, **where: str) -> bytes:
+        which, given = wanted(request, **where), report(body, DailyUse)
+        entity = find(services, kind, which)
+        services.measurements.write(id_of(entity), given.points(kind.name), now())
+        return usage(request, entity, given.date, 1)
 
-        def points(body: bytes) -> Iterable[Point]:
-            return report(body, DailyUse).points(kind.name)
-
-        def answer(entity: EntityAnswer, body: bytes) -> bytes:
-            return usage(request, entity, report(body, DailyUse).date, 1)
-
-        return await write(services, request, kind, which, points, answer)
-
-    async def shown(request: AnyRequest, days: int, upto: date | None, **where: str) -> Finished:
-        which = wanted(request, **where)
-
-        def work() -> bytes:
-            last = upto or datetime.now(UTC).date()
-            return usage(request, find(services, kind, which), last, days)
-
-        return await read(services, request, work)
+    def shown(request: AnyRequest, days: int, upto: date | None, **where: str) -> bytes:
+        entity = find(services, kind, wanted(request, **where))
+        return usage(request, entity, upto or datetime.now(UTC).date(), days)
 
     def usage(request: AnyRequest, entity: EntityAnswer, last: date, days: int) -> bytes:
         whole = msgspec.json.decode(visible(request.auth, Action.VIEW, kind, entity))
@@ -103,24 +91,21 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         if await read_body(request):
             raise InvalidInput("a ranking takes no body: its day and kind stand in the path")
 
-        def work() -> bytes:
-            services.measurements.rank_usage(kind.name, moment_of(day), now())
-            return b""
-
-        await change(services, request, work)
+        rank_all = services.measurements.rank_usage
+        await services.measure(request, lambda: rank_all(kind.name, moment_of(day), now()))
         # OpenMetadata's answer says no more.
         return Finished(b"", status_code=201)
 
     viewing, editing = Permission(Action.VIEW, kind.name), Permission(Action.EDIT, kind.name)
     name, path = kind.body.__name__, f"/v1/usage/{kind.name}"
-    reporting = [
+    reports = [
         Report(
             f"{verb}{name}Usage",
             f"Report the use of a {kind.name} on a day",
             STORED,
             answer="EntityUsage",
             body=DailyUse,
-        ).by_id_and_name(method, path, editing, reported, by_name="")
+        ).by_id_and_name(method, path, editing, reporting(services, reported), by_name="")
         for method, verb in (("PUT", "createOrUpdate"), ("POST", "report"))
     ]
     show = Operation(f"get{name}Usage", f"Get the use of a {kind.name}", answer="EntityUsage")
@@ -135,7 +120,7 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     )
     ranks = f"/v1/usage/compute.percentile/{kind.name}/{{day:str}}"
     return [
-        *(handler for together in zip(*reporting, strict=True) for handler in together),
+        *(handler for together in zip(*reports, strict=True) for handler in together),
         ranking.at("POST", ranks, editing, rank, {"day": in_path(date)}),
-        *show.by_id_and_name("GET", path, viewing, shown, _PERIOD, by_name=""),
+        *show.by_id_and_name("GET", path, viewing, reading(services, shown), _PERIOD, by_name=""),
     ]

@@ -8,13 +8,13 @@ from uuid import UUID
 
 import msgspec
 from anyio import to_thread
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 
-from api.answers.responses import LOOP_BYTES, NDJSON, Heavy, Large
+from api.answers.responses import LOOP_BYTES, NDJSON, Heavy
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation
+from api.declaring.signatures import AnyRequest
 from api.errors import Forbidden
 from api.services import Services
 from domain.errors import InvalidInput
@@ -63,7 +63,7 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
     log, heavy_reads = services.stores.log, services.heavy_reads
 
     async def events(
-        request: Request[Any, Any, Any],
+        request: AnyRequest,
         after: int | None,
         before: int | None,
         order: Order,
@@ -99,7 +99,7 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
             chunks = _lines(trail, query, span, head, limit or MAX_STREAMED)
             return Heavy(chunks, caller, heavy_reads, services.streams, media_type=NDJSON)
         page = partial(audit_page, trail, query, span, head, limit or DEFAULT_LIMIT)
-        return Large(await services.heavy_read(request, page), caller, services.streams)
+        return services.large(request, await services.heavy_read(request, page))
 
     return [
         Operation(
