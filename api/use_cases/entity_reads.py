@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from api.callers.permissions import Access, Action
+from api.callers.permissions import Access, Action, Permission
 from api.services import Services
-from api.use_cases.entities_below import asked_below, reference_below, with_below
-from api.use_cases.measured import id_of, with_member
-from api.use_cases.requested_fields import asks_for_change, parse_fields
-from api.use_cases.shown_joins import asks_for_joins, joins_of, refuse_joins
+from api.use_cases.list_parameters import asks_for_change, parse_fields
+from api.use_cases.measured import asks_for_joins, id_of, joins_of, refuse_joins, with_member
+from domain.errors import NotFound
 from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS, sole_kinds_below
 from domain.reading import history
 from projections.entities.port import EntityTooLarge, SortedReadModel
 from projections.entities.single_entities import EntityAnswer, read_one
@@ -43,7 +43,7 @@ def read_entity(
     if (described or joined) and most_bytes is not None:
         # The history or the measurements are read for it, however long that takes.
         raise EntityTooLarge
-    below = asked_below(kind, given["fields"], access)
+    below = _asked_below(kind, given["fields"], access)
 
     def find(
         entities: SortedReadModel,
@@ -51,11 +51,11 @@ def read_entity(
         entity = read_one(
             entities, kind, fields=fields, include=include, most_bytes=most_bytes, **which
         )
-        return entity, {other: reference_below(entities, other, entity) for other in below}
+        return entity, {other: _reference_below(entities, other, entity) for other in below}
 
     entity, added = stores.entities.read(find)
     body = entity.body if withheld is None else withheld.cut(entity.body)
-    body = with_below(body, added)
+    body = _with_below(body, added)
     if joined:
         body = with_member(body, "joins", joins_of(services, id_of(entity)))
     if described and withheld is None:
@@ -93,3 +93,52 @@ def etag(version: str, last_event: str, withheld: str | None = None) -> str:
     told that what was shown before is all.
     """
     return f'W/"{"-".join(filter(None, (version, last_event, withheld)))}"'
+
+
+class _Named(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What a reference says of an entity."""
+
+    id: str
+    name: str
+    fully_qualified_name: str
+    display_name: str | None = None
+    type: str | None = None
+
+
+def _asked_below(kind: EntityKind, fields: str | None, access: Access) -> list[str]:
+    """The kinds that `fields` names of which an entity has one below it, and shows a reference to.
+
+    Only kinds that the caller may view.
+    """
+    below = sole_kinds_below(kind.name)
+    if not below or fields is None:
+        return []
+    asked = {name.strip() for name in fields.split(",")}
+    return [
+        name
+        for name in below
+        if not asked.isdisjoint((name, "*")) and access.may(Permission(Action.VIEW, name))
+    ]
+
+
+def _reference_below(
+    entities: SortedReadModel, kind_name: str, above: EntityAnswer
+) -> msgspec.Raw | None:
+    """A reference to the one live entity of a kind below another one, if it is there."""
+    kind = KINDS[kind_name]
+    name = msgspec.json.decode(above.body, type=_Named).fully_qualified_name
+    try:
+        found = read_one(entities, kind, fqn=kind.qualified_name(name, ""))
+    except NotFound:
+        return None
+    reference = msgspec.json.decode(found.body, type=_Named)
+    reference.type = kind.name
+    return msgspec.Raw(msgspec.json.encode(reference))
+
+
+def _with_below(body: bytes, references: Mapping[str, msgspec.Raw | None]) -> bytes:
+    """The JSON of an entity with references as members at its end, as far as there are any."""
+    there = {name: each for name, each in references.items() if each is not None}
+    if not there:
+        return body
+    return b"%b,%b" % (body.rstrip()[:-1], msgspec.json.encode(there)[1:])

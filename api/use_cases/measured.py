@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,6 +17,8 @@ from domain.errors import InvalidInput
 from domain.kinds.bodies.refused_values import explained
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
+from domain.measurements.joins import first_day, summed
+from domain.measurements.reports import JOIN, moment_of
 from domain.patches.json_input import decode
 from projections.entities.single_entities import EntityAnswer, read_one
 
@@ -161,3 +164,40 @@ def _bounded(given: int | None, default: int) -> int:
 def now() -> int:
     """The time in milliseconds since 1970."""
     return int(time.time() * 1_000)
+
+
+_MOST_SHOWN = 10_000
+_MOST_BYTES = 4_000_000
+
+
+def refuse_joins(access: Access, action: Action) -> None:
+    """Raise FieldWithheld where a caller does not see the columns, which joins are of."""
+    for each in (action, Action.VIEW):
+        if withheld := access.withheld(each, "table"):
+            withheld.refuse_field("columns", "joins")
+
+
+def asks_for_joins(kind: EntityKind, fields: str | None) -> bool:
+    """Whether a read of a table names its joins, which `*` does not stand for."""
+    return kind.name == "table" and "joins" in [each.strip() for each in (fields or "").split(",")]
+
+
+def joins_of(services: Services, table_id: str) -> bytes:
+    """The joins of a table in the last days, as JSON."""
+    day = today()
+    page = services.measurements.page(
+        table_id,
+        JOIN,
+        None,
+        since=moment_of(first_day(day)),
+        until=moment_of(day),
+        before=None,
+        limit=_MOST_SHOWN,
+        most_bytes=_MOST_BYTES,
+    )
+    return msgspec.json.encode(summed((body for _, body in page.points), day))
+
+
+def today() -> date:
+    """Return the current date in UTC."""
+    return datetime.now(UTC).date()

@@ -13,13 +13,15 @@ from api.services import Services
 from api.use_cases.measured import (
     find,
     id_of,
+    joins_of,
     now,
+    refuse_joins,
     report,
     reporting,
+    today,
     visible,
     with_member,
 )
-from api.use_cases.shown_joins import joins_of, refuse_joins, today
 from domain.errors import InvalidInput, shown
 from domain.kinds import names
 from domain.kinds.registry import KINDS

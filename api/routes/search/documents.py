@@ -1,4 +1,5 @@
-"""Single documents of searches, those of a source, and all that a search finds as CSV."""
+"""What searches give in other ways: suggestions for what is being typed, as OpenMetadata's older
+clients ask for them, single documents, those of a source, and all that is found as CSV."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +15,11 @@ from api.declaring.operation import Operation
 from api.declaring.signatures import AnyRequest, id_in_path
 from api.routes.search.searches import (
     ONLY_DELETED,
+    QUERY_TEXT,
+    SOURCE_FIELDS,
     WINDOW,
     Q,
+    each_field,
     filter_of,
     index_of,
     sort_of,
@@ -24,15 +28,41 @@ from api.routes.search.searches import (
 )
 from api.services import Services
 from api.use_cases.searcher import Searcher, check_index
+from projections.search.answers import suggestions
 from projections.search.answers.csv_export import export
 from projections.search.answers.queries import SearchRequest, search
 from projections.search.answers.single_documents import single_document
 from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
 from projections.search.index_names import ALL
+from projections.search.language.patterns import MAX_PATTERN
 from projections.search.restriction import Visibility
 
 CSV = "text/csv"
+_SUGGEST: Parameters = {
+    "q": query(
+        str,
+        "What was typed; empty has no suggestions.",
+        "",
+        schema={**QUERY_TEXT, "maxLength": MAX_PATTERN},
+    ),
+    "index": index_of(),
+    "field": query(
+        str,
+        f"What is suggested: {', '.join(suggestions.FIELDS)}.",
+        suggestions.SUGGEST,
+        schema={"enum": list(suggestions.FIELDS)},
+    ),
+    "size": query(
+        int,
+        f"Number of suggestions, 0 to {suggestions.MAX_SIZE}.",
+        10,
+        schema={"minimum": 0, "maximum": suggestions.MAX_SIZE},
+    ),
+    "deleted": query(bool, "Suggest soft-deleted entities, and no others.", False),
+    "fetch_source": query(bool, "Give each its document; naming its fields does, too.", True),
+    "include_source_fields": SOURCE_FIELDS,
+}
 _SOURCE: Parameters = {
     "source_url": query(str, "The whole address of the source.", ...),
     "deleted": ONLY_DELETED,
@@ -51,6 +81,13 @@ EXPORT_PARAMETERS: Parameters = {
 def document_routes(services: Services, searcher: Searcher) -> list[HTTPRouteHandler]:
     """The routes of documents that searches find."""
     stores = services.stores
+
+    async def by_beginning(
+        request: AnyRequest, include_source_fields: list[str] | None, **given: Any
+    ) -> Large:
+        fields = each_field(include_source_fields)
+        asked = suggestions.SuggestRequest(include_source_fields=fields, **given)
+        return await searcher.answer(request, asked.index, partial(suggestions.suggest, asked))
 
     async def by_source(request: AnyRequest, deleted: bool, **given: Any) -> Large:
         sought = SearchRequest(
@@ -80,6 +117,22 @@ def document_routes(services: Services, searcher: Searcher) -> list[HTTPRouteHan
 
     searching = Permission(Action.SEARCH)
     return [
+        Operation(
+            "suggestNames",
+            "Suggest names for what is being typed",
+            "Names that begin so, then names with a word that does, then such with slips."
+            " OpenMetadata's newer servers have it no more. Every parameter may be spelled in"
+            " snake_case too.",
+            answer="Suggestions",
+        ).at(
+            "GET",
+            "/v1/search/suggest",
+            searching,
+            by_beginning,
+            _SUGGEST,
+            snake_too=True,
+            revision=searcher.remembered,
+        ),
         Operation(
             "searchBySourceUrl", "Search by the address of a source", answer="SearchResponse"
         ).at(
