@@ -17,13 +17,11 @@ from api.declaring.operation import Operation
 from api.declaring.signatures import JsonRoute
 from api.openapi.components import body_name, component_schemas
 from api.openapi.parameters import (
-    CONDITIONS_OF_READS,
     INCLUDE,
     KNOWN_POSITION,
-    PATH_PARAMETERS,
-    REQUEST_HEADERS,
     parameters,
     shared,
+    shared_parameters,
 )
 from api.openapi.responses import (
     RESPONSE_HEADERS,
@@ -89,16 +87,7 @@ def document(app: Litestar) -> dict[str, Any]:
         "components": {
             "schemas": {**component_schemas(taken, answered), Include.__name__: INCLUDE},
             "responses": {error_name(status): error_response(status) for status in _ERRORS},
-            "parameters": {
-                **{
-                    name: {"name": name, "in": "path", "required": True, **about}
-                    for name, about in PATH_PARAMETERS.items()
-                },
-                **{
-                    name: {"name": name, "in": "header", "required": False, **about}
-                    for name, about in (*REQUEST_HEADERS.items(), *CONDITIONS_OF_READS.items())
-                },
-            },
+            "parameters": shared_parameters(),
             "headers": dict(RESPONSE_HEADERS),
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}

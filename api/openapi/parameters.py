@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import date
 from types import MappingProxyType, NoneType
 from typing import Any, Literal, get_args, get_origin
-from uuid import UUID
 
+import msgspec
 from litestar.params import QueryParameter
 
 from api.answers.read_positions import HEADER, MAX_POSITION
@@ -69,51 +68,55 @@ CONDITIONS_OF_READS: Mapping[str, Schema] = MappingProxyType(
         },
     }
 )
-_KIND: Schema = {"description": "Kind of the entity.", "schema": {"enum": list(KINDS)}}
-PATH_PARAMETERS: Mapping[str, Schema] = MappingProxyType(
-    {
-        "entity_id": {"description": "Id of the entity.", "schema": ID},
-        "entity_type": _KIND,
-        "to_type": {**_KIND, "description": "Kind of the entity at the end of the edge."},
-        "from_id": {"description": "Id of the entity at the beginning.", "schema": ID},
-        "to_id": {"description": "Id of the entity at the end of the edge.", "schema": ID},
-        "source": {"description": "How the edges were found.", "schema": {"enum": [*SOURCES]}},
-        "to_fqn": {
-            "description": "Qualified name of the entity at the end of the edge.",
-            "schema": {"type": "string", "minLength": 1},
+_QUALIFIED: Schema = {**TEXT, "minLength": 1}
+_AT_THE_END = "of the entity at the end of the edge."
+_IN_PATH: Mapping[str, tuple[str, Schema]] = {
+    "entity_id": ("Id of the entity.", ID),
+    "entity_type": ("Kind of the entity.", {"enum": list(KINDS)}),
+    "to_type": (f"Kind {_AT_THE_END}", {"enum": list(KINDS)}),
+    "from_id": ("Id of the entity at the beginning.", ID),
+    "to_id": (f"Id {_AT_THE_END}", ID),
+    "source": ("How the edges were found.", {"enum": [*SOURCES]}),
+    "to_fqn": (f"Qualified name {_AT_THE_END}", _QUALIFIED),
+    "fqn": (
+        "Qualified name: parts joined with dots, a part that holds a dot or a quote in double"
+        ' quotes, as in `service."my.db"`. Percent-encode it once, `/` as `%2F`.',
+        _QUALIFIED,
+    ),
+    "table": ("Id or qualified name of the table, or qualified name of a column.", _QUALIFIED),
+    "profile_type": ("What of the table to delete.", {"enum": ["table", "column", "system"]}),
+    "at": (
+        "Time of the profile, in milliseconds.",
+        {"type": "integer", "minimum": 0, "maximum": 2**53 - 1},
+    ),
+    "day": ("A day.", {**TEXT, "format": "date"}),
+    "service": ("Id or qualified name of the service.", _QUALIFIED),
+    "type_name": ("Name of a kind.", {"enum": [*KINDS]}),
+    "suite_id": ("Id of the test suite.", ID),
+    "version": ("Decimal version such as `0.1`.", {**TEXT, "pattern": r"^[0-9]+\.[0-9]$"}),
+    "index": (INDEX, INDEX_NAMES),
+}
+"""Part of a path -> its description and schema."""
+
+
+def shared_parameters() -> dict[str, Schema]:
+    """The components of parameters that many operations share: parts of paths, and headers."""
+    return {
+        **{
+            name: {
+                "name": name,
+                "in": "path",
+                "required": True,
+                "description": description,
+                "schema": schema,
+            }
+            for name, (description, schema) in _IN_PATH.items()
         },
-        "fqn": {
-            "description": "Qualified name: parts joined with dots, a part that holds a dot or a"
-            ' quote in double quotes, as in `service."my.db"`. Percent-encode it once, `/` as'
-            " `%2F`.",
-            "schema": {"type": "string", "minLength": 1},
+        **{
+            name: {"name": name, "in": "header", "required": False, **about}
+            for name, about in (*REQUEST_HEADERS.items(), *CONDITIONS_OF_READS.items())
         },
-        "table": {
-            "description": "Id or qualified name of the table, or qualified name of a column.",
-            "schema": {"type": "string", "minLength": 1},
-        },
-        "profile_type": {
-            "description": "What of the table to delete.",
-            "schema": {"enum": ["table", "column", "system"]},
-        },
-        "at": {
-            "description": "Time of the profile, in milliseconds.",
-            "schema": {"type": "integer", "minimum": 0, "maximum": 2**53 - 1},
-        },
-        "day": {"description": "A day.", "schema": {"type": "string", "format": "date"}},
-        "service": {
-            "description": "Id or qualified name of the service.",
-            "schema": {"type": "string", "minLength": 1},
-        },
-        "type_name": {"description": "Name of a kind.", "schema": {"enum": [*KINDS]}},
-        "suite_id": {"description": "Id of the test suite.", "schema": ID},
-        "version": {
-            "description": "Decimal version such as `0.1`.",
-            "schema": {"type": "string", "pattern": r"^[0-9]+\.[0-9]$"},
-        },
-        "index": {"description": INDEX, "schema": INDEX_NAMES},
     }
-)
 
 
 def parameters(path: str, query: DeclaredQuery) -> Iterator[Schema]:
@@ -135,36 +138,20 @@ def parameters(path: str, query: DeclaredQuery) -> Iterator[Schema]:
 
 def _schema(hint: Any, default: Any, about: QueryParameter) -> Schema:
     """The schema of a query parameter that is given: an address has no null."""
-    inner = get_args(hint)
-    types = [each for each in inner if each is not NoneType] if NoneType in inner else []
-    schema = _type(types[0] if types else hint)
+    if NoneType in get_args(hint):
+        (hint,) = (each for each in get_args(hint) if each is not NoneType)
+    if hint is Include:
+        return {"allOf": [ref(Include.__name__)]}
+    if get_origin(hint) is Literal:
+        schema = {**TEXT, "enum": list(get_args(hint))}
+    else:
+        schema = msgspec.json.schema(hint)
     limits = {"maximum": about.le, "minimum": about.ge}
     bounds = {name: bound for name, bound in limits.items() if bound is not None}
-    schema = {**bounds, **schema} if types else {**schema, **bounds}
-    if default is ... or default is None or isinstance(default, Include):
-        return schema
-    return {**schema, "default": default}
+    schema = {**bounds, **schema} if default is None else {**schema, **bounds}
+    return schema if default is ... or default is None else {**schema, "default": default}
 
 
-def _type(hint: Any) -> Schema:
-    if get_origin(hint) is Literal:
-        return {**TEXT, "enum": list(get_args(hint))}
-    if get_origin(hint) is list:
-        return {"items": TEXT, "type": "array"}
-    return _TYPES[hint]
-
-
-_TYPES: Mapping[Any, Schema] = MappingProxyType(
-    {
-        str: TEXT,
-        int: {"type": "integer"},
-        bool: {"type": "boolean"},
-        UUID: ID,
-        date: {**TEXT, "format": "date"},
-        Include: {"allOf": [ref(Include.__name__)]},
-    }
-)
-"""Type of a query parameter -> its schema."""
 INCLUDE: Schema = {
     **TEXT,
     "enum": [each.value for each in Include],

@@ -8,48 +8,35 @@ from typing import Any
 from api.answers.responses import JSON, NDJSON
 from api.declaring.operation import Operation
 from api.errors import CATALOG_ERRORS, ERROR_TYPES
-from api.openapi.json_schema import TEXT, Schema, ref
+from api.openapi.json_schema import COUNT, TEXT, Schema, ref
 from api.services import READ_YOUR_WRITES_SECONDS
+
+
+def _required(description: str, schema: Schema) -> Schema:
+    return {"description": description, "required": True, "schema": schema}
+
 
 RESPONSE_HEADERS: Mapping[str, Schema] = MappingProxyType(
     {
-        "ETag": {
-            "description": "The state of the entity, for If-Match and If-None-Match: its version, a"
-            " digest of its id and last event, and one of what is withheld from the caller.",
-            "required": True,
-            "schema": {"type": "string", "pattern": r'^W/"[0-9]+\.[0-9](-[0-9a-f]{8}){1,2}"$'},
-        },
-        "X-Catalog-Position": {
-            "description": "Position in the log that the answer includes.",
-            "required": True,
-            "schema": {"type": "integer", "minimum": 0},
-        },
+        "ETag": _required(
+            "The state of the entity, for If-Match and If-None-Match: its version, a digest of its"
+            " id and last event, and one of what is withheld from the caller.",
+            {"type": "string", "pattern": r'^W/"[0-9]+\.[0-9](-[0-9a-f]{8}){1,2}"$'},
+        ),
+        "X-Catalog-Position": _required("Position in the log that the answer includes.", COUNT),
         "X-Catalog-Lists": {
             "description": "There only where lists do not show the write yet: it is stored, and"
             f" they had not applied it after {READ_YOUR_WRITES_SECONDS:.0f} s, or cannot be read.",
             "schema": {"const": "behind"},
         },
-        "X-OpenMetadata-Change": {
-            "description": "What the write did.",
-            "required": True,
-            "schema": {"type": "string"},
-        },
-        "Location": {
-            "description": "Path of the new entity.",
-            "required": True,
-            "schema": {"type": "string", "format": "uri-reference"},
-        },
-        "WWW-Authenticate": {
-            "description": "The scheme of the token, and what is wrong with one that was given"
-            " (RFC 6750) as far as everybody may know.",
-            "required": True,
-            "schema": {"type": "string"},
-        },
-        "Retry-After": {
-            "description": "Seconds to wait.",
-            "required": True,
-            "schema": {"type": "integer", "minimum": 1},
-        },
+        "X-OpenMetadata-Change": _required("What the write did.", TEXT),
+        "Location": _required("Path of the new entity.", {**TEXT, "format": "uri-reference"}),
+        "WWW-Authenticate": _required(
+            "The scheme of the token, and what is wrong with one that was given (RFC 6750) as far"
+            " as everybody may know.",
+            TEXT,
+        ),
+        "Retry-After": _required("Seconds to wait.", {"type": "integer", "minimum": 1}),
     }
 )
 _ERROR_HEADERS = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
