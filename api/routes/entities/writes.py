@@ -8,7 +8,7 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
-from api.answers.bodies import PATCH_TYPES
+from api.answers.bodies import JSON_TYPES, PATCH_TYPES
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
@@ -30,6 +30,8 @@ from domain.writing.entity_cache import ByName
 from domain.writing.planning import Planner
 from domain.writing.plans import Plan
 
+_PlanOf = Callable[..., Callable[[], Plan]]
+
 
 def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     """The POST, PUT, PATCH and DELETE routes of a kind."""
@@ -37,25 +39,18 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     planner = services.catalog.planner
     answer = partial(answer_write, services, kind)
 
-    async def create(request: AnyRequest) -> Finished:
-        return await answer(request, Action.CREATE, partial(_plan_create, planner, kind))
+    def by_body(action: Action, plan_of: _PlanOf) -> Callable[..., Any]:
+        async def write(request: AnyRequest, **given: bool) -> Finished:
+            return await answer(request, action, partial(plan_of, planner, kind, **given))
 
-    async def put(request: AnyRequest, override_metadata: bool) -> Finished:
-        return await answer(
-            request, Action.EDIT, partial(_plan_put, planner, kind, override_metadata)
-        )
+        return write
 
-    async def put_below(request: AnyRequest, override_metadata: bool) -> Finished:
-        do = partial(_plan_put_below, planner, kind, override_metadata)
-        return await answer(request, Action.EDIT, do)
+    def of_one(plan_of: _PlanOf, media_types: tuple[str, ...] = JSON_TYPES) -> Callable[..., Any]:
+        async def write(request: AnyRequest, **where: str) -> Finished:
+            do = partial(plan_of, planner, kind, _wanted(request, kind, **where))
+            return await answer(request, Action.EDIT, do, media_types)
 
-    async def patch(request: AnyRequest, **where: str) -> Finished:
-        do = partial(plan_patch, planner, kind, _wanted(request, kind, **where))
-        return await answer(request, Action.EDIT, do, PATCH_TYPES)
-
-    async def change_key(plan_of: Any, key: str, request: AnyRequest, entity_id: str) -> Finished:
-        do = partial(plan_of, planner, kind, id_in_path(entity_id), key)
-        return await answer(request, Action.EDIT, do)
+        return write
 
     async def delete(
         request: AnyRequest, hard_delete: bool, recursive: bool, **where: str
@@ -72,9 +67,6 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         do = partial(plan_delete, planner, kind, which, hard_delete, recursive)
         return await answer(request, Action.DELETE, do, before=clear if hard_delete else None)
 
-    async def restore(request: AnyRequest) -> Finished:
-        return await answer(request, Action.EDIT, partial(plan_restore, planner, kind))
-
     creating, editing, deleting = (
         Permission(action, kind.name) for action in (Action.CREATE, Action.EDIT, Action.DELETE)
     )
@@ -85,24 +77,23 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
         *(("DELETE", key, key, _DELETED_ALONE, _delete_alone) for key in own.deleted),
         *(("PUT", place, key, _PUT_INTO, _put_into) for place, key in own.added_to.items()),
     ]
+    put, put_below = by_body(Action.EDIT, _plan_put), by_body(Action.EDIT, _plan_put_below)
+    below = []
+    if kind.naming.below:
+        below = [_PUT_BELOW.at("PUT", f"{path}/executable", putting, put_below, OVERRIDE_METADATA)]
     return [
-        _CREATE.at("POST", path, creating, create),
+        _CREATE.at("POST", path, creating, by_body(Action.CREATE, _plan_create)),
         _PUT.at("PUT", path, putting, put, OVERRIDE_METADATA),
         *(
-            operations[place].at(
-                method, f"{item}/{place}", editing, partial(change_key, plan_of, key)
-            )
+            operations[place].at(method, f"{item}/{place}", editing, of_one(partial(plan_of, key)))
             for method, place, key, operations, plan_of in keys
         ),
-        *_PATCH.by_id_and_name("PATCH", path, editing, patch),
+        *_PATCH.by_id_and_name("PATCH", path, editing, of_one(plan_patch, PATCH_TYPES)),
         *_DELETE.by_id_and_name("DELETE", path, deleting, delete, _HOW_TO_DELETE),
-        _RESTORE.at("PUT", f"{path}/restore", editing, restore),
+        _RESTORE.at("PUT", f"{path}/restore", editing, by_body(Action.EDIT, plan_restore)),
         bulk_route(kind, services),
         *delete_stale_routes(kind, services),
-        *(
-            _PUT_BELOW.at("PUT", f"{path}/executable", putting, put_below, OVERRIDE_METADATA)
-            for _ in range(bool(kind.naming.below))
-        ),
+        *below,
     ]
 
 
@@ -198,49 +189,56 @@ def _wanted(
     return ByName(kind.spelled(name_in_path(request)))
 
 
-def _plan_create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:
-    values = _values(kind, Action.CREATE, asked)
-    context = replace(asked.context, may_bring=may_bring(asked.access, kind))
-    return partial(planner.create, kind, values, context)
-
-
-def _plan_put(
-    planner: Planner, kind: EntityKind, override_metadata: bool, asked: Asked
-) -> Callable[[], Plan]:
-    values, bring = _values(kind, Action.EDIT, asked), may_bring(asked.access, kind)
-    context = replace(asked.context, override_metadata=override_metadata, may_bring=bring)
-    return partial(planner.put, kind, values, context)
-
-
-def _values(kind: EntityKind, action: Action, asked: Asked) -> dict[str, Any]:
-    """The entity in a body; raises InvalidInput, and FieldWithheld for what it may not have."""
+def _given(kind: EntityKind, action: Action, asked: Asked) -> dict[str, Any]:
+    """The body of a request that creates or changes an entity; raises FieldWithheld."""
     values = decode(asked.body, dict[str, Any], "the body")
     if withheld := asked.access.withheld(action, kind.name):
         withheld.refuse_writing(values, replacing=action is Action.EDIT)
     return values
 
 
+def _refuse_withheld(kind: EntityKind, asked: Asked, operation: dict[str, Any]) -> None:
+    """Raise FieldWithheld for a change that `operation` of a JSON Patch would be."""
+    if withheld := asked.access.withheld(Action.EDIT, kind.name):
+        withheld.refuse_patching([operation])
+
+
+def _plan_create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:
+    context = replace(asked.context, may_bring=may_bring(asked.access, kind))
+    return partial(planner.create, kind, _given(kind, Action.CREATE, asked), context)
+
+
+def _plan_put(
+    planner: Planner, kind: EntityKind, asked: Asked, override_metadata: bool
+) -> Callable[[], Plan]:
+    context = replace(
+        asked.context,
+        override_metadata=override_metadata,
+        may_bring=may_bring(asked.access, kind),
+    )
+    return partial(planner.put, kind, _given(kind, Action.EDIT, asked), context)
+
+
 def _plan_put_below(
-    planner: Planner, kind: EntityKind, override_metadata: bool, asked: Asked
+    planner: Planner, kind: EntityKind, asked: Asked, override_metadata: bool
 ) -> Callable[[], Plan]:
     """A PUT of the one entity of a kind below its parent, which the body has to name."""
     parent = kind.parents[0]
     if not decode(asked.body, dict[str, Any], "the body").get(parent):
         raise InvalidInput(f"{kind.name}: needs its parent in {parent}")
-    return _plan_put(planner, kind, override_metadata, asked)
+    return _plan_put(planner, kind, asked, override_metadata)
 
 
 def _put_alone(
-    planner: Planner, kind: EntityKind, entity_id: str, key: str, asked: Asked
+    key: str, planner: Planner, kind: EntityKind, entity_id: str, asked: Asked
 ) -> Callable[[], Plan]:
     value = decode(asked.body, dict[str, Any], "the body")
-    if withheld := asked.access.withheld(Action.EDIT, kind.name):
-        withheld.refuse_patching([{"op": "add", "path": f"/{key}", "value": value}])
+    _refuse_withheld(kind, asked, {"op": "add", "path": f"/{key}", "value": value})
     return partial(planner.put_alone, kind, entity_id, key, value, asked.context)
 
 
 def _put_into(
-    planner: Planner, kind: EntityKind, entity_id: str, key: str, asked: Asked
+    key: str, planner: Planner, kind: EntityKind, entity_id: str, asked: Asked
 ) -> Callable[[], Plan]:
     given = decode(asked.body, list[Any], "the body")
     expected: Any = list[Ref] if key in kind.refers_to else list[str]
@@ -250,14 +248,12 @@ def _put_into(
         raise InvalidInput(f"the body: {error}") from None
     if len(elements) > MAX_REQUESTS:
         raise InvalidInput(f"a request may add {MAX_REQUESTS} elements, got {len(elements)}")
-    if withheld := asked.access.withheld(Action.EDIT, kind.name):
-        withheld.refuse_patching([{"op": "add", "path": f"/{key}"}])
+    _refuse_withheld(kind, asked, {"op": "add", "path": f"/{key}"})
     return partial(planner.put_into, kind, entity_id, key, elements, asked.context)
 
 
 def _delete_alone(
-    planner: Planner, kind: EntityKind, entity_id: str, key: str, asked: Asked
+    key: str, planner: Planner, kind: EntityKind, entity_id: str, asked: Asked
 ) -> Callable[[], Plan]:
-    if withheld := asked.access.withheld(Action.EDIT, kind.name):
-        withheld.refuse_patching([{"op": "remove", "path": f"/{key}"}])
+    _refuse_withheld(kind, asked, {"op": "remove", "path": f"/{key}"})
     return partial(planner.remove_alone, kind, entity_id, key, asked.context)

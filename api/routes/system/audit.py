@@ -68,22 +68,16 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
         before: int | None,
         order: Order,
         limit: int | None,
-        kind: str | None,
         entity: UUID | None,
         lineage_of: UUID | None,
-        since: str | None,
-        until: str | None,
         **texts: str | None,
     ) -> Any:
         caller: str = request.user.name
         query = audit_query(
             request.auth,
             caller,
-            kind=kind,
             entity_id=None if entity is None else str(entity),
             edges_of=None if lineage_of is None else str(lineage_of),
-            since=since,
-            until=until,
             **texts,
         )
         streamed = NDJSON in request.headers.get("accept", "").lower()
