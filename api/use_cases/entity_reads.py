@@ -7,8 +7,8 @@ import msgspec
 
 from api.callers.permissions import Access, Action, Permission
 from api.services import Services
-from api.use_cases.list_parameters import asks_for_change, parse_fields
-from api.use_cases.measured import asks_for_joins, id_of, joins_of, refuse_joins, with_member
+from api.use_cases.list_parameters import named_in, parse_fields
+from api.use_cases.measured import id_of, joins_of, refuse_joins, with_member
 from domain.errors import NotFound
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS, sole_kinds_below
@@ -36,18 +36,24 @@ def read_entity(
     stores = services.stores
     withheld = access.withheld(Action.VIEW, kind.name)
     fields = parse_fields(kind, given["fields"], withheld)
-    include, described = given["include"], asks_for_change(given["fields"])
-    joined = asks_for_joins(kind, given["fields"])
+    named = named_in(given["fields"])
+    include, described = given["include"], "changeDescription" in named
+    # `*` does not stand for joins.
+    joined = kind.name == "table" and "joins" in named
     if joined:
         refuse_joins(access, Action.VIEW)
     if (described or joined) and most_bytes is not None:
         # The history or the measurements are read for it, however long that takes.
         raise EntityTooLarge
-    below = _asked_below(kind, given["fields"], access)
+    below = [
+        name
+        for name in sole_kinds_below(kind.name)
+        if not {name, "*"}.isdisjoint(named) and access.may(Permission(Action.VIEW, name))
+    ]
 
     def find(
         entities: SortedReadModel,
-    ) -> tuple[EntityAnswer, dict[str, msgspec.Raw | None]]:
+    ) -> tuple[EntityAnswer, dict[str, bytes | None]]:
         entity = read_one(
             entities, kind, fields=fields, include=include, most_bytes=most_bytes, **which
         )
@@ -55,7 +61,9 @@ def read_entity(
 
     entity, added = stores.entities.read(find)
     body = entity.body if withheld is None else withheld.cut(entity.body)
-    body = _with_below(body, added)
+    for other, reference in added.items():
+        if reference is not None:
+            body = with_member(body, other, reference)
     if joined:
         body = with_member(body, "joins", joins_of(services, id_of(entity)))
     if described and withheld is None:
@@ -105,25 +113,9 @@ class _Named(msgspec.Struct, rename="camel", omit_defaults=True):
     type: str | None = None
 
 
-def _asked_below(kind: EntityKind, fields: str | None, access: Access) -> list[str]:
-    """The kinds that `fields` names of which an entity has one below it, and shows a reference to.
-
-    Only kinds that the caller may view.
-    """
-    below = sole_kinds_below(kind.name)
-    if not below or fields is None:
-        return []
-    asked = {name.strip() for name in fields.split(",")}
-    return [
-        name
-        for name in below
-        if not asked.isdisjoint((name, "*")) and access.may(Permission(Action.VIEW, name))
-    ]
-
-
 def _reference_below(
     entities: SortedReadModel, kind_name: str, above: EntityAnswer
-) -> msgspec.Raw | None:
+) -> bytes | None:
     """A reference to the one live entity of a kind below another one, if it is there."""
     kind = KINDS[kind_name]
     name = msgspec.json.decode(above.body, type=_Named).fully_qualified_name
@@ -133,12 +125,4 @@ def _reference_below(
         return None
     reference = msgspec.json.decode(found.body, type=_Named)
     reference.type = kind.name
-    return msgspec.Raw(msgspec.json.encode(reference))
-
-
-def _with_below(body: bytes, references: Mapping[str, msgspec.Raw | None]) -> bytes:
-    """The JSON of an entity with references as members at its end, as far as there are any."""
-    there = {name: each for name, each in references.items() if each is not None}
-    if not there:
-        return body
-    return b"%b,%b" % (body.rstrip()[:-1], msgspec.json.encode(there)[1:])
+    return msgspec.json.encode(reference)

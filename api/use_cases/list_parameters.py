@@ -11,7 +11,7 @@ from api.declaring.declared_query import Parameters, query
 from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.openmetadata.entity_properties import field_aliases, known_properties
-from projections.entities.name_filters import MAX_PATTERN, NameFilter, name_filter
+from projections.entities.name_filters import MAX_PATTERN, name_filter
 from projections.entities.port import Include, ListRequest
 from projections.visibility.withholding import Withheld
 
@@ -28,6 +28,10 @@ def list_request(
     withheld = access.withheld(Action.LIST, kind.name)
     filters = {name: str(given[name]) for name in kind.list_filters if given[name] is not None}
     patterns = {name: given[name] for name in kind.lists.names if given[name]}
+    names = None
+    if patterns:
+        exclude, by_fqn = given["regexMode"] == "exclude", given["regexFilterByFqn"]
+        names = name_filter(kind, patterns, exclude=exclude, by_fqn=by_fqn)
     request = ListRequest(
         kind=kind,
         limit=given["limit"],
@@ -37,7 +41,7 @@ def list_request(
         include=given["include"],
         status=given.get("status"),
         filters=filters,
-        names=_name_filter(kind, given, patterns),
+        names=names,
         cut=withheld.cut if withheld else None,
     )
     if withheld:
@@ -52,16 +56,6 @@ def list_request(
         for name in patterns:
             withheld.refuse_field(kind.lists.names[name].key, name)
     return request
-
-
-def _name_filter(
-    kind: EntityKind, given: Mapping[str, Any], patterns: Mapping[str, str]
-) -> NameFilter | None:
-    """The filter by names of a list; raises InvalidInput for a bad regular expression."""
-    if not patterns:
-        return None
-    exclude, by_fqn = given["regexMode"] == "exclude", given["regexFilterByFqn"]
-    return name_filter(kind, patterns, exclude=exclude, by_fqn=by_fqn)
 
 
 def list_parameters(kind: EntityKind) -> Parameters:
@@ -146,11 +140,8 @@ def parse_fields(
     hold, may be named too and add nothing. Raises InvalidInput naming the first field that the
     kind does not have, or FieldWithheld.
     """
-    if not text:
-        return ()
     fields: dict[str, None] = {}
-    for given in text.split(","):
-        name = given.strip()
+    for name in named_in(text):
         if name == "*":
             fields.update(dict.fromkeys(kind.optional))
             continue
@@ -164,9 +155,9 @@ def parse_fields(
     return tuple(fields)
 
 
-def asks_for_change(text: str | None) -> bool:
-    """Whether the `fields` of a single read ask for what the last version has changed."""
-    return text is not None and "changeDescription" in map(str.strip, text.split(","))
+def named_in(text: str | None) -> list[str]:
+    """The names in a comma-separated list."""
+    return [name.strip() for name in text.split(",")] if text else []
 
 
 def field_names(kind: EntityKind) -> list[str]:

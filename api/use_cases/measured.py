@@ -177,11 +177,6 @@ def refuse_joins(access: Access, action: Action) -> None:
             withheld.refuse_field("columns", "joins")
 
 
-def asks_for_joins(kind: EntityKind, fields: str | None) -> bool:
-    """Whether a read of a table names its joins, which `*` does not stand for."""
-    return kind.name == "table" and "joins" in [each.strip() for each in (fields or "").split(",")]
-
-
 def joins_of(services: Services, table_id: str) -> bytes:
     """The joins of a table in the last days, as JSON."""
     day = today()

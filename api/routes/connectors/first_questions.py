@@ -17,6 +17,7 @@ from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, query
 from api.declaring.operation import Operation
 from api.declaring.signatures import AnyRequest, name_in_path
+from api.use_cases.list_parameters import named_in
 from domain.errors import InvalidInput, NotFound
 from domain.kinds.registry import KINDS
 
@@ -91,7 +92,7 @@ def _type(request: AnyRequest, type_name: str, fields: str | None) -> Finished:
     kind = KINDS.get(type_name)
     if kind is None or not access.may(Permission(Action.VIEW, type_name)):
         raise NotFound(f"type instance for {type_name[:80]!r} not found")
-    asked = [each.strip() for each in fields.split(",")] if fields else []
+    asked = named_in(fields)
     for each in asked:
         if each not in (_PROPERTIES, "*"):
             raise InvalidInput(f"fields of a type are {_PROPERTIES}, got {each[:64]!r}")

@@ -1,6 +1,6 @@
 """Create or update many entities of one kind by one request, with a result for each of them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -69,8 +69,16 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
         )
 
         def propose() -> tuple[Proposal, bytes]:
-            requests = _requests(body)
-            check = _check(access, kind)
+            requests = decode(body, list[dict[str, Any]], "the body")
+            if len(requests) > MAX_REQUESTS:
+                most = f"a bulk request may have {MAX_REQUESTS} entities"
+                raise InvalidInput(f"{most}, got {len(requests)}")
+            withheld = access.withheld(Action.EDIT, kind.name)
+
+            def check(values: Mapping[str, Any]) -> None:
+                if withheld:
+                    withheld.refuse_writing(values, replacing=True)
+
             proposal, results = services.catalog.propose_puts(kind, requests, context, check)
             shown = msgspec.json.encode(_result(requests, results, dry_run=dry_run))
             return NOTHING if dry_run else proposal, shown
@@ -116,24 +124,6 @@ async def read_for_many(request: AnyRequest) -> bytes:
     check_media_type(request.headers.get("content-type"), JSON_TYPES)
     refuse_headers_of_one(request, "a bulk request")
     return await read_body(request)
-
-
-def _requests(body: bytes) -> list[dict[str, Any]]:
-    requests = decode(body, list[dict[str, Any]], "the body")
-    if len(requests) > MAX_REQUESTS:
-        raise InvalidInput(f"a bulk request may have {MAX_REQUESTS} entities, got {len(requests)}")
-    return requests
-
-
-def _check(access: Access, kind: EntityKind) -> Callable[[Mapping[str, Any]], None]:
-    """What refuses a request that gives fields which are withheld from its caller."""
-    withheld = access.withheld(Action.EDIT, kind.name)
-
-    def check(values: Mapping[str, Any]) -> None:
-        if withheld:
-            withheld.refuse_writing(values, replacing=True)
-
-    return check
 
 
 def _result(

@@ -13,6 +13,7 @@ from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
 from api.paths.reroutes import COLUMNS_OF
 from api.routes.measurements.profiles import add_profiles
 from api.services import Services
+from api.use_cases.list_parameters import named_in
 from api.use_cases.measured import id_of, reading, visible
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
@@ -99,7 +100,7 @@ def column_routes(services: Services) -> list[HTTPRouteHandler]:
 
 def _asked(fields: str | None) -> tuple[str, ...]:
     """The fields that are asked for; raises InvalidInput for one that columns do not have."""
-    asked = [each.strip() for each in fields.split(",")] if fields else []
+    asked = named_in(fields)
     for each in asked:
         if each not in (*FIELDS, "*"):
             raise InvalidInput(f"fields of columns are {', '.join(FIELDS)}, got {each[:64]!r}")

@@ -14,7 +14,7 @@ from api.declaring.operation import WriteOfMany
 from api.declaring.signatures import AnyRequest
 from api.errors import status_of
 from api.routes.entities.bulk import BulkItem, BulkResult, bulk_result, read_for_many
-from api.services import Services, Written
+from api.services import Services
 from api.use_cases.deletes import (
     Results,
     check_recursive,
@@ -71,14 +71,31 @@ def delete_stale_routes(kind: EntityKind, services: Services) -> list[HTTPRouteH
         context = WriteContext(
             actor=request.user.name, request_id=request.scope["state"]["request_id"]
         )
-        caller = context.actor
-        in_turn = partial(services.writes.run, caller, has_left=partial(has_left, request.receive))
-
+        left = partial(has_left, request.receive)
+        in_turn = partial(services.writes.run, context.actor, has_left=left)
         asked, search, head = await in_turn(partial(_begin, services, kind, access, body))
         while search is not None and await in_turn(partial(search.look_on, _PAGES)):
             pass
         stale = search.stale if search else []
-        written, results = await _delete_all(services, kind, request, context, asked, stale)
+        ids = [one.id for one in stale if one.kept_for is None]
+
+        def delete(planner: Planner, entity_id: str) -> Plan:
+            return planner.delete(
+                kind,
+                entity_id,
+                context,
+                hard=asked.hard_delete,
+                recursive=asked.recursive,
+                attached=may_delete_attached(access),
+            )
+
+        if asked.hard_delete and not asked.dry_run:
+            for start in range(0, len(ids), PAGE):
+                some = ids[start : start + PAGE]
+                await purge_beforehand(
+                    services, request, kind, some, context, recursive=asked.recursive
+                )
+        written, results = await delete_all(services, request, ids, delete, dry_run=asked.dry_run)
         shown = await in_turn(partial(_shown, stale, results, asked.dry_run))
         written = replace(written, position=max(written.position, head))
         return services.large(request, shown, headers=written.headers)
@@ -119,36 +136,6 @@ def _begin(
     if not asked.seen_fqns or claim is None or claim.deleted:
         return asked, None, head
     return asked, StaleSearch(log, kind, claim, asked.seen_fqns), head
-
-
-async def _delete_all(
-    services: Services,
-    kind: EntityKind,
-    request: AnyRequest,
-    context: WriteContext,
-    asked: DeleteStale,
-    stale: list[StaleEntity],
-) -> tuple[Written, Results]:
-    """Delete the entities; see `delete_all`."""
-    ids = [one.id for one in stale if one.kept_for is None]
-
-    def delete(planner: Planner, entity_id: str) -> Plan:
-        return planner.delete(
-            kind,
-            entity_id,
-            context,
-            hard=asked.hard_delete,
-            recursive=asked.recursive,
-            attached=may_delete_attached(request.auth),
-        )
-
-    if asked.hard_delete and not asked.dry_run:
-        for start in range(0, len(ids), PAGE):
-            some = ids[start : start + PAGE]
-            await purge_beforehand(
-                services, request, kind, some, context, recursive=asked.recursive
-            )
-    return await delete_all(services, request, ids, delete, dry_run=asked.dry_run)
 
 
 def _shown(stale: list[StaleEntity], results: Results, dry_run: bool) -> bytes:

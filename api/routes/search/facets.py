@@ -112,17 +112,14 @@ def facet_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
         fields = tuple(field for each in source_fields.split(",") if (field := each.strip()))
         top = TopHitsRequest(size=top_size, sort_field=top_field, sort_order=top_order)
         asked = AggregateRequest(query=text, source_fields=fields, top_hits=top, **given)
-        return await counted(request, asked)
+        sought = search_request(asked)
+        return await searcher.answer(request, sought.index, partial(search, sought))
 
     async def aggregate_body(request: AnyRequest) -> Large:
         check_media_type(request.headers.get("content-type"), JSON_TYPES)
         body = await read_body(request, MAX_SEARCH_BODY)
         # Which index the body names is known, and checked, once it is decoded.
         return await searcher.answer(request, ALL, partial(_count_asked, body))
-
-    async def counted(request: AnyRequest, asked: AggregateRequest) -> Large:
-        sought = search_request(asked)
-        return await searcher.answer(request, sought.index, partial(search, sought))
 
     async def counts(request: AnyRequest, include_top_hit: bool, **given: Any) -> Large:
         sought = SearchRequest(
