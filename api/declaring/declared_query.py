@@ -217,11 +217,11 @@ class DeclaredQuery:
     def _struct(self) -> type[msgspec.Struct]:
         """A type of the query parameters by argument, each with its default."""
         fields = [
-            (argument, _constrained(hint), _field(default, self.names[argument]))
+            (argument, _constrained(hint), *(() if default is ... else (default,)))
             for argument, (hint, default) in self._parameters.items()
             if _is_of_query(hint)
         ]
-        return msgspec.defstruct("Query", fields, kw_only=True, frozen=True)
+        return msgspec.defstruct("Query", fields, kw_only=True, frozen=True, rename=self.names)
 
     @cached_property
     def _in_path(self) -> Mapping[str, Any]:
@@ -258,13 +258,6 @@ def _explain_one(name: str, given: Any, hint: Any, error: str) -> str:
     return f"{name}: {message}, got {shown}"
 
 
-def _field(default: Any, name: str) -> Any:
-    """The field of a Struct for a query parameter; one without a default is required."""
-    if default is ...:
-        return msgspec.field(name=name)
-    return msgspec.field(default=default, name=name)
-
-
 def _constrained(hint: Any) -> Any:
     """The type of a parameter, with the bounds that a whole number may have, for msgspec."""
     inner, meta = get_args(hint)
@@ -284,11 +277,7 @@ def _is_of_query(hint: Any) -> bool:
 
 
 def _types(hint: Any) -> set[Any]:
-    """The types inside an annotation."""
-    if get_origin(hint) is Annotated:
-        # A set of its metadata would hash them, which costs Litestar's parameters a copy each.
-        return _types(hint.__origin__)
-    inner = get_args(hint)
-    if not inner or get_origin(hint) is list:
-        return {get_origin(hint) or hint}
-    return set().union(*map(_types, inner))
+    """The types inside an annotation, which has one or alternatives."""
+    inner = hint.__origin__
+    alternatives = get_args(inner) if NoneType in get_args(inner) else (inner,)
+    return {get_origin(each) or each for each in alternatives}

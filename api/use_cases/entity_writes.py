@@ -33,7 +33,6 @@ PlanOf = Callable[[Asked], Callable[[], Plan]]
 _IDENTITY_ONLY = "00000000"
 """In place of the digest of what is withheld: all but what identifies the entity."""
 _IDENTITY = frozenset({"id", "name", "fullyQualifiedName", "version", "deleted"})
-_STATUS = {Change.CREATED: 201}
 
 
 def plan_patch(
@@ -96,7 +95,8 @@ async def answer_write(
         await before(asked)
     encode = partial(_shown, kind, action, asked.access)
     written, answer = await write_entity(services, request, asked, plan_of, encode)
-    return answer(written)
+    body, status, headers = answer
+    return Finished(body, status_code=status, headers=headers | written.headers)
 
 
 async def write_entity(
@@ -122,8 +122,8 @@ async def write_entity(
 
 def _shown(
     kind: EntityKind, action: Action, access: Access, proposal: EntityProposal
-) -> Callable[[Written], Finished]:
-    """Makes the answer, once the write is done: the entity as far as the caller may see it.
+) -> tuple[bytes, int, dict[str, str]]:
+    """The answer, but for what the write itself tells: the entity as far as the caller may see it.
 
     The answer has what both the action and `view` show; a caller without `view` gets no more than
     what identifies the entity.
@@ -150,12 +150,4 @@ def _shown(
         if withheld:
             shown, hidden = withheld.cut(shown), withheld.digest
     headers["ETag"] = etag(format_version(entity.version), entity.last_event, hidden)
-
-    def answer(written: Written) -> Finished:
-        return Finished(
-            body=shown,
-            status_code=_STATUS.get(proposal.change, 200),
-            headers=headers | written.headers,
-        )
-
-    return answer
+    return shown, 201 if proposal.change is Change.CREATED else 200, headers

@@ -40,7 +40,6 @@ _OF_PIPELINES = frozenset({"PipelineLineage", "OpenLineage"})
 
 def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
     """The PUT, PATCH and DELETE routes below `/v1/lineage`."""
-    answer = partial(_answer, services)
     planner = services.catalog.lineage
 
     def putting(ends: Ends, details: dict[str, Any], asked: Asked) -> Callable[[], Plan]:
@@ -68,47 +67,24 @@ def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
     def deleting(ends: Ends, asked: Asked) -> Callable[[], Plan]:
         return partial(planner.delete, ends, asked.context)
 
+    def of_edge(plan_of: Any, media_types: tuple[str, ...] = JSON_TYPES) -> Callable[..., Any]:
+        async def write(request: AnyRequest, **where: str) -> Finished:
+            ends = _ends(request, **where)
+            return await _answer(services, request, partial(plan_of, ends), media_types)
+
+        return write
+
     async def put(request: AnyRequest) -> Finished:
-        return await answer(request, put_body)
+        return await _answer(services, request, put_body)
 
-    async def put_by_name(request: AnyRequest, entity_type: str, fqn: str) -> Finished:
-        return await answer(request, partial(put_named, named(request)))
-
-    async def patch_by_name(request: AnyRequest, entity_type: str, fqn: str) -> Finished:
-        return await answer(request, partial(patching, named(request)), PATCH_TYPES)
-
-    async def delete_by_name(request: AnyRequest, entity_type: str, fqn: str) -> Finished:
-        return await answer(request, partial(deleting, named(request)))
-
-    async def patch(request: AnyRequest, **ends: str) -> Finished:
-        return await answer(request, partial(patching, identified(request, **ends)), PATCH_TYPES)
-
-    async def delete(request: AnyRequest, **ends: str) -> Finished:
-        return await answer(request, partial(deleting, identified(request, **ends)))
-
-    def named(request: AnyRequest) -> Ends:
-        return paths.named_ends(request.auth, paths.segments_after(request, f"{BASE}/"))
-
-    def identified(
-        request: AnyRequest, entity_type: str, entity_id: str, to_type: str, to_id: str
-    ) -> Ends:
+    async def delete_source(request: AnyRequest, **where: str) -> Finished:
         access: Access = request.auth
-        return Ends(
-            paths.by_id(access, entity_type, entity_id), paths.by_id(access, to_type, to_id)
-        )
-
-    async def delete_source(
-        request: AnyRequest, entity_type: str, entity_id: str, source: str
-    ) -> Finished:
-        which = paths.by_id(request.auth, entity_type, entity_id)
-        return await delete_of(request, which, source)
-
-    async def delete_source_by_name(request: AnyRequest, entity_type: str, fqn: str) -> Finished:
-        segments = paths.segments_after(request, f"{BASE}/source/name/")
-        which, source = paths.of_source(request.auth, segments)
-        return await delete_of(request, which, source)
-
-    async def delete_of(request: AnyRequest, which: Reference, source: str) -> Finished:
+        if "fqn" in where:
+            segments = paths.segments_after(request, f"{BASE}/source/name/")
+            which, source = paths.of_source(access, segments)
+        else:
+            which = paths.by_id(access, where["entity_type"], where["entity_id"])
+            source = where["source"]
         if source not in SOURCES:
             raise InvalidInput(f"the source is one of {', '.join(SOURCES)}, got {shown(source)}")
         refuse_headers_of_one(request, "a request by source")
@@ -144,12 +120,12 @@ def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
     of_names = [
         _named(
             _PUT, "Draw an edge between entities by their names", body="CreateLineageDetails"
-        ).at("PUT", by_names, drawing, put_by_name),
+        ).at("PUT", by_names, drawing, of_edge(put_named)),
         _named(_PATCH, "Patch the details of an edge by the names of its entities").at(
-            "PATCH", by_names, editing, patch_by_name
+            "PATCH", by_names, editing, of_edge(patching, PATCH_TYPES)
         ),
         _named(_DELETE, "Remove an edge by the names of its entities").at(
-            "DELETE", by_names, removing, delete_by_name
+            "DELETE", by_names, removing, of_edge(deleting)
         ),
     ]
     for handler in of_names:
@@ -157,15 +133,15 @@ def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
     return [
         *of_names,
         _PUT.at("PUT", BASE, drawing, put),
-        _PATCH.at("PATCH", ends, editing, patch),
-        _DELETE.at("DELETE", ends, removing, delete),
+        _PATCH.at("PATCH", ends, editing, of_edge(patching, PATCH_TYPES)),
+        _DELETE.at("DELETE", ends, removing, of_edge(deleting)),
         _DELETE_SOURCE.at("DELETE", f"{item}/type/{{source:str}}", removing, delete_source),
         replace(
             _DELETE_SOURCE,
             id="deleteLineageEdgeByTypeAndName",
             summary="Remove the edges of a source by the entity's name",
             path=f"{BASE}/source/name/{{entity_type}}/{{fqn}}/type/{{source}}",
-        ).at("DELETE", of_source, removing, delete_source_by_name),
+        ).at("DELETE", of_source, removing, delete_source),
     ]
 
 
@@ -201,6 +177,17 @@ def _named(operation: Write, summary: str, **changed: str) -> Write:
     """The same operation on an edge by the names of its ends."""
     path = f"{BASE}/{paths.BOTH_NAMED}"
     return replace(operation, id=f"{operation.id}ByName", summary=summary, path=path, **changed)
+
+
+def _ends(request: AnyRequest, **where: str) -> Ends:
+    """The ends of the edge in a path, by ids or, where one part of it is all names, by these."""
+    access: Access = request.auth
+    if "fqn" in where:
+        return paths.named_ends(access, paths.segments_after(request, f"{BASE}/"))
+    return Ends(
+        paths.by_id(access, where["entity_type"], where["entity_id"]),
+        paths.by_id(access, where["to_type"], where["to_id"]),
+    )
 
 
 def _unseen(access: Access, ends: Ends) -> Withheld | None:
