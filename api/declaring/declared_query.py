@@ -11,7 +11,6 @@ import msgspec
 from litestar import params
 
 from api.declaring.near_names import meant_name
-from api.declaring.unsupported_parameters import refuse_unsupported
 from domain.errors import InvalidInput
 from domain.kinds.bodies.refused_values import closed_values
 
@@ -55,6 +54,11 @@ def query(
         name=name, description=description, ge=ge, le=le, schema_extra=dict(schema)
     )
     return Annotated[hint | None if default is None else hint, about], default
+
+
+def in_path(hint: Any) -> tuple[Any, Any]:
+    """The declaration of a part of the path."""
+    return Annotated[hint, params.PathParameter()], ...
 
 
 def camel(argument: str) -> str:
@@ -188,8 +192,12 @@ class DeclaredQuery:
 
     def _refuse_unknown(self, name: str, value: str) -> None:
         if self._unsupported is not None and name in self._unsupported:
-            refuse_unsupported(name, value, self._unsupported)
-            return
+            if value.lower() == (allowed := self._unsupported[name]):
+                return
+            accepted = f"; only {allowed!r} is accepted" if allowed else ""
+            raise InvalidInput(
+                f"{name} narrows or orders this list in OpenMetadata, but not here{accepted}"
+            )
         shown = repr(name[:_SHOWN])
         if meant := meant_name(name, self._spellings):
             raise InvalidInput(f"unknown parameter {shown}: did you mean {meant!r}?")

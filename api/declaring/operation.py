@@ -3,16 +3,15 @@
 import re
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter
 from msgspec.structs import replace
 
 from api.answers.responses import JSON
 from api.callers.permissions import Permission
-from api.declaring.declared_query import Parameters
+from api.declaring.declared_query import Parameters, in_path
 from api.declaring.signatures import route
 
 REQUEST_HEADERS = ("If-Match", "If-None-Match", "Idempotency-Key", "X-Request-Id")
@@ -24,12 +23,7 @@ ENTITY_HEADERS = ("ETag", "X-Catalog-Position")
 _WRITTEN = ("X-Catalog-Position", "X-Catalog-Lists")
 
 _IN_PATH = re.compile(r"{(\w+):\w+}")
-_TEXT = (Annotated[str, PathParameter()], ...)
-
-
-def in_path(hint: Any) -> tuple[Any, Any]:
-    """The declaration of a part of a path that is no text."""
-    return Annotated[hint, PathParameter()], ...
+_TEXT = in_path(str)
 
 
 class _Words(msgspec.Struct, frozen=True):

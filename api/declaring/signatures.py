@@ -4,19 +4,18 @@ import re
 from collections.abc import Callable, Hashable, Mapping
 from functools import cache, partial
 from inspect import iscoroutinefunction
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from litestar import HttpMethod, Request
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 from litestar.types import HTTPScope
 from litestar.utils.signature import ParsedSignature
 
 from api.answers.responses import Deferred
 from api.callers.permissions import Permission
-from api.declaring.declared_query import DeclaredQuery, Parameters
+from api.declaring.declared_query import DeclaredQuery, Parameters, in_path
 from domain.errors import InvalidInput, NotFound
 from domain.kinds.ids import parse_id
 
@@ -27,12 +26,7 @@ Revision = Callable[[], Hashable]
 _TYPE_IN_PATH = re.compile(r":[a-z]+\}")
 """The type of a parameter in a path, which the template of the path does not show."""
 
-FQN: Parameters = {
-    "fqn": (
-        Annotated[str, PathParameter(description="Qualified name, percent-encoded.")],
-        ...,
-    )
-}
+FQN: Parameters = {"fqn": in_path(str)}
 
 
 class JsonRoute:

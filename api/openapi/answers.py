@@ -1,6 +1,6 @@
 """What the API answers: entities, lists, histories and search results."""
 
-from api.openapi.json_schema import COUNT, NAME, NULL, TEXT, UUID, Schema, closed_object, ref
+from api.openapi.json_schema import COUNT, NAME, NULL, TEXT, UUID, Schema, array, closed_object, ref
 from api.openapi.requests import REFERENCE
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
@@ -64,7 +64,7 @@ def resolved(schema: Schema) -> Schema:
 
 def listed(name: str) -> Schema:
     """The schema of a page of entities, whose component has this name."""
-    return closed_object({"data": {"type": "array", "items": ref(name)}, "paging": ref("Paging")})
+    return closed_object({"data": array(ref(name)), "paging": ref("Paging")})
 
 
 def shared_answers(reference: Schema) -> dict[str, Schema]:
@@ -85,11 +85,10 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
         "EntityVersions": closed_object(
             {
                 "entityType": {"enum": list(KINDS)},
-                "versions": {
-                    "type": "array",
-                    "items": {"type": "string", "contentMediaType": "application/json"},
-                    "description": "The entity as each version left it, the newest first.",
-                },
+                "versions": array(
+                    {"type": "string", "contentMediaType": "application/json"},
+                    description="The entity as each version left it, the newest first.",
+                ),
             }
         ),
         "AuditLine": {"anyOf": [ref("AuditEvent"), closed_object({"paging": ref("AuditPaging")})]},
@@ -105,17 +104,14 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
         **{f"{name}List": _measured(name) for name in _PROFILES},
         "ColumnPage": closed_object(
             {
-                "data": {
-                    "type": "array",
-                    "items": {"type": "object", "required": ["name", "dataType"]},
-                },
+                "data": array({"type": "object", "required": ["name", "dataType"]}),
                 "paging": closed_object({"total": COUNT, "offset": COUNT, "limit": COUNT}),
             }
         ),
         "EntityUsage": closed_object(
             {
                 "entity": {"type": "object", "required": ["id", "type"]},
-                "usage": {"type": "array", "items": ref("UsageSummary")},
+                "usage": array(ref("UsageSummary")),
             }
         ),
         "ProfilerSettings": closed_object(
@@ -138,13 +134,13 @@ def _measured(name: str) -> Schema:
     """The schema of a page of measurements, whose component has this name."""
     after = {"type": "string", "description": "The `after` of the next page, if there is one."}
     paging = closed_object({"total": COUNT, "after": after}, "after")
-    return closed_object({"data": {"type": "array", "items": ref(name)}, "paging": paging})
+    return closed_object({"data": array(ref(name)), "paging": paging})
 
 
 def _search() -> dict[str, Schema]:
     """Schemas of the search response, by component name."""
     sort_value = {"type": ["string", "number", "null"]}
-    array: Schema = {"type": "array", "items": {"type": "object"}}
+    objects = array({"type": "object"})
     column = {key: TEXT for key in ("name", "dataType", "fullyQualifiedName")}
     texts = ("name", "displayName", "fullyQualifiedName", "serviceType", "description")
     source: Schema = {
@@ -154,10 +150,10 @@ def _search() -> dict[str, Schema]:
             "id": UUID,
             **dict.fromkeys(texts, TEXT),
             "entityType": {"enum": list(KINDS)},
-            "owners": array,
-            "tags": array,
+            "owners": objects,
+            "tags": objects,
             "deleted": {"type": "boolean"},
-            "columns": {"type": "array", "items": {"type": "object", "properties": column}},
+            "columns": array({"type": "object", "properties": column}),
         },
         "additionalProperties": True,
     }
@@ -172,17 +168,14 @@ def _search() -> dict[str, Schema]:
         "_id": UUID,
         "_score": {"type": ["number", "null"]},
         "_source": ref("SearchSource"),
-        "sort": {"type": "array", "items": sort_value, "description": "With sortField."},
-        "hierarchy": {
-            "type": "array",
-            "items": closed_object(
-                ancestor, *(key for key in ancestor if key not in ("id", "type"))
-            ),
-            "description": "Ancestors from the root down, with getHierarchy.",
-        },
+        "sort": array(sort_value, description="With sortField."),
+        "hierarchy": array(
+            closed_object(ancestor, *(key for key in ancestor if key not in ("id", "type"))),
+            description="Ancestors from the root down, with getHierarchy.",
+        ),
         "highlight": {
             "type": "object",
-            "additionalProperties": {"type": "array", "items": {"type": "string"}},
+            "additionalProperties": array(TEXT),
             "description": "Pieces of texts by path, escaped for HTML, with the words of `q` in"
             f" `{highlighting.BEGIN}`.",
         },
@@ -192,7 +185,7 @@ def _search() -> dict[str, Schema]:
         "Aggregations": _aggregations(),
         "SearchHit": closed_object(hit, "_source", "sort", "hierarchy", "highlight"),
         "Suggestions": closed_object(
-            {"suggest": closed_object({"metadata-suggest": _array(_suggested(hit))})}
+            {"suggest": closed_object({"metadata-suggest": array(_suggested(hit))})}
         ),
         "SearchResponse": closed_object(
             {
@@ -207,7 +200,7 @@ def _search() -> dict[str, Schema]:
                             {"value": COUNT, "relation": {"enum": ["eq", "gte"]}}
                         ),
                         "max_score": {"type": ["number", "null"]},
-                        "hits": {"type": "array", "items": ref("SearchHit")},
+                        "hits": array(ref("SearchHit")),
                     }
                 ),
                 "aggregations": ref("Aggregations"),
@@ -225,13 +218,9 @@ def _suggested(hit: Schema) -> Schema:
             "text": TEXT,
             "offset": {"const": 0},
             "length": COUNT,
-            "options": _array(closed_object(option, "_source")),
+            "options": array(closed_object(option, "_source")),
         }
     )
-
-
-def _array(items: Schema) -> Schema:
-    return {"type": "array", "items": items}
 
 
 def _aggregations() -> Schema:
@@ -256,7 +245,7 @@ def _aggregations() -> Schema:
             "properties": {
                 "doc_count_error_upper_bound": {"const": 0},
                 "sum_other_doc_count": COUNT,
-                "buckets": {"type": "array", "items": bucket},
+                "buckets": array(bucket),
                 "hits": {"type": "object"},
             },
             "additionalProperties": False,

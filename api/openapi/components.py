@@ -6,12 +6,29 @@ from typing import Any
 import msgspec
 
 from api.errors import ErrorBody
-from api.openapi.answers import listed, shared_answers, shown
-from api.openapi.json_schema import NAME, Schema, closed
-from api.openapi.lineage import lineage_schemas
-from api.openapi.requests import REFERENCE, bulk_request, request, shared_requests
+from api.openapi.answers import listed, resolved, shared_answers, shown
+from api.openapi.json_schema import (
+    NAME,
+    NULL,
+    TEXT,
+    UUID,
+    Schema,
+    array,
+    closed,
+    closed_object,
+    ref,
+)
+from api.openapi.requests import (
+    REFERENCE,
+    bulk_request,
+    referring,
+    request,
+    shared_requests,
+    to_kinds,
+)
+from domain.edges import DETAIL_KEYS
 from domain.kinds.bodies.columns import NamedPart
-from domain.kinds.bodies.lineage import LineageEdge
+from domain.kinds.bodies.lineage import RUNNING_KINDS, LineageEdge
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from domain.reading.changes import ChangeDescription
@@ -41,7 +58,7 @@ def component_schemas(taken: set[type], answered: set[type]) -> dict[str, Schema
         schemas[f"Create{name}List"] = bulk_request(f"Create{name}")
         schemas[name] = shown(kind, given)
         schemas[f"{name}List"] = listed(name)
-    schemas |= lineage_schemas(components.pop(LineageEdge.__name__))
+    schemas |= _lineage_schemas(components.pop(LineageEdge.__name__))
     for part in NamedPart.__subclasses__():
         if part.__name__ in components:
             components[part.__name__]["properties"]["name"] = NAME
@@ -73,3 +90,48 @@ def _tidy(schema: Any) -> Any:
         elif key != "title" and not (key == "default" and value is None):
             kept[key] = _tidy(value)
     return kept
+
+
+def _lineage_schemas(given: Schema) -> dict[str, Schema]:
+    """The component schemas by name, made from that of `LineageEdge` as it is recorded."""
+    recorded = {key: given["properties"][key] for key in DETAIL_KEYS}
+    asked = {key: _or_null(value) for key, value in recorded.items()}
+    asked["pipeline"] = referring(asked["pipeline"], to_kinds(RUNNING_KINDS), TEXT)
+    end = {**ref(REFERENCE), "properties": {"type": {"enum": list(KINDS)}}, "required": ["type"]}
+    edge = {
+        "fromEntity": end,
+        "toEntity": end,
+        "description": {"anyOf": [TEXT, NULL]},
+        "lineageDetails": {"anyOf": [ref("CreateLineageDetails"), NULL]},
+    }
+    step = {"fromEntity": UUID, "toEntity": UUID, "lineageDetails": ref("LineageDetails")}
+    nodes: Schema = array(ref("EntityReference"))
+    steps: Schema = array(ref("LineageStep"))
+    return {
+        "AddLineage": closed_object({"edge": closed_object(edge, "description", "lineageDetails")}),
+        "CreateLineageDetails": closed_object(asked, *asked),
+        "LineageDetails": closed_object(
+            {key: resolved(value) for key, value in recorded.items()},
+            *recorded,
+            description="How the entity at the end of an edge is made of the one at its beginning.",
+        ),
+        "LineageEdge": closed_object({"edge": ref("LineageDetails")}),
+        "LineageDeletion": closed_object({"deleted": {"type": "integer", "minimum": 0}}),
+        "LineageStep": closed_object(step),
+        "EntityLineage": closed_object(
+            {
+                "entity": ref("EntityReference"),
+                "nodes": nodes,
+                "upstreamEdges": steps,
+                "downstreamEdges": steps,
+                "truncated": {"const": True, "description": "There only when there is more."},
+            },
+            "truncated",
+        ),
+    }
+
+
+def _or_null(schema: Schema) -> Schema:
+    if "anyOf" in schema:
+        return schema
+    return {"anyOf": [schema, NULL]}

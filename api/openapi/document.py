@@ -80,7 +80,10 @@ def document(app: Litestar) -> dict[str, Any]:
         },
         "servers": [{"url": "/"}],
         "tags": [
-            *({"name": _tag(kind), "description": _about(kind)} for kind in KINDS.values()),
+            *(
+                {"name": _tag(kind), "description": inspect.getdoc(kind.body) or ""}
+                for kind in KINDS.values()
+            ),
             *({"name": name, "description": text} for name, text in _TAGS.items()),
         ],
         "paths": paths,
@@ -163,10 +166,6 @@ def _tag_of(path: str, kind: EntityKind | None) -> str:
 
 def _tag(kind: EntityKind) -> str:
     return kind.collection.rpartition("/")[2]
-
-
-def _about(kind: EntityKind) -> str:
-    return inspect.getdoc(kind.body) or ""
 
 
 def _words(kind: EntityKind) -> dict[str, str]:

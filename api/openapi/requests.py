@@ -7,6 +7,7 @@ from api.openapi.json_schema import (
     TEXT,
     UUID,
     Schema,
+    array,
     closed_object,
     ref,
 )
@@ -54,7 +55,7 @@ def request(kind: EntityKind, given: Schema) -> Schema:
         key = kind.key_of[attribute]
         properties[key] = referring(properties[key], _typed(OUTSIDE, (other,)), _QUALIFIED)
     if "usedBy" in properties:
-        properties["usedBy"] = {"anyOf": [{"type": "array", "items": _PROGRAM}, NULL]}
+        properties["usedBy"] = {"anyOf": [array(_PROGRAM), NULL]}
     if PROFILER_CONFIG in properties:
         properties[PROFILER_CONFIG] = {"anyOf": [ref("ProfilerConfig"), NULL]}
     if kind.statuses:
@@ -103,9 +104,9 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
                 _having(name={**TEXT, "minLength": 1}),
             ],
         },
-        "QueryUsage": {"type": "array", "items": to_kinds(())},
-        "QueryUsers": {"type": "array", "items": {"anyOf": [to_kinds(("user",)), TEXT]}},
-        "QueryUsedBy": {"type": "array", "items": _PROGRAM},
+        "QueryUsage": array(to_kinds(())),
+        "QueryUsers": array({"anyOf": [to_kinds(("user",)), TEXT]}),
+        "QueryUsedBy": array(_PROGRAM),
         "RestoreEntity": closed_object({"id": UUID}),
         "AggregateRequest": _aggregate_request(),
         "JsonPatch": {

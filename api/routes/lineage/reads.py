@@ -16,7 +16,6 @@ from api.services import Services
 from api.use_cases.entity_reads import etag
 from api.use_cases.measured import reading
 from domain.edges import EDGE
-from domain.kinds.bodies.components import Reference
 from domain.kinds.ids import parse_id
 from projections.entities.lineage import find_entity, lineage_json, read_edge, read_lineage
 from projections.entities.port import SortedReadModel
@@ -30,17 +29,22 @@ MAX_DEPTH = 3
 def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:
     """The GET routes below `/v1/lineage`."""
 
-    def by_id(request: AnyRequest, entity_type: str, entity_id: str, **depths: int) -> bytes:
-        return walk(request, paths.by_id(request.auth, entity_type, entity_id), **depths)
-
-    def by_name(request: AnyRequest, entity_type: str, fqn: str, **depths: int) -> bytes:
-        root = paths.by_name(request.auth, entity_type, name_in_path(request))
-        return walk(request, root, **depths)
-
-    def walk(request: AnyRequest, root: Reference, **depths: Any) -> bytes:
+    def walk(
+        request: AnyRequest,
+        entity_type: str,
+        upstream: int,
+        downstream: int,
+        entity_id: str = "",
+        fqn: str | None = None,
+    ) -> bytes:
+        if fqn is None:
+            root = paths.by_id(request.auth, entity_type, entity_id)
+        else:
+            root = paths.by_name(request.auth, entity_type, name_in_path(request))
         sight = sight_of(request.auth, Action.VIEW)
         with services.stores.entities.use() as entities:
-            return lineage_json(read_lineage(entities, root, sight, **depths), sight)
+            found = read_lineage(entities, root, sight, upstream=upstream, downstream=downstream)
+        return lineage_json(found, sight)
 
     def edge_by_id(request: AnyRequest, from_id: str, to_id: str) -> Edge:
         ids = parse_id(from_id, "id"), parse_id(to_id, "id")
@@ -63,13 +67,13 @@ def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:
     viewing = Permission(Action.VIEW, EDGE)
     each = f"{BASE}/{{entity_type:str}}"
     walk_by_name = _WALK_BY_NAME.at(
-        "GET", f"{each}/name/{{fqn:path}}", viewing, reading(services, by_name), _DEPTHS
+        "GET", f"{each}/name/{{fqn:path}}", viewing, reading(services, walk), _DEPTHS
     )
     walk_by_name.opt["fits"] = paths.is_entity_path
     single = f"{BASE}/getLineageEdge"
     return [
         walk_by_name,
-        _WALK.at("GET", f"{each}/{{entity_id:str}}", viewing, reading(services, by_id), _DEPTHS),
+        _WALK.at("GET", f"{each}/{{entity_id:str}}", viewing, reading(services, walk), _DEPTHS),
         _EDGE.at(
             "GET", f"{single}/{{from_id:str}}/{{to_id:str}}", viewing, reading(services, edge_by_id)
         ),

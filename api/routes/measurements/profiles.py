@@ -7,8 +7,8 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from api.callers.permissions import Action, Permission
-from api.declaring.declared_query import Parameters, query
-from api.declaring.operation import Operation, Report, in_path
+from api.declaring.declared_query import Parameters, in_path, query
+from api.declaring.operation import Operation, Report
 from api.declaring.signatures import AnyRequest
 from api.services import Services
 from api.use_cases.measured import (

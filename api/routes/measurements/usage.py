@@ -9,8 +9,8 @@ from litestar.handlers import HTTPRouteHandler
 from api.answers.bodies import read_body
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
-from api.declaring.declared_query import Parameters, query
-from api.declaring.operation import Operation, Report, in_path
+from api.declaring.declared_query import Parameters, in_path, query
+from api.declaring.operation import Operation, Report
 from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
 from api.routes.measurements.profiles import STORED
 from api.services import Services

@@ -1,6 +1,5 @@
 """What searches count: the values of one field, and what is found of each kind."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
@@ -33,11 +32,9 @@ from projections.search.answers.aggregate import (
 from projections.search.answers.kind_counts import kind_counts
 from projections.search.answers.queries import SearchAnswer, SearchRequest, search
 from projections.search.documents.documents import SORTABLE
-from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
 from projections.search.index_names import ALL, DATA_ASSETS
 from projections.search.language.patterns import MAX_PATTERN
-from projections.visibility.withholding import Withheld
 
 _AGGREGATE: Parameters = {
     "field_name": query(
@@ -118,8 +115,14 @@ def facet_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
     async def aggregate_body(request: AnyRequest) -> Large:
         check_media_type(request.headers.get("content-type"), JSON_TYPES)
         body = await read_body(request, MAX_SEARCH_BODY)
-        # Which index the body names is known, and checked, once it is decoded.
-        return await searcher.answer(request, ALL, partial(_count_asked, body))
+
+        def count(engine: SearchEngine, *given: Any) -> SearchAnswer:
+            sought = search_request(decode(body, AggregateRequest, "the body"))
+            # Which index the body names is known once it is decoded, in the thread of the search.
+            check_index(sought.index, request.auth.kinds(Action.SEARCH))
+            return search(sought, engine, *given)
+
+        return await searcher.answer(request, ALL, count)
 
     async def counts(request: AnyRequest, include_top_hit: bool, **given: Any) -> Large:
         sought = SearchRequest(
@@ -164,19 +167,3 @@ _OF_FIELD = Operation(
     "By value, without hits. With fields of documents, each bucket has some of its documents.",
     answer="SearchResponse",
 )
-
-
-def _count_asked(
-    body: bytes,
-    engine: SearchEngine,
-    read_sources: ReadSources,
-    visible: frozenset[str],
-    withheld: Mapping[str, Withheld],
-) -> SearchAnswer:
-    """What the body of a request has counted, which is decoded in the thread of the search.
-
-    Raises Forbidden for an index, InvalidInput and FieldWithheld.
-    """
-    sought = search_request(decode(body, AggregateRequest, "the body"))
-    check_index(sought.index, visible)
-    return search(sought, engine, read_sources, visible, withheld)
