@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType, NoneType
+from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 import msgspec
@@ -20,54 +20,50 @@ from api.use_cases.asked import MAX_KEY_LENGTH
 from domain.kinds.registry import KINDS
 from projections.entities.port import Include
 
-REQUEST_HEADERS: Mapping[str, Schema] = MappingProxyType(
-    {
-        "If-Match": {
-            "description": "`*`, or the ETag of the state that the write is meant for; a version"
-            " alone, such as `0.2`, is any state at that version.",
-            "schema": {
-                "anyOf": [
-                    {"const": "*"},
-                    {
-                        "type": "string",
-                        "pattern": r'^(W/)?"?[0-9]{1,9}\.[0-9](-[0-9a-f]{8}){0,2}"?$',
-                    },
-                ]
-            },
-        },
-        "If-None-Match": {
-            "description": "`*`: the write is meant for an entity that does not exist yet.",
-            "schema": {"const": "*"},
-        },
-        "Idempotency-Key": {
-            "description": "The same request under the same key is answered as the first time.",
-            "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH},
-        },
-        "X-Request-Id": {
-            "description": "Recorded with the events; made up when absent.",
-            "schema": {"type": "string"},
-        },
-    }
-)
 KNOWN_POSITION = "Known-Position"
 """Name of the component for X-Catalog-Position where it is a condition of a read."""
-CONDITIONS_OF_READS: Mapping[str, Schema] = MappingProxyType(
-    {
-        KNOWN_VERSION: {
-            "name": "If-None-Match",
-            "description": "ETags of states that the client has: one that is current is not sent"
-            " again, and the answer is a 304.",
-            "schema": {"type": "string"},
+_HEADERS: Mapping[str, tuple[str, str, Schema]] = {
+    "If-Match": (
+        "If-Match",
+        "`*`, or the ETag of the state that the write is meant for; a version alone, such as `0.2`,"
+        " is any state at that version.",
+        {
+            "anyOf": [
+                {"const": "*"},
+                {**TEXT, "pattern": r'^(W/)?"?[0-9]{1,9}\.[0-9](-[0-9a-f]{8}){0,2}"?$'},
+            ]
         },
-        KNOWN_POSITION: {
-            "name": HEADER,
-            "description": "Position that the answer has to include, as the answer to a write has"
-            f" it: a host that has not applied it waits {READ_YOUR_WRITES_SECONDS:.0f} s for it,"
-            " searches by CATALOG_SEARCH_REFRESH longer, and then answers 503.",
-            "schema": {"type": "integer", "minimum": 0, "maximum": MAX_POSITION},
-        },
-    }
-)
+    ),
+    "If-None-Match": (
+        "If-None-Match",
+        "`*`: the write is meant for an entity that does not exist yet.",
+        {"const": "*"},
+    ),
+    "Idempotency-Key": (
+        "Idempotency-Key",
+        "The same request under the same key is answered as the first time.",
+        {**TEXT, "minLength": 1, "maxLength": MAX_KEY_LENGTH},
+    ),
+    "X-Request-Id": (
+        "X-Request-Id",
+        "Recorded with the events; made up when absent.",
+        TEXT,
+    ),
+    KNOWN_VERSION: (
+        "If-None-Match",
+        "ETags of states that the client has: one that is current is not sent again, and the answer"
+        " is a 304.",
+        TEXT,
+    ),
+    KNOWN_POSITION: (
+        HEADER,
+        "Position that the answer has to include, as the answer to a write has it: a host that has"
+        f" not applied it waits {READ_YOUR_WRITES_SECONDS:.0f} s for it, searches by"
+        " CATALOG_SEARCH_REFRESH longer, and then answers 503.",
+        {"type": "integer", "minimum": 0, "maximum": MAX_POSITION},
+    ),
+}
+"""Name of the component for a header of requests -> the header, its description and schema."""
 _QUALIFIED: Schema = {**TEXT, "minLength": 1}
 _AT_THE_END = "of the entity at the end of the edge."
 _IN_PATH: Mapping[str, tuple[str, Schema]] = {
@@ -101,21 +97,19 @@ _IN_PATH: Mapping[str, tuple[str, Schema]] = {
 
 def shared_parameters() -> dict[str, Schema]:
     """The components of parameters that many operations share: parts of paths, and headers."""
+    rows = [
+        *((name, name, "path", *row) for name, row in _IN_PATH.items()),
+        *((name, row[0], "header", *row[1:]) for name, row in _HEADERS.items()),
+    ]
     return {
-        **{
-            name: {
-                "name": name,
-                "in": "path",
-                "required": True,
-                "description": description,
-                "schema": schema,
-            }
-            for name, (description, schema) in _IN_PATH.items()
-        },
-        **{
-            name: {"name": name, "in": "header", "required": False, **about}
-            for name, about in (*REQUEST_HEADERS.items(), *CONDITIONS_OF_READS.items())
-        },
+        component: {
+            "name": name,
+            "in": place,
+            "required": place == "path",
+            "description": description,
+            "schema": schema,
+        }
+        for component, name, place, description, schema in rows
     }
 
 

@@ -39,7 +39,7 @@ RESPONSE_HEADERS: Mapping[str, Schema] = MappingProxyType(
         "Retry-After": _required("Seconds to wait.", {"type": "integer", "minimum": 1}),
     }
 )
-_ERROR_HEADERS = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
+_ERROR_HEADERS = {401: ("WWW-Authenticate",), 429: ("Retry-After",), 503: ("Retry-After",)}
 
 
 def responses(
@@ -51,28 +51,30 @@ def responses(
     }
     for status in operation.statuses:
         if operation.answer is None:
-            responses[str(status)] = {"description": HTTPStatus(status).phrase}
+            responses[str(status)] = _response(status)
             continue
         schema = schema_of(operation.answer, words) if operation.answer else TEXT
         if status in errors:
             schema = {"anyOf": [schema, error_schema(status)]}
-        headers = operation.headers
-        if status == 201:
-            headers = (*headers, "Location")
-        responses[str(status)] = {
-            "description": HTTPStatus(status).phrase,
-            **({"headers": {header: _header(header) for header in headers}} if headers else {}),
-            "content": {
-                operation.media_type: {"schema": schema},
-                **({NDJSON: {"schema": ref(operation.lines)}} if operation.lines else {}),
-            },
-        }
+        content = {operation.media_type: {"schema": schema}}
+        if operation.lines:
+            content[NDJSON] = {"schema": ref(operation.lines)}
+        location = ("Location",) if status == 201 else ()
+        responses[str(status)] = _response(status, (*operation.headers, *location), content)
     if operation.conditional:
-        responses["304"] = {
-            "description": HTTPStatus(304).phrase,
-            "headers": {header: _header(header) for header in operation.headers},
-        }
+        responses["304"] = _response(304, operation.headers)
     return dict(sorted(responses.items()))
+
+
+def _response(
+    status: int, headers: tuple[str, ...] = (), content: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    shown = {name: {"$ref": f"#/components/headers/{name}"} for name in headers}
+    return {
+        "description": HTTPStatus(status).phrase,
+        **({"headers": shown} if shown else {}),
+        **({"content": content} if content else {}),
+    }
 
 
 def schema_of(declared: type | str, words: dict[str, str]) -> Schema:
@@ -83,11 +85,8 @@ def schema_of(declared: type | str, words: dict[str, str]) -> Schema:
 
 def error_response(status: int) -> dict[str, Any]:
     """The response with the error body under one status."""
-    return {
-        "description": HTTPStatus(status).phrase,
-        **({"headers": {name: _header(name)}} if (name := _ERROR_HEADERS.get(status)) else {}),
-        "content": {JSON: {"schema": error_schema(status)}},
-    }
+    content = {JSON: {"schema": error_schema(status)}}
+    return _response(status, _ERROR_HEADERS.get(status, ()), content)
 
 
 def error_schema(status: int) -> Schema:
@@ -106,7 +105,3 @@ def error_schema(status: int) -> Schema:
 def error_name(status: int) -> str:
     """Component name of the error response under a status, such as `NotFound`."""
     return HTTPStatus(status).phrase.replace(" ", "")
-
-
-def _header(name: str) -> Schema:
-    return {"$ref": f"#/components/headers/{name}"}
