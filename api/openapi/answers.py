@@ -70,6 +70,8 @@ def listed(name: str) -> Schema:
 def shared_answers(reference: Schema) -> dict[str, Schema]:
     """Schemas of the answers that no Struct describes, by component name."""
     known = {key: resolved(value) for key, value in reference["properties"].items()}
+    after = {**TEXT, "description": "The `after` of the next page, if there is one."}
+    paging = closed_object({"total": COUNT, "after": after}, "after")
     cursor = {"type": "string", "description": "Opaque; there only when there is such a page."}
     return {
         "EntityReference": {
@@ -101,7 +103,10 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
             "properties": {"id": UUID},
             "required": ["id"],
         },
-        **{f"{name}List": _measured(name) for name in _PROFILES},
+        **{
+            f"{name}List": closed_object({"data": array(ref(name)), "paging": paging})
+            for name in ("TableProfile", "ColumnProfile", "SystemProfile", "TestResult")
+        },
         "ColumnPage": closed_object(
             {
                 "data": array({"type": "object", "required": ["name", "dataType"]}),
@@ -125,16 +130,6 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
         "Health": closed_object({"status": {"const": "alive"}, "release": TEXT, "commit": TEXT}),
         **_search(),
     }
-
-
-_PROFILES = ("TableProfile", "ColumnProfile", "SystemProfile", "TestResult")
-
-
-def _measured(name: str) -> Schema:
-    """The schema of a page of measurements, whose component has this name."""
-    after = {"type": "string", "description": "The `after` of the next page, if there is one."}
-    paging = closed_object({"total": COUNT, "after": after}, "after")
-    return closed_object({"data": array(ref(name)), "paging": paging})
 
 
 def _search() -> dict[str, Schema]:
@@ -180,12 +175,24 @@ def _search() -> dict[str, Schema]:
             f" `{highlighting.BEGIN}`.",
         },
     }
+    option = {"text": TEXT, **{key: hit[key] for key in ("_index", "_id", "_score", "_source")}}
+    suggested = {
+        "text": TEXT,
+        "offset": {"const": 0},
+        "length": COUNT,
+        "options": array(closed_object(option, "_source")),
+    }
+    hits = {
+        "total": closed_object({"value": COUNT, "relation": {"enum": ["eq", "gte"]}}),
+        "max_score": {"type": ["number", "null"]},
+        "hits": array(ref("SearchHit")),
+    }
     return {
         "SearchSource": source,
         "Aggregations": _aggregations(),
         "SearchHit": closed_object(hit, "_source", "sort", "hierarchy", "highlight"),
         "Suggestions": closed_object(
-            {"suggest": closed_object({"metadata-suggest": array(_suggested(hit))})}
+            {"suggest": closed_object({"metadata-suggest": array(closed_object(suggested))})}
         ),
         "SearchResponse": closed_object(
             {
@@ -194,33 +201,12 @@ def _search() -> dict[str, Schema]:
                 "_shards": closed_object(
                     dict.fromkeys(("total", "successful", "failed", "skipped"), COUNT)
                 ),
-                "hits": closed_object(
-                    {
-                        "total": closed_object(
-                            {"value": COUNT, "relation": {"enum": ["eq", "gte"]}}
-                        ),
-                        "max_score": {"type": ["number", "null"]},
-                        "hits": array(ref("SearchHit")),
-                    }
-                ),
+                "hits": closed_object(hits),
                 "aggregations": ref("Aggregations"),
             },
             "aggregations",
         ),
     }
-
-
-def _suggested(hit: Schema) -> Schema:
-    """The schema of the suggestions for one text, given the properties of a hit of a search."""
-    option = {"text": TEXT, **{key: hit[key] for key in ("_index", "_id", "_score", "_source")}}
-    return closed_object(
-        {
-            "text": TEXT,
-            "offset": {"const": 0},
-            "length": COUNT,
-            "options": array(closed_object(option, "_source")),
-        }
-    )
 
 
 def _aggregations() -> Schema:

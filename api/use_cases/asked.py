@@ -56,7 +56,7 @@ async def read_asked(request: AnyRequest, media_types: tuple[str, ...]) -> Asked
         (unless or "").encode(),
     )
     context = replace(
-        _context(request, condition),
+        context_of(request, condition),
         must_not_exist=_must_not_exist(unless),
         idempotency_key=key,
     )
@@ -73,10 +73,10 @@ def _only(headers: Headers, name: str) -> str | None:
 
 def asked_by_form(request: AnyRequest, body: bytes, condition: str) -> Asked:
     """What the form of a page asks for: a body as a program would send it, under an If-Match."""
-    return Asked(request.scope["raw_path"], body, _context(request, condition), request.auth)
+    return Asked(request.scope["raw_path"], body, context_of(request, condition), request.auth)
 
 
-def _context(request: AnyRequest, condition: str | None) -> WriteContext:
+def context_of(request: AnyRequest, condition: str | None = None) -> WriteContext:
     """Who asks, and which state the entity must have; raises InvalidInput for a bad If-Match."""
     version, last_event = expected_state(condition)
     return WriteContext(

@@ -15,7 +15,6 @@ from domain.kinds.registry import KINDS, sole_kinds_below
 from domain.reading import history
 from projections.entities.port import EntityTooLarge, SortedReadModel
 from projections.entities.single_entities import EntityAnswer, read_one
-from projections.visibility.withholding import Withheld
 from projections.wiring.stores import Stores
 
 
@@ -70,7 +69,9 @@ def read_entity(
         body = _with_change(stores, kind, body)
     # What is below an entity comes and goes without an event of it, as joins do.
     conditional = not below and not joined
-    return body, {"headers": _headers(entity, withheld), "conditional": conditional}
+    tag = etag(entity.version, entity.last_event, withheld.digest if withheld else None)
+    headers = {"ETag": tag, "X-Catalog-Position": str(entity.position)}
+    return body, {"headers": headers, "conditional": conditional}
 
 
 class _Versioned(msgspec.Struct):
@@ -86,11 +87,6 @@ def _with_change(stores: Stores, kind: EntityKind, body: bytes) -> bytes:
     if description is None:
         return body
     return b'%b,"changeDescription":%b}' % (body[:-1], msgspec.json.encode(description))
-
-
-def _headers(entity: EntityAnswer, withheld: Withheld | None) -> dict[str, str]:
-    tag = etag(entity.version, entity.last_event, withheld.digest if withheld else None)
-    return {"ETag": tag, "X-Catalog-Position": str(entity.position)}
 
 
 def etag(version: str, last_event: str, withheld: str | None = None) -> str:

@@ -38,15 +38,6 @@ def report(body: bytes, expected: type[T]) -> T:
         raise InvalidInput(f"the body: {explained(error, expected)}") from None
 
 
-async def read_report(request: AnyRequest) -> bytes:
-    """The body of a report; raises InvalidInput for a condition, which needs a version."""
-    for name in ("if-match", "if-none-match"):
-        if name in request.headers:
-            raise InvalidInput(f"{name} means a version of an entity, and measurements have none")
-    check_media_type(request.headers.get("content-type"), JSON_TYPES)
-    return await read_body(request)
-
-
 Handler = Callable[..., Coroutine[Any, Any, Finished]]
 
 
@@ -78,10 +69,18 @@ def changing(services: Services, work: Callable[..., bytes]) -> Handler:
 
 
 def reporting(services: Services, work: Callable[..., bytes]) -> Handler:
-    """The handler of a report, whose body `work` is given after the request."""
+    """The handler of a report, whose body `work` is given beside the parameters.
+
+    It raises InvalidInput for a condition, which needs a version.
+    """
 
     async def handler(request: AnyRequest, **given: Any) -> Finished:
-        body = await read_report(request)
+        for name in ("if-match", "if-none-match"):
+            if name in request.headers:
+                no = "and measurements have none"
+                raise InvalidInput(f"{name} means a version of an entity, {no}")
+        check_media_type(request.headers.get("content-type"), JSON_TYPES)
+        body = await read_body(request)
         return await changing(services, work)(request, body=body, **given)
 
     return handler

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
+from msgspec.structs import replace
 
 from api.answers.bodies import JSON_TYPES, check_media_type, read_body
 from api.answers.responses import Finished
@@ -14,12 +15,11 @@ from api.declaring.operation import WriteOfMany
 from api.declaring.signatures import AnyRequest
 from api.errors import status_of
 from api.services import Services
-from api.use_cases.asked import may_bring, refuse_headers_of_one
+from api.use_cases.asked import context_of, may_bring, refuse_headers_of_one
 from domain.errors import CatalogError, InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.names import MAX_NAME_LENGTH
 from domain.patches.json_input import decode
-from domain.write_context import WriteContext
 from domain.writing.bulk_put import MAX_REQUESTS, Done
 from domain.writing.catalog import NOTHING, Proposal
 from domain.writing.plans import Change
@@ -59,14 +59,8 @@ def bulk_route(kind: EntityKind, services: Services) -> HTTPRouteHandler:
     ) -> Finished:
         body = await read_for_many(request)
         access: Access = request.auth
-        context = WriteContext(
-            actor=request.user.name,
-            request_id=request.scope["state"]["request_id"],
-            by_bot=access.bot,
-            override_metadata=override_metadata,
-            may_bring=may_bring(access, kind),
-            editable=access.kinds(Action.EDIT),
-        )
+        bring = may_bring(access, kind)
+        context = replace(context_of(request), override_metadata=override_metadata, may_bring=bring)
 
         def propose() -> tuple[Proposal, bytes]:
             requests = decode(body, list[dict[str, Any]], "the body")
