@@ -29,9 +29,8 @@ from api.routes.entities.writes import write_routes
 from api.routes.lineage.reads import lineage_read_routes
 from api.routes.lineage.writes import lineage_write_routes
 from api.routes.measurements.joins import join_routes
-from api.routes.measurements.profiles import measurement_routes
 from api.routes.measurements.query_costs import query_cost_routes
-from api.routes.measurements.test_results import test_result_routes
+from api.routes.measurements.reports import measurement_routes, test_result_routes
 from api.routes.measurements.usage import usage_routes
 from api.routes.search.documents import document_routes
 from api.routes.search.facets import facet_routes

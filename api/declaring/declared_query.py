@@ -98,11 +98,9 @@ class DeclaredQuery:
     def names(self) -> Mapping[str, str]:
         """Argument -> the name under which callers give it."""
         names = {}
-        for argument, (annotation, _) in self._parameters.items():
-            metadata = getattr(annotation, "__metadata__", ())
-            named = (getattr(meta, "name", None) for meta in metadata)
-            default = camel(argument) if _is_of_query(annotation) else argument
-            names[argument] = next((name for name in named if name), default)
+        for argument, (hint, _) in self._parameters.items():
+            default = camel(argument) if _is_of_query(hint) else argument
+            names[argument] = get_args(hint)[1].name or default
         return names
 
     def documented(self) -> Iterator[tuple[str, Any, Any, params.QueryParameter]]:
@@ -279,9 +277,7 @@ def _constrained(hint: Any) -> Any:
 
 def _is_of_query(hint: Any) -> bool:
     """Whether an annotation is that of a query parameter."""
-    return any(
-        isinstance(meta, params.QueryParameter) for meta in getattr(hint, "__metadata__", ())
-    )
+    return isinstance(get_args(hint)[1], params.QueryParameter)
 
 
 def _types(hint: Any) -> set[Any]:

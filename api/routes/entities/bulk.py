@@ -126,23 +126,25 @@ def _result(
     *,
     dry_run: bool,
 ) -> BulkResult:
-    passed, failed = [], []
+    items = []
     for request, result in zip(requests, results, strict=True):
         if isinstance(result, Done):
             status = 201 if result.change is Change.CREATED else 200
-            passed.append(BulkItem(result.entity.fqn, status, result.change.value))
+            items.append(BulkItem(result.entity.fqn, status, result.change.value))
         else:
             name = request.get("name")
             shown = name[:MAX_NAME_LENGTH] if isinstance(name, str) else ""
-            failed.append(BulkItem(shown, status_of(result)[0], result.message))
-    return bulk_result(passed, failed, dry_run=dry_run)
+            items.append(BulkItem(shown, status_of(result)[0], result.message))
+    return bulk_result(items, dry_run=dry_run)
 
 
-def bulk_result(passed: list[BulkItem], failed: list[BulkItem], *, dry_run: bool) -> BulkResult:
+def bulk_result(items: list[BulkItem], *, dry_run: bool) -> BulkResult:
     """What came of requests some of which passed and some of which failed."""
+    passed = [item for item in items if item.status < 300]
+    failed = [item for item in items if item.status >= 300]
     return BulkResult(
         status="partialSuccess" if passed and failed else "failure" if failed else "success",
-        number_of_rows_processed=len(passed) + len(failed),
+        number_of_rows_processed=len(items),
         number_of_rows_passed=len(passed),
         number_of_rows_failed=len(failed),
         dry_run=dry_run,

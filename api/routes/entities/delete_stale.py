@@ -140,13 +140,13 @@ def _begin(
 
 def _shown(stale: list[StaleEntity], results: Results, dry_run: bool) -> bytes:
     """The answer: OpenMetadata's BulkOperationResult, with an item for each stale entity."""
-    passed, failed = [], []
+    items = []
     for one in stale:
         if one.kept_for is not None:
             why = f"is kept, as {one.kept_for!r} below it was seen"
-            failed.append(BulkItem(one.fqn, 400, f"{one.fqn!r} {why}"))
+            items.append(BulkItem(one.fqn, 400, f"{one.fqn!r} {why}"))
         elif isinstance(result := results[one.id], CatalogError):
-            failed.append(BulkItem(one.fqn, status_of(result)[0], result.message))
+            items.append(BulkItem(one.fqn, status_of(result)[0], result.message))
         else:
-            passed.append(BulkItem(one.fqn, 200, result.value))
-    return msgspec.json.encode(bulk_result(passed, failed, dry_run=dry_run))
+            items.append(BulkItem(one.fqn, 200, result.value))
+    return msgspec.json.encode(bulk_result(items, dry_run=dry_run))

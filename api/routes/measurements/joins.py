@@ -8,7 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.operation import Report
 from api.declaring.signatures import AnyRequest
-from api.routes.measurements.profiles import MEASURED, STORED
+from api.routes.measurements.reports import MEASURED, STORED
 from api.services import Services
 from api.use_cases.measured import (
     find,

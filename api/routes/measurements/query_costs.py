@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.operation import Operation, Report
 from api.declaring.signatures import AnyRequest
-from api.routes.measurements.profiles import STORED
+from api.routes.measurements.reports import STORED
 from api.services import Services
 from api.use_cases.measured import find, id_of, now, reading, report, reporting
 from domain.errors import InvalidInput, NotFound

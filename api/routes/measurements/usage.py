@@ -12,7 +12,7 @@ from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, in_path, query
 from api.declaring.operation import Operation, Report
 from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
-from api.routes.measurements.profiles import STORED
+from api.routes.measurements.reports import STORED
 from api.services import Services
 from api.use_cases.measured import (
     find,
