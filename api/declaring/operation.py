@@ -113,6 +113,12 @@ class EntityRead(Operation, frozen=True, kw_only=True):
     headers: tuple[str, ...] = ENTITY_HEADERS
 
 
+class Search(Operation, frozen=True, kw_only=True):
+    """A search, which is answered with hits or facets."""
+
+    answer: type | str | None = "SearchResponse"
+
+
 class Write(Operation, frozen=True, kw_only=True):
     """A write of one entity, or edge of the lineage."""
 

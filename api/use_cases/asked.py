@@ -57,9 +57,12 @@ async def read_asked(request: AnyRequest, media_types: tuple[str, ...]) -> Asked
     )
     context = replace(
         context_of(request, condition),
-        must_not_exist=_must_not_exist(unless),
+        must_not_exist=unless is not None,
         idempotency_key=key,
     )
+    # No write may depend on an entity not being at a version.
+    if unless is not None and unless.strip() != "*":
+        raise InvalidInput(f"If-None-Match must be *, got {unless[:64]!r}")
     return Asked(target, body, context, request.auth)
 
 
@@ -120,13 +123,3 @@ def expected_state(condition: str | None) -> tuple[int | None, str | None]:
             f'If-Match must be * or the ETag of one version such as W/"0.2", got {condition[:64]!r}'
         )
     return int(match[1]) * 10 + int(match[2]), match[3]
-
-
-def _must_not_exist(unless: str | None) -> bool:
-    """Whether an If-None-Match header says that there must be no such entity yet.
-
-    Raises InvalidInput unless it is `*`: no write may depend on an entity not being at a version.
-    """
-    if unless is not None and unless.strip() != "*":
-        raise InvalidInput(f"If-None-Match must be *, got {unless[:64]!r}")
-    return unless is not None

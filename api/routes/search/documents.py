@@ -11,7 +11,7 @@ from litestar.handlers import HTTPRouteHandler
 from api.answers.responses import Heavy, Large
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, query
-from api.declaring.operation import Operation
+from api.declaring.operation import Operation, Search
 from api.declaring.signatures import AnyRequest, id_in_path
 from api.routes.search.searches import (
     ONLY_DELETED,
@@ -133,9 +133,7 @@ def document_routes(services: Services, searcher: Searcher) -> list[HTTPRouteHan
             snake_too=True,
             revision=searcher.remembered,
         ),
-        Operation(
-            "searchBySourceUrl", "Search by the address of a source", answer="SearchResponse"
-        ).at(
+        Search("searchBySourceUrl", "Search by the address of a source").at(
             "GET",
             "/v1/search/sourceUrl",
             searching,

@@ -10,7 +10,7 @@ from api.answers.bodies import JSON_TYPES, MAX_SEARCH_BODY, check_media_type, re
 from api.answers.responses import Large
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
-from api.declaring.operation import Operation
+from api.declaring.operation import Search
 from api.declaring.signatures import AnyRequest
 from api.routes.search.searches import (
     QUERY_TEXT,
@@ -143,12 +143,11 @@ def facet_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
             errors=(400, 408, 413, 415, 503),
             body="AggregateRequest",
         ).at("POST", "/v1/search/aggregate", searching, aggregate_body),
-        Operation(
+        Search(
             "countKinds",
             "Count what a search finds of each kind",
             "As `aggregations.entityType.buckets`, without kinds of which nothing is found. Every"
             " parameter may be spelled in snake_case too.",
-            answer="SearchResponse",
         ).at(
             "GET",
             "/v1/search/entityTypeCounts",
@@ -161,9 +160,8 @@ def facet_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
     ]
 
 
-_OF_FIELD = Operation(
+_OF_FIELD = Search(
     "aggregateField",
     "Count by the values of one field",
     "By value, without hits. With fields of documents, each bucket has some of its documents.",
-    answer="SearchResponse",
 )

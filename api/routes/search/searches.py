@@ -8,7 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 from api.answers.responses import Large
 from api.callers.permissions import Action, Permission
 from api.declaring.declared_query import Parameters, query
-from api.declaring.operation import Operation
+from api.declaring.operation import Search
 from api.declaring.signatures import AnyRequest
 from api.use_cases.searcher import Searcher
 from domain.errors import InvalidInput
@@ -148,7 +148,7 @@ def search_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
 
     searching, revision = Permission(Action.SEARCH), searcher.remembered
     return [
-        Operation("searchEntities", "Search all kinds", IN_SNAKE_CASE, answer="SearchResponse").at(
+        Search("searchEntities", "Search all kinds", IN_SNAKE_CASE).at(
             "GET",
             "/v1/search/query",
             searching,
@@ -157,11 +157,10 @@ def search_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
             snake_too=True,
             revision=revision,
         ),
-        Operation(
+        Search(
             "searchByField",
             "Search by a whole value of one field",
             "Letters count without case. Of descriptions, which keep no whole values, a word fits.",
-            answer="SearchResponse",
         ).at(
             "GET",
             "/v1/search/fieldQuery",
