@@ -11,7 +11,7 @@ from litestar.response.base import ASGIResponse
 
 from api.answers.responses import LOOP_BYTES, Deferred, Finished, Heavy
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters, query
+from api.declaring.declared_query import query
 from api.declaring.operation import EntityRead, Operation
 from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
 from api.declaring.unsupported_parameters import unsupported_parameters
@@ -143,7 +143,11 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     by_attachment = []
     if kind.agreement is not None:
         key = kind.agreement.about
-        place = {**_attachment_parameters(key), **single}
+        place = {
+            "to_id": query(UUID, f"Id of the {key}.", ..., name=f"{key}Id"),
+            "to_type": query(_KINDS, f"Kind of the {key}.", ..., name=f"{key}Type"),
+            **single,
+        }
         by_attachment = [
             _ATTACHED.at("GET", f"{path}/{key}", viewing, reading(services, attached), place)
         ]
@@ -217,14 +221,6 @@ def _attached(
 
 
 _KINDS: Any = Literal.__getitem__(tuple(KINDS))
-
-
-def _attachment_parameters(key: str) -> Parameters:
-    """The parameters that say which entity another one is attached to."""
-    return {
-        "to_id": query(UUID, f"Id of the {key}.", ..., name=f"{key}Id"),
-        "to_type": query(_KINDS, f"Kind of the {key}.", ..., name=f"{key}Type"),
-    }
 
 
 def _history(kind: EntityKind, versions: Iterable[bytes]) -> Generator[bytes]:
