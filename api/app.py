@@ -21,24 +21,20 @@ from api.edge.quick_path import QuickPath
 from api.edge.request_log import RequestRecorder
 from api.openapi.docs import docs_routes
 from api.pages.site import Site
-from api.routes.connectors.connection_tests import connection_test_routes
-from api.routes.connectors.profiler_settings import profiler_settings_routes
+from api.routes.connectors.first_questions import first_question_routes
 from api.routes.entities.columns import column_routes
 from api.routes.entities.logical_suites import logical_suite_routes
 from api.routes.entities.reads import read_routes
-from api.routes.entities.types import type_routes
 from api.routes.entities.writes import write_routes
 from api.routes.lineage.reads import lineage_read_routes
 from api.routes.lineage.writes import lineage_write_routes
 from api.routes.measurements.joins import join_routes
-from api.routes.measurements.profiles import measurement_routes
 from api.routes.measurements.query_costs import query_cost_routes
-from api.routes.measurements.test_results import test_result_routes
+from api.routes.measurements.reports import measurement_routes, test_result_routes
 from api.routes.measurements.usage import usage_routes
 from api.routes.search.documents import document_routes
 from api.routes.search.facets import facet_routes
 from api.routes.search.searches import search_routes
-from api.routes.search.suggestions import suggestion_routes
 from api.routes.system.audit import audit_routes
 from api.routes.system.system import system_routes
 from api.services import Services
@@ -129,20 +125,17 @@ def create_app(
     handlers = [
         *search_routes(searcher),
         *facet_routes(searcher),
-        *suggestion_routes(searcher),
         *document_routes(services, searcher),
         *lineage_read_routes(services),
         *lineage_write_routes(services),
         *audit_routes(services),
-        *connection_test_routes(),
+        *first_question_routes(),
         *measurement_routes(services),
         *usage_routes(services),
         *join_routes(services),
         *column_routes(services),
         *logical_suite_routes(services),
-        *type_routes(),
         *query_cost_routes(services),
-        *profiler_settings_routes(),
         *test_result_routes(services),
         *system_routes(services, metrics, verifier),
         *docs_routes(),

@@ -10,6 +10,7 @@ from litestar import Request
 
 from api.answers.bodies import has_left
 from api.answers.remembered_answers import RememberedAnswers
+from api.answers.responses import Large
 from api.callers.limits import Places, Streams, WorkQueue
 from api.settings import Settings
 from domain.errors import AlreadyExists, ConcurrentChange
@@ -133,18 +134,24 @@ class Services(msgspec.Struct, frozen=True):
             )
             return Written(position, await self.listed.until(position)), given
 
-    async def measure(
-        self,
-        caller: str,
-        work: Callable[[], T],
-        has_left: Callable[[], Awaitable[bool]],
-    ) -> T:
-        """Change measurements in the caller's turn.
+    async def write_for(
+        self, request: Request[Any, Any, Any], propose: Callable[[], tuple[Proposal, T]]
+    ) -> tuple[Written, T]:
+        """Do the write of a request: `write` for its caller, as long as its client waits."""
+        return await self.write(request.user.name, propose, partial(has_left, request.receive))
+
+    async def measure(self, request: Request[Any, Any, Any], work: Callable[[], T]) -> T:
+        """Change measurements in the turn of a request's caller.
 
         Raises TooManyRequests and ClientLeft as `write` does, and what `work` raises.
         """
+        caller: str = request.user.name
         with self.write_places.held(caller):
-            return await self.writes.go_on(caller, work, has_left)
+            return await self.writes.go_on(caller, work, partial(has_left, request.receive))
+
+    def large(self, request: Request[Any, Any, Any], body: bytes, **more: Any) -> Large:
+        """The answer with a body that may be large; `more` is what `Large` may be given."""
+        return Large(body, request.user.name, self.streams, **more)
 
     async def heavy_read(self, request: Request[Any, Any, Any], work: Callable[[], T]) -> T:
         """Do a request's read in its caller's turn, in a thread of heavy reads.

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
-from types import NoneType
+from types import MappingProxyType, NoneType
 from typing import Annotated, Any, get_args, get_origin
 from urllib.parse import parse_qsl
 
@@ -11,7 +11,6 @@ import msgspec
 from litestar import params
 
 from api.declaring.near_names import meant_name
-from api.declaring.unsupported_parameters import refuse_unsupported
 from domain.errors import InvalidInput
 from domain.kinds.bodies.refused_values import closed_values
 
@@ -36,6 +35,43 @@ class QueryParameter(params.QueryParameter):
     __hash__ = object.__hash__
 
 
+def query(
+    hint: Any,
+    description: str,
+    default: Any = None,
+    *,
+    name: str | None = None,
+    ge: int | None = None,
+    le: int | None = None,
+    schema: Mapping[str, Any] = MappingProxyType({}),
+) -> tuple[Any, Any]:
+    """The declaration of a query parameter, whose default is `...` if it is needed.
+
+    `name` is what callers write, the argument in camelCase by default. `schema` has what the route
+    checks of a value by itself, for the document.
+    """
+    about = QueryParameter(
+        name=name, description=description, ge=ge, le=le, schema_extra=dict(schema)
+    )
+    return Annotated[hint | None if default is None else hint, about], default
+
+
+def in_path(hint: Any) -> tuple[Any, Any]:
+    """The declaration of a part of the path."""
+    return Annotated[hint, params.PathParameter()], ...
+
+
+def camel(argument: str) -> str:
+    """The name of a parameter for callers: `from_` is `from`, `sort_field` is `sortField`."""
+    first, *others = argument.rstrip("_").split("_")
+    return "".join((first, *map(str.capitalize, others)))
+
+
+def snake(name: str) -> str:
+    """The snake_case spelling of a camelCase parameter."""
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+
+
 class DeclaredQuery:
     """What follows from the parameters of a route, worked out when it is first asked for.
 
@@ -43,23 +79,28 @@ class DeclaredQuery:
     """
 
     def __init__(
-        self, parameters: Parameters, unsupported: Mapping[str, str | None] | None = None
+        self,
+        parameters: Parameters,
+        unsupported: Mapping[str, str | None] | None = None,
+        *,
+        snake_too: bool = False,
     ) -> None:
         """`unsupported` are the parameters that a list refuses by their values: see
         api.declaring.unsupported_parameters. A list refuses all that it does not know, too; where
-        None is given, unknown parameters are ignored.
+        None is given, unknown parameters are ignored. With `snake_too` each may be given in
+        snake_case as well.
         """
         self._parameters = parameters
         self._unsupported = unsupported
+        self._snake_too = snake_too
 
     @cached_property
     def names(self) -> Mapping[str, str]:
         """Argument -> the name under which callers give it."""
         names = {}
-        for argument, (annotation, _) in self._parameters.items():
-            metadata = getattr(annotation, "__metadata__", ())
-            named = (getattr(meta, "name", None) for meta in metadata)
-            names[argument] = next((name for name in named if name), argument)
+        for argument, (hint, _) in self._parameters.items():
+            default = camel(argument) if _is_of_query(hint) else argument
+            names[argument] = get_args(hint)[1].name or default
         return names
 
     def documented(self) -> Iterator[tuple[str, Any, Any, params.QueryParameter]]:
@@ -87,7 +128,12 @@ class DeclaredQuery:
 
     def _read(self, query_string: bytes) -> Mapping[str, Any]:
         """The values of a query string by argument; raises ValidationError and InvalidInput."""
-        given = self._given(query_string) if query_string else {}
+        given: dict[str, Any] = {}
+        for spelling, value in self._given(query_string).items() if query_string else ():
+            name = self._spellings[spelling]
+            if name in given:
+                raise InvalidInput(f"{name} and {snake(name)} are one parameter; give it once")
+            given[name] = value
         return msgspec.structs.asdict(msgspec.convert(given, self._struct, strict=False))
 
     def _read_path(self, scope: Any) -> Mapping[str, Any]:
@@ -103,23 +149,24 @@ class DeclaredQuery:
         }
 
     def _given(self, query_string: bytes) -> dict[str, Any]:
-        """The texts that a query string gives of known parameters, lists of those that are lists.
+        """The texts that a query string gives by spelling, lists of those that are lists.
 
         Msgspec takes `null` for no value, and of a parameter that is given twice one value would be
         passed over: both are refused, with InvalidInput.
         """
         given: dict[str, Any] = {}
-        for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):
-            if name not in self._names_in_order:
-                self._refuse_unknown(name, value)
+        for spelling, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):
+            name = self._spellings.get(spelling)
+            if name is None:
+                self._refuse_unknown(spelling, value)
             elif list in self._types[name]:
-                given.setdefault(name, []).append(value)
-            elif name in given:
-                raise InvalidInput(f"{name} may be given once")
+                given.setdefault(spelling, []).append(value)
+            elif spelling in given:
+                raise InvalidInput(f"{spelling} may be given once")
             elif str not in self._types[name] and value.lower() == "null":
-                raise InvalidInput(f"{name} must be left out or have a value, got {value!r}")
+                raise InvalidInput(f"{spelling} must be left out or have a value, got {value!r}")
             else:
-                given[name] = value
+                given[spelling] = value
         return given
 
     def _explain(self, scope: Any, given: Mapping[str, Any]) -> str:
@@ -127,37 +174,46 @@ class DeclaredQuery:
         problems = []
         for argument, (hint, default) in self._parameters.items():
             name = self.names[argument]
-            if name not in given:
+            spelling = name if name in given or not self._snake_too else snake(name)
+            if spelling not in given:
                 if default is ...:
                     query = scope["query_string"].decode("latin-1")
                     path = f"{scope['path']}?{query}" if query else scope["path"]
                     return f"Missing required query parameter {name!r} for path {path}"
                 continue
             try:
-                msgspec.convert(given[name], _constrained(hint), strict=False)
+                msgspec.convert(given[spelling], _constrained(hint), strict=False)
             except msgspec.ValidationError as error:
-                problems.append(_explain_one(name, given[name], get_args(hint)[0], str(error)))
+                hint = get_args(hint)[0]
+                problems.append(_explain_one(spelling, given[spelling], hint, str(error)))
         return "; ".join(problems)
 
     def _refuse_unknown(self, name: str, value: str) -> None:
         if self._unsupported is not None and name in self._unsupported:
-            refuse_unsupported(name, value, self._unsupported)
-            return
+            if value.lower() == (allowed := self._unsupported[name]):
+                return
+            accepted = f"; only {allowed!r} is accepted" if allowed else ""
+            raise InvalidInput(
+                f"{name} narrows or orders this list in OpenMetadata, but not here{accepted}"
+            )
         shown = repr(name[:_SHOWN])
-        if meant := meant_name(name, self._names_in_order):
+        if meant := meant_name(name, self._spellings):
             raise InvalidInput(f"unknown parameter {shown}: did you mean {meant!r}?")
         if self._unsupported is not None:
-            known = ", ".join(self._names_in_order)
+            known = ", ".join(self._spellings)
             raise InvalidInput(f"unknown parameter {shown}: this list takes {known}")
 
     @cached_property
-    def _names_in_order(self) -> list[str]:
-        """The names of the query parameters, as callers give them."""
-        return [
-            self.names[argument]
-            for argument, (hint, _) in self._parameters.items()
-            if _is_of_query(hint)
-        ]
+    def _spellings(self) -> Mapping[str, str]:
+        """What callers may write for a query parameter -> its name."""
+        spellings: dict[str, str] = {}
+        for argument, (hint, _) in self._parameters.items():
+            if _is_of_query(hint):
+                name = self.names[argument]
+                spellings |= dict.fromkeys(
+                    (name, snake(name)) if self._snake_too else (name,), name
+                )
+        return spellings
 
     @cached_property
     def _types(self) -> Mapping[str, set[Any]]:
@@ -167,11 +223,11 @@ class DeclaredQuery:
     def _struct(self) -> type[msgspec.Struct]:
         """A type of the query parameters by argument, each with its default."""
         fields = [
-            (argument, _constrained(hint), _field(default, self.names[argument]))
+            (argument, _constrained(hint), *(() if default is ... else (default,)))
             for argument, (hint, default) in self._parameters.items()
             if _is_of_query(hint)
         ]
-        return msgspec.defstruct("Query", fields, kw_only=True, frozen=True)
+        return msgspec.defstruct("Query", fields, kw_only=True, frozen=True, rename=self.names)
 
     @cached_property
     def _in_path(self) -> Mapping[str, Any]:
@@ -208,13 +264,6 @@ def _explain_one(name: str, given: Any, hint: Any, error: str) -> str:
     return f"{name}: {message}, got {shown}"
 
 
-def _field(default: Any, name: str) -> Any:
-    """The field of a Struct for a query parameter; one without a default is required."""
-    if default is ...:
-        return msgspec.field(name=name)
-    return msgspec.field(default=default, name=name)
-
-
 def _constrained(hint: Any) -> Any:
     """The type of a parameter, with the bounds that a whole number may have, for msgspec."""
     inner, meta = get_args(hint)
@@ -228,17 +277,11 @@ def _constrained(hint: Any) -> Any:
 
 def _is_of_query(hint: Any) -> bool:
     """Whether an annotation is that of a query parameter."""
-    return any(
-        isinstance(meta, params.QueryParameter) for meta in getattr(hint, "__metadata__", ())
-    )
+    return isinstance(get_args(hint)[1], params.QueryParameter)
 
 
 def _types(hint: Any) -> set[Any]:
-    """The types inside an annotation."""
-    if get_origin(hint) is Annotated:
-        # A set of its metadata would hash them, which costs Litestar's parameters a copy each.
-        return _types(hint.__origin__)
-    inner = get_args(hint)
-    if not inner or get_origin(hint) is list:
-        return {get_origin(hint) or hint}
-    return set().union(*map(_types, inner))
+    """The types inside an annotation, which has one or alternatives."""
+    inner = hint.__origin__
+    alternatives = get_args(inner) if NoneType in get_args(inner) else (inner,)
+    return {get_origin(each) or each for each in alternatives}

@@ -4,19 +4,18 @@ import re
 from collections.abc import Callable, Hashable, Mapping
 from functools import cache, partial
 from inspect import iscoroutinefunction
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from litestar import HttpMethod, Request
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 from litestar.types import HTTPScope
 from litestar.utils.signature import ParsedSignature
 
 from api.answers.responses import Deferred
 from api.callers.permissions import Permission
-from api.declaring.declared_query import DeclaredQuery, Parameters, QueryParameter
+from api.declaring.declared_query import DeclaredQuery, Parameters, in_path
 from domain.errors import InvalidInput, NotFound
 from domain.kinds.ids import parse_id
 
@@ -27,30 +26,7 @@ Revision = Callable[[], Hashable]
 _TYPE_IN_PATH = re.compile(r":[a-z]+\}")
 """The type of a parameter in a path, which the template of the path does not show."""
 
-ENTITY_ID: Parameters = {
-    "entity_id": (Annotated[str, PathParameter(description="UUID of the entity.")], ...)
-}
-FQN: Parameters = {
-    "fqn": (
-        Annotated[str, PathParameter(description="Qualified name, percent-encoded.")],
-        ...,
-    )
-}
-OVERRIDE_METADATA: Parameters = {
-    "override_metadata": (
-        Annotated[
-            bool,
-            QueryParameter(
-                name="overrideMetadata",
-                description="What a bot gives replaces what people curated. Without it a bot's"
-                " write keeps descriptions, display names, owners, domains, data products,"
-                " certifications and custom properties that are not empty, adds its tags to"
-                " those that are there, and changes nothing while `sourceHash` is the same.",
-            ),
-        ],
-        False,
-    )
-}
+FQN: Parameters = {"fqn": in_path(str)}
 
 
 class JsonRoute:
@@ -142,16 +118,15 @@ def route(
     parameters: Parameters,
     *,
     unsupported: Mapping[str, str | None] | None = None,
+    snake_too: bool = False,
     revision: Revision | None = None,
 ) -> HTTPRouteHandler:
     """A handler that calls `function` with a request and the declared parameters by keyword.
 
     `permission` is what the access middleware demands; see api.callers.permissions. `unsupported`
-    is given for a list, which refuses all unknown parameters; see
-    api.declaring.unsupported_parameters. For
-    `revision` see JsonRoute.
+    and `snake_too` are those of DeclaredQuery. For `revision` see JsonRoute.
     """
-    query = DeclaredQuery(parameters, unsupported)
+    query = DeclaredQuery(parameters, unsupported, snake_too=snake_too)
     declared = JsonRoute(path, permission, function, query, revision)
 
     return MountedHandler(

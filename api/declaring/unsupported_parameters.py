@@ -8,8 +8,6 @@ why, and accepts the value that changes nothing, which clients send.
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from domain.errors import InvalidInput
-
 _UNSUPPORTED: Mapping[str, Mapping[str, str | None]] = MappingProxyType(
     {
         "table": {"includeEmptyTestSuite": "true"},
@@ -49,12 +47,3 @@ for all entities of the kind in this catalog."""
 def unsupported_parameters(kind_name: str) -> Mapping[str, str | None]:
     """The parameters that the list of a kind refuses -> the one value that it accepts, if any."""
     return _UNSUPPORTED.get(kind_name, {})
-
-
-def refuse_unsupported(name: str, value: str, unsupported: Mapping[str, str | None]) -> None:
-    """Raises InvalidInput for a parameter that would narrow or order the list if it could."""
-    if name in unsupported and value.lower() != (allowed := unsupported[name]):
-        accepted = f"; only {allowed!r} is accepted" if allowed else ""
-        raise InvalidInput(
-            f"{name} narrows or orders this list in OpenMetadata, but not here{accepted}"
-        )

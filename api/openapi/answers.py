@@ -1,6 +1,6 @@
 """What the API answers: entities, lists, histories and search results."""
 
-from api.openapi.json_schema import COUNT, NAME, NULL, TEXT, UUID, Schema, closed_object, ref
+from api.openapi.json_schema import COUNT, NAME, NULL, TEXT, UUID, Schema, array, closed_object, ref
 from api.openapi.requests import REFERENCE
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
@@ -64,12 +64,14 @@ def resolved(schema: Schema) -> Schema:
 
 def listed(name: str) -> Schema:
     """The schema of a page of entities, whose component has this name."""
-    return closed_object({"data": {"type": "array", "items": ref(name)}, "paging": ref("Paging")})
+    return closed_object({"data": array(ref(name)), "paging": ref("Paging")})
 
 
 def shared_answers(reference: Schema) -> dict[str, Schema]:
     """Schemas of the answers that no Struct describes, by component name."""
     known = {key: resolved(value) for key, value in reference["properties"].items()}
+    after = {**TEXT, "description": "The `after` of the next page, if there is one."}
+    paging = closed_object({"total": COUNT, "after": after}, "after")
     cursor = {"type": "string", "description": "Opaque; there only when there is such a page."}
     return {
         "EntityReference": {
@@ -85,11 +87,10 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
         "EntityVersions": closed_object(
             {
                 "entityType": {"enum": list(KINDS)},
-                "versions": {
-                    "type": "array",
-                    "items": {"type": "string", "contentMediaType": "application/json"},
-                    "description": "The entity as each version left it, the newest first.",
-                },
+                "versions": array(
+                    {"type": "string", "contentMediaType": "application/json"},
+                    description="The entity as each version left it, the newest first.",
+                ),
             }
         ),
         "AuditLine": {"anyOf": [ref("AuditEvent"), closed_object({"paging": ref("AuditPaging")})]},
@@ -102,20 +103,20 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
             "properties": {"id": UUID},
             "required": ["id"],
         },
-        **{f"{name}List": _measured(name) for name in _PROFILES},
+        **{
+            f"{name}List": closed_object({"data": array(ref(name)), "paging": paging})
+            for name in ("TableProfile", "ColumnProfile", "SystemProfile", "TestResult")
+        },
         "ColumnPage": closed_object(
             {
-                "data": {
-                    "type": "array",
-                    "items": {"type": "object", "required": ["name", "dataType"]},
-                },
+                "data": array({"type": "object", "required": ["name", "dataType"]}),
                 "paging": closed_object({"total": COUNT, "offset": COUNT, "limit": COUNT}),
             }
         ),
         "EntityUsage": closed_object(
             {
                 "entity": {"type": "object", "required": ["id", "type"]},
-                "usage": {"type": "array", "items": ref("UsageSummary")},
+                "usage": array(ref("UsageSummary")),
             }
         ),
         "ProfilerSettings": closed_object(
@@ -131,20 +132,10 @@ def shared_answers(reference: Schema) -> dict[str, Schema]:
     }
 
 
-_PROFILES = ("TableProfile", "ColumnProfile", "SystemProfile", "TestResult")
-
-
-def _measured(name: str) -> Schema:
-    """The schema of a page of measurements, whose component has this name."""
-    after = {"type": "string", "description": "The `after` of the next page, if there is one."}
-    paging = closed_object({"total": COUNT, "after": after}, "after")
-    return closed_object({"data": {"type": "array", "items": ref(name)}, "paging": paging})
-
-
 def _search() -> dict[str, Schema]:
     """Schemas of the search response, by component name."""
     sort_value = {"type": ["string", "number", "null"]}
-    array: Schema = {"type": "array", "items": {"type": "object"}}
+    objects = array({"type": "object"})
     column = {key: TEXT for key in ("name", "dataType", "fullyQualifiedName")}
     texts = ("name", "displayName", "fullyQualifiedName", "serviceType", "description")
     source: Schema = {
@@ -154,10 +145,10 @@ def _search() -> dict[str, Schema]:
             "id": UUID,
             **dict.fromkeys(texts, TEXT),
             "entityType": {"enum": list(KINDS)},
-            "owners": array,
-            "tags": array,
+            "owners": objects,
+            "tags": objects,
             "deleted": {"type": "boolean"},
-            "columns": {"type": "array", "items": {"type": "object", "properties": column}},
+            "columns": array({"type": "object", "properties": column}),
         },
         "additionalProperties": True,
     }
@@ -172,27 +163,36 @@ def _search() -> dict[str, Schema]:
         "_id": UUID,
         "_score": {"type": ["number", "null"]},
         "_source": ref("SearchSource"),
-        "sort": {"type": "array", "items": sort_value, "description": "With sortField."},
-        "hierarchy": {
-            "type": "array",
-            "items": closed_object(
-                ancestor, *(key for key in ancestor if key not in ("id", "type"))
-            ),
-            "description": "Ancestors from the root down, with getHierarchy.",
-        },
+        "sort": array(sort_value, description="With sortField."),
+        "hierarchy": array(
+            closed_object(ancestor, *(key for key in ancestor if key not in ("id", "type"))),
+            description="Ancestors from the root down, with getHierarchy.",
+        ),
         "highlight": {
             "type": "object",
-            "additionalProperties": {"type": "array", "items": {"type": "string"}},
+            "additionalProperties": array(TEXT),
             "description": "Pieces of texts by path, escaped for HTML, with the words of `q` in"
             f" `{highlighting.BEGIN}`.",
         },
+    }
+    option = {"text": TEXT, **{key: hit[key] for key in ("_index", "_id", "_score", "_source")}}
+    suggested = {
+        "text": TEXT,
+        "offset": {"const": 0},
+        "length": COUNT,
+        "options": array(closed_object(option, "_source")),
+    }
+    hits = {
+        "total": closed_object({"value": COUNT, "relation": {"enum": ["eq", "gte"]}}),
+        "max_score": {"type": ["number", "null"]},
+        "hits": array(ref("SearchHit")),
     }
     return {
         "SearchSource": source,
         "Aggregations": _aggregations(),
         "SearchHit": closed_object(hit, "_source", "sort", "hierarchy", "highlight"),
         "Suggestions": closed_object(
-            {"suggest": closed_object({"metadata-suggest": _array(_suggested(hit))})}
+            {"suggest": closed_object({"metadata-suggest": array(closed_object(suggested))})}
         ),
         "SearchResponse": closed_object(
             {
@@ -201,37 +201,12 @@ def _search() -> dict[str, Schema]:
                 "_shards": closed_object(
                     dict.fromkeys(("total", "successful", "failed", "skipped"), COUNT)
                 ),
-                "hits": closed_object(
-                    {
-                        "total": closed_object(
-                            {"value": COUNT, "relation": {"enum": ["eq", "gte"]}}
-                        ),
-                        "max_score": {"type": ["number", "null"]},
-                        "hits": {"type": "array", "items": ref("SearchHit")},
-                    }
-                ),
+                "hits": closed_object(hits),
                 "aggregations": ref("Aggregations"),
             },
             "aggregations",
         ),
     }
-
-
-def _suggested(hit: Schema) -> Schema:
-    """The schema of the suggestions for one text, given the properties of a hit of a search."""
-    option = {"text": TEXT, **{key: hit[key] for key in ("_index", "_id", "_score", "_source")}}
-    return closed_object(
-        {
-            "text": TEXT,
-            "offset": {"const": 0},
-            "length": COUNT,
-            "options": _array(closed_object(option, "_source")),
-        }
-    )
-
-
-def _array(items: Schema) -> Schema:
-    return {"type": "array", "items": items}
 
 
 def _aggregations() -> Schema:
@@ -256,7 +231,7 @@ def _aggregations() -> Schema:
             "properties": {
                 "doc_count_error_upper_bound": {"const": 0},
                 "sum_other_doc_count": COUNT,
-                "buckets": {"type": "array", "items": bucket},
+                "buckets": array(bucket),
                 "hits": {"type": "object"},
             },
             "additionalProperties": False,

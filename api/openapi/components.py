@@ -6,53 +6,32 @@ from typing import Any
 import msgspec
 
 from api.errors import ErrorBody
-from api.openapi.answers import listed, shared_answers, shown
-from api.openapi.json_schema import NAME, Schema, closed
-from api.openapi.lineage_operations import lineage_schemas
-from api.openapi.requests import REFERENCE, bulk_request, request, shared_requests
-from api.routes.entities.bulk import BulkItem, BulkResult
-from api.routes.entities.delete_stale import DeleteStale
-from api.routes.entities.logical_suites import LogicalTestCases
-from api.routes.entities.types import EntityType
-from api.routes.measurements.query_costs import QueryCosts
-from api.routes.system.audit import AuditPage
-from api.routes.system.system import Readiness, Version
+from api.openapi.answers import listed, resolved, shared_answers, shown
+from api.openapi.json_schema import (
+    NAME,
+    NULL,
+    TEXT,
+    UUID,
+    Schema,
+    array,
+    closed,
+    closed_object,
+    ref,
+)
+from api.openapi.requests import (
+    REFERENCE,
+    bulk_request,
+    referring,
+    request,
+    shared_requests,
+    to_kinds,
+)
+from domain.edges import DETAIL_KEYS
 from domain.kinds.bodies.columns import NamedPart
-from domain.kinds.bodies.components import UsageSummary
-from domain.kinds.bodies.lineage import LineageEdge
-from domain.kinds.bodies.profiling import ProfilerConfig
+from domain.kinds.bodies.lineage import RUNNING_KINDS, LineageEdge
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
-from domain.measurements.costs import QueryCost
-from domain.measurements.joins import TableJoins
-from domain.measurements.reports import DailyUse, TableProfileReport, TableSample, TestResult
 from domain.reading.changes import ChangeDescription
-from projections.operation.inspection import Inspection
-
-_MEASURED = (
-    TableProfileReport,
-    TableSample,
-    DailyUse,
-    UsageSummary,
-    TestResult,
-    TableJoins,
-    QueryCost,
-)
-"""Structs of measurements, as they are sent and shown."""
-_ANSWERS = (
-    Version,
-    Readiness,
-    Inspection,
-    AuditPage,
-    BulkResult,
-    BulkItem,
-    QueryCosts,
-    EntityType,
-)
-"""Structs that routes answer with as they are."""
-_REQUESTS = (DeleteStale, LogicalTestCases, ProfilerConfig)
-"""Structs that routes take as they are."""
-
 
 _SPACES = r"\s\u001c-\u001f\u0085"
 """What Python's regular expressions count as a space, which those of JSON schemas partly do not."""
@@ -63,10 +42,10 @@ def body_name(kind: EntityKind) -> str:
     return kind.body.__name__
 
 
-def component_schemas() -> dict[str, Schema]:
-    """Every component schema by name."""
+def component_schemas(taken: set[type], answered: set[type]) -> dict[str, Schema]:
+    """Every component schema by name, with those of the Structs that routes take and answer."""
     bodies = [*(kind.body for kind in KINDS.values()), LineageEdge]
-    own = [ErrorBody, ChangeDescription, *_ANSWERS, *_REQUESTS, *_MEASURED]
+    own = [ErrorBody, ChangeDescription, *taken, *answered]
     _, generated = msgspec.json.schema_components(
         [*bodies, *own], ref_template="#/components/schemas/{name}"
     )
@@ -79,12 +58,12 @@ def component_schemas() -> dict[str, Schema]:
         schemas[f"Create{name}List"] = bulk_request(f"Create{name}")
         schemas[name] = shown(kind, given)
         schemas[f"{name}List"] = listed(name)
-    schemas |= lineage_schemas(components.pop(LineageEdge.__name__))
+    schemas |= _lineage_schemas(components.pop(LineageEdge.__name__))
     for part in NamedPart.__subclasses__():
         if part.__name__ in components:
             components[part.__name__]["properties"]["name"] = NAME
     schemas["Error"] = closed(components.pop(ErrorBody.__name__))
-    for struct in _ANSWERS:
+    for struct in answered - taken:
         components[struct.__name__] = closed(components[struct.__name__])
     reference = components[REFERENCE]
     components |= {**shared_answers(reference), **shared_requests(reference)}
@@ -111,3 +90,48 @@ def _tidy(schema: Any) -> Any:
         elif key != "title" and not (key == "default" and value is None):
             kept[key] = _tidy(value)
     return kept
+
+
+def _lineage_schemas(given: Schema) -> dict[str, Schema]:
+    """The component schemas by name, made from that of `LineageEdge` as it is recorded."""
+    recorded = {key: given["properties"][key] for key in DETAIL_KEYS}
+    asked = {key: _or_null(value) for key, value in recorded.items()}
+    asked["pipeline"] = referring(asked["pipeline"], to_kinds(RUNNING_KINDS), TEXT)
+    end = {**ref(REFERENCE), "properties": {"type": {"enum": list(KINDS)}}, "required": ["type"]}
+    edge = {
+        "fromEntity": end,
+        "toEntity": end,
+        "description": {"anyOf": [TEXT, NULL]},
+        "lineageDetails": {"anyOf": [ref("CreateLineageDetails"), NULL]},
+    }
+    step = {"fromEntity": UUID, "toEntity": UUID, "lineageDetails": ref("LineageDetails")}
+    nodes: Schema = array(ref("EntityReference"))
+    steps: Schema = array(ref("LineageStep"))
+    return {
+        "AddLineage": closed_object({"edge": closed_object(edge, "description", "lineageDetails")}),
+        "CreateLineageDetails": closed_object(asked, *asked),
+        "LineageDetails": closed_object(
+            {key: resolved(value) for key, value in recorded.items()},
+            *recorded,
+            description="How the entity at the end of an edge is made of the one at its beginning.",
+        ),
+        "LineageEdge": closed_object({"edge": ref("LineageDetails")}),
+        "LineageDeletion": closed_object({"deleted": {"type": "integer", "minimum": 0}}),
+        "LineageStep": closed_object(step),
+        "EntityLineage": closed_object(
+            {
+                "entity": ref("EntityReference"),
+                "nodes": nodes,
+                "upstreamEdges": steps,
+                "downstreamEdges": steps,
+                "truncated": {"const": True, "description": "There only when there is more."},
+            },
+            "truncated",
+        ),
+    }
+
+
+def _or_null(schema: Schema) -> Schema:
+    if "anyOf" in schema:
+        return schema
+    return {"anyOf": [schema, NULL]}

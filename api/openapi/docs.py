@@ -19,19 +19,18 @@ from litestar.response.base import ASGIResponse
 from api.callers.permissions import PUBLIC
 
 _STATIC = Path(__file__).parents[1] / "static"
-_SCRIPT, _STYLE, _TEXT = (f"text/{kind}" for kind in ("javascript", "css", "plain"))
-
+_SWAGGER = "swagger-ui/swagger-ui"
 ASSETS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "docs.js": ("docs.js", _SCRIPT),
-        "swagger-ui-bundle.js": ("swagger-ui/swagger-ui-bundle.js", _SCRIPT),
-        "swagger-ui.css": ("swagger-ui/swagger-ui.css", _STYLE),
-        "swagger-ui-bundle.js.LICENSE.txt": (
-            "swagger-ui/swagger-ui-bundle.js.LICENSE.txt",
-            _TEXT,
-        ),
-        "LICENSE": ("swagger-ui/LICENSE", _TEXT),
-        "NOTICE": ("swagger-ui/NOTICE", _TEXT),
+        place.rpartition("/")[2]: (place, f"text/{kind}")
+        for place, kind in (
+            ("docs.js", "javascript"),
+            (f"{_SWAGGER}-bundle.js", "javascript"),
+            (f"{_SWAGGER}.css", "css"),
+            (f"{_SWAGGER}-bundle.js.LICENSE.txt", "plain"),
+            ("swagger-ui/LICENSE", "plain"),
+            ("swagger-ui/NOTICE", "plain"),
+        )
     }
 )
 """Name below /docs -> (file below `static`, media type); nothing else is served."""

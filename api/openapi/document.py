@@ -6,40 +6,37 @@ from functools import cache
 from typing import Any
 
 from litestar import Litestar
+from litestar.handlers import HTTPRouteHandler
 from litestar.routes import HTTPRoute
 
+from api.answers.bodies import JSON_TYPES, PATCH_TYPES
 from api.answers.read_positions import may_wait
 from api.callers.permissions import PUBLIC, Access, Permission
 from api.callers.policies import DEFAULT_RULES, combine
+from api.declaring.operation import Operation
 from api.declaring.signatures import JsonRoute
 from api.openapi.components import body_name, component_schemas
-from api.openapi.json_schema import ref
-from api.openapi.lineage_operations import LINEAGE_OPERATIONS, TAG
-from api.openapi.operation import Operation
-from api.openapi.operations import (
-    ENTITY_OPERATIONS,
-    GUARD_ERRORS,
-    OTHER_OPERATIONS,
-    READ_ERRORS,
-    WRITE_ERRORS,
-)
 from api.openapi.parameters import (
-    CONDITIONS_OF_READS,
     INCLUDE,
     KNOWN_POSITION,
-    PATH_PARAMETERS,
-    REQUEST_HEADERS,
     parameters,
     shared,
+    shared_parameters,
 )
-from api.openapi.responses import RESPONSE_HEADERS, error_name, error_response, responses
+from api.openapi.responses import (
+    RESPONSE_HEADERS,
+    error_name,
+    error_response,
+    responses,
+    schema_of,
+)
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
 from projections.entities.port import Include
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 _TAGS = {
-    TAG: "Which entity is made of which.",
+    "lineage": "Which entity is made of which.",
     "search": "Full-text search over all kinds.",
     "usage": "How often entities are used.",
     "services": "What connectors of services ask.",
@@ -48,17 +45,29 @@ _TAGS = {
 }
 
 
+_GUARD_ERRORS = (401, 403, 429)
+"""Statuses that every route with a token may answer."""
+_WAITING_ERRORS = (400, 503)
+"""Statuses that every read may answer which may wait for a position."""
+_ERRORS = (400, 401, 403, 404, 408, 409, 412, 413, 415, 429, 503)
+
+
 def document(app: Litestar) -> dict[str, Any]:
     """The document of an application; takes long enough to be built in a thread, once.
 
-    Raises LookupError for a route that `operations.py` does not document.
+    Raises LookupError for a route that is declared without an Operation.
     """
     paths: dict[str, dict[str, Any]] = {}
+    taken, answered = set[type](), set[type]()
     for path, by_method in _routes(app).items():
         for method in _METHODS:
-            if (route := by_method.get(method)) is not None:
-                shown = shown_path(method, path)
-                paths.setdefault(shown, {})[method] = _operation(method, path, route)
+            if (handler := by_method.get(method)) is not None:
+                operation = operation_of(handler)
+                shown = operation.path or path
+                route = handler.opt["route"]
+                paths.setdefault(shown, {})[method] = _operation(method, path, route, operation)
+                for types, declared in ((taken, operation.body), (answered, operation.answer)):
+                    types.update({declared} if isinstance(declared, type) else ())
     return {
         "openapi": "3.1.0",
         "info": {
@@ -71,26 +80,17 @@ def document(app: Litestar) -> dict[str, Any]:
         },
         "servers": [{"url": "/"}],
         "tags": [
-            *({"name": _tag(kind), "description": _about(kind)} for kind in KINDS.values()),
+            *(
+                {"name": _tag(kind), "description": inspect.getdoc(kind.body) or ""}
+                for kind in KINDS.values()
+            ),
             *({"name": name, "description": text} for name, text in _TAGS.items()),
         ],
         "paths": paths,
         "components": {
-            "schemas": {**component_schemas(), Include.__name__: INCLUDE},
-            "responses": {
-                error_name(status): error_response(status)
-                for status in sorted({*GUARD_ERRORS, *READ_ERRORS, *WRITE_ERRORS})
-            },
-            "parameters": {
-                **{
-                    name: {"name": name, "in": "path", "required": True, **about}
-                    for name, about in PATH_PARAMETERS.items()
-                },
-                **{
-                    name: {"name": name, "in": "header", "required": False, **about}
-                    for name, about in (*REQUEST_HEADERS.items(), *CONDITIONS_OF_READS.items())
-                },
-            },
+            "schemas": {**component_schemas(taken, answered), Include.__name__: INCLUDE},
+            "responses": {error_name(status): error_response(status) for status in _ERRORS},
+            "parameters": shared_parameters(),
             "headers": dict(RESPONSE_HEADERS),
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
@@ -99,74 +99,73 @@ def document(app: Litestar) -> dict[str, Any]:
     }
 
 
-def _routes(app: Litestar) -> dict[str, dict[str, JsonRoute]]:
+def _routes(app: Litestar) -> dict[str, dict[str, HTTPRouteHandler]]:
     """The routes of an application by path and method, but for those of pages."""
-    routes: dict[str, dict[str, JsonRoute]] = {}
+    routes: dict[str, dict[str, HTTPRouteHandler]] = {}
     for route in app.routes:
         if isinstance(route, HTTPRoute):
             for method, (handler, _) in route.route_handler_map.items():
                 if "route" in handler.opt and not handler.opt.get("page"):
-                    by_method = routes.setdefault(route.path_format, {})
-                    by_method[str(method).lower()] = handler.opt["route"]
+                    routes.setdefault(route.path_format, {})[str(method).lower()] = handler
     return routes
 
 
-def shown_path(method: str, path: str) -> str:
-    """The path under which the document has the operation of a route."""
-    return _find(method, path)[2].path or path
+def operation_of(handler: HTTPRouteHandler) -> Operation:
+    """The operation that a route is declared with; raises LookupError for one without."""
+    if (operation := handler.opt.get("operation")) is None:
+        raise LookupError(f"{', '.join(handler.paths)} is declared without an Operation")
+    assert isinstance(operation, Operation)
+    return operation
 
 
-def _operation(method: str, path: str, route: JsonRoute) -> dict[str, Any]:
+def _operation(method: str, path: str, route: JsonRoute, operation: Operation) -> dict[str, Any]:
     """The operation of one method and path, as the document shows it."""
-    kind, tag, operation = _find(method, path)
+    kind = _kind_of(path)
     words = _words(kind) if kind else {}
     permission = route.permission
     public = permission == PUBLIC
-    errors, takes = operation.errors, operation.takes
+    errors, takes = {*operation.errors}, operation.takes
     if may_wait(permission):
-        errors, takes = (*errors, *READ_ERRORS), (*takes, KNOWN_POSITION)
+        errors |= {*_WAITING_ERRORS}
+        takes = (*takes, KNOWN_POSITION)
+    if method == "get" and "{" in path:
+        errors.add(404)
     if not public:
-        errors = tuple(sorted({*GUARD_ERRORS, *errors}))
+        errors |= {*_GUARD_ERRORS}
     granted = "" if public else f"Needs the permission to {permission} ({_roles(permission)})."
     about = "\n\n".join(filter(None, (operation.about, granted)))
     shown = {
         "operationId": operation.id.format(**words),
         "summary": operation.summary.format(**words),
         **({"description": about} if about else {}),
-        "tags": [tag],
+        "tags": [operation.tag or _tag_of(path, kind)],
         "security": [] if public else [{"bearer": []}],
-        "parameters": [
-            *parameters(operation.path or path, kind, route.query),
-            *map(shared, takes),
-        ],
-        "responses": responses(operation, words, errors),
+        "parameters": [*parameters(operation.path or path, route.query), *map(shared, takes)],
+        "responses": responses(operation, words, tuple(errors)),
     }
     if operation.body is not None:
-        schema = {"schema": ref(operation.body.format(**words))}
-        content = dict.fromkeys(operation.body_types, schema)
-        shown["requestBody"] = {"required": True, "content": content}
+        schema = {"schema": schema_of(operation.body, words)}
+        types = sorted(PATCH_TYPES if method == "patch" else JSON_TYPES)
+        shown["requestBody"] = {"required": True, "content": dict.fromkeys(types, schema)}
     return shown
 
 
-def _find(method: str, path: str) -> tuple[EntityKind | None, str, Operation]:
-    """The kind (None for a route of no kind), the tag and the operation of a route."""
-    for operations in (OTHER_OPERATIONS, LINEAGE_OPERATIONS):
-        if (method, path) in operations:
-            return (None, *operations[method, path])
+def _kind_of(path: str) -> EntityKind | None:
+    """The kind in whose collection a path is."""
     for kind in KINDS.values():
-        prefix = f"/v1/{kind.collection}"
-        operation = ENTITY_OPERATIONS.get((method, path.removeprefix(prefix)))
-        if path.startswith(prefix) and operation is not None:
-            return kind, _tag(kind), operation
-    raise LookupError(f"{method.upper()} {path} is not documented in api/openapi/operations.py")
+        if f"{path}/".startswith(f"/v1/{kind.collection}/"):
+            return kind
+    return None
+
+
+def _tag_of(path: str, kind: EntityKind | None) -> str:
+    """The heading for a route: its kind, or what the path begins with if that is one."""
+    beginning = path.removeprefix("/v1/").partition("/")[0]
+    return _tag(kind) if kind else beginning if beginning in _TAGS else "system"
 
 
 def _tag(kind: EntityKind) -> str:
     return kind.collection.rpartition("/")[2]
-
-
-def _about(kind: EntityKind) -> str:
-    return inspect.getdoc(kind.body) or ""
 
 
 def _words(kind: EntityKind) -> dict[str, str]:

@@ -25,6 +25,11 @@ def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+def array(items: Schema, **more: Any) -> Schema:
+    """The schema of a list; `more` is what it says beside its items."""
+    return {"type": "array", "items": items, **more}
+
+
 def closed(schema: Schema) -> Schema:
     """The schema of an object, closed: keys other than those of the schema are wrong."""
     return {**schema, "additionalProperties": False}

@@ -7,10 +7,11 @@ from api.openapi.json_schema import (
     TEXT,
     UUID,
     Schema,
+    array,
     closed_object,
     ref,
 )
-from api.openapi.parameters import INDEX
+from api.routes.search.searches import INDEX_NAMES, QUERY_TEXT
 from domain.kinds.bodies.base import outside_fields
 from domain.kinds.bodies.profiling import PROFILER_CONFIG
 from domain.kinds.entity_kind import EntityKind
@@ -21,7 +22,6 @@ from projections.search.aggregations import MAX_BUCKETS
 from projections.search.answers.aggregate import MAX_HITS
 from projections.search.documents.documents import SORTABLE
 from projections.search.language.patterns import MAX_PATTERN
-from projections.search.language.text import MAX_LENGTH
 
 REFERENCE, OUTSIDE = "Reference", "OutsideReference"
 _QUALIFIED: Schema = {
@@ -55,7 +55,7 @@ def request(kind: EntityKind, given: Schema) -> Schema:
         key = kind.key_of[attribute]
         properties[key] = referring(properties[key], _typed(OUTSIDE, (other,)), _QUALIFIED)
     if "usedBy" in properties:
-        properties["usedBy"] = {"anyOf": [{"type": "array", "items": _PROGRAM}, NULL]}
+        properties["usedBy"] = {"anyOf": [array(_PROGRAM), NULL]}
     if PROFILER_CONFIG in properties:
         properties[PROFILER_CONFIG] = {"anyOf": [ref("ProfilerConfig"), NULL]}
     if kind.statuses:
@@ -104,9 +104,9 @@ def shared_requests(reference: Schema) -> dict[str, Schema]:
                 _having(name={**TEXT, "minLength": 1}),
             ],
         },
-        "QueryUsage": {"type": "array", "items": to_kinds(())},
-        "QueryUsers": {"type": "array", "items": {"anyOf": [to_kinds(("user",)), TEXT]}},
-        "QueryUsedBy": {"type": "array", "items": _PROGRAM},
+        "QueryUsage": array(to_kinds(())),
+        "QueryUsers": array({"anyOf": [to_kinds(("user",)), TEXT]}),
+        "QueryUsedBy": array(_PROGRAM),
         "RestoreEntity": closed_object({"id": UUID}),
         "AggregateRequest": _aggregate_request(),
         "JsonPatch": {
@@ -125,13 +125,12 @@ def _aggregate_request() -> Schema:
         "sortOrder": {"enum": ["asc", "desc"], "default": "asc"},
     }
     none = {"enum": ["none", ""], "default": "none"}
-    query = {**TEXT, "format": "query-text", "maxLength": MAX_LENGTH}
     properties: dict[str, Schema] = {
         "fieldName": {**TEXT, "format": "countable-field"},
         "fieldValue": {**TEXT, "format": "term-regex", "maxLength": MAX_PATTERN, "default": ""},
-        "query": {**query, "default": ""},
-        "queryText": {"anyOf": [query, NULL]},
-        "index": {**INDEX, "default": KINDS["table"].index},
+        "query": {**QUERY_TEXT, "default": ""},
+        "queryText": {"anyOf": [QUERY_TEXT, NULL]},
+        "index": {**INDEX_NAMES, "default": KINDS["table"].index},
         "size": {**COUNT, "maximum": MAX_BUCKETS, "default": 10},
         "deleted": {"type": "boolean", "default": False},
         "sourceFields": {"type": "array", "items": {**TEXT, "format": "source-field"}},

@@ -2,15 +2,14 @@
 
 import re
 from hashlib import sha256
-from typing import Any
 
 import msgspec
-from litestar import Request
 from litestar.datastructures import Headers
 from msgspec.structs import replace
 
 from api.answers.bodies import check_media_type, read_body
 from api.callers.permissions import Access, Action, Permission
+from api.declaring.signatures import AnyRequest
 from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.write_context import WriteContext
@@ -19,8 +18,6 @@ MAX_KEY_LENGTH = 255
 _ETAG = re.compile(r'^(?:W/)?"?(\d{1,9})\.(\d)(?:-([0-9a-f]{8})(?:-[0-9a-f]{8})?)?"?$')
 _OF_ONE = ("if-match", "if-none-match", "idempotency-key")
 """Headers that mean one entity."""
-
-AnyRequest = Request[Any, Any, Any]
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -59,10 +56,13 @@ async def read_asked(request: AnyRequest, media_types: tuple[str, ...]) -> Asked
         (unless or "").encode(),
     )
     context = replace(
-        _context(request, condition),
-        must_not_exist=_must_not_exist(unless),
+        context_of(request, condition),
+        must_not_exist=unless is not None,
         idempotency_key=key,
     )
+    # No write may depend on an entity not being at a version.
+    if unless is not None and unless.strip() != "*":
+        raise InvalidInput(f"If-None-Match must be *, got {unless[:64]!r}")
     return Asked(target, body, context, request.auth)
 
 
@@ -76,10 +76,10 @@ def _only(headers: Headers, name: str) -> str | None:
 
 def asked_by_form(request: AnyRequest, body: bytes, condition: str) -> Asked:
     """What the form of a page asks for: a body as a program would send it, under an If-Match."""
-    return Asked(request.scope["raw_path"], body, _context(request, condition), request.auth)
+    return Asked(request.scope["raw_path"], body, context_of(request, condition), request.auth)
 
 
-def _context(request: AnyRequest, condition: str | None) -> WriteContext:
+def context_of(request: AnyRequest, condition: str | None = None) -> WriteContext:
     """Who asks, and which state the entity must have; raises InvalidInput for a bad If-Match."""
     version, last_event = expected_state(condition)
     return WriteContext(
@@ -123,13 +123,3 @@ def expected_state(condition: str | None) -> tuple[int | None, str | None]:
             f'If-Match must be * or the ETag of one version such as W/"0.2", got {condition[:64]!r}'
         )
     return int(match[1]) * 10 + int(match[2]), match[3]
-
-
-def _must_not_exist(unless: str | None) -> bool:
-    """Whether an If-None-Match header says that there must be no such entity yet.
-
-    Raises InvalidInput unless it is `*`: no write may depend on an entity not being at a version.
-    """
-    if unless is not None and unless.strip() != "*":
-        raise InvalidInput(f"If-None-Match must be *, got {unless[:64]!r}")
-    return unless is not None

@@ -2,12 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
-from litestar import Request
-
-from api.answers.bodies import has_left
 from api.callers.permissions import Access, Action, Permission
+from api.declaring.signatures import AnyRequest
 from api.errors import Forbidden
 from api.services import Services, Written
 from domain.errors import CatalogError, StoreUnavailable
@@ -37,7 +34,7 @@ def may_delete_attached(access: Access) -> bool:
 
 async def delete_all(
     services: Services,
-    request: Request[Any, Any, Any],
+    request: AnyRequest,
     entity_ids: Sequence[str],
     delete: Delete,
     *,
@@ -48,7 +45,6 @@ async def delete_all(
     Returns where the last transaction is stored, at position 0 when there is none. Where the client
     leaves, or the process is killed, what has been deleted stays deleted.
     """
-    left = partial(has_left, request.receive)
     results: dict[str, Change | CatalogError] = {}
     written = Written(position=0, listed=True)
 
@@ -57,14 +53,14 @@ async def delete_all(
         return NOTHING if dry_run else proposal, made
 
     while len(results) < len(entity_ids):
-        written, made = await services.write(request.user.name, propose, left)
+        written, made = await services.write_for(request, propose)
         results |= made
     return written, results
 
 
 async def purge_beforehand(
     services: Services,
-    request: Request[Any, Any, Any],
+    request: AnyRequest,
     kind: EntityKind,
     wanted: Sequence[str | ByName],
     context: WriteContext,
@@ -89,11 +85,10 @@ async def purge_beforehand(
             found |= dict.fromkeys(before)
         return NOTHING, [*found]
 
-    write, left = partial(services.write, context.actor), partial(has_left, request.receive)
-    _, entity_ids = await write(find, left)
+    _, entity_ids = await services.write_for(request, find)
     # The conditions of the request are about the entity that is to be purged, and not about these.
     plain = WriteContext(actor=context.actor, request_id=context.request_id)
     for start in range(0, len(entity_ids), MAX_EVENTS):
         some = entity_ids[start : start + MAX_EVENTS]
         purge = partial(services.catalog.planner.purge_all, some, plain)
-        await write(partial(services.catalog.propose_steps, purge), left)
+        await services.write_for(request, partial(services.catalog.propose_steps, purge))

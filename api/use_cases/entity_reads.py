@@ -5,17 +5,16 @@ from typing import Any
 
 import msgspec
 
-from api.callers.permissions import Access, Action
+from api.callers.permissions import Access, Action, Permission
 from api.services import Services
-from api.use_cases.entities_below import asked_below, reference_below, with_below
-from api.use_cases.measured import id_of, with_member
-from api.use_cases.requested_fields import asks_for_change, parse_fields
-from api.use_cases.shown_joins import asks_for_joins, joins_of, refuse_joins
+from api.use_cases.list_parameters import named_in, parse_fields
+from api.use_cases.measured import id_of, joins_of, refuse_joins, with_member
+from domain.errors import NotFound
 from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS, sole_kinds_below
 from domain.reading import history
 from projections.entities.port import EntityTooLarge, SortedReadModel
 from projections.entities.single_entities import EntityAnswer, read_one
-from projections.visibility.withholding import Withheld
 from projections.wiring.stores import Stores
 
 
@@ -36,33 +35,43 @@ def read_entity(
     stores = services.stores
     withheld = access.withheld(Action.VIEW, kind.name)
     fields = parse_fields(kind, given["fields"], withheld)
-    include, described = given["include"], asks_for_change(given["fields"])
-    joined = asks_for_joins(kind, given["fields"])
+    named = named_in(given["fields"])
+    include, described = given["include"], "changeDescription" in named
+    # `*` does not stand for joins.
+    joined = kind.name == "table" and "joins" in named
     if joined:
         refuse_joins(access, Action.VIEW)
     if (described or joined) and most_bytes is not None:
         # The history or the measurements are read for it, however long that takes.
         raise EntityTooLarge
-    below = asked_below(kind, given["fields"], access)
+    below = [
+        name
+        for name in sole_kinds_below(kind.name)
+        if not {name, "*"}.isdisjoint(named) and access.may(Permission(Action.VIEW, name))
+    ]
 
     def find(
         entities: SortedReadModel,
-    ) -> tuple[EntityAnswer, dict[str, msgspec.Raw | None]]:
+    ) -> tuple[EntityAnswer, dict[str, bytes | None]]:
         entity = read_one(
             entities, kind, fields=fields, include=include, most_bytes=most_bytes, **which
         )
-        return entity, {other: reference_below(entities, other, entity) for other in below}
+        return entity, {other: _reference_below(entities, other, entity) for other in below}
 
     entity, added = stores.entities.read(find)
     body = entity.body if withheld is None else withheld.cut(entity.body)
-    body = with_below(body, added)
+    for other, reference in added.items():
+        if reference is not None:
+            body = with_member(body, other, reference)
     if joined:
         body = with_member(body, "joins", joins_of(services, id_of(entity)))
     if described and withheld is None:
         body = _with_change(stores, kind, body)
     # What is below an entity comes and goes without an event of it, as joins do.
     conditional = not below and not joined
-    return body, {"headers": _headers(entity, withheld), "conditional": conditional}
+    tag = etag(entity.version, entity.last_event, withheld.digest if withheld else None)
+    headers = {"ETag": tag, "X-Catalog-Position": str(entity.position)}
+    return body, {"headers": headers, "conditional": conditional}
 
 
 class _Versioned(msgspec.Struct):
@@ -80,11 +89,6 @@ def _with_change(stores: Stores, kind: EntityKind, body: bytes) -> bytes:
     return b'%b,"changeDescription":%b}' % (body[:-1], msgspec.json.encode(description))
 
 
-def _headers(entity: EntityAnswer, withheld: Withheld | None) -> dict[str, str]:
-    tag = etag(entity.version, entity.last_event, withheld.digest if withheld else None)
-    return {"ETag": tag, "X-Catalog-Position": str(entity.position)}
-
-
 def etag(version: str, last_event: str, withheld: str | None = None) -> str:
     """The entity tag of a state: its decimal version, and the digest of its `last_event`.
 
@@ -93,3 +97,28 @@ def etag(version: str, last_event: str, withheld: str | None = None) -> str:
     told that what was shown before is all.
     """
     return f'W/"{"-".join(filter(None, (version, last_event, withheld)))}"'
+
+
+class _Named(msgspec.Struct, rename="camel", omit_defaults=True):
+    """What a reference says of an entity."""
+
+    id: str
+    name: str
+    fully_qualified_name: str
+    display_name: str | None = None
+    type: str | None = None
+
+
+def _reference_below(
+    entities: SortedReadModel, kind_name: str, above: EntityAnswer
+) -> bytes | None:
+    """A reference to the one live entity of a kind below another one, if it is there."""
+    kind = KINDS[kind_name]
+    name = msgspec.json.decode(above.body, type=_Named).fully_qualified_name
+    try:
+        found = read_one(entities, kind, fqn=kind.qualified_name(name, ""))
+    except NotFound:
+        return None
+    reference = msgspec.json.decode(found.body, type=_Named)
+    reference.type = kind.name
+    return msgspec.json.encode(reference)

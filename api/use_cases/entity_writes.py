@@ -5,11 +5,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
-from litestar import Request
 
-from api.answers.bodies import JSON_TYPES, has_left
+from api.answers.bodies import JSON_TYPES
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
+from api.declaring.signatures import AnyRequest
 from api.services import Services, Written
 from api.use_cases.asked import Asked, read_asked, with_digest
 from api.use_cases.deletes import check_recursive, may_delete_attached
@@ -33,9 +33,6 @@ PlanOf = Callable[[Asked], Callable[[], Plan]]
 _IDENTITY_ONLY = "00000000"
 """In place of the digest of what is withheld: all but what identifies the entity."""
 _IDENTITY = frozenset({"id", "name", "fullyQualifiedName", "version", "deleted"})
-_STATUS = {Change.CREATED: 201}
-
-AnyRequest = Request[Any, Any, Any]
 
 
 def plan_patch(
@@ -98,7 +95,8 @@ async def answer_write(
         await before(asked)
     encode = partial(_shown, kind, action, asked.access)
     written, answer = await write_entity(services, request, asked, plan_of, encode)
-    return answer(written)
+    body, status, headers = answer
+    return Finished(body, status_code=status, headers=headers | written.headers)
 
 
 async def write_entity(
@@ -119,14 +117,13 @@ async def write_entity(
         proposal = services.catalog.propose(plan_of(whole), whole.context)
         return proposal, encode(proposal)
 
-    left = partial(has_left, request.receive)
-    return await services.write(request.user.name, propose, left)
+    return await services.write_for(request, propose)
 
 
 def _shown(
     kind: EntityKind, action: Action, access: Access, proposal: EntityProposal
-) -> Callable[[Written], Finished]:
-    """Makes the answer, once the write is done: the entity as far as the caller may see it.
+) -> tuple[bytes, int, dict[str, str]]:
+    """The answer, but for what the write itself tells: the entity as far as the caller may see it.
 
     The answer has what both the action and `view` show; a caller without `view` gets no more than
     what identifies the entity.
@@ -153,12 +150,4 @@ def _shown(
         if withheld:
             shown, hidden = withheld.cut(shown), withheld.digest
     headers["ETag"] = etag(format_version(entity.version), entity.last_event, hidden)
-
-    def answer(written: Written) -> Finished:
-        return Finished(
-            body=shown,
-            status_code=_STATUS.get(proposal.change, 200),
-            headers=headers | written.headers,
-        )
-
-    return answer
+    return shown, 201 if proposal.change is Change.CREATED else 200, headers

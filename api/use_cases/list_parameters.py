@@ -1,16 +1,19 @@
 """The query parameters of lists and single reads, from the registry, and the page they ask for."""
 
+import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from difflib import get_close_matches
+from typing import Any, Literal
 from uuid import UUID
 
 from api.callers.permissions import Access, Action
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.use_cases.requested_fields import parse_fields
+from api.declaring.declared_query import Parameters, query
+from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
-from domain.openmetadata.entity_properties import field_aliases
-from projections.entities.name_filters import NameFilter, name_filter
+from domain.openmetadata.entity_properties import field_aliases, known_properties
+from projections.entities.name_filters import MAX_PATTERN, name_filter
 from projections.entities.port import Include, ListRequest
+from projections.visibility.withholding import Withheld
 
 DEFAULT_LIMIT = 10
 
@@ -25,6 +28,10 @@ def list_request(
     withheld = access.withheld(Action.LIST, kind.name)
     filters = {name: str(given[name]) for name in kind.list_filters if given[name] is not None}
     patterns = {name: given[name] for name in kind.lists.names if given[name]}
+    names = None
+    if patterns:
+        exclude, by_fqn = given["regexMode"] == "exclude", given["regexFilterByFqn"]
+        names = name_filter(kind, patterns, exclude=exclude, by_fqn=by_fqn)
     request = ListRequest(
         kind=kind,
         limit=given["limit"],
@@ -34,7 +41,7 @@ def list_request(
         include=given["include"],
         status=given.get("status"),
         filters=filters,
-        names=_name_filter(kind, given, patterns),
+        names=names,
         cut=withheld.cut if withheld else None,
     )
     if withheld:
@@ -51,65 +58,52 @@ def list_request(
     return request
 
 
-def _name_filter(
-    kind: EntityKind, given: Mapping[str, Any], patterns: Mapping[str, str]
-) -> NameFilter | None:
-    """The filter by names of a list; raises InvalidInput for a bad regular expression."""
-    if not patterns:
-        return None
-    exclude, by_fqn = given["regexMode"] == "exclude", given["regexFilterByFqn"]
-    return name_filter(kind, patterns, exclude=exclude, by_fqn=by_fqn)
-
-
 def list_parameters(kind: EntityKind) -> Parameters:
     """The query parameters of a kind's list, from the registry."""
-    limit = QueryParameter(
-        ge=0, le=kind.lists.limit, description="The most items on the page; 0 gives only the total."
-    )
+    limit = "The most items on the page; 0 gives only the total."
     parameters: dict[str, tuple[Any, Any]] = {
-        "limit": (Annotated[int, limit], DEFAULT_LIMIT),
-        "before": (_query(str, "Cursor from `paging.before`: the page before it."), None),
-        "after": (_query(str, "Cursor from `paging.after`: the page after it."), None),
+        "limit": query(int, limit, DEFAULT_LIMIT, ge=0, le=kind.lists.limit),
+        "before": query(str, "Cursor from `paging.before`: the page before it.", schema=_CURSOR),
+        "after": query(str, "Cursor from `paging.after`: the page after it.", schema=_CURSOR),
         **single_parameters(kind),
     }
     if kind.statuses:
         choices = Literal.__getitem__(kind.statuses)
-        parameters["status"] = (_query(choices, "Only those in this status."), None)
+        parameters["status"] = query(choices, "Only those in this status.")
     for name, key in kind.filters.items():
         if name in kind.common_filters:
             continue
         by_id = name in kind.lists.by_id
-        hint: Any = UUID if by_id else str
         value = "id" if by_id else "qualified name"
-        parameters[name] = (_query(hint, f"Only those whose `{key}` has this {value}."), None)
+        about = f"Only those whose `{key}` has this {value}."
+        parameters[name] = query(UUID if by_id else str, about)
     for name in kind.common_filters:
-        parameters[name] = (_query(str, _COMMON[name]), None)
+        parameters[name] = query(str, _COMMON[name])
     for name, part in kind.lists.names.items():
         about = f"A regular expression of RE2 that matches a part of the name in `{part.key}`."
-        parameters[name] = (_query(str, about), None)
+        parameters[name] = query(str, about, schema=_REGEX)
     if kind.lists.names:
         parameters |= _HOW_NAMES_ARE_MATCHED
     return parameters
 
 
 _OTHERS = "Other properties that the kind has in OpenMetadata may be named and add nothing."
+_CURSOR = {"type": "string", "format": "page-cursor"}
+_REGEX = {"type": "string", "format": "name-regex", "maxLength": MAX_PATTERN}
 
 
 def single_parameters(kind: EntityKind) -> Parameters:
     """The query parameters of reading one entity."""
     names = ", ".join((*kind.optional, *field_aliases(kind.name)))
+    field = f"({'|'.join(map(re.escape, ('*', *field_names(kind))))})"
     return {
-        "fields": (_query(str, f"Comma-separated optional fields: {names}. {_OTHERS}"), None),
-        "include": (
-            Annotated[Include, QueryParameter(description="By deletion state.")],
-            Include.NON_DELETED,
+        "fields": query(
+            str,
+            f"Comma-separated optional fields: {names}. {_OTHERS}",
+            schema={"type": "string", "pattern": f"^({field}(,{field})*)?$"},
         ),
+        "include": query(Include, "By deletion state.", Include.NON_DELETED),
     }
-
-
-def _query(hint: Any, description: str) -> Any:
-    """The annotation of an optional query parameter."""
-    return Annotated[hint | None, QueryParameter(description=description)]
 
 
 _COMMON = {
@@ -123,19 +117,57 @@ _COMMON = {
 """What the filters do that kinds have in common, by parameter."""
 
 _HOW_NAMES_ARE_MATCHED: Parameters = {
-    "regexMode": (
-        Annotated[
-            Literal["include", "exclude"],
-            QueryParameter(description="Whether the list shows what matches or what does not."),
-        ],
+    "regexMode": query(
+        Literal["include", "exclude"],
+        "Whether the list shows what matches or what does not.",
         "include",
     ),
-    "regexFilterByFqn": (
-        Annotated[
-            bool,
-            QueryParameter(description="Match qualified names rather than names."),
-        ],
-        False,
-    ),
+    "regexFilterByFqn": query(bool, "Match qualified names rather than names.", False),
 }
 """The parameters that say how the regular expressions of a list are meant."""
+
+
+_MOST_SHOWN = 64
+"""How many characters of a wrong name the answer repeats."""
+
+
+def parse_fields(
+    kind: EntityKind, text: str | None, withheld: Withheld | None = None
+) -> tuple[str, ...]:
+    """The optional fields named in a comma-separated list; `*` names all that may be seen.
+
+    Properties that every answer shows, and those that OpenMetadata has and this catalog does not
+    hold, may be named too and add nothing. Raises InvalidInput naming the first field that the
+    kind does not have, or FieldWithheld.
+    """
+    fields: dict[str, None] = {}
+    for name in named_in(text):
+        if name == "*":
+            fields.update(dict.fromkeys(kind.optional))
+            continue
+        field = field_aliases(kind.name).get(name, name)
+        if field not in known_properties(kind.name):
+            raise _unknown(kind, name[:_MOST_SHOWN])
+        if withheld:
+            withheld.refuse_field(field, "fields")
+        if field in kind.optional:
+            fields[field] = None
+    return tuple(fields)
+
+
+def named_in(text: str | None) -> list[str]:
+    """The names in a comma-separated list."""
+    return [name.strip() for name in text.split(",")] if text else []
+
+
+def field_names(kind: EntityKind) -> list[str]:
+    """Every name that `fields` accepts for a kind, but for `*`."""
+    return sorted(known_properties(kind.name).union(field_aliases(kind.name)))
+
+
+def _unknown(kind: EntityKind, name: str) -> InvalidInput:
+    """The refusal of a field that the kind does not have."""
+    if near := get_close_matches(name, field_names(kind)):
+        return InvalidInput(f"fields: Invalid field name {name}: did you mean {', '.join(near)}?")
+    allowed = ", ".join((*kind.optional, *field_aliases(kind.name)))
+    return InvalidInput(f"fields: Invalid field name {name}; allowed are {allowed}")

@@ -1,30 +1,30 @@
 """Reads and writes of measurements of an entity, as every route of measurements does them."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Mapping
+from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
-from litestar import Request
 
-from api.answers.bodies import JSON_TYPES, check_media_type, has_left, read_body
-from api.answers.responses import Finished, Large
+from api.answers.bodies import JSON_TYPES, check_media_type, read_body
+from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
+from api.declaring.signatures import AnyRequest
 from api.services import Services
 from domain.errors import InvalidInput
 from domain.kinds.bodies.refused_values import explained
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.ids import parse_id
-from domain.measurements.reports import Point
+from domain.measurements.joins import first_day, summed
+from domain.measurements.reports import JOIN, moment_of
 from domain.patches.json_input import decode
 from projections.entities.single_entities import EntityAnswer, read_one
 
 FOREVER = 2**53 - 1
 """The last moment that a time of a measurement may be, in milliseconds since 1970."""
 _PAGE_BYTES = 1_000_000
-
-AnyRequest = Request[Any, Any, Any]
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -38,51 +38,52 @@ def report(body: bytes, expected: type[T]) -> T:
         raise InvalidInput(f"the body: {explained(error, expected)}") from None
 
 
-async def read_report(request: AnyRequest) -> bytes:
-    """The body of a report; raises InvalidInput for a condition, which needs a version."""
-    for name in ("if-match", "if-none-match"):
-        if name in request.headers:
-            raise InvalidInput(f"{name} means a version of an entity, and measurements have none")
-    check_media_type(request.headers.get("content-type"), JSON_TYPES)
-    return await read_body(request)
+Handler = Callable[..., Coroutine[Any, Any, Finished]]
 
 
-async def write(
-    services: Services,
-    request: AnyRequest,
-    kind: EntityKind,
-    which: str,
-    points: Callable[[bytes], Iterable[Point]],
-    shown: Callable[[EntityAnswer, bytes], bytes],
-) -> Finished:
-    """Store what the body of a request reports of an entity, in the caller's turn.
+def reading(
+    services: Services, work: Callable[..., bytes | tuple[bytes, Mapping[str, Any]]]
+) -> Handler:
+    """The handler of a read that `work` makes in the threads of heavy reads.
 
-    `points` makes points of the body, `shown` the answer of the entity and the body.
+    `work` is given the request, and the parameters by keyword; it makes a body, which may come with
+    what else `Large` is given.
     """
-    body = await read_report(request)
 
-    def work() -> bytes:
-        reported = points(body)
-        entity = find(services, kind, which)
-        services.measurements.write(id_of(entity), reported, now())
-        return shown(entity, body)
+    async def handler(request: AnyRequest, **given: Any) -> Finished:
+        made = await services.heavy_read(request, partial(work, request, **given))
+        body, more = made if isinstance(made, tuple) else (made, {})
+        return services.large(request, body, **more)
 
-    return await change(services, request, work)
+    return handler
 
 
-async def change(services: Services, request: AnyRequest, work: Callable[[], bytes]) -> Finished:
-    """The answer that a change of measurements makes, when it is its caller's turn."""
-    caller: str = request.user.name
-    left = partial(has_left, request.receive)
-    answer = await services.measure(caller, work, left)
-    return Large(answer, caller, services.streams)
+def changing(services: Services, work: Callable[..., bytes]) -> Handler:
+    """The handler of a change of measurements that `work` makes when it is its caller's turn."""
+
+    async def handler(request: AnyRequest, **given: Any) -> Finished:
+        body = await services.measure(request, partial(work, request, **given))
+        return services.large(request, body)
+
+    return handler
 
 
-async def read(services: Services, request: AnyRequest, work: Callable[[], bytes]) -> Finished:
-    """The answer that a read makes in the threads of heavy reads."""
-    caller: str = request.user.name
-    answer = await services.heavy_read(request, work)
-    return Large(answer, caller, services.streams)
+def reporting(services: Services, work: Callable[..., bytes]) -> Handler:
+    """The handler of a report, whose body `work` is given beside the parameters.
+
+    It raises InvalidInput for a condition, which needs a version.
+    """
+
+    async def handler(request: AnyRequest, **given: Any) -> Finished:
+        for name in ("if-match", "if-none-match"):
+            if name in request.headers:
+                no = "and measurements have none"
+                raise InvalidInput(f"{name} means a version of an entity, {no}")
+        check_media_type(request.headers.get("content-type"), JSON_TYPES)
+        body = await read_body(request)
+        return await changing(services, work)(request, body=body, **given)
+
+    return handler
 
 
 def find(services: Services, kind: EntityKind, which: str) -> EntityAnswer:
@@ -162,3 +163,35 @@ def _bounded(given: int | None, default: int) -> int:
 def now() -> int:
     """The time in milliseconds since 1970."""
     return int(time.time() * 1_000)
+
+
+_MOST_SHOWN = 10_000
+_MOST_BYTES = 4_000_000
+
+
+def refuse_joins(access: Access, action: Action) -> None:
+    """Raise FieldWithheld where a caller does not see the columns, which joins are of."""
+    for each in (action, Action.VIEW):
+        if withheld := access.withheld(each, "table"):
+            withheld.refuse_field("columns", "joins")
+
+
+def joins_of(services: Services, table_id: str) -> bytes:
+    """The joins of a table in the last days, as JSON."""
+    day = today()
+    page = services.measurements.page(
+        table_id,
+        JOIN,
+        None,
+        since=moment_of(first_day(day)),
+        until=moment_of(day),
+        before=None,
+        limit=_MOST_SHOWN,
+        most_bytes=_MOST_BYTES,
+    )
+    return msgspec.json.encode(summed((body for _, body in page.points), day))
+
+
+def today() -> date:
+    """Return the current date in UTC."""
+    return datetime.now(UTC).date()

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
-from typing import Any, TypeVar
-
-from litestar import Request
+from typing import TypeVar
 
 from api.answers.bodies import has_left
 from api.answers.remembered_answers import key_of
 from api.answers.responses import Finished, Large
 from api.callers.permissions import Access, Action
+from api.declaring.signatures import AnyRequest
 from api.errors import Forbidden
 from api.services import Services
 from projections.search.answers.queries import SearchAnswer
@@ -31,9 +30,7 @@ class Searcher:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    async def answer(
-        self, request: Request[Any, Any, Any], index: str, ask: Ask[SearchAnswer]
-    ) -> Large:
+    async def answer(self, request: AnyRequest, index: str, ask: Ask[SearchAnswer]) -> Large:
         """What comes of a search in `index`; a complete answer to a GET is remembered.
 
         Raises what `in_thread` raises.
@@ -44,9 +41,9 @@ class Searcher:
         found = await self.in_thread(request, index, ask)
         if present is not None and found.complete and request.method == "GET":
             services.answers.keep(key_of(request.scope), present, Finished(found.body))
-        return Large(found.body, request.user.name, services.streams)
+        return services.large(request, found.body)
 
-    async def in_thread(self, request: Request[Any, Any, Any], index: str, ask: Ask[T]) -> T:
+    async def in_thread(self, request: AnyRequest, index: str, ask: Ask[T]) -> T:
         """What a search in `index` finds for the caller of a request.
 
         Raises Forbidden and InvalidInput for an index, and what `ask` raises.

@@ -6,18 +6,17 @@ from typing import Annotated
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter
 
-from api.answers.bodies import JSON_TYPES, has_left
+from api.answers.bodies import JSON_TYPES
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters
-from api.declaring.signatures import ENTITY_ID, id_in_path, route
+from api.declaring.operation import Write, WriteOfMany
+from api.declaring.signatures import AnyRequest, id_in_path
 from api.errors import Forbidden
 from api.services import Services
 from api.use_cases.asked import Asked, read_asked, refuse_headers_of_one
 from api.use_cases.entity_writes import answer_write
-from api.use_cases.measured import AnyRequest, find, visible
+from api.use_cases.measured import find, visible
 from domain.kinds.bodies.components import Reference
 from domain.kinds.ids import parse_id
 from domain.kinds.registry import KINDS
@@ -27,9 +26,7 @@ from domain.writing.catalog import Proposal
 from domain.writing.plans import Plan
 
 _KEY = "testSuites"
-_SUITE: Parameters = {
-    "suite_id": (Annotated[str, PathParameter(description="Id of the test suite.")], ...)
-}
+_NEEDED = "Needs the permission to edit testSuite too."
 
 
 class LogicalTestCases(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -57,8 +54,7 @@ def logical_suite_routes(services: Services) -> list[HTTPRouteHandler]:
             plan = partial(planner.put_into_each, case, case_ids, _KEY, [element], asked.context)
             return services.catalog.propose_steps(plan)[0], suite_id
 
-        left = partial(has_left, request.receive)
-        written, suite_id = await services.write(request.user.name, propose, left)
+        written, suite_id = await services.write_for(request, propose)
 
         def shown() -> bytes:
             return visible(asked.access, Action.EDIT, suite, find(services, suite, suite_id))
@@ -77,10 +73,19 @@ def logical_suite_routes(services: Services) -> list[HTTPRouteHandler]:
 
     path = f"/v1/{case.collection}/logicalTestCases"
     editing = Permission(Action.EDIT, case.name)
-    taken = {**_SUITE, **ENTITY_ID}
     return [
-        route("PUT", path, editing, add, {}),
-        route("DELETE", f"{path}/{{suite_id:str}}/{{entity_id:str}}", editing, remove, taken),
+        WriteOfMany(
+            "addLogicalTestCases",
+            "Add test cases to a logical test suite",
+            "All of them or none, in one transaction. The suite stands alone; the cases stay in the"
+            f" suites of their tables. {_NEEDED}",
+            answer="TestSuite",
+            body=LogicalTestCases,
+            errors=(400, 404, 408, 409, 413, 415, 503),
+        ).at("PUT", path, editing, add),
+        Write("deleteLogicalTestCase", "Take a test case out of a logical test suite", _NEEDED).at(
+            "DELETE", f"{path}/{{suite_id:str}}/{{entity_id:str}}", editing, remove
+        ),
     ]
 
 

@@ -1,24 +1,25 @@
 """Lists and single entities of one kind, from the sorted read model."""
 
-from collections.abc import Callable, Generator, Iterable, Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Generator, Iterable
+from functools import partial
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
 
-from api.answers.responses import LOOP_BYTES, Deferred, Finished, Heavy, Large
+from api.answers.responses import LOOP_BYTES, Deferred, Finished, Heavy
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import ENTITY_ID, FQN, id_in_path, name_in_path, route
+from api.declaring.declared_query import query
+from api.declaring.operation import EntityRead, Operation
+from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
 from api.declaring.unsupported_parameters import unsupported_parameters
 from api.paths import base_path
 from api.services import Services
 from api.use_cases.entity_reads import read_entity
 from api.use_cases.list_parameters import list_parameters, list_request, single_parameters
+from api.use_cases.measured import reading
 from domain.errors import NotFound
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
@@ -36,17 +37,16 @@ _AT_ONCE = 100
 """The largest `limit` of a page that is read as soon as it is asked for, half a millisecond of
 work; a larger one is read in a task of its request."""
 
-AnyRequest = Request[Any, Any, Any]
-
 
 def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
     """The GET routes of a kind."""
     path = f"/v1/{kind.collection}"
-    stores = services.stores
+    stores, read = services.stores, partial(read_entity, services, kind)
     insisted_on = tuple(key for key in insisted_keys(kind.name) if key in kind.optional)
 
     def list_entities(request: AnyRequest, **given: Any) -> ASGIResponse:
-        wanted = list_request(kind, request.auth, given, shown_to(request.scope))
+        shown = insisted_on if base_path.has_prefix(request.scope) else ()
+        wanted = list_request(kind, request.auth, given, shown)
         if stores.is_shared:
             caller: str = request.user.name
             return Heavy(page(wanted), caller, services.lookups, services.streams)
@@ -64,9 +64,6 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             return Finished(whole)
         return heavy(request, chunks)
 
-    def shown_to(scope: Any) -> tuple[str, ...]:
-        return insisted_on if base_path.has_prefix(scope) else ()
-
     def page(wanted: ListRequest) -> Generator[bytes]:
         if stores.is_shared and wanted.limit <= _AT_ONCE:
             # One round trip, where more would be needed to hold a state for a larger page.
@@ -81,20 +78,13 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         caller: str = request.user.name
         return Heavy(chunks, caller, services.heavy_reads, services.streams)
 
-    def by_id(
-        request: AnyRequest, entity_id: str, fields: str | None, include: Include
-    ) -> ASGIResponse:
-        return one(request, fields, include, entity_id=id_in_path(entity_id))
-
-    def by_name(
-        request: AnyRequest, fqn: str, fields: str | None, include: Include
-    ) -> ASGIResponse:
-        return one(request, fields, include, fqn=kind.spelled(name_in_path(request)))
-
     def one(
-        request: AnyRequest, fields: str | None, include: Include, **which: str
+        request: AnyRequest, fields: str | None, include: Include, **where: str
     ) -> ASGIResponse:
-        caller: str = request.user.name
+        if "entity_id" in where:
+            which = {"entity_id": id_in_path(where["entity_id"])}
+        else:
+            which = {"fqn": kind.spelled(name_in_path(request))}
         access: Access = request.auth
         given = {"fields": fields, "include": include}
 
@@ -104,7 +94,7 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
 
         def large() -> Finished:
             body, more = read(access, given, None, **which)
-            return Large(body, caller, services.streams, **more)
+            return services.large(request, body, **more)
 
         async def in_thread(request: AnyRequest) -> ASGIResponse:
             return await services.heavy_read(request, large)
@@ -122,36 +112,18 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         except EntityTooLarge:
             return Deferred(in_thread)
 
-    def read(
-        access: Access, given: Mapping[str, Any], most_bytes: int | None, **which: str
+    def attached(
+        request: AnyRequest, to_id: UUID, to_type: str, **given: Any
     ) -> tuple[bytes, dict[str, Any]]:
-        return read_entity(services, kind, access, given, most_bytes, **which)
-
-    async def attached(
-        request: AnyRequest, to_id: UUID, to_type: str, fields: str | None, include: Include
-    ) -> Finished:
-        caller: str = request.user.name
-        wanted = str(to_id)
-
-        def work() -> Finished:
-            entity_id = _attached(kind, stores, wanted, to_type, include)
-            given = {"fields": fields, "include": include}
-            body, more = read(request.auth, given, None, entity_id=entity_id)
-            return Large(body, caller, services.streams, **more)
-
-        return await services.heavy_read(request, work)
+        entity_id = _attached(kind, stores, str(to_id), to_type, given["include"])
+        return read(request.auth, given, None, entity_id=entity_id)
 
     def versions(request: AnyRequest, entity_id: str) -> Heavy:
         revisions = history.versions(stores.log, kind, id_in_path(entity_id))
         return heavy(request, _history(kind, (show(request, each) for each in revisions)))
 
-    def version(request: AnyRequest, entity_id: str, version: str) -> Heavy:
-        wanted = id_in_path(entity_id)
-
-        def make() -> bytes:
-            return show(request, history.version(stores.log, kind, wanted, version))
-
-        return heavy(request, _single_chunk(make))
+    def version(request: AnyRequest, entity_id: str, version: str) -> bytes:
+        return show(request, history.version(stores.log, kind, id_in_path(entity_id), version))
 
     def show(request: AnyRequest, revision: history.Revision) -> bytes:
         withheld: Withheld | None = request.auth.withheld(Action.VIEW, kind.name)
@@ -160,25 +132,28 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         # The change description is left out: it holds old and new values of any field.
         return withheld.cut(document.encode(document.fields(revision.entity)))
 
-    def shown_alone(key: str) -> Callable[..., Any]:
-        def show_key(request: AnyRequest, entity_id: str) -> ASGIResponse:
-            return one(request, key, Include.NON_DELETED, entity_id=id_in_path(entity_id))
-
-        return show_key
+    def show_key(key: str, request: AnyRequest, entity_id: str) -> ASGIResponse:
+        return one(request, key, Include.NON_DELETED, entity_id=entity_id)
 
     listing, viewing = (Permission(action, kind.name) for action in (Action.LIST, Action.VIEW))
     single = single_parameters(kind)
     # Nothing that asks a database is for the event loop.
     revision = None if stores.is_shared else stores.entities.revision
-    item, named = f"{path}/{{entity_id:str}}", f"{path}/name/{{fqn:path}}"
+    item = f"{path}/{{entity_id:str}}"
     by_attachment = []
     if kind.agreement is not None:
         key = kind.agreement.about
-        place = {**_attachment_parameters(key), **single}
-        by_attachment = [route("GET", f"{path}/{key}", viewing, attached, place)]
+        place = {
+            "to_id": query(UUID, f"Id of the {key}.", ..., name=f"{key}Id"),
+            "to_type": query(_KINDS, f"Kind of the {key}.", ..., name=f"{key}Type"),
+            **single,
+        }
+        by_attachment = [
+            _ATTACHED.at("GET", f"{path}/{key}", viewing, reading(services, attached), place)
+        ]
     return [
         *by_attachment,
-        route(
+        _LIST.at(
             "GET",
             path,
             listing,
@@ -187,21 +162,37 @@ def read_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
             unsupported=unsupported_parameters(kind.name),
             revision=revision,
         ),
-        route("GET", item, viewing, by_id, {**ENTITY_ID, **single}, revision=revision),
-        route("GET", named, viewing, by_name, {**FQN, **single}, revision=revision),
+        *_ONE.by_id_and_name("GET", path, viewing, one, single, revision=revision),
         *(
-            route("GET", f"{item}/{key}", viewing, shown_alone(key), ENTITY_ID)
+            _SHOWN_ALONE[key].at("GET", f"{item}/{key}", viewing, partial(show_key, key))
             for key in kind.own_paths.deleted
         ),
-        route("GET", f"{item}/versions", viewing, versions, ENTITY_ID),
-        route(
-            "GET",
-            f"{item}/versions/{{version:str}}",
-            viewing,
-            version,
-            {**ENTITY_ID, **_VERSION},
-        ),
+        _VERSIONS.at("GET", f"{item}/versions", viewing, versions),
+        _VERSION.at("GET", f"{item}/versions/{{version:str}}", viewing, reading(services, version)),
     ]
+
+
+_LARGE_ABOUT = (
+    "Large fields are there without being asked for. What the last version has changed is there"
+    " where `fields` names `changeDescription`, unless some field is withheld from the caller."
+)
+_LIST = Operation(
+    "list{Kinds}",
+    "List {kinds}",
+    "By name. Follow `paging.after` until it is absent.",
+    answer="{Kind}List",
+)
+_ONE = EntityRead("get{Kind}", "Get a {kind} by id", _LARGE_ABOUT)
+_ATTACHED = EntityRead("get{Kind}ByEntityId", "Get the {kind} of an entity", _LARGE_ABOUT)
+_SHOWN_ALONE = {
+    "tableProfilerConfig": EntityRead(
+        "get{Kind}ProfilerConfig", "Get a {kind} with its profiler configuration", _LARGE_ABOUT
+    )
+}
+_VERSIONS = Operation(
+    "list{Kind}Versions", "List the versions of a {kind}", answer="EntityVersions"
+)
+_VERSION = Operation("get{Kind}Version", "Get one version of a {kind}", answer="{Kind}")
 
 
 def _attached(
@@ -232,25 +223,6 @@ def _attached(
 _KINDS: Any = Literal.__getitem__(tuple(KINDS))
 
 
-def _attachment_parameters(key: str) -> Parameters:
-    """The parameters that say which entity another one is attached to."""
-    return {
-        "to_id": (
-            Annotated[UUID, QueryParameter(name=f"{key}Id", description=f"Id of the {key}.")],
-            ...,
-        ),
-        "to_type": (
-            Annotated[_KINDS, QueryParameter(name=f"{key}Type", description=f"Kind of the {key}.")],
-            ...,
-        ),
-    }
-
-
-def _single_chunk(make: Callable[[], bytes]) -> Generator[bytes]:
-    """An answer in a single chunk, made when the chunk is asked for."""
-    yield make()
-
-
 def _history(kind: EntityKind, versions: Iterable[bytes]) -> Generator[bytes]:
     """The envelope of an entity's versions in chunks; each version is JSON in a text."""
     chunk = b'{"entityType":%b,"versions":[' % msgspec.json.encode(kind.name)
@@ -262,8 +234,3 @@ def _history(kind: EntityKind, versions: Iterable[bytes]) -> Generator[bytes]:
             yield chunk
             chunk = b""
     yield chunk + b"]}"
-
-
-_VERSION: Parameters = {
-    "version": (Annotated[str, PathParameter(description="Decimal version, as 0.2.")], ...)
-}

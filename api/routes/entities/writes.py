@@ -2,33 +2,26 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 from msgspec.structs import replace
 
-from api.answers.bodies import PATCH_TYPES
+from api.answers.bodies import JSON_TYPES, PATCH_TYPES
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import (
-    ENTITY_ID,
-    FQN,
-    OVERRIDE_METADATA,
-    id_in_path,
-    name_in_path,
-    route,
-)
-from api.routes.entities.bulk import bulk_route
-from api.routes.entities.delete_stale import delete_stale_routes
+from api.declaring.declared_query import Parameters, query
+from api.declaring.operation import Write
+from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
+from api.routes.entities.bulk import OVERRIDE_METADATA, bulk_route, delete_stale_routes
 from api.services import Services
 from api.use_cases.asked import Asked, may_bring
 from api.use_cases.deletes import check_recursive, purge_beforehand
 from api.use_cases.entity_writes import answer_write, plan_delete, plan_patch, plan_restore
 from domain.errors import InvalidInput
 from domain.kinds.bodies.components import Ref
+from domain.kinds.bodies.profiling import ProfilerConfig
 from domain.kinds.entity_kind import EntityKind
 from domain.patches.json_input import decode
 from domain.writing.bulk_put import MAX_REQUESTS
@@ -36,7 +29,7 @@ from domain.writing.entity_cache import ByName
 from domain.writing.planning import Planner
 from domain.writing.plans import Plan
 
-AnyRequest = Request[Any, Any, Any]
+_PlanOf = Callable[..., Callable[[], Plan]]
 
 
 def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
@@ -45,58 +38,24 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
     planner = services.catalog.planner
     answer = partial(answer_write, services, kind)
 
-    async def create(request: AnyRequest) -> Finished:
-        return await answer(request, Action.CREATE, partial(_create, planner, kind))
+    def by_body(action: Action, plan_of: _PlanOf) -> Callable[..., Any]:
+        async def write(request: AnyRequest, **given: bool) -> Finished:
+            return await answer(request, action, partial(plan_of, planner, kind, **given))
 
-    async def put(request: AnyRequest, override_metadata: bool) -> Finished:
-        return await answer(request, Action.EDIT, partial(_put, planner, kind, override_metadata))
+        return write
 
-    async def put_below(request: AnyRequest, override_metadata: bool) -> Finished:
-        do = partial(_put_below, planner, kind, override_metadata)
-        return await answer(request, Action.EDIT, do)
+    def of_one(plan_of: _PlanOf, media_types: tuple[str, ...] = JSON_TYPES) -> Callable[..., Any]:
+        async def write(request: AnyRequest, **where: str) -> Finished:
+            do = partial(plan_of, planner, kind, _wanted(request, kind, **where))
+            return await answer(request, Action.EDIT, do, media_types)
 
-    async def patch(request: AnyRequest, entity_id: str) -> Finished:
-        do = partial(plan_patch, planner, kind, id_in_path(entity_id))
-        return await answer(request, Action.EDIT, do, PATCH_TYPES)
-
-    async def patch_by_name(request: AnyRequest, fqn: str) -> Finished:
-        do = partial(plan_patch, planner, kind, _named_in(request, kind))
-        return await answer(request, Action.EDIT, do, PATCH_TYPES)
-
-    def put_alone(key: str) -> Callable[..., Any]:
-        async def put_key(request: AnyRequest, entity_id: str) -> Finished:
-            do = partial(_put_alone, planner, kind, id_in_path(entity_id), key)
-            return await answer(request, Action.EDIT, do)
-
-        return put_key
-
-    def put_into(key: str) -> Callable[..., Any]:
-        async def put_elements(request: AnyRequest, entity_id: str) -> Finished:
-            do = partial(_put_into, planner, kind, id_in_path(entity_id), key)
-            return await answer(request, Action.EDIT, do)
-
-        return put_elements
-
-    def delete_alone(key: str) -> Callable[..., Any]:
-        async def delete_key(request: AnyRequest, entity_id: str) -> Finished:
-            do = partial(_delete_alone, planner, kind, id_in_path(entity_id), key)
-            return await answer(request, Action.EDIT, do)
-
-        return delete_key
+        return write
 
     async def delete(
-        request: AnyRequest, entity_id: str, hard_delete: bool, recursive: bool
+        request: AnyRequest, hard_delete: bool, recursive: bool, **where: str
     ) -> Finished:
-        return await delete_one(request, id_in_path(entity_id), hard_delete, recursive)
+        which = _wanted(request, kind, **where)
 
-    async def delete_by_name(
-        request: AnyRequest, fqn: str, hard_delete: bool, recursive: bool
-    ) -> Finished:
-        return await delete_one(request, _named_in(request, kind), hard_delete, recursive)
-
-    async def delete_one(
-        request: AnyRequest, which: str | ByName, hard: bool, recursive: bool
-    ) -> Finished:
         async def clear(asked: Asked) -> None:
             if recursive:
                 check_recursive(asked.access, kind)
@@ -104,97 +63,181 @@ def write_routes(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]
                 services, request, kind, [which], asked.context, recursive=recursive
             )
 
-        do = partial(plan_delete, planner, kind, which, hard, recursive)
-        return await answer(request, Action.DELETE, do, before=clear if hard else None)
-
-    async def restore(request: AnyRequest) -> Finished:
-        return await answer(request, Action.EDIT, partial(plan_restore, planner, kind))
+        do = partial(plan_delete, planner, kind, which, hard_delete, recursive)
+        return await answer(request, Action.DELETE, do, before=clear if hard_delete else None)
 
     creating, editing, deleting = (
         Permission(action, kind.name) for action in (Action.CREATE, Action.EDIT, Action.DELETE)
     )
     putting = Permission(Action.EDIT, kind.name, also=Action.CREATE)
-    named = f"{path}/name/{{fqn:path}}"
-    name: Parameters = FQN
-    item = f"{path}/{{entity_id:str}}"
-    one: Parameters = ENTITY_ID
+    item, own = f"{path}/{{entity_id:str}}", kind.own_paths
+    keys = [
+        *(("PUT", key, key, _PUT_ALONE, _put_alone) for key in own.put),
+        *(("DELETE", key, key, _DELETED_ALONE, _delete_alone) for key in own.deleted),
+        *(("PUT", place, key, _PUT_INTO, _put_into) for place, key in own.added_to.items()),
+    ]
+    put, put_below = by_body(Action.EDIT, _plan_put), by_body(Action.EDIT, _plan_put_below)
     below = []
     if kind.naming.below:
-        of_parent = OVERRIDE_METADATA
-        below = [route("PUT", f"{path}/executable", putting, put_below, of_parent)]
+        below = [_PUT_BELOW.at("PUT", f"{path}/executable", putting, put_below, OVERRIDE_METADATA)]
     return [
-        route("POST", path, creating, create, {}),
-        route("PUT", path, putting, put, OVERRIDE_METADATA),
+        _CREATE.at("POST", path, creating, by_body(Action.CREATE, _plan_create)),
+        _PUT.at("PUT", path, putting, put, OVERRIDE_METADATA),
         *(
-            route("PUT", f"{item}/{key}", editing, put_alone(key), one)
-            for key in kind.own_paths.put
+            operations[place].at(method, f"{item}/{place}", editing, of_one(partial(plan_of, key)))
+            for method, place, key, operations, plan_of in keys
         ),
-        *(
-            route("DELETE", f"{item}/{key}", editing, delete_alone(key), one)
-            for key in kind.own_paths.deleted
-        ),
-        *(
-            route("PUT", f"{item}/{place}", editing, put_into(key), one)
-            for place, key in kind.own_paths.added_to.items()
-        ),
-        route("PATCH", item, editing, patch, one),
-        route("PATCH", named, editing, patch_by_name, name),
-        route("DELETE", item, deleting, delete, {**one, **_DELETE}),
-        route("DELETE", named, deleting, delete_by_name, {**name, **_DELETE}),
-        route("PUT", f"{path}/restore", editing, restore, {}),
+        *_PATCH.by_id_and_name("PATCH", path, editing, of_one(plan_patch, PATCH_TYPES)),
+        *_DELETE.by_id_and_name("DELETE", path, deleting, delete, _HOW_TO_DELETE),
+        _RESTORE.at("PUT", f"{path}/restore", editing, by_body(Action.EDIT, plan_restore)),
         bulk_route(kind, services),
         *delete_stale_routes(kind, services),
         *below,
     ]
 
 
-def _named_in(request: AnyRequest, kind: EntityKind) -> ByName:
+_CREATE = Write(
+    "create{Kind}",
+    "Create a new {kind}",
+    "409 when the name is taken.",
+    body="Create{Kind}",
+    statuses=(201,),
+    takes=("Idempotency-Key", "X-Request-Id"),
+)
+_PUT = Write(
+    "createOrUpdate{Kind}",
+    "Create or update a {kind}",
+    "Keys given as null or empty are removed, keys not given stay.",
+    body="Create{Kind}",
+    statuses=(200, 201),
+)
+_PUT_BELOW = Write(
+    "createOrUpdateExecutable{Kind}",
+    "Create or update the {kind} of a table",
+    "A PUT of a test suite whose `basicEntityReference` is there: a table has one.",
+    body="Create{Kind}",
+    statuses=(200, 201),
+)
+_PATCH = Write(
+    "patch{Kind}",
+    "Patch a {kind}",
+    "RFC 6902, applied to the entity as it is shown, with absent arrays as [].",
+    body="JsonPatch",
+)
+_DELETE = Write(
+    "delete{Kind}",
+    "Delete a {kind}",
+    "Soft-deleted entities keep their names and can be restored. A purge of more than 1,000"
+    " entities and edges is made in several transactions, the entity itself in the last.",
+)
+_RESTORE = Write(
+    "restore{Kind}",
+    "Restore a soft-deleted {kind}",
+    "With what was deleted by the same request.",
+    body="RestoreEntity",
+)
+_PUT_ALONE = {
+    "dataModel": Write(
+        "put{Kind}DataModel",
+        "Put the data model of a {kind}",
+        "Replaces the data model; `rawSql` and `sql` stay where none are given.",
+        body="DataModel",
+    ),
+    "tableProfilerConfig": Write(
+        "put{Kind}ProfilerConfig",
+        "Put the profiler configuration of a {kind}",
+        "Replaces it. Columns that it names have to be there.",
+        body=ProfilerConfig,
+    ),
+}
+_DELETED_ALONE = {
+    "tableProfilerConfig": Write(
+        "delete{Kind}ProfilerConfig", "Remove the profiler configuration of a {kind}"
+    )
+}
+_PUT_INTO = {
+    place: Write(
+        f"add{{Kind}}{name}",
+        f"Add {what} a {{kind}}{end}",
+        f"To `{key}`, as far as they are not there yet.",
+        body=f"Query{name}",
+    )
+    for place, name, what, end, key in (
+        ("usage", "Usage", "entities that", " was run for", "queryUsedIn"),
+        ("users", "Users", "users who ran", "", "users"),
+        ("usedBy", "UsedBy", "programs that ran", "", "usedBy"),
+    )
+}
+_HOW_TO_DELETE: Parameters = {
+    "hard_delete": query(bool, "Delete for good, freeing the name.", False),
+    "recursive": query(
+        bool,
+        "With everything below it. The contract of an entity goes with a soft delete of the entity"
+        " all the same, and comes back with it.",
+        False,
+    ),
+}
+
+
+def _wanted(
+    request: AnyRequest, kind: EntityKind, entity_id: str | None = None, fqn: str = ""
+) -> str | ByName:
+    """The entity that a path names, by `entity_id` or by the name that `fqn` is a part of."""
+    if entity_id is not None:
+        return id_in_path(entity_id)
     return ByName(kind.spelled(name_in_path(request)))
 
 
-def _create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:
+def _given(kind: EntityKind, action: Action, asked: Asked) -> dict[str, Any]:
+    """The body of a request that creates or changes an entity; raises FieldWithheld."""
     values = decode(asked.body, dict[str, Any], "the body")
-    if withheld := asked.access.withheld(Action.CREATE, kind.name):
-        withheld.refuse_writing(values, replacing=False)
-    context = replace(asked.context, may_bring=may_bring(asked.access, kind))
-    return partial(planner.create, kind, values, context)
+    if withheld := asked.access.withheld(action, kind.name):
+        withheld.refuse_writing(values, replacing=action is Action.EDIT)
+    return values
 
 
-def _put(
-    planner: Planner, kind: EntityKind, override_metadata: bool, asked: Asked
-) -> Callable[[], Plan]:
-    values = decode(asked.body, dict[str, Any], "the body")
+def _refuse_withheld(kind: EntityKind, asked: Asked, operation: dict[str, Any]) -> None:
+    """Raise FieldWithheld for a change that `operation` of a JSON Patch would be."""
     if withheld := asked.access.withheld(Action.EDIT, kind.name):
-        withheld.refuse_writing(values, replacing=True)
+        withheld.refuse_patching([operation])
+
+
+def _plan_create(planner: Planner, kind: EntityKind, asked: Asked) -> Callable[[], Plan]:
+    context = replace(asked.context, may_bring=may_bring(asked.access, kind))
+    return partial(planner.create, kind, _given(kind, Action.CREATE, asked), context)
+
+
+def _plan_put(
+    planner: Planner, kind: EntityKind, asked: Asked, override_metadata: bool
+) -> Callable[[], Plan]:
     context = replace(
         asked.context,
         override_metadata=override_metadata,
         may_bring=may_bring(asked.access, kind),
     )
-    return partial(planner.put, kind, values, context)
+    return partial(planner.put, kind, _given(kind, Action.EDIT, asked), context)
 
 
-def _put_below(
-    planner: Planner, kind: EntityKind, override_metadata: bool, asked: Asked
+def _plan_put_below(
+    planner: Planner, kind: EntityKind, asked: Asked, override_metadata: bool
 ) -> Callable[[], Plan]:
     """A PUT of the one entity of a kind below its parent, which the body has to name."""
     parent = kind.parents[0]
     if not decode(asked.body, dict[str, Any], "the body").get(parent):
         raise InvalidInput(f"{kind.name}: needs its parent in {parent}")
-    return _put(planner, kind, override_metadata, asked)
+    return _plan_put(planner, kind, asked, override_metadata)
 
 
 def _put_alone(
-    planner: Planner, kind: EntityKind, entity_id: str, key: str, asked: Asked
+    key: str, planner: Planner, kind: EntityKind, entity_id: str, asked: Asked
 ) -> Callable[[], Plan]:
     value = decode(asked.body, dict[str, Any], "the body")
-    if withheld := asked.access.withheld(Action.EDIT, kind.name):
-        withheld.refuse_patching([{"op": "add", "path": f"/{key}", "value": value}])
+    _refuse_withheld(kind, asked, {"op": "add", "path": f"/{key}", "value": value})
     return partial(planner.put_alone, kind, entity_id, key, value, asked.context)
 
 
 def _put_into(
-    planner: Planner, kind: EntityKind, entity_id: str, key: str, asked: Asked
+    key: str, planner: Planner, kind: EntityKind, entity_id: str, asked: Asked
 ) -> Callable[[], Plan]:
     given = decode(asked.body, list[Any], "the body")
     expected: Any = list[Ref] if key in kind.refers_to else list[str]
@@ -204,35 +247,12 @@ def _put_into(
         raise InvalidInput(f"the body: {error}") from None
     if len(elements) > MAX_REQUESTS:
         raise InvalidInput(f"a request may add {MAX_REQUESTS} elements, got {len(elements)}")
-    if withheld := asked.access.withheld(Action.EDIT, kind.name):
-        withheld.refuse_patching([{"op": "add", "path": f"/{key}"}])
+    _refuse_withheld(kind, asked, {"op": "add", "path": f"/{key}"})
     return partial(planner.put_into, kind, entity_id, key, elements, asked.context)
 
 
 def _delete_alone(
-    planner: Planner, kind: EntityKind, entity_id: str, key: str, asked: Asked
+    key: str, planner: Planner, kind: EntityKind, entity_id: str, asked: Asked
 ) -> Callable[[], Plan]:
-    if withheld := asked.access.withheld(Action.EDIT, kind.name):
-        withheld.refuse_patching([{"op": "remove", "path": f"/{key}"}])
+    _refuse_withheld(kind, asked, {"op": "remove", "path": f"/{key}"})
     return partial(planner.remove_alone, kind, entity_id, key, asked.context)
-
-
-_DELETE: Parameters = {
-    "hard_delete": (
-        Annotated[
-            bool,
-            QueryParameter(name="hardDelete", description="Delete for good, freeing the name."),
-        ],
-        False,
-    ),
-    "recursive": (
-        Annotated[
-            bool,
-            QueryParameter(
-                description="With everything below it. The contract of an entity goes with a soft"
-                " delete of the entity all the same, and comes back with it."
-            ),
-        ],
-        False,
-    ),
-}

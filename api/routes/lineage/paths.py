@@ -1,14 +1,12 @@
 """How requests name the entities at an edge of the lineage, and what they may see of it."""
 
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import msgspec
-from litestar import Request
-from litestar.params import PathParameter
 
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters
+from api.declaring.signatures import AnyRequest
 from api.errors import Forbidden
 from domain.edges import EDGE
 from domain.errors import InvalidInput, NotFound, shown
@@ -19,20 +17,11 @@ from domain.patches.json_input import decode
 from domain.writing.lineage import Ends
 from projections.visibility.edges import EdgeSight
 
-AnyRequest = Request[Any, Any, Any]
-
-
 BASE = "/v1/lineage"
 _OF_EDGE = 6
 """Segments of the path of an edge by the names of its ends."""
-
-
-def path_text(description: str) -> tuple[Any, Any]:
-    """The annotation of a segment of a path, which is required."""
-    return Annotated[str, PathParameter(description=description)], ...
-
-
-TYPE: Parameters = {"entity_type": path_text("Kind of the entity.")}
+BOTH_NAMED = "{entity_type}/name/{fqn}/{to_type}/name/{to_fqn}"
+"""The path of an edge by the names of its ends, as the document shows it."""
 
 
 class _Edge(msgspec.Struct, rename="camel", forbid_unknown_fields=True):

@@ -1,145 +1,111 @@
 """Reads of the lineage: walks from an entity, and single edges."""
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
+from msgspec.structs import replace
 
-from api.answers.responses import Large
 from api.callers.permissions import Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import ENTITY_ID, FQN, name_in_path, route
+from api.declaring.declared_query import Parameters, query
+from api.declaring.operation import ENTITY_HEADERS, Operation
+from api.declaring.signatures import AnyRequest, name_in_path
 from api.routes.lineage import paths as paths
-from api.routes.lineage.paths import BASE, TYPE, path_text, sight_of
+from api.routes.lineage.paths import BASE, sight_of
 from api.services import Services
 from api.use_cases.entity_reads import etag
+from api.use_cases.measured import reading
 from domain.edges import EDGE
-from domain.kinds.bodies.components import Reference
 from domain.kinds.ids import parse_id
 from projections.entities.lineage import find_entity, lineage_json, read_edge, read_lineage
+from projections.entities.port import SortedReadModel
 
+Edge = tuple[bytes, dict[str, Any]]
+"""The JSON of an edge, and the headers of the answer."""
 MAX_DEPTH = 3
 """How many steps a walk goes at most in each direction, as in OpenMetadata."""
-
-AnyRequest = Request[Any, Any, Any]
 
 
 def lineage_read_routes(services: Services) -> list[HTTPRouteHandler]:
     """The GET routes below `/v1/lineage`."""
 
-    async def by_id(
+    def walk(
         request: AnyRequest,
         entity_type: str,
-        entity_id: str,
-        upstream_depth: int,
-        downstream_depth: int,
-    ) -> Large:
-        root = paths.by_id(request.auth, entity_type, entity_id)
-        return await walk(request, root, upstream_depth, downstream_depth)
-
-    async def by_name(
-        request: AnyRequest, entity_type: str, fqn: str, upstream_depth: int, downstream_depth: int
-    ) -> Large:
-        root = paths.by_name(request.auth, entity_type, name_in_path(request))
-        return await walk(request, root, upstream_depth, downstream_depth)
-
-    async def walk(request: AnyRequest, root: Reference, up: int, down: int) -> Large:
+        upstream: int,
+        downstream: int,
+        entity_id: str = "",
+        fqn: str | None = None,
+    ) -> bytes:
+        if fqn is None:
+            root = paths.by_id(request.auth, entity_type, entity_id)
+        else:
+            root = paths.by_name(request.auth, entity_type, name_in_path(request))
         sight = sight_of(request.auth, Action.VIEW)
+        with services.stores.entities.use() as entities:
+            found = read_lineage(entities, root, sight, upstream=upstream, downstream=downstream)
+        return lineage_json(found, sight)
 
-        def body() -> tuple[bytes, dict[str, str]]:
-            with services.stores.entities.use() as entities:
-                found = read_lineage(entities, root, sight, upstream=up, downstream=down)
-            return lineage_json(found, sight), {}
+    def edge_by_id(request: AnyRequest, from_id: str, to_id: str) -> Edge:
+        ids = parse_id(from_id, "id"), parse_id(to_id, "id")
+        with services.stores.entities.use() as entities:
+            return edge(request, entities, *ids)
 
-        return await heavy(request, body)
-
-    async def edge_by_id(request: AnyRequest, from_id: str, to_id: str) -> Large:
-        beginning, end = (parse_id(each, "id") for each in (from_id, to_id))
-        return await edge(request, lambda entities: (beginning, end))
-
-    async def edge_by_name(request: AnyRequest, entity_type: str, fqn: str) -> Large:
+    def edge_by_name(request: AnyRequest, entity_type: str, fqn: str) -> Edge:
         segments = paths.segments_after(request, f"{BASE}/getLineageEdge/")
         ends = paths.named_ends(request.auth, segments)
-        return await edge(
-            request,
-            lambda entities: (
-                find_entity(entities, ends.beginning).id,
-                find_entity(entities, ends.end).id,
-            ),
-        )
+        with services.stores.entities.use() as entities:
+            ids = (find_entity(entities, each).id for each in (ends.beginning, ends.end))
+            return edge(request, entities, *ids)
 
-    async def edge(request: AnyRequest, ids: Callable[[Any], tuple[str, str]]) -> Large:
-        sight = sight_of(request.auth, Action.VIEW)
-
-        def body() -> tuple[bytes, dict[str, str]]:
-            with services.stores.entities.use() as entities:
-                found = read_edge(entities, *ids(entities), sight)
-            headers = {
-                "ETag": etag(found.version, found.last_event),
-                "X-Catalog-Position": str(found.position),
-            }
-            return msgspec.json.encode({"edge": found.details}), headers
-
-        return await heavy(request, body)
-
-    async def heavy(request: AnyRequest, body: Callable[[], tuple[bytes, dict[str, str]]]) -> Large:
-        caller: str = request.user.name
-
-        def answer() -> Large:
-            made, headers = body()
-            return Large(made, caller, services.streams, headers=headers)
-
-        return await services.heavy_read(request, answer)
+    def edge(request: AnyRequest, entities: SortedReadModel, from_id: str, to_id: str) -> Edge:
+        found = read_edge(entities, from_id, to_id, sight_of(request.auth, Action.VIEW))
+        tag, position = etag(found.version, found.last_event), str(found.position)
+        headers = {"ETag": tag, "X-Catalog-Position": position}
+        return msgspec.json.encode({"edge": found.details}), {"headers": headers}
 
     viewing = Permission(Action.VIEW, EDGE)
-    walked = {**TYPE, **_DEPTHS}
-    single = f"{BASE}/getLineageEdge"
-    by_its_name = route(
-        "GET",
-        f"{BASE}/{{entity_type:str}}/name/{{fqn:path}}",
-        viewing,
-        by_name,
-        {**walked, **FQN},
+    each = f"{BASE}/{{entity_type:str}}"
+    walk_by_name = _WALK_BY_NAME.at(
+        "GET", f"{each}/name/{{fqn:path}}", viewing, reading(services, walk), _DEPTHS
     )
-    by_its_name.opt["fits"] = paths.is_entity_path
+    walk_by_name.opt["fits"] = paths.is_entity_path
+    single = f"{BASE}/getLineageEdge"
     return [
-        by_its_name,
-        route(
-            "GET",
-            f"{BASE}/{{entity_type:str}}/{{entity_id:str}}",
-            viewing,
-            by_id,
-            {**walked, **ENTITY_ID},
+        walk_by_name,
+        _WALK.at("GET", f"{each}/{{entity_id:str}}", viewing, reading(services, walk), _DEPTHS),
+        _EDGE.at(
+            "GET", f"{single}/{{from_id:str}}/{{to_id:str}}", viewing, reading(services, edge_by_id)
         ),
-        route(
-            "GET",
-            f"{single}/{{from_id:str}}/{{to_id:str}}",
-            viewing,
-            edge_by_id,
-            _IDS,
-        ),
-        route(
+        replace(
+            _EDGE,
+            id="getLineageEdgeByName",
+            summary="Get an edge by the names of its entities",
+            path=f"{single}/{paths.BOTH_NAMED}",
+        ).at(
             "GET",
             f"{single}/{{entity_type:str}}/name/{{fqn:path}}",
             viewing,
-            edge_by_name,
-            {**TYPE, **FQN},
+            reading(services, edge_by_name),
         ),
     ]
 
 
-def _depth(name: str) -> tuple[Any, int]:
-    about = f"How many steps {name.removesuffix('Depth')}."
-    return Annotated[int, QueryParameter(name=name, ge=0, le=MAX_DEPTH, description=about)], 1
-
-
-_IDS: Parameters = {
-    "from_id": path_text("UUID of the entity at the beginning of the edge."),
-    "to_id": path_text("UUID of the entity at the end of the edge."),
-}
+_WALK = Operation(
+    "getLineage",
+    "Get the lineage of an entity",
+    "Breadth first, each entity and each edge once. A pipeline or stored procedure has the edges"
+    " that name it too. Soft-deleted entities are there, with `deleted`; kinds that the caller may"
+    " not view are left out, and what lies behind them. `truncated` says that there is more.",
+    answer="EntityLineage",
+)
+_WALK_BY_NAME = replace(
+    _WALK, id="getLineageByFQN", summary="Get the lineage of an entity by its name"
+)
+_EDGE = Operation("getLineageEdge", "Get an edge", answer="LineageEdge", headers=ENTITY_HEADERS)
 _DEPTHS: Parameters = {
-    "upstream_depth": _depth("upstreamDepth"),
-    "downstream_depth": _depth("downstreamDepth"),
+    direction: query(
+        int, f"How many steps {direction}.", 1, name=f"{direction}Depth", ge=0, le=MAX_DEPTH
+    )
+    for direction in ("upstream", "downstream")
 }

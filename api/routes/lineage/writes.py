@@ -5,19 +5,20 @@ from functools import partial
 from typing import Any, get_args
 
 import msgspec
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
+from msgspec.structs import replace
 
-from api.answers.bodies import JSON_TYPES, PATCH_TYPES, has_left
+from api.answers.bodies import JSON_TYPES, PATCH_TYPES
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters
-from api.declaring.signatures import ENTITY_ID, FQN, route
+from api.declaring.operation import Write, WriteOfMany
+from api.declaring.signatures import AnyRequest
 from api.routes.lineage import paths as paths
-from api.routes.lineage.paths import BASE, TYPE, path_text, sight_of
+from api.routes.lineage.paths import BASE, sight_of
 from api.services import Services
-from api.use_cases.asked import Asked, read_asked, refuse_headers_of_one, with_digest
+from api.use_cases.asked import Asked, read_asked, refuse_headers_of_one
 from api.use_cases.entity_reads import etag
+from api.use_cases.entity_writes import write_entity
 from domain.aggregate.lifecycle import format_version
 from domain.edges import EDGE
 from domain.errors import InvalidInput, NotFound, shown
@@ -36,12 +37,9 @@ SOURCES = get_args(Source)
 _OF_PIPELINES = frozenset({"PipelineLineage", "OpenLineage"})
 """Sources whose edges are removed with the pipeline that they name, as in OpenMetadata."""
 
-AnyRequest = Request[Any, Any, Any]
-
 
 def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
     """The PUT, PATCH and DELETE routes below `/v1/lineage`."""
-    answer = partial(_answer, services)
     planner = services.catalog.lineage
 
     def putting(ends: Ends, details: dict[str, Any], asked: Asked) -> Callable[[], Plan]:
@@ -69,47 +67,24 @@ def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
     def deleting(ends: Ends, asked: Asked) -> Callable[[], Plan]:
         return partial(planner.delete, ends, asked.context)
 
+    def of_edge(plan_of: Any, media_types: tuple[str, ...] = JSON_TYPES) -> Callable[..., Any]:
+        async def write(request: AnyRequest, **where: str) -> Finished:
+            ends = _ends(request, **where)
+            return await _answer(services, request, partial(plan_of, ends), media_types)
+
+        return write
+
     async def put(request: AnyRequest) -> Finished:
-        return await answer(request, put_body)
+        return await _answer(services, request, put_body)
 
-    async def put_by_name(request: AnyRequest, entity_type: str, fqn: str) -> Finished:
-        return await answer(request, partial(put_named, named(request)))
-
-    async def patch_by_name(request: AnyRequest, entity_type: str, fqn: str) -> Finished:
-        return await answer(request, partial(patching, named(request)), PATCH_TYPES)
-
-    async def delete_by_name(request: AnyRequest, entity_type: str, fqn: str) -> Finished:
-        return await answer(request, partial(deleting, named(request)))
-
-    async def patch(request: AnyRequest, **ends: str) -> Finished:
-        return await answer(request, partial(patching, identified(request, **ends)), PATCH_TYPES)
-
-    async def delete(request: AnyRequest, **ends: str) -> Finished:
-        return await answer(request, partial(deleting, identified(request, **ends)))
-
-    def named(request: AnyRequest) -> Ends:
-        return paths.named_ends(request.auth, paths.segments_after(request, f"{BASE}/"))
-
-    def identified(
-        request: AnyRequest, entity_type: str, entity_id: str, to_type: str, to_id: str
-    ) -> Ends:
+    async def delete_source(request: AnyRequest, **where: str) -> Finished:
         access: Access = request.auth
-        return Ends(
-            paths.by_id(access, entity_type, entity_id), paths.by_id(access, to_type, to_id)
-        )
-
-    async def delete_source(
-        request: AnyRequest, entity_type: str, entity_id: str, source: str
-    ) -> Finished:
-        which = paths.by_id(request.auth, entity_type, entity_id)
-        return await delete_of(request, which, source)
-
-    async def delete_source_by_name(request: AnyRequest, entity_type: str, fqn: str) -> Finished:
-        segments = paths.segments_after(request, f"{BASE}/source/name/")
-        which, source = paths.of_source(request.auth, segments)
-        return await delete_of(request, which, source)
-
-    async def delete_of(request: AnyRequest, which: Reference, source: str) -> Finished:
+        if "fqn" in where:
+            segments = paths.segments_after(request, f"{BASE}/source/name/")
+            which, source = paths.of_source(access, segments)
+        else:
+            which = paths.by_id(access, where["entity_type"], where["entity_id"])
+            source = where["source"]
         if source not in SOURCES:
             raise InvalidInput(f"the source is one of {', '.join(SOURCES)}, got {shown(source)}")
         refuse_headers_of_one(request, "a request by source")
@@ -127,49 +102,92 @@ def lineage_write_routes(services: Services) -> list[HTTPRouteHandler]:
             plan = partial(planner.delete_by_source, target_id, source, some, context, kinds)
             return services.catalog.propose_steps(plan)
 
-        write = partial(services.write, request.user.name)
-        left = partial(has_left, request.receive)
-        written, (target_id, edge_ids) = await write(find, left)
+        written, (target_id, edge_ids) = await services.write_for(request, find)
         deleted = 0
         # Once at least, for the position. Where the client leaves, what was removed stays removed.
         for start in range(0, len(edge_ids) or 1, MAX_EVENTS):
             some = edge_ids[start : start + MAX_EVENTS]
-            written, number = await write(partial(remove, some), left)
+            written, number = await services.write_for(request, partial(remove, some))
             deleted += number
         return Finished(msgspec.json.encode({"deleted": deleted}), headers=written.headers)
 
     drawing = Permission(Action.EDIT, EDGE, also=Action.CREATE)
     editing, removing = Permission(Action.EDIT, EDGE), Permission(Action.DELETE, EDGE)
-    by_names, both_named = (
-        f"{BASE}/{{entity_type:str}}/name/{{fqn:path}}",
-        {
-            **TYPE,
-            **FQN,
-        },
-    )
+    by_names = f"{BASE}/{{entity_type:str}}/name/{{fqn:path}}"
     item = f"{BASE}/{{entity_type:str}}/{{entity_id:str}}"
-    one = {**TYPE, **ENTITY_ID}
+    ends = f"{item}/{{to_type:str}}/{{to_id:str}}"
+    of_source = f"{BASE}/source/name/{{entity_type:str}}/{{fqn:path}}"
     of_names = [
-        route("PUT", by_names, drawing, put_by_name, both_named),
-        route("PATCH", by_names, editing, patch_by_name, both_named),
-        route("DELETE", by_names, removing, delete_by_name, both_named),
+        _named(
+            _PUT, "Draw an edge between entities by their names", body="CreateLineageDetails"
+        ).at("PUT", by_names, drawing, of_edge(put_named)),
+        _named(_PATCH, "Patch the details of an edge by the names of its entities").at(
+            "PATCH", by_names, editing, of_edge(patching, PATCH_TYPES)
+        ),
+        _named(_DELETE, "Remove an edge by the names of its entities").at(
+            "DELETE", by_names, removing, of_edge(deleting)
+        ),
     ]
     for handler in of_names:
         handler.opt["fits"] = paths.is_edge_path
     return [
         *of_names,
-        route("PUT", BASE, drawing, put, {}),
-        route("PATCH", f"{item}/{{to_type:str}}/{{to_id:str}}", editing, patch, {**one, **_TO}),
-        route("DELETE", f"{item}/{{to_type:str}}/{{to_id:str}}", removing, delete, {**one, **_TO}),
-        route("DELETE", f"{item}/type/{{source:str}}", removing, delete_source, {**one, **_SOURCE}),
-        route(
-            "DELETE",
-            f"{BASE}/source/name/{{entity_type:str}}/{{fqn:path}}",
-            removing,
-            delete_source_by_name,
-            both_named,
-        ),
+        _PUT.at("PUT", BASE, drawing, put),
+        _PATCH.at("PATCH", ends, editing, of_edge(patching, PATCH_TYPES)),
+        _DELETE.at("DELETE", ends, removing, of_edge(deleting)),
+        _DELETE_SOURCE.at("DELETE", f"{item}/type/{{source:str}}", removing, delete_source),
+        replace(
+            _DELETE_SOURCE,
+            id="deleteLineageEdgeByTypeAndName",
+            summary="Remove the edges of a source by the entity's name",
+            path=f"{BASE}/source/name/{{entity_type}}/{{fqn}}/type/{{source}}",
+        ).at("DELETE", of_source, removing, delete_source),
     ]
+
+
+_DETAILS = "LineageDetails"
+_PUT = Write(
+    "addLineageEdge",
+    "Draw an edge",
+    "What is not given of the details is removed. Columns that the entities do not have are left"
+    " out. A bot's write keeps a description and the mappings that a person patched in, and of an"
+    " edge of the source `Manual` also the source and all of its mappings.",
+    answer=_DETAILS,
+    body="AddLineage",
+)
+_PATCH = Write(
+    "patchLineageEdge",
+    "Patch the details of an edge",
+    "RFC 6902, applied to the details as they are shown.",
+    answer=_DETAILS,
+    body="JsonPatch",
+)
+_DELETE = Write("deleteLineageEdge", "Remove an edge", answer=_DETAILS)
+_DELETE_SOURCE = WriteOfMany(
+    "deleteLineageEdgeByType",
+    "Remove the edges of a source",
+    "Those that end at the entity; of `PipelineLineage` and `OpenLineage` also those that name it"
+    " as their pipeline.",
+    answer="LineageDeletion",
+    errors=(400, 404, 408, 409, 413, 415, 503),
+)
+
+
+def _named(operation: Write, summary: str, **changed: str) -> Write:
+    """The same operation on an edge by the names of its ends."""
+    path = f"{BASE}/{paths.BOTH_NAMED}"
+    return replace(operation, id=f"{operation.id}ByName", summary=summary, path=path, **changed)
+
+
+def _ends(request: AnyRequest, **where: str) -> Ends:
+    """The ends of the edge in a path, by ids or, where one part of it is all names, by these."""
+    access: Access = request.auth
+    if "fqn" in where:
+        return paths.named_ends(access, paths.segments_after(request, f"{BASE}/"))
+    return Ends(
+        paths.by_id(access, where["entity_type"], where["entity_id"]),
+        paths.by_id(access, where["to_type"], where["to_id"]),
+    )
 
 
 def _unseen(access: Access, ends: Ends) -> Withheld | None:
@@ -198,26 +216,16 @@ async def _answer(
     """Do a write, and answer with the details of the edge once lists have it."""
     asked = await read_asked(request, media_types)
 
-    def propose() -> tuple[EntityProposal, tuple[EntityProposal, bytes]]:
-        whole = with_digest(asked)
-        proposal = services.catalog.propose(plan_of(whole), whole.context)
+    def encode(proposal: EntityProposal) -> tuple[EntityProposal, bytes]:
         details = {}
         if asked.access.may(Permission(Action.VIEW, EDGE)):
             sight = sight_of(asked.access, Action.VIEW)
             details = sight.details(document.fields(proposal.entity))
-        return proposal, (proposal, msgspec.json.encode(details))
+        return proposal, msgspec.json.encode(details)
 
-    left = partial(has_left, request.receive)
-    written, (proposal, body) = await services.write(request.user.name, propose, left)
+    written, (proposal, body) = await write_entity(services, request, asked, plan_of, encode)
     headers = {
         "ETag": etag(format_version(proposal.entity.version), proposal.entity.last_event),
         "X-OpenMetadata-Change": proposal.change.value,
     }
     return Finished(body, headers=headers | written.headers)
-
-
-_TO: Parameters = {
-    "to_type": path_text("Kind of the entity at the end of the edge."),
-    "to_id": path_text("UUID of the entity at the end of the edge."),
-}
-_SOURCE: Parameters = {"source": path_text("Source of the edges, as ViewLineage.")}

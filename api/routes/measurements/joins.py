@@ -5,23 +5,23 @@ from collections.abc import Iterator
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 
-from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.signatures import route
-from api.routes.measurements.profiles import TABLE_IN_PATH
+from api.declaring.operation import Report
+from api.declaring.signatures import AnyRequest
+from api.routes.measurements.reports import MEASURED, STORED
 from api.services import Services
 from api.use_cases.measured import (
-    AnyRequest,
-    change,
     find,
     id_of,
+    joins_of,
     now,
-    read_report,
+    refuse_joins,
     report,
+    reporting,
+    today,
     visible,
     with_member,
 )
-from api.use_cases.shown_joins import joins_of, refuse_joins, today
 from domain.errors import InvalidInput, shown
 from domain.kinds import names
 from domain.kinds.registry import KINDS
@@ -36,26 +36,31 @@ def join_routes(services: Services) -> list[HTTPRouteHandler]:
     """The route that reports joins; reads of a single table show them when asked."""
     kind = KINDS["table"]
 
-    async def put(request: AnyRequest, table: str) -> Finished:
-        body = await read_report(request)
+    def put(request: AnyRequest, body: bytes, table: str) -> bytes:
+        access: Access = request.auth
+        refuse_joins(access, Action.EDIT)
+        given = report(body, TableJoins)
+        entity = find(services, kind, table)
+        tables = _Tables(services)
+        points = joined_points(given, tables.seen(entity), tables, today())
+        services.measurements.write_all(points, now())
+        whole = visible(access, Action.EDIT, kind, entity)
+        if not access.may(Permission(Action.VIEW, kind.name)):
+            return whole
+        return with_member(whole, "joins", joins_of(services, id_of(entity)))
 
-        def work() -> bytes:
-            access: Access = request.auth
-            refuse_joins(access, Action.EDIT)
-            given = report(body, TableJoins)
-            entity = find(services, kind, table)
-            tables = _Tables(services)
-            points = joined_points(given, tables.seen(entity), tables, today())
-            services.measurements.write_all(points, now())
-            whole = visible(access, Action.EDIT, kind, entity)
-            if not access.may(Permission(Action.VIEW, kind.name)):
-                return whole
-            return with_member(whole, "joins", joins_of(services, id_of(entity)))
-
-        return await change(services, request, work)
-
+    operation = Report(
+        "addTableJoins",
+        "Report what a table was joined with on a day",
+        f"In place of what was reported of the same columns and day. {STORED} A read of the table"
+        " shows the `joins` of 30 days where `fields` names them, those that were reported of the"
+        " other tables included.",
+        answer=MEASURED,
+        body=TableJoins,
+    )
     path = f"/v1/{kind.collection}/{{table:str}}/joins"
-    return [route("PUT", path, Permission(Action.EDIT, "table"), put, TABLE_IN_PATH)]
+    editing = Permission(Action.EDIT, kind.name)
+    return [operation.at("PUT", path, editing, reporting(services, put))]
 
 
 class _Column(msgspec.Struct, rename="camel"):

@@ -1,27 +1,21 @@
 """What queries have cost, as a run of the usage workflow reports it."""
 
-from typing import Annotated
-
 import msgspec
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter
 from msgspec.structs import replace
 
-from api.answers.responses import Finished
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters
-from api.declaring.signatures import route
+from api.declaring.operation import Operation, Report
+from api.declaring.signatures import AnyRequest
+from api.routes.measurements.reports import STORED
 from api.services import Services
-from api.use_cases.measured import AnyRequest, change, find, id_of, now, read, read_report, report
+from api.use_cases.measured import find, id_of, now, reading, report, reporting
 from domain.errors import InvalidInput, NotFound
 from domain.kinds.bodies.components import Reference
 from domain.kinds.registry import KINDS
 from domain.measurements.costs import CostSums, QueryCost
 
 PATH = "/v1/queryCostRecord"
-_SERVICE: Parameters = {
-    "service": (Annotated[str, PathParameter(description="Id or qualified name.")], ...)
-}
 
 
 class _Service(msgspec.Struct):
@@ -72,56 +66,53 @@ def query_cost_routes(services: Services) -> list[HTTPRouteHandler]:
     """The routes of costs of queries: reported one by one, shown by service."""
     kind = KINDS["query"]
 
-    async def add(request: AnyRequest) -> Finished:
-        body = await read_report(request)
+    def add(request: AnyRequest, body: bytes) -> bytes:
+        given = report(body, QueryCost)
+        reference = given.query_reference
+        if reference.type not in (None, kind.name):
+            raise InvalidInput(f"queryReference.type must be {kind.name}")
+        which = reference.id or reference.fully_qualified_name
+        if which is None:
+            raise InvalidInput("queryReference needs `id` or `fullyQualifiedName`")
+        query = msgspec.json.decode(find(services, kind, which).body, type=_Query)
+        bare = Reference(type=kind.name, id=query.id)
+        fqn = query.fully_qualified_name
+        record = given.of(replace(bare, name=query.name, fully_qualified_name=fqn))
+        services.measurements.write(query.id, record.points(query.service.id), now())
+        if not request.auth.may(Permission(Action.VIEW, kind.name)):
+            record = replace(record, query_reference=bare)
+        return msgspec.json.encode(record)
 
-        def work() -> bytes:
-            given = report(body, QueryCost)
-            reference = given.query_reference
-            if reference.type not in (None, kind.name):
-                raise InvalidInput(f"queryReference.type must be {kind.name}")
-            which = reference.id or reference.fully_qualified_name
-            if which is None:
-                raise InvalidInput("queryReference needs `id` or `fullyQualifiedName`")
-            query = msgspec.json.decode(find(services, kind, which).body, type=_Query)
-            record = given.of(
-                Reference(
-                    type=kind.name,
-                    id=query.id,
-                    name=query.name,
-                    fully_qualified_name=query.fully_qualified_name,
-                )
-            )
-            points = record.points(query.service.id)
-            services.measurements.write(query.id, points, now())
-            if not request.auth.may(Permission(Action.VIEW, kind.name)):
-                bare = Reference(type=kind.name, id=query.id)
-                record = replace(record, query_reference=bare)
-            return msgspec.json.encode(record)
-
-        return await change(services, request, work)
-
-    async def shown(request: AnyRequest, service: str) -> Finished:
-        def work() -> bytes:
-            access: Access = request.auth
-            if withheld := access.withheld(Action.VIEW, kind.name):
-                withheld.refuse_field("users", "costs")
-            if not access.may(Permission(Action.VIEW, "databaseService")):
-                raise NotFound(f"databaseService instance for {service[:80]!r} not found")
-            found = find(services, KINDS["databaseService"], service)
-            sums = services.measurements.query_costs(id_of(found))
-            return msgspec.json.encode(_costs(services, sums))
-
-        return await read(services, request, work)
+    def shown(request: AnyRequest, service: str) -> bytes:
+        access: Access = request.auth
+        if withheld := access.withheld(Action.VIEW, kind.name):
+            withheld.refuse_field("users", "costs")
+        if not access.may(Permission(Action.VIEW, "databaseService")):
+            raise NotFound(f"databaseService instance for {service[:80]!r} not found")
+        found = find(services, KINDS["databaseService"], service)
+        sums = services.measurements.query_costs(id_of(found))
+        return msgspec.json.encode(_costs(services, sums))
 
     return [
-        route("POST", PATH, Permission(Action.EDIT, kind.name), add, {}),
-        route(
+        Report(
+            "addQueryCost",
+            "Report what runs of a query have cost",
+            STORED,
+            answer=QueryCost,
+            body=QueryCost,
+            tag="queries",
+        ).at("POST", PATH, Permission(Action.EDIT, kind.name), reporting(services, add)),
+        Operation(
+            "getQueryCosts",
+            "Get what the queries of a service have cost",
+            "All of them together, and those that have cost most one by one.",
+            answer=QueryCosts,
+            tag="queries",
+        ).at(
             "GET",
             f"{PATH}/service/{{service:str}}",
             Permission(Action.VIEW, kind.name),
-            shown,
-            _SERVICE,
+            reading(services, shown),
         ),
     ]
 

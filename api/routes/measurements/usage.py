@@ -1,34 +1,32 @@
 """How often entities are used: counted by day, shown with the sums of weeks and months."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
-from typing import Annotated, Any
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter
 
 from api.answers.bodies import read_body
 from api.answers.responses import Finished
 from api.callers.permissions import Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import ENTITY_ID, FQN, id_in_path, name_in_path, route
+from api.declaring.declared_query import Parameters, in_path, query
+from api.declaring.operation import Operation, Report
+from api.declaring.signatures import AnyRequest, id_in_path, name_in_path
+from api.routes.measurements.reports import STORED
 from api.services import Services
 from api.use_cases.measured import (
-    AnyRequest,
-    change,
     find,
     id_of,
     now,
-    read,
+    reading,
     report,
+    reporting,
     visible,
-    write,
 )
 from domain.errors import InvalidInput
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
-from domain.measurements.reports import RANK, USAGE, DailyUse, Point, UsageRanks, moment_of
+from domain.measurements.reports import RANK, USAGE, DailyUse, UsageRanks, moment_of
 from domain.measurements.usage import summaries
 from projections.entities.single_entities import EntityAnswer
 
@@ -37,65 +35,30 @@ _COUNTED = 2 * MOST_DAYS
 """Days whose counts are read: the first day shown sums up a month."""
 _SHOWN = ("id", "name", "fullyQualifiedName", "displayName")
 _PERIOD: Parameters = {
-    "days": (
-        Annotated[
-            int, QueryParameter(ge=1, le=MOST_DAYS, description="Days that end with `date`.")
-        ],
-        1,
-    ),
-    "upto": (
-        Annotated[
-            date | None,
-            QueryParameter(name="date", description="The last day, today by default (UTC)."),
-        ],
-        None,
-    ),
+    "days": query(int, "Days that end with `date`.", 1, ge=1, le=MOST_DAYS),
+    "upto": query(date, "The last day, today by default (UTC).", name="date"),
 }
-
-
-_DAY: Parameters = {
-    "day": (Annotated[date, PathParameter(description="The day to rank the use of.")], ...)
-}
-
-
-def used_kinds() -> list[EntityKind]:
-    """The kinds whose use is counted: those that have a summary of it."""
-    return [kind for kind in KINDS.values() if "usageSummary" in kind.keys]
 
 
 def usage_routes(services: Services) -> list[HTTPRouteHandler]:
-    """The routes of the use of entities, by id and by name."""
-    return [handler for kind in used_kinds() for handler in _of_kind(kind, services)]
+    """The routes of the use of the kinds that have a summary of it, by id and by name."""
+    used = (kind for kind in KINDS.values() if "usageSummary" in kind.keys)
+    return [handler for kind in used for handler in _of_kind(kind, services)]
 
 
 def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
-    async def report_by_id(request: AnyRequest, entity_id: str) -> Finished:
-        return await reported(request, id_in_path(entity_id))
+    def wanted(request: AnyRequest, entity_id: str | None = None, fqn: str = "") -> str:
+        return name_in_path(request) if entity_id is None else id_in_path(entity_id)
 
-    async def report_by_name(request: AnyRequest, fqn: str) -> Finished:
-        return await reported(request, name_in_path(request))
+    def reported(request: AnyRequest, body: bytes, **where: str) -> bytes:
+        which, given = wanted(request, **where), report(body, DailyUse)
+        entity = find(services, kind, which)
+        services.measurements.write(id_of(entity), given.points(kind.name), now())
+        return usage(request, entity, given.date, 1)
 
-    async def by_id(request: AnyRequest, entity_id: str, **period: Any) -> Finished:
-        return await shown(request, id_in_path(entity_id), **period)
-
-    async def by_name(request: AnyRequest, fqn: str, **period: Any) -> Finished:
-        return await shown(request, name_in_path(request), **period)
-
-    async def reported(request: AnyRequest, which: str) -> Finished:
-        def points(body: bytes) -> Iterable[Point]:
-            return report(body, DailyUse).points(kind.name)
-
-        def answer(entity: EntityAnswer, body: bytes) -> bytes:
-            return usage(request, entity, report(body, DailyUse).date, 1)
-
-        return await write(services, request, kind, which, points, answer)
-
-    async def shown(request: AnyRequest, which: str, days: int, upto: date | None) -> Finished:
-        def work() -> bytes:
-            last = upto or datetime.now(UTC).date()
-            return usage(request, find(services, kind, which), last, days)
-
-        return await read(services, request, work)
+    def shown(request: AnyRequest, days: int, upto: date | None, **where: str) -> bytes:
+        entity = find(services, kind, wanted(request, **where))
+        return usage(request, entity, upto or datetime.now(UTC).date(), days)
 
     def usage(request: AnyRequest, entity: EntityAnswer, last: date, days: int) -> bytes:
         whole = msgspec.json.decode(visible(request.auth, Action.VIEW, kind, entity))
@@ -128,25 +91,36 @@ def _of_kind(kind: EntityKind, services: Services) -> list[HTTPRouteHandler]:
         if await read_body(request):
             raise InvalidInput("a ranking takes no body: its day and kind stand in the path")
 
-        def work() -> bytes:
-            services.measurements.rank_usage(kind.name, moment_of(day), now())
-            return b""
-
-        await change(services, request, work)
+        rank_all = services.measurements.rank_usage
+        await services.measure(request, lambda: rank_all(kind.name, moment_of(day), now()))
         # OpenMetadata's answer says no more.
         return Finished(b"", status_code=201)
 
     viewing, editing = Permission(Action.VIEW, kind.name), Permission(Action.EDIT, kind.name)
-    item, named = (
-        f"/v1/usage/{kind.name}/{{entity_id:str}}",
-        f"/v1/usage/{kind.name}/name/{{fqn:path}}",
+    name, path = kind.body.__name__, f"/v1/usage/{kind.name}"
+    reports = [
+        Report(
+            f"{verb}{name}Usage",
+            f"Report the use of a {kind.name} on a day",
+            STORED,
+            answer="EntityUsage",
+            body=DailyUse,
+        ).by_id_and_name(method, path, editing, reporting(services, reported), by_name="")
+        for method, verb in (("PUT", "createOrUpdate"), ("POST", "report"))
+    ]
+    show = Operation(f"get{name}Usage", f"Get the use of a {kind.name}", answer="EntityUsage")
+    ranking = Operation(
+        f"rank{name}Usage",
+        f"Rank the use of each {kind.name} on a day",
+        "Among those that were used on that day: the percentage that was used less, on the day and"
+        " in the 7 and 30 days that end with it. `percentileRank` of the use shows it.",
+        answer=None,
+        statuses=(201,),
+        errors=(400, 408, 413, 503),
     )
-    ranking = f"/v1/usage/compute.percentile/{kind.name}/{{day:str}}"
-    one, by_fqn = ENTITY_ID, FQN
+    ranks = f"/v1/usage/compute.percentile/{kind.name}/{{day:str}}"
     return [
-        *(route(method, item, editing, report_by_id, one) for method in ("PUT", "POST")),
-        *(route(method, named, editing, report_by_name, by_fqn) for method in ("PUT", "POST")),
-        route("POST", ranking, editing, rank, _DAY),
-        route("GET", item, viewing, by_id, {**one, **_PERIOD}),
-        route("GET", named, viewing, by_name, {**by_fqn, **_PERIOD}),
+        *(handler for together in zip(*reports, strict=True) for handler in together),
+        ranking.at("POST", ranks, editing, rank, {"day": in_path(date)}),
+        *show.by_id_and_name("GET", path, viewing, reading(services, shown), _PERIOD, by_name=""),
     ]

@@ -1,94 +1,109 @@
-"""Single documents of searches, those of a source, and all that a search finds as CSV."""
+"""What searches give in other ways: suggestions for what is being typed, as OpenMetadata's older
+clients ask for them, single documents, those of a source, and all that is found as CSV."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import PathParameter
 
 from api.answers.responses import Heavy, Large
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import ENTITY_ID, id_in_path, route
-from api.declaring.spellings import Rows, both_spellings, given_values
-from api.routes.search.searches import INDEX, Q
+from api.declaring.declared_query import Parameters, query
+from api.declaring.operation import Operation, Search
+from api.declaring.signatures import AnyRequest, id_in_path
+from api.routes.search.searches import (
+    ONLY_DELETED,
+    QUERY_TEXT,
+    SOURCE_FIELDS,
+    WINDOW,
+    Q,
+    each_field,
+    filter_of,
+    index_of,
+    sort_of,
+    text_of_query,
+    with_filters,
+)
 from api.services import Services
 from api.use_cases.searcher import Searcher, check_index
+from projections.search.answers import suggestions
 from projections.search.answers.csv_export import export
 from projections.search.answers.queries import SearchRequest, search
 from projections.search.answers.single_documents import single_document
-from projections.search.documents.documents import SORTABLE
 from projections.search.documents.sources import ReadSources
 from projections.search.engine import SearchEngine
 from projections.search.index_names import ALL
+from projections.search.language.patterns import MAX_PATTERN
 from projections.search.restriction import Visibility
 
 CSV = "text/csv"
+_SUGGEST: Parameters = {
+    "q": query(
+        str,
+        "What was typed; empty has no suggestions.",
+        "",
+        schema={**QUERY_TEXT, "maxLength": MAX_PATTERN},
+    ),
+    "index": index_of(),
+    "field": query(
+        str,
+        f"What is suggested: {', '.join(suggestions.FIELDS)}.",
+        suggestions.SUGGEST,
+        schema={"enum": list(suggestions.FIELDS)},
+    ),
+    "size": query(
+        int,
+        f"Number of suggestions, 0 to {suggestions.MAX_SIZE}.",
+        10,
+        schema={"minimum": 0, "maximum": suggestions.MAX_SIZE},
+    ),
+    "deleted": query(bool, "Suggest soft-deleted entities, and no others.", False),
+    "fetch_source": query(bool, "Give each its document; naming its fields does, too.", True),
+    "include_source_fields": SOURCE_FIELDS,
+}
 _SOURCE: Parameters = {
-    "source_url": (
-        Annotated[
-            str, QueryParameter(name="sourceUrl", description="The whole address of the source.")
-        ],
-        ...,
-    ),
-    "deleted": (
-        Annotated[bool, QueryParameter(description="Find soft-deleted entities, and no others.")],
-        False,
-    ),
-    "from_": (
-        Annotated[int, QueryParameter(name="from", description="Offset of the first hit.")],
-        0,
-    ),
-    "size": (Annotated[int, QueryParameter(description="Number of hits, 0 to 1,000.")], 10),
+    "source_url": query(str, "The whole address of the source.", ...),
+    "deleted": ONLY_DELETED,
+    **WINDOW,
 }
-_DOCUMENT: Parameters = {
-    "index": (Annotated[str, PathParameter(description=INDEX)], ...),
-    **ENTITY_ID,
+EXPORT_PARAMETERS: Parameters = {
+    "q": text_of_query(Q, ""),
+    "index": index_of(ALL),
+    "deleted": query(bool, "Include soft-deleted entities.", False),
+    **sort_of("by name"),
+    "query_filter": filter_of("JSON filter in the query DSL."),
+    "post_filter": filter_of("Another one."),
 }
-EXPORT_PARAMETERS: Rows = (
-    ("q", str | None, "", Q),
-    ("index", str, ALL, INDEX),
-    ("deleted", bool, False, "Include soft-deleted entities."),
-    ("sortField", str | None, None, f"Instead of by name: {', '.join(SORTABLE)} or _score."),
-    ("sortOrder", Literal["asc", "desc"] | None, None, "Direction of sortField."),
-    ("queryFilter", str | None, None, "JSON filter in the query DSL."),
-    ("postFilter", str | None, None, "Another one."),
-)
-"""Each may be given in snake_case too."""
 
 
 def document_routes(services: Services, searcher: Searcher) -> list[HTTPRouteHandler]:
     """The routes of documents that searches find."""
     stores = services.stores
 
-    async def by_source(request: Request[Any, Any, Any], deleted: bool, **given: Any) -> Large:
+    async def by_beginning(
+        request: AnyRequest, include_source_fields: list[str] | None, **given: Any
+    ) -> Large:
+        fields = each_field(include_source_fields)
+        asked = suggestions.SuggestRequest(include_source_fields=fields, **given)
+        return await searcher.answer(request, asked.index, partial(suggestions.suggest, asked))
+
+    async def by_source(request: AnyRequest, deleted: bool, **given: Any) -> Large:
         sought = SearchRequest(
             q="", deleted=deleted, only_deleted=deleted, include_aggregations=False, **given
         )
         return await searcher.answer(request, sought.index, partial(search, sought))
 
-    async def by_id(request: Request[Any, Any, Any], index: str, entity_id: str) -> Large:
+    async def by_id(request: AnyRequest, index: str, entity_id: str) -> Large:
         ask = partial(single_document, index, id_in_path(entity_id))
         return await searcher.answer(request, index, ask)
 
-    def as_csv(request: Request[Any, Any, Any], **given: Any) -> Heavy:
-        values = given_values(EXPORT_PARAMETERS, given)
+    def as_csv(request: AnyRequest, **given: Any) -> Heavy:
         access: Access = request.auth
         visible = access.kinds(Action.SEARCH)
-        check_index(values["index"], visible)
-        sought = SearchRequest(
-            q=values["q"],
-            index=values["index"],
-            size=1,
-            deleted=values["deleted"],
-            sort_field=values["sortField"],
-            sort_order=values["sortOrder"],
-            query_filter=_encoded(values["queryFilter"]),
-            post_filter=_encoded(values["postFilter"]),
-        )
+        check_index(given["index"], visible)
+        sought = SearchRequest(size=1, **with_filters(given))
         visibility = Visibility.of(visible, access.hidden.get(Action.SEARCH, {}))
         parts = export(sought, visibility, opened)
         headers = {"Content-Disposition": 'attachment; filename="search.csv"'}
@@ -100,15 +115,44 @@ def document_routes(services: Services, searcher: Searcher) -> list[HTTPRouteHan
         with stores.engine.use() as engine:
             yield engine, stores.documents
 
-    searching, revision = Permission(Action.SEARCH), searcher.remembered
-    export_parameters = both_spellings(EXPORT_PARAMETERS)
-    document = "/v1/search/get/{index:str}/doc/{entity_id:str}"
+    searching = Permission(Action.SEARCH)
     return [
-        route("GET", "/v1/search/sourceUrl", searching, by_source, _SOURCE, revision=revision),
-        route("GET", document, searching, by_id, _DOCUMENT),
-        route("GET", "/v1/search/export", searching, as_csv, export_parameters),
+        Operation(
+            "suggestNames",
+            "Suggest names for what is being typed",
+            "Names that begin so, then names with a word that does, then such with slips."
+            " OpenMetadata's newer servers have it no more. Every parameter may be spelled in"
+            " snake_case too.",
+            answer="Suggestions",
+        ).at(
+            "GET",
+            "/v1/search/suggest",
+            searching,
+            by_beginning,
+            _SUGGEST,
+            snake_too=True,
+            revision=searcher.remembered,
+        ),
+        Search("searchBySourceUrl", "Search by the address of a source").at(
+            "GET",
+            "/v1/search/sourceUrl",
+            searching,
+            by_source,
+            _SOURCE,
+            revision=searcher.remembered,
+        ),
+        Operation(
+            "getSearchDocument",
+            "Get a document of an index",
+            "Soft-deleted or not.",
+            answer="SearchSource",
+        ).at("GET", "/v1/search/get/{index:str}/doc/{entity_id:str}", searching, by_id),
+        Operation(
+            "exportSearch",
+            "Get all that a search finds as CSV",
+            "A row for each entity, by name where no order is asked for. What a spreadsheet would"
+            " take for a formula has an apostrophe before it. Every parameter may be spelled in"
+            " snake_case too.",
+            media_type=CSV,
+        ).at("GET", "/v1/search/export", searching, as_csv, EXPORT_PARAMETERS, snake_too=True),
     ]
-
-
-def _encoded(text: str | None) -> bytes | None:
-    return None if text is None else text.encode()

@@ -1,76 +1,104 @@
 """What searches count: the values of one field, and what is found of each kind."""
 
-from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
+from msgspec.structs import replace
 
 from api.answers.bodies import JSON_TYPES, MAX_SEARCH_BODY, check_media_type, read_body
 from api.answers.responses import Large
 from api.callers.permissions import Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import route
-from api.declaring.spellings import Rows, both_spellings, given_values
-from api.routes.search.searches import INDEX, Q
+from api.declaring.declared_query import Parameters, query
+from api.declaring.operation import Search
+from api.declaring.signatures import AnyRequest
+from api.routes.search.searches import (
+    QUERY_TEXT,
+    Q,
+    filter_of,
+    index_of,
+    text_of_query,
+    with_filters,
+)
 from api.use_cases.searcher import Searcher, check_index
-from domain.kinds.registry import KINDS
 from domain.patches.json_input import decode
-from projections.search.answers.aggregate import AggregateRequest, TopHitsRequest, search_request
+from projections.search.aggregations import MAX_BUCKETS
+from projections.search.answers.aggregate import (
+    MAX_HITS,
+    AggregateRequest,
+    TopHitsRequest,
+    search_request,
+)
 from projections.search.answers.kind_counts import kind_counts
 from projections.search.answers.queries import SearchAnswer, SearchRequest, search
-from projections.search.documents.sources import ReadSources
+from projections.search.documents.documents import SORTABLE
 from projections.search.engine import SearchEngine
 from projections.search.index_names import ALL, DATA_ASSETS
-from projections.visibility.withholding import Withheld
-
-
-def _query(name: str, hint: Any, default: Any, description: str) -> tuple[Any, Any]:
-    """The annotation and default of a query parameter."""
-    return Annotated[hint, QueryParameter(name=name, description=description)], default
-
+from projections.search.language.patterns import MAX_PATTERN
 
 _AGGREGATE: Parameters = {
-    "field_name": _query("field", str, ..., "Field whose values are counted."),
-    "field_value": _query(
-        "value",
+    "field_name": query(
         str,
-        "",
+        "Field whose values are counted.",
+        ...,
+        name="field",
+        schema={"format": "countable-field"},
+    ),
+    "field_value": query(
+        str,
         "Regular expression for the whole values; `.*text.*` gives the text itself first, then what"
         " begins with it, then what contains it. Empty or `.*` is every value.",
-    ),
-    "index": _query("index", str, KINDS["table"].index, INDEX),
-    "text": _query("q", str, "", "Query text, or a filter as JSON."),
-    "query_text": _query("queryText", str | None, None, "Query text that must match too."),
-    "size": _query("size", int, 10, "Number of buckets, 0 to 10,000."),
-    "deleted": _query("deleted", bool, False, "Count soft-deleted entities, and no others."),
-    "source_fields": _query(
-        "sourceFields",
-        str,
         "",
-        "Fields, with commas between, of the documents that each bucket then gives.",
+        name="value",
+        schema={"format": "term-regex", "maxLength": MAX_PATTERN},
     ),
-    "top_size": _query("topHitsSize", int, 10, "How many documents each bucket gives, to 100."),
-    "top_field": _query("topHitsSortField", str, "_doc", "Their order; `_doc` is by name."),
-    "top_order": _query("topHitsSortOrder", Literal["asc", "desc"], "asc", "Its direction."),
+    "index": index_of(),
+    "text": query(str, "Query text, or a filter as JSON.", "", name="q", schema=QUERY_TEXT),
+    "query_text": text_of_query("Query text that must match too."),
+    "size": query(
+        int,
+        "Number of buckets, 0 to 10,000.",
+        10,
+        schema={"minimum": 0, "maximum": MAX_BUCKETS},
+    ),
+    "deleted": query(bool, "Count soft-deleted entities, and no others.", False),
+    "source_fields": query(
+        str,
+        "Fields, with commas between, of the documents that each bucket then gives.",
+        "",
+        schema={"format": "field-path"},
+    ),
+    "top_size": query(
+        int,
+        "How many documents each bucket gives, to 100.",
+        10,
+        name="topHitsSize",
+        schema={"minimum": 0, "maximum": MAX_HITS},
+    ),
+    "top_field": query(
+        str,
+        "Their order; `_doc` is by name.",
+        "_doc",
+        name="topHitsSortField",
+        schema={"enum": ["_doc", *SORTABLE]},
+    ),
+    "top_order": query(Literal["asc", "desc"], "Its direction.", "asc", name="topHitsSortOrder"),
 }
-COUNT_PARAMETERS: Rows = (
-    ("q", str | None, "", Q),
-    ("index", str, DATA_ASSETS, INDEX),
-    ("deleted", bool, False, "Count soft-deleted entities too."),
-    ("queryFilter", str | None, None, "JSON filter in the query DSL."),
-    ("postFilter", str | None, None, "Another one."),
-    ("includeTopHit", bool, False, "Give the best hit, with its kind."),
-)
-"""Each may be given in snake_case too."""
+COUNT_PARAMETERS: Parameters = {
+    "q": text_of_query(Q, ""),
+    "index": index_of(DATA_ASSETS),
+    "deleted": query(bool, "Count soft-deleted entities too.", False),
+    "query_filter": filter_of("JSON filter in the query DSL."),
+    "post_filter": filter_of("Another one."),
+    "include_top_hit": query(bool, "Give the best hit, with its kind.", False),
+}
 
 
 def facet_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
     """The routes that count."""
 
     async def aggregate(
-        request: Request[Any, Any, Any],
+        request: AnyRequest,
         text: str,
         source_fields: str,
         top_size: int,
@@ -81,63 +109,59 @@ def facet_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
         fields = tuple(field for each in source_fields.split(",") if (field := each.strip()))
         top = TopHitsRequest(size=top_size, sort_field=top_field, sort_order=top_order)
         asked = AggregateRequest(query=text, source_fields=fields, top_hits=top, **given)
-        return await counted(request, asked)
-
-    async def aggregate_body(request: Request[Any, Any, Any]) -> Large:
-        check_media_type(request.headers.get("content-type"), JSON_TYPES)
-        body = await read_body(request, MAX_SEARCH_BODY)
-        # Which index the body names is known, and checked, once it is decoded.
-        return await searcher.answer(request, ALL, partial(_count_asked, body))
-
-    async def counted(request: Request[Any, Any, Any], asked: AggregateRequest) -> Large:
         sought = search_request(asked)
         return await searcher.answer(request, sought.index, partial(search, sought))
 
-    async def counts(request: Request[Any, Any, Any], **given: Any) -> Large:
-        values = given_values(COUNT_PARAMETERS, given)
-        top = values["includeTopHit"]
+    async def aggregate_body(request: AnyRequest) -> Large:
+        check_media_type(request.headers.get("content-type"), JSON_TYPES)
+        body = await read_body(request, MAX_SEARCH_BODY)
+
+        def count(engine: SearchEngine, *given: Any) -> SearchAnswer:
+            sought = search_request(decode(body, AggregateRequest, "the body"))
+            # Which index the body names is known once it is decoded, in the thread of the search.
+            check_index(sought.index, request.auth.kinds(Action.SEARCH))
+            return search(sought, engine, *given)
+
+        return await searcher.answer(request, ALL, count)
+
+    async def counts(request: AnyRequest, include_top_hit: bool, **given: Any) -> Large:
         sought = SearchRequest(
-            q=values["q"],
-            index=values["index"],
-            size=int(top),
-            deleted=values["deleted"],
-            query_filter=_encoded(values["queryFilter"]),
-            post_filter=_encoded(values["postFilter"]),
-            include_source_fields=("entityType",) if top else (),
+            size=int(include_top_hit),
+            include_source_fields=("entityType",) if include_top_hit else (),
+            **with_filters(given),
         )
         return await searcher.answer(request, sought.index, partial(kind_counts, sought))
 
     searching, revision = Permission(Action.SEARCH), searcher.remembered
-    count_parameters = both_spellings(COUNT_PARAMETERS)
     return [
-        route("GET", "/v1/search/aggregate", searching, aggregate, _AGGREGATE, revision=revision),
-        route("POST", "/v1/search/aggregate", searching, aggregate_body, {}),
-        route(
+        _OF_FIELD.at(
+            "GET", "/v1/search/aggregate", searching, aggregate, _AGGREGATE, revision=revision
+        ),
+        replace(
+            _OF_FIELD,
+            id="aggregateFieldByBody",
+            errors=(400, 408, 413, 415, 503),
+            body="AggregateRequest",
+        ).at("POST", "/v1/search/aggregate", searching, aggregate_body),
+        Search(
+            "countKinds",
+            "Count what a search finds of each kind",
+            "As `aggregations.entityType.buckets`, without kinds of which nothing is found. Every"
+            " parameter may be spelled in snake_case too.",
+        ).at(
             "GET",
             "/v1/search/entityTypeCounts",
             searching,
             counts,
-            count_parameters,
+            COUNT_PARAMETERS,
+            snake_too=True,
             revision=revision,
         ),
     ]
 
 
-def _count_asked(
-    body: bytes,
-    engine: SearchEngine,
-    read_sources: ReadSources,
-    visible: frozenset[str],
-    withheld: Mapping[str, Withheld],
-) -> SearchAnswer:
-    """What the body of a request has counted, which is decoded in the thread of the search.
-
-    Raises Forbidden for an index, InvalidInput and FieldWithheld.
-    """
-    sought = search_request(decode(body, AggregateRequest, "the body"))
-    check_index(sought.index, visible)
-    return search(sought, engine, read_sources, visible, withheld)
-
-
-def _encoded(text: str | None) -> bytes | None:
-    return None if text is None else text.encode()
+_OF_FIELD = Search(
+    "aggregateField",
+    "Count by the values of one field",
+    "By value, without hits. With fields of documents, each bucket has some of its documents.",
+)

@@ -1,21 +1,24 @@
 """Searches over the kinds that the caller may search: by words and filters, and by one field."""
 
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 
 from api.answers.responses import Large
 from api.callers.permissions import Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import route
-from api.declaring.spellings import both_spellings, given_values, snake
+from api.declaring.declared_query import Parameters, query
+from api.declaring.operation import Search
+from api.declaring.signatures import AnyRequest
 from api.use_cases.searcher import Searcher
 from domain.errors import InvalidInput
 from domain.kinds.registry import KINDS
-from projections.search.answers.queries import SearchRequest, search
+from projections.search.answers.queries import MAX_SIZE, MAX_WINDOW, SearchRequest, search
 from projections.search.documents.documents import SORTABLE
+from projections.search.engine import SCORE
+from projections.search.index_names import ALL, meanings
+from projections.search.language.patterns import MAX_PATTERN
+from projections.search.language.text import MAX_LENGTH
 
 _INDEXES = ", ".join(sorted(kind.index for kind in KINDS.values()))
 INDEX = (
@@ -23,104 +26,163 @@ INDEX = (
     f" for what lies below them too, and {_INDEXES}. An index that only OpenMetadata has is empty."
 )
 Q = "Query text; empty or `*` is everything."
+IN_SNAKE_CASE = "Every parameter may be spelled in snake_case too: `sort_field`."
+QUERY_TEXT = {"type": "string", "format": "query-text", "maxLength": MAX_LENGTH}
+"""The schema of the text of a query."""
 
-PARAMETERS: tuple[tuple[str, Any, Any, str], ...] = (
-    ("q", str | None, None, Q),
-    ("index", str, "all", INDEX),
-    ("from", int, 0, "Offset of the first hit."),
-    ("size", int, 10, "Number of hits, 0 to 1,000; from + size at most 10,000."),
-    ("deleted", bool, False, "Include soft-deleted entities."),
-    ("sortField", str | None, None, f"Instead of relevance: {', '.join(SORTABLE)} or _score."),
-    ("sortOrder", Literal["asc", "desc"] | None, None, "Direction of sortField."),
-    ("trackTotalHits", bool, True, "Count exactly; false stops at 10,000 and says `gte`."),
-    ("getHierarchy", bool, False, "Give each hit its ancestors, from the root down."),
-    ("fetchSource", bool, True, "Give each hit its document; naming its fields does, too."),
-    ("includeSourceFields", list[str] | None, None, "Fields of the documents to give."),
-    ("excludeSourceFields", list[str] | None, None, "Fields of the documents to leave out."),
-    ("queryFilter", str | None, None, "JSON filter in the query DSL, applied before scoring."),
-    ("postFilter", str | None, None, "JSON filter in the query DSL, applied after scoring."),
-    (
-        "includeAggregations",
-        bool | None,
-        None,
-        "Give the usual facets; by default where size is 0.",
+_NAME = f"({'|'.join(sorted((ALL, *meanings())))})"
+INDEX_NAMES = {"type": "string", "pattern": f"^{_NAME}(,{_NAME})*$"}
+"""The schema of the names of indexes that searches take."""
+_PATHS = {"type": "array", "items": {"type": "string", "format": "field-path"}}
+_SORT = {"type": "string", "enum": [*SORTABLE, SCORE]}
+
+
+def text_of_query(description: str, default: str | None = None) -> tuple[Any, Any]:
+    """The declaration of a parameter with the text of a query."""
+    return query(str, description, default, schema=QUERY_TEXT)
+
+
+def index_of(default: str = KINDS["table"].index) -> tuple[Any, Any]:
+    """The declaration of the parameter that names the indexes to search."""
+    return query(str, INDEX, default, schema=INDEX_NAMES)
+
+
+def filter_of(description: str) -> tuple[Any, Any]:
+    """The declaration of a parameter with a filter as JSON."""
+    return query(str, description, schema={"type": "string", "format": "query-filter"})
+
+
+def sort_of(first: str) -> Parameters:
+    """The declarations of what hits are ordered by, instead of what comes `first`."""
+    about = f"Instead of {first}: {', '.join(SORTABLE)} or _score."
+    return {
+        "sort_field": query(str, about, schema=_SORT),
+        "sort_order": query(Literal["asc", "desc"], "Direction of sortField."),
+    }
+
+
+WINDOW: Parameters = {
+    "from_": query(
+        int, "Offset of the first hit.", 0, schema={"minimum": 0, "maximum": MAX_WINDOW}
     ),
-    ("aggregations", str | None, None, "JSON of facets to give instead of the usual ones."),
-    ("searchAfter", list[str] | None, None, "`sort` of the last hit seen, one value each."),
-)
-"""(name, type, default, meaning) of each parameter; its snake_case spelling is accepted too."""
-_JSON = ("queryFilter", "postFilter", "aggregations")
+    "size": query(
+        int, "Number of hits, 0 to 1,000.", 10, schema={"minimum": 0, "maximum": MAX_SIZE}
+    ),
+}
+ONLY_DELETED = query(bool, "Find soft-deleted entities, and no others.", False)
+SOURCE_FIELDS = query(list[str], "Fields of the documents to give.", schema=_PATHS)
 
+PARAMETERS: Parameters = {
+    "q": text_of_query(Q),
+    "index": index_of("all"),
+    **WINDOW,
+    "size": query(
+        int,
+        "Number of hits, 0 to 1,000; from + size at most 10,000.",
+        10,
+        schema={"minimum": 0, "maximum": MAX_SIZE},
+    ),
+    "deleted": query(bool, "Include soft-deleted entities.", False),
+    **sort_of("relevance"),
+    "track_total_hits": query(bool, "Count exactly; false stops at 10,000 and says `gte`.", True),
+    "get_hierarchy": query(bool, "Give each hit its ancestors, from the root down.", False),
+    "fetch_source": query(bool, "Give each hit its document; naming its fields does, too.", True),
+    "include_source_fields": SOURCE_FIELDS,
+    "exclude_source_fields": query(
+        list[str], "Fields of the documents to leave out.", schema=_PATHS
+    ),
+    "query_filter": filter_of("JSON filter in the query DSL, applied before scoring."),
+    "post_filter": filter_of("JSON filter in the query DSL, applied after scoring."),
+    "include_aggregations": query(bool, "Give the usual facets; by default where size is 0."),
+    "aggregations": query(
+        str,
+        "JSON of facets to give instead of the usual ones.",
+        schema={"type": "string", "format": "aggregations"},
+    ),
+    "search_after": query(list[str], "`sort` of the last hit seen, one value each."),
+}
 _FIELD_PARAMETERS: Parameters = {
-    "field_name": (
-        Annotated[str, QueryParameter(name="fieldName", description="Field to look in.")],
+    "field_name": query(str, "Field to look in.", ..., schema={"format": "field-path"}),
+    "field_value": query(
+        str,
+        "A whole value of the field; `*` is any characters, `?` one.",
         ...,
+        schema={"maxLength": MAX_PATTERN},
     ),
-    "field_value": (
-        Annotated[
-            str,
-            QueryParameter(
-                name="fieldValue",
-                description="A whole value of the field; `*` is any characters, `?` one.",
-            ),
-        ],
-        ...,
-    ),
-    "index": (Annotated[str, QueryParameter(description=INDEX)], KINDS["table"].index),
-    "deleted": (
-        Annotated[bool, QueryParameter(description="Find soft-deleted entities, and no others.")],
-        False,
-    ),
-    "from_": (
-        Annotated[int, QueryParameter(name="from", description="Offset of the first hit.")],
-        0,
-    ),
-    "size": (Annotated[int, QueryParameter(description="Number of hits, 0 to 1,000.")], 10),
+    "index": index_of(),
+    "deleted": ONLY_DELETED,
+    **WINDOW,
 }
 
 
 def search_routes(searcher: Searcher) -> list[HTTPRouteHandler]:
     """The routes that search."""
 
-    async def query(request: Request[Any, Any, Any], **given: Any) -> Large:
-        return await answer(request, SearchRequest(**_values(given)))
+    async def by_query(
+        request: AnyRequest,
+        q: str | None,
+        include_source_fields: list[str] | None,
+        exclude_source_fields: list[str] | None,
+        aggregations: str | None,
+        search_after: list[str] | None,
+        **given: Any,
+    ) -> Large:
+        if q is None and given["query_filter"] is None:
+            raise InvalidInput("q is required unless there is a queryFilter")
+        sought = SearchRequest(
+            q=q or "",
+            include_source_fields=each_field(include_source_fields),
+            exclude_source_fields=each_field(exclude_source_fields),
+            aggregations=encoded(aggregations),
+            search_after=None if search_after is None else tuple(search_after),
+            **with_filters(given),
+        )
+        return await answer(request, sought)
 
-    async def field_query(request: Request[Any, Any, Any], deleted: bool, **given: Any) -> Large:
+    async def by_field(request: AnyRequest, deleted: bool, **given: Any) -> Large:
         sought = SearchRequest(q="", deleted=deleted, only_deleted=deleted, **given)
         return await answer(request, sought)
 
-    async def answer(request: Request[Any, Any, Any], sought: SearchRequest) -> Large:
+    async def answer(request: AnyRequest, sought: SearchRequest) -> Large:
         return await searcher.answer(request, sought.index, partial(search, sought))
 
-    searching = Permission(Action.SEARCH)
-    parameters = both_spellings(PARAMETERS)
-    revision = searcher.remembered
+    searching, revision = Permission(Action.SEARCH), searcher.remembered
     return [
-        route("GET", "/v1/search/query", searching, query, parameters, revision=revision),
-        route(
+        Search("searchEntities", "Search all kinds", IN_SNAKE_CASE).at(
+            "GET",
+            "/v1/search/query",
+            searching,
+            by_query,
+            PARAMETERS,
+            snake_too=True,
+            revision=revision,
+        ),
+        Search(
+            "searchByField",
+            "Search by a whole value of one field",
+            "Letters count without case. Of descriptions, which keep no whole values, a word fits.",
+        ).at(
             "GET",
             "/v1/search/fieldQuery",
             searching,
-            field_query,
+            by_field,
             _FIELD_PARAMETERS,
             revision=revision,
         ),
     ]
 
 
-def _values(given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of SearchRequest."""
-    values: dict[str, Any] = {}
-    for name, value in given_values(PARAMETERS, given).items():
-        if name.endswith("SourceFields"):
-            value = tuple(part for item in value or () for part in item.split(",") if part)
-        if name == "searchAfter" and value is not None:
-            value = tuple(value)
-        if name in _JSON and value is not None:
-            value = value.encode()
-        values["from_" if name == "from" else snake(name)] = value
-    if values["q"] is None:
-        if values["query_filter"] is None:
-            raise InvalidInput("q is required unless there is a queryFilter")
-        values["q"] = ""
-    return values
+def each_field(given: list[str] | None) -> tuple[str, ...]:
+    """The fields that are named with commas between, or by a parameter given more than once."""
+    return tuple(field for each in given or () for field in each.split(",") if field)
+
+
+def with_filters(given: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a search with both filters as bytes, in which they are parsed."""
+    filters = {name: encoded(given[name]) for name in ("query_filter", "post_filter")}
+    return {**given, **filters}
+
+
+def encoded(text: str | None) -> bytes | None:
+    """The bytes of a text, None without one."""
+    return None if text is None else text.encode()

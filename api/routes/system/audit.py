@@ -3,18 +3,18 @@
 import time
 from collections.abc import Generator, Iterable
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
 from anyio import to_thread
-from litestar import Request
 from litestar.handlers import HTTPRouteHandler
 
-from api.answers.responses import LOOP_BYTES, NDJSON, Heavy, Large
+from api.answers.responses import LOOP_BYTES, NDJSON, Heavy
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import route
+from api.declaring.declared_query import Parameters, query
+from api.declaring.operation import Operation
+from api.declaring.signatures import AnyRequest
 from api.errors import Forbidden
 from api.services import Services
 from domain.errors import InvalidInput
@@ -63,27 +63,21 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
     log, heavy_reads = services.stores.log, services.heavy_reads
 
     async def events(
-        request: Request[Any, Any, Any],
+        request: AnyRequest,
         after: int | None,
         before: int | None,
         order: Order,
         limit: int | None,
-        kind: str | None,
         entity: UUID | None,
         lineage_of: UUID | None,
-        since: str | None,
-        until: str | None,
         **texts: str | None,
     ) -> Any:
         caller: str = request.user.name
         query = audit_query(
             request.auth,
             caller,
-            kind=kind,
             entity_id=None if entity is None else str(entity),
             edges_of=None if lineage_of is None else str(lineage_of),
-            since=since,
-            until=until,
             **texts,
         )
         streamed = NDJSON in request.headers.get("accept", "").lower()
@@ -99,9 +93,25 @@ def audit_routes(services: Services) -> list[HTTPRouteHandler]:
             chunks = _lines(trail, query, span, head, limit or MAX_STREAMED)
             return Heavy(chunks, caller, heavy_reads, services.streams, media_type=NDJSON)
         page = partial(audit_page, trail, query, span, head, limit or DEFAULT_LIMIT)
-        return Large(await services.heavy_read(request, page), caller, services.streams)
+        return services.large(request, await services.heavy_read(request, page))
 
-    return [route("GET", "/v1/audit/events", AUDITING, events, _PARAMETERS, unsupported={})]
+    return [
+        Operation(
+            "listAuditEvents",
+            "Read the log",
+            "In log order, or newest first with `order=desc`. In log order, `paging.after` is the"
+            " position reached: give it as `after` until it equals `paging.head`. Newest first it"
+            " is `paging.before`: give it as `before` until it is 1. One request looks at no more"
+            f" than {BOUND:,} events ({STREAM_BOUND:,} as NDJSON), and as JSON for no longer than"
+            f" about {PAGE_SECONDS} s and {PAGE_BYTES:,} bytes of events, so a page may be short,"
+            " or empty, before the end. Events of one `entity` are found at once; other filters"
+            " look through the log. As NDJSON (`Accept: application/x-ndjson`) there is a line for"
+            " each event, and a last one with `paging`; without it the answer was cut off.",
+            answer=AuditPage,
+            errors=(400, 503),
+            lines="AuditLine",
+        ).at("GET", "/v1/audit/events", AUDITING, events, _PARAMETERS, unsupported={})
+    ]
 
 
 def audit_query(
@@ -144,50 +154,48 @@ def audit_span(after: int | None, before: int | None, order: Order, head: int) -
     return LogSpan(after=0, upto=upto, newest_first=True)
 
 
-def _about(hint: Any, description: str, name: str | None = None) -> tuple[Any, None]:
-    """The annotation and default of an optional query parameter."""
-    return Annotated[hint | None, QueryParameter(name=name, description=description)], None
-
-
-def _position(least: int, description: str) -> tuple[Any, None]:
-    bounds = QueryParameter(ge=least, le=MAX_POSITION, description=description)
-    return Annotated[int | None, bounds], None
-
-
+_TIME = {
+    "anyOf": [
+        {"type": "string", "format": "date"},
+        {"type": "string", "format": "date-time"},
+        {"type": "string", "pattern": "^[0-9]{11,15}$"},
+    ]
+}
 _PARAMETERS: Parameters = {
-    "order": (
-        Annotated[Order, QueryParameter(description="In log order, or newest first (`desc`).")],
-        "asc",
+    "order": query(Order, "In log order, or newest first (`desc`).", "asc"),
+    "after": query(
+        int,
+        "In log order: the position after which to begin; 0 by default.",
+        ge=0,
+        le=MAX_POSITION,
     ),
-    "after": _position(0, "In log order: the position after which to begin; 0 by default."),
-    "before": _position(1, "Newest first: the position before which to begin; the end by default."),
-    "kind": _about(str, "Only events of entities of this kind."),
-    "entity": _about(UUID, "Only events of this entity, also of one that was purged."),
-    "lineage_of": _about(
+    "before": query(
+        int,
+        "Newest first: the position before which to begin; the end by default.",
+        ge=1,
+        le=MAX_POSITION,
+    ),
+    "kind": query(str, "Only events of entities of this kind.", schema={"enum": list(ALL_KINDS)}),
+    "entity": query(UUID, "Only events of this entity, also of one that was purged."),
+    "lineage_of": query(
         UUID,
         "Only events of edges of the lineage that begin or end at this entity, also of edges that"
         " were removed.",
-        "lineageOf",
     ),
-    "fqn": _about(str, "Only events of entities of this qualified name, purged ones included."),
-    "event_type": _about(
-        Literal.__getitem__(tuple(EVENT_TYPES)), "Only events of this type.", "eventType"
+    "fqn": query(str, "Only events of entities of this qualified name, purged ones included."),
+    "event_type": query(Literal.__getitem__(tuple(EVENT_TYPES)), "Only events of this type."),
+    "actor": query(str, "Only what this subject caused."),
+    "request_id": query(str, "Only what the request of this id caused."),
+    "since": query(
+        str, "Only from this time on: an ISO 8601 date or time, or milliseconds.", schema=_TIME
     ),
-    "actor": _about(str, "Only what this subject caused."),
-    "request_id": _about(str, "Only what the request of this id caused.", "requestId"),
-    "since": _about(str, "Only from this time on: an ISO 8601 date or time, or milliseconds."),
-    "until": _about(str, "Only before this time."),
-    "limit": (
-        Annotated[
-            int | None,
-            QueryParameter(
-                ge=1,
-                le=MAX_STREAMED,
-                description=f"The most events to give: {DEFAULT_LIMIT} by default and at most"
-                f" {MAX_LIMIT} as JSON, {MAX_STREAMED} by default and at most as NDJSON.",
-            ),
-        ],
-        None,
+    "until": query(str, "Only before this time.", schema=_TIME),
+    "limit": query(
+        int,
+        f"The most events to give: {DEFAULT_LIMIT} by default and at most {MAX_LIMIT} as JSON,"
+        f" {MAX_STREAMED} by default and at most as NDJSON.",
+        ge=1,
+        le=MAX_STREAMED,
     ),
 }
 

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from anyio import CapacityLimiter, to_thread
@@ -13,8 +13,9 @@ from api.answers.responses import Finished
 from api.callers.permissions import PUBLIC, Action, Permission
 from api.callers.tokens.key_cache import OVERDUE_SECONDS, STALE_SECONDS
 from api.callers.tokens.verifier import TokenVerifier
-from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import AnyRequest, route
+from api.declaring.declared_query import Parameters, query
+from api.declaring.operation import Operation
+from api.declaring.signatures import AnyRequest
 from api.preparing import preparing, read_as
 from api.services import Services
 from api.telemetry.metrics import Metrics
@@ -25,8 +26,8 @@ from projections.operation.proofs import read_proofs
 OPERATING = Permission(Action.OPERATE)
 _LISTS = read_as("entities")
 FULL = "the disk of the data directory is full"
-_OF = QueryParameter(description="What is to be ready: everything, or lists and entities alone.")
-READY_OF: Parameters = {"of": (Annotated[Literal["all", "lists"], _OF], "all")}
+_WHAT = "What is to be ready: everything, or lists and entities alone."
+READY_OF: Parameters = {"of": query(Literal["all", "lists"], _WHAT, "all")}
 
 
 class Version(msgspec.Struct):
@@ -124,13 +125,32 @@ def system_routes(
         body = await to_thread.run_sync(render, limiter=rendering)
         return Finished(body, media_type=metrics.MEDIA_TYPE)
 
-    scraping = Permission(Action.METRICS)
     return [
-        route("GET", "/v1/system/version", PUBLIC, version, {}),
-        route("GET", "/healthz", PUBLIC, healthz, {}),
-        route("GET", "/readyz", PUBLIC, readyz, READY_OF),
-        route("GET", "/v1/system/projections", OPERATING, projections, {}),
-        route("GET", "/metrics", scraping, show_metrics, {}),
+        Operation("getVersion", "Get the version", answer=Version).at(
+            "GET", "/v1/system/version", PUBLIC, version
+        ),
+        Operation("getHealth", "Is the process alive?", answer="Health").at(
+            "GET", "/healthz", PUBLIC, healthz
+        ),
+        Operation(
+            "getReadiness",
+            "Can requests be answered with fresh data?",
+            answer=Readiness,
+            statuses=(200, 503),
+            errors=(400, 503),
+        ).at("GET", "/readyz", PUBLIC, readyz, READY_OF),
+        Operation(
+            "getProjections",
+            "Get the state of the projections",
+            answer=Inspection,
+            errors=(503,),
+        ).at("GET", "/v1/system/projections", OPERATING, projections),
+        Operation(
+            "getMetrics",
+            "Get the metrics in Prometheus' text format",
+            errors=(503,),
+            media_type="text/plain",
+        ).at("GET", "/metrics", Permission(Action.METRICS), show_metrics),
     ]
 
 
