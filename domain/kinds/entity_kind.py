@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from domain.kinds import names
 from domain.kinds.bodies.base import EntityBody, loose_fields, reference_fields
@@ -36,6 +37,9 @@ COMMON_FILTERS: Mapping[str, str] = MappingProxyType(
 _NAMES = {"name": 10.0, "displayName": 10.0, "fullyQualifiedName": 5.0, "description": 2.0}
 _RELATED = {"owners.name": 1.0, "tags.tagFQN": 0.5}
 
+_BY_THOSE_ABOVE: Mapping[str, str] = MappingProxyType({})
+"""Stands for filters by what is above an entity, until a row of the registry is made."""
+
 
 class SearchField(msgspec.Struct, frozen=True):
     """A path of the search document that plain text is matched against, and its weight."""
@@ -49,10 +53,10 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     name: str
     """As it stands in references and events: `databaseSchema`."""
-    collection: str
-    """Path of its routes below /v1: `services/databaseServices`."""
     body: type[EntityBody]
     """The keys a caller may write."""
+    collection: str = "{}s"
+    """Path of its routes below /v1: `services/databaseServices`; `{}` stands for its name."""
     since: str = "0.2.0"
     """The release that first knew the kind, which a new kind names."""
     own_index: str = ""
@@ -68,8 +72,9 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Keys taken from the parent's body where it has them; a caller may repeat them."""
     large: tuple[str, ...] = ()
     """Optional keys that reading a single entity gives without being asked."""
-    filters: Mapping[str, str] = MappingProxyType({})
-    """List parameters that select by an entity referred to: parameter -> key of the body."""
+    filters: Mapping[str, str] = _BY_THOSE_ABOVE
+    """List parameters that select by an entity referred to: parameter -> key of the body. Those
+    that a row leaves out are named as the keys of the parents, and of what else stands above."""
     columns: str | None = None
     """Key of the columns whose removal or narrowing breaks readers (a major version)."""
     searched: Mapping[str, float] = MappingProxyType({})
@@ -86,6 +91,12 @@ class EntityKind(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     own_paths: OwnPaths = OwnPaths()
     agreement: Agreement | None = None
     suites: Suites | None = None
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "collection", self.collection.format(self.name))
+        if self.filters is _BY_THOSE_ABOVE:
+            above = dict.fromkeys((*reversed(self.parents), *self.inherits))
+            force_setattr(self, "filters", {key: key for key in above if key in self.refers_to})
 
     @cached_property
     def index(self) -> str:

@@ -1,13 +1,12 @@
 """Collections of an API and the endpoints in them."""
 
-from collections.abc import Iterator
 from typing import Annotated, ClassVar
 
 from msgspec import field
 
 from domain.kinds.bodies.base import Asset
-from domain.kinds.bodies.columns import SchemaField, name_parts, part_tags
-from domain.kinds.bodies.components import Part, Ref, TagLabel, Url, refers_to
+from domain.kinds.bodies.columns import SchemaField, name_parts
+from domain.kinds.bodies.components import Part, Ref, Url, refers_to
 from domain.kinds.bodies.enumerations import RequestMethod, SchemaType
 from domain.kinds.names import child
 
@@ -44,21 +43,8 @@ class ApiEndpoint(Asset, kw_only=True):
     response_schema: ApiSchema | None = None
     source_url: str | None = None
 
-    def _schemas(self) -> Iterator[tuple[str, ApiSchema]]:
-        """The schemas that are given, each with the key that it stands under."""
-        if self.request_schema is not None:
-            yield "requestSchema", self.request_schema
-        if self.response_schema is not None:
-            yield "responseSchema", self.response_schema
-
-    def tag_labels(self) -> Iterator[TagLabel]:
-        """The labels of the endpoint and of the fields of its requests and responses."""
-        yield from super().tag_labels()
-        for _, schema in self._schemas():
-            yield from part_tags(schema.schema_fields)
-
-    def complete(self, fqn: str) -> None:
-        """Also give the fields qualified names below the key of the schema that they are in."""
-        super().complete(fqn)
-        for key, schema in self._schemas():
-            name_parts(schema.schema_fields, child(fqn, key))
+    def name_parts(self, fqn: str) -> None:
+        """Give the fields qualified names below the key of the schema that they are in."""
+        for schema, fields in self.part_lists():
+            key = "requestSchema" if schema is self.request_schema else "responseSchema"
+            name_parts(fields, child(fqn, key))

@@ -7,14 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, field
 
 from domain.kinds.bodies.base import Asset
-from domain.kinds.bodies.columns import (
-    Column,
-    IndexField,
-    NamedPart,
-    SchemaField,
-    name_parts,
-    part_tags,
-)
+from domain.kinds.bodies.columns import Column, IndexField, NamedPart, SchemaField
 from domain.kinds.bodies.components import (
     MAX_INTEGER,
     Integer,
@@ -22,7 +15,6 @@ from domain.kinds.bodies.components import (
     Part,
     Ref,
     Reference,
-    TagLabel,
     UsageSummary,
     refers_to,
     to_people,
@@ -55,18 +47,6 @@ class Topic(Asset, kw_only=True):
     topic_config: dict[str, Any] | None = None
     source_url: str | None = None
 
-    def tag_labels(self) -> Iterator[TagLabel]:
-        """The labels of the topic and of the fields of its messages."""
-        yield from super().tag_labels()
-        if self.message_schema is not None:
-            yield from part_tags(self.message_schema.schema_fields)
-
-    def complete(self, fqn: str) -> None:
-        """Also give the fields of the messages their qualified names."""
-        super().complete(fqn)
-        if self.message_schema is not None:
-            name_parts(self.message_schema.schema_fields, fqn)
-
 
 class Task(NamedPart, kw_only=True):
     """One step of a pipeline."""
@@ -98,21 +78,11 @@ class Pipeline(Asset, kw_only=True):
     source_url: str | None = None
     usage_summary: UsageSummary | None = None
 
-    def tag_labels(self) -> Iterator[TagLabel]:
-        """The labels of the pipeline and of its tasks."""
-        yield from super().tag_labels()
-        yield from part_tags(self.tasks)
-
     def nested_references(self) -> Iterator[NestedReference]:
         """Also the owners of the tasks."""
         yield from super().nested_references()
         for task in self.tasks or ():
             yield from to_people(task.owners)
-
-    def complete(self, fqn: str) -> None:
-        """Also give the tasks their qualified names."""
-        super().complete(fqn)
-        name_parts(self.tasks, fqn)
 
 
 class ContainerDataModel(Part, kw_only=True):
@@ -137,18 +107,6 @@ class Container(Asset, kw_only=True):
     file_formats: list[ContainerFileFormat] | None = None
     source_url: str | None = None
 
-    def tag_labels(self) -> Iterator[TagLabel]:
-        """The labels of the container and of the columns of its files."""
-        yield from super().tag_labels()
-        if self.data_model is not None:
-            yield from part_tags(self.data_model.columns)
-
-    def complete(self, fqn: str) -> None:
-        """Also give the columns of the files their qualified names."""
-        super().complete(fqn)
-        if self.data_model is not None:
-            name_parts(self.data_model.columns, fqn)
-
 
 class SearchIndex(Asset, kw_only=True):
     """An index of a search engine."""
@@ -159,13 +117,3 @@ class SearchIndex(Asset, kw_only=True):
     fields: list[IndexField] | None = None
     index_type: Literal["Index", "IndexTemplate"] | None = None
     search_index_settings: dict[str, Any] | None = None
-
-    def tag_labels(self) -> Iterator[TagLabel]:
-        """The labels of the index and of its fields."""
-        yield from super().tag_labels()
-        yield from part_tags(self.fields)
-
-    def complete(self, fqn: str) -> None:
-        """Also give the fields their qualified names."""
-        super().complete(fqn)
-        name_parts(self.fields, fqn)

@@ -176,6 +176,7 @@ _SECRET = """
     secretToken securityToken snowflakePrivatekeyPassphrase sslCertificate sslKey token
     userKey
 """
+SECRET_KEYS = frozenset(_SECRET.split())
 """Names whose values are masked, whatever the type of service."""
 
 _OBJECTS = """
@@ -186,12 +187,13 @@ _OBJECTS = """
     pbitFilesSource policyAgentConfig sampleDataStorageConfig saslConfig schemaRegistrySSL
     securityConfig sslConfig storageConfig
 """
+OBJECT_KEYS = frozenset(_OBJECTS.split())
 """Names whose values are objects; anything else in their place may be a whole key file."""
 
-_WORDS = "auth authentication authType"
+WORD_KEYS = frozenset(("auth", "authentication", "authType"))
 """Names whose values are objects, or one word of a list."""
 
-_USERS = "saslUsername username"
+USER_KEYS = frozenset(("saslUsername", "username"))
 """Names whose values name a user, beside whom some drivers take a password: `user/password`."""
 
 
@@ -199,27 +201,3 @@ _USERS = "saslUsername username"
 def kept_keys(service_type: str) -> frozenset[str]:
     """The names of the keys that are kept of connections to this type of service."""
     return frozenset((*_OF_EVERY_TYPE.split(), *_OF_TYPE.get(service_type, "").split()))
-
-
-@cache
-def secret_keys() -> frozenset[str]:
-    """The names of the keys that hold secrets."""
-    return frozenset(_SECRET.split())
-
-
-@cache
-def object_keys() -> frozenset[str]:
-    """The names of the keys that hold objects."""
-    return frozenset(_OBJECTS.split())
-
-
-@cache
-def word_keys() -> frozenset[str]:
-    """The names of the keys that hold an object or one word, such as `LDAP`."""
-    return frozenset(_WORDS.split())
-
-
-@cache
-def user_keys() -> frozenset[str]:
-    """The names of the keys that name a user."""
-    return frozenset(_USERS.split())

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from domain.kinds.bodies.connection_keys import (
+    OBJECT_KEYS,
+    SECRET_KEYS,
+    USER_KEYS,
+    WORD_KEYS,
     kept_keys,
-    object_keys,
-    secret_keys,
-    user_keys,
-    word_keys,
 )
 from domain.kinds.bodies.secret_texts import MASK, holds_secret, names_user_alone
 
@@ -40,7 +40,7 @@ def _kept_object(given: Mapping[str, Any], keys: frozenset[str]) -> dict[str, An
     for key, value in given.items():
         if value is None:
             continue
-        if key in secret_keys() and not isinstance(value, (dict, list)):
+        if key in SECRET_KEYS and not isinstance(value, (dict, list)):
             kept[key] = MASK
         elif key in keys:
             kept[key] = _kept(key, value, keys)
@@ -53,15 +53,15 @@ def _kept(key: str, value: Any, keys: frozenset[str]) -> Any:
         return _kept_object(value, keys)
     if isinstance(value, list):
         return [_kept(key, item, keys) for item in value]
-    if key in object_keys():
+    if key in OBJECT_KEYS:
         return MASK
     return MASK if isinstance(value, str) and _holds_secret(key, value) else value
 
 
 def _holds_secret(key: str, text: str) -> bool:
     """Whether a text may be or hold a secret where `key` has it."""
-    if key in word_keys():
+    if key in WORD_KEYS:
         return _WORD(text) is None
-    if len(text) > _LONGEST or (key in user_keys() and not names_user_alone(text)):
+    if len(text) > _LONGEST or (key in USER_KEYS and not names_user_alone(text)):
         return True
     return holds_secret(text)

@@ -1,11 +1,10 @@
 """Dashboards, with the charts on them and the data models that these are made of."""
 
-from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from domain.kinds.bodies.base import Asset
-from domain.kinds.bodies.columns import Column, name_parts, part_tags
-from domain.kinds.bodies.components import Ref, Reference, TagLabel, UsageSummary, refers_to
+from domain.kinds.bodies.columns import Column
+from domain.kinds.bodies.components import Ref, Reference, UsageSummary, refers_to
 from domain.kinds.bodies.enumerations import ChartType, DashboardDataModelType
 from domain.kinds.names import child, join, split
 
@@ -34,16 +33,6 @@ class DashboardDataModel(Asset, kw_only=True):
     sql: str | None = None
     project: str | None = None
     source_url: str | None = None
-
-    def tag_labels(self) -> Iterator[TagLabel]:
-        """The labels of the data model and of its columns."""
-        yield from super().tag_labels()
-        yield from part_tags(self.columns)
-
-    def complete(self, fqn: str) -> None:
-        """Also give the columns their qualified names."""
-        super().complete(fqn)
-        name_parts(self.columns, fqn)
 
 
 class Dashboard(Asset, kw_only=True):

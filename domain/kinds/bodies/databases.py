@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from domain.kinds.bodies.base import Asset
-from domain.kinds.bodies.columns import Column, name_parts, part_tags
+from domain.kinds.bodies.columns import Column
 from domain.kinds.bodies.components import (
     NestedReference,
     Part,
@@ -114,23 +114,8 @@ class Table(Asset, kw_only=True):
         if self.table_profiler_config is not None:
             read_profiler_config(self.table_profiler_config)
 
-    def tag_labels(self) -> Iterator[TagLabel]:
-        """The labels of the table, of its columns, and of its data model and the columns there."""
-        yield from super().tag_labels()
-        yield from part_tags(self.columns)
-        if self.data_model is not None:
-            yield from self.data_model.tags or ()
-            yield from part_tags(self.data_model.columns)
-
     def nested_references(self) -> Iterator[NestedReference]:
         """Also the owners of the data model."""
         yield from super().nested_references()
         if self.data_model is not None:
             yield from to_people(self.data_model.owners)
-
-    def complete(self, fqn: str) -> None:
-        """Also give the columns of the table and of its data model their qualified names."""
-        super().complete(fqn)
-        name_parts(self.columns, fqn)
-        if self.data_model is not None:
-            name_parts(self.data_model.columns, fqn)

@@ -8,22 +8,18 @@ from domain.kinds.entity_kind import EntityKind
 ROWS = (
     EntityKind(
         name="database",
-        collection="databases",
         body=databases.Database,
         parents=("service",),
         inherits=("serviceType",),
         large=("usageSummary",),
-        filters={"service": "service"},
         lists=ListOptions(names={"databaseRegex": NamePart("name", 0)}),
     ),
     EntityKind(
         name="databaseSchema",
-        collection="databaseSchemas",
         body=databases.DatabaseSchema,
         parents=("database",),
         inherits=("service", "serviceType"),
         large=("usageSummary",),
-        filters={"database": "database", "service": "service"},
         lists=ListOptions(
             names={
                 "databaseRegex": NamePart("database", 1),
@@ -33,7 +29,6 @@ ROWS = (
     ),
     EntityKind(
         name="table",
-        collection="tables",
         body=databases.Table,
         parents=("databaseSchema",),
         inherits=("database", "service", "serviceType"),
@@ -48,7 +43,6 @@ ROWS = (
         own_paths=OwnPaths(
             put={"dataModel": ("rawSql", "sql"), PROFILER_CONFIG: ()}, deleted=(PROFILER_CONFIG,)
         ),
-        filters={"databaseSchema": "databaseSchema", "database": "database", "service": "service"},
         lists=ListOptions(
             names={
                 "databaseRegex": NamePart("database", 2),
@@ -65,11 +59,9 @@ ROWS = (
     ),
     EntityKind(
         name="storedProcedure",
-        collection="storedProcedures",
         body=programs.StoredProcedure,
         parents=("databaseSchema",),
         inherits=("database", "service", "serviceType"),
-        filters={"databaseSchema": "databaseSchema", "database": "database", "service": "service"},
         searched={"storedProcedureCode.code": 0.5},
     ),
     EntityKind(

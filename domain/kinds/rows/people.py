@@ -6,7 +6,6 @@ from domain.kinds.entity_kind import EntityKind
 ROWS = (
     EntityKind(
         name="team",
-        collection="teams",
         body=people.Team,
         search_defaults={"isBot": False},
         root=True,
@@ -16,7 +15,6 @@ ROWS = (
     ),
     EntityKind(
         name="user",
-        collection="users",
         body=people.User,
         search_defaults={"isBot": False},
         root=True,
@@ -26,15 +24,12 @@ ROWS = (
     ),
     EntityKind(
         name="domain",
-        collection="domains",
         body=domains.Domain,
         root=True,
         parents=("parent",),
-        filters={"parent": "parent"},
     ),
     EntityKind(
         name="dataProduct",
-        collection="dataProducts",
         body=domains.DataProduct,
         parents=("domains",),
         large=("assets",),

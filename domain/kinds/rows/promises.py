@@ -18,6 +18,7 @@ ROWS = (
         body=quality.TestSuite,
         root=True,
         parents=("basicEntityReference",),
+        filters={},
         naming=Naming(below=quality.SUITE),
         attached=True,
     ),
@@ -35,7 +36,6 @@ ROWS = (
     ),
     EntityKind(
         name="dataContract",
-        collection="dataContracts",
         body=contracts.DataContract,
         parents=("entity",),
         naming=Naming(prefix="dataContract_"),
@@ -43,7 +43,6 @@ ROWS = (
         agreement=Agreement(
             about="entity", describes="schema", statuses=("Draft", "Active", "Deprecated")
         ),
-        filters={"entity": "entity"},
         lists=ListOptions(limit=1_000_000, by_id=("entity",)),
         # Its names repeat those of its entity, which should come before it.
         searched={
