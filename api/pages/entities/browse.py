@@ -11,7 +11,7 @@ from api.answers.responses import Finished
 from api.callers.permissions import PUBLIC, SIGNED_IN, Access, Action, Permission
 from api.declaring.declared_query import DeclaredQuery, Parameters
 from api.declaring.unsupported_parameters import unsupported_parameters
-from api.pages.entities.entity import kind_of
+from api.pages.entities.entity_routes import kind_of
 from api.pages.entities.relations import read_list
 from api.pages.frame.addresses import kind_named, list_address
 from api.pages.frame.documents import complete

@@ -5,9 +5,8 @@ from typing import Any
 
 import msgspec
 
-from api.callers.permissions import Action, Permission
+from api.callers.permissions import Action
 from api.errors import Forbidden, status_of
-from api.pages.entities.entity import kind_of
 from api.pages.frame.rendering import AnyRequest
 from api.services import Services
 from api.use_cases.asked import asked_by_form, expected_state
@@ -20,16 +19,6 @@ from domain.reading import history
 
 REFUSALS = (CatalogError, Forbidden)
 """Errors that are shown beside the form that was sent."""
-
-
-def may_edit(scope: Any) -> Permission:
-    """The permission of a page that changes an entity and shows it."""
-    return Permission(Action.EDIT, kind_of(scope).name, also=Action.VIEW)
-
-
-def may_delete(scope: Any) -> Permission:
-    """The permission of a page that deletes an entity and shows it."""
-    return Permission(Action.DELETE, kind_of(scope).name, also=Action.VIEW)
 
 
 def needed(fields: Mapping[str, str], name: str) -> str:

@@ -1,10 +1,9 @@
 """The form that changes one key of an entity, and its page after a conflicting change."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any
 
-import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import PathParameter
 from litestar.response.base import ASGIResponse
@@ -13,13 +12,11 @@ from api.answers.responses import Finished
 from api.callers.permissions import Access, Action
 from api.callers.sign_in.sessions import Sessions
 from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import FQN
 from api.errors import Forbidden
 from api.pages.entities.changing import (
     REFUSALS,
     change,
     changed_keys,
-    may_edit,
     needed,
     read_seen,
     refusal,
@@ -35,10 +32,17 @@ from api.pages.entities.editable import (
     list_value,
     named_item,
 )
-from api.pages.entities.entity import kind_of, name_of, read_shown
+from api.pages.entities.entity_routes import (
+    OF_ONE,
+    entity_page,
+    kind_of,
+    may_edit,
+    named_in,
+    read_decoded,
+    show_page,
+)
 from api.pages.entities.places import FormTarget, place_in
 from api.pages.frame.addresses import entity_address, with_query
-from api.pages.frame.documents import complete
 from api.pages.frame.rendering import AnyRequest, Renderer, html, redirect
 from api.pages.frame.routing import form, page
 from api.pages.search.suggesting import suggested
@@ -62,7 +66,6 @@ _COLUMN: Any = (
     "",
 )
 _EDIT: Parameters = {
-    **FQN,
     "field": (Annotated[str, QueryParameter(description=f"One of {', '.join(_KEYS)}.")], ...),
     "column": _COLUMN,
 }
@@ -81,25 +84,21 @@ def edit_pages(
 ) -> list[HTTPRouteHandler]:
     """The forms of single keys, where they are sent, and suggestions for their lists."""
 
-    async def show(request: AnyRequest, fqn: str, field: str, column: str) -> ASGIResponse:
-        kind, name = kind_of(request.scope), name_of(request, "edit")
+    def show(
+        request: AnyRequest, kind: EntityKind, name: str, field: str, column: str
+    ) -> dict[str, Any]:
         edited = field_named(kind, request.auth, field, column)
-
-        def work() -> bytes:
-            entity, tag = _read(services, request, kind, name)
-            place = place_in(kind, entity, column)
-            return _page(renderer, request, kind, entity, tag, edited, place)
-
-        return html(await services.heavy_read(request, work))
+        entity, tag = _read(services, request, kind, name)
+        return _values(request.auth, kind, entity, tag, edited, place_in(kind, entity, column))
 
     async def take(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
-        kind, name = kind_of(request.scope), name_of(request, "edit")
+        kind, name = named_in(request)
         column = fields.get("column", "")
         edited = field_named(kind, request.auth, needed(fields, "field"), column)
         tag, entity_id = needed(fields, "etag"), needed(fields, "id")
         given: Given = _plain(edited, fields.get("value", ""))
         added = fields.get("add", "").strip()
-        if edited.sort in ("references", "tags"):
+        if edited.is_list:
             given = given_items(edited, kind, fields)
 
         def decide() -> tuple[Given, FormTarget, bytes]:
@@ -115,58 +114,53 @@ def edit_pages(
                 there = place.holder.get(edited.key) or ""
                 # What a form cannot hold as it is, such as spaces at its ends, is no change.
                 wanted = there if _plain(edited, there) == wanted else wanted
-            return wanted, place, place.patch(edited.key, _value(edited, place, wanted))
+            value = (
+                list_value(edited, place.holder, wanted)
+                if isinstance(wanted, list)
+                else wanted or None
+            )
+            return wanted, place, place.patch(edited.key, value)
 
-        def again(
-            mine: Given, problem: str | None = None, typed: str = "", *, stale: bool = False
-        ) -> bytes:
+        def again(*, stale: bool = False) -> dict[str, Any]:
             entity, now = _read(services, request, kind, name)
             place = place_in(kind, entity, column)
-            seen = read_seen(services, request, kind, entity["id"], tag) if stale else entity
-            changed, replaced = list[str](), True
-            if seen is not None:
-                changed = changed_keys(kind, seen, entity)
-                was = place_in(kind, seen, column).holder.get(edited.key)
-                replaced = (was or None) != (place.holder.get(edited.key) or None)
             # Without a conflict the form stays one of the version that was seen.
-            return _page(
-                renderer,
-                request,
-                kind,
-                entity,
-                now if stale else tag,
-                edited,
-                place,
-                mine=mine,
-                problem=problem,
-                typed=typed,
-                changed=changed if stale else None,
-                replaced=replaced,
-            )
+            values = _values(request.auth, kind, entity, now if stale else tag, edited, place)
+            if stale:
+                seen = read_seen(services, request, kind, entity["id"], tag)
+                values |= {"changed": [], "replaced": True}
+                if seen is not None:
+                    values["changed"] = changed_keys(kind, seen, entity)
+                    was = place_in(kind, seen, column).holder.get(edited.key)
+                    values["replaced"] = (was or None) != (place.holder.get(edited.key) or None)
+            return values
+
+        async def shown_again(values: Callable[[], dict[str, Any]], **more: Any) -> ASGIResponse:
+            return await show_page(services, renderer, request, "edit", values, **more)
 
         wanted = given
         try:
             wanted, place, patch = await services.heavy_read(request, decide)
             if fields.get("step") == "add":
-                return html(await services.heavy_read(request, partial(again, wanted)))
+                return await shown_again(again, mine=wanted)
             plan = partial(plan_patch, services.catalog.planner, kind, entity_id)
             await change(services, request, plan, patch, tag)
         except StaleVersion:
             # A question, and no failure: a browser would log one.
-            shown_again = partial(again, wanted, stale=True)
-            return html(await services.heavy_read(request, shown_again))
+            return await shown_again(partial(again, stale=True), mine=wanted)
         except REFUSALS as error:
             status, problem = refusal(error)
             # A name that was just refused is there to be mended.
             typed = added if wanted is given else ""
-            shown_again = partial(again, wanted, problem, typed)
-            return html(await services.heavy_read(request, shown_again), status=status)
+            return await shown_again(
+                again, status=status, mine=wanted, problem=problem, typed=typed
+            )
         return redirect(place.link_to(kind.name, name, edited.key))
 
     async def choices(request: AnyRequest, kind: str, key: str, add: str, column: str) -> Finished:
         row = kind_of(request.scope)
         edited = field_named(row, request.auth, key, column)
-        if edited.sort not in ("references", "tags"):
+        if not edited.is_list:
             raise NotFound(f"{key} is no list")
         visible = request.auth.kinds(Action.SEARCH)
         kinds = [each for each in edited.kinds(row) if each in visible]
@@ -179,8 +173,8 @@ def edit_pages(
         return html(renderer.page(request, "choices.html", options=options, several=several))
 
     return [
-        page("/edit/{kind:str}/{fqn:path}", may_edit, show, _EDIT),
-        form("/edit/{kind:str}/{fqn:path}", may_edit, take, sessions),
+        entity_page(services, renderer, "edit", may_edit, show, _EDIT),
+        form(f"/edit{OF_ONE}", may_edit, take, sessions),
         page("/choices/{kind:str}/{key:str}", may_edit, choices, _CHOOSING),
     ]
 
@@ -202,8 +196,7 @@ def _read(
     services: Services, request: AnyRequest, kind: EntityKind, name: str
 ) -> tuple[dict[str, Any], str]:
     """A live entity as the caller sees it, and its ETag; raises NotFound."""
-    body, tag = read_shown(services, request, kind, name)
-    entity = complete(msgspec.json.decode(body))
+    entity, tag = read_decoded(services, request, kind, name)
     if entity["deleted"]:
         raise NotFound(f"{kind.name} {name} is deleted: restore it before you change it")
     return entity, tag
@@ -218,25 +211,18 @@ def _plain(field: Field, text: str) -> str:
     return lines.strip("\n") if field.sort == "text" else lines.strip()
 
 
-def _value(field: Field, place: FormTarget, wanted: Given) -> Any:
-    """The value of a patch for the value in a form."""
-    return list_value(field, place.holder, wanted) if isinstance(wanted, list) else wanted or None
-
-
-def _page(
-    renderer: Renderer,
-    request: AnyRequest,
+def _values(
+    access: Access,
     kind: EntityKind,
     entity: Mapping[str, Any],
     tag: str,
     field: Field,
     place: FormTarget,
-    **more: Any,
-) -> bytes:
-    """The form: `mine` is its text, unless that is the stored one."""
-    is_list = field.sort in ("references", "tags")
-    theirs: Given = items_of(field, place.holder) if is_list else place.holder.get(field.key) or ""
-    if is_list and len(theirs) > _MOST_ITEMS:
+) -> dict[str, Any]:
+    """The values of the form, of which `mine` is its text: the stored one to begin with."""
+    there = place.holder
+    theirs: Given = items_of(field, there) if field.is_list else there.get(field.key) or ""
+    if field.is_list and len(theirs) > _MOST_ITEMS:
         raise InvalidInput(
             f"there are {len(theirs)} {field.key}, more than a form holds: change them by the API"
         )
@@ -245,38 +231,29 @@ def _page(
             f"the {field.key} has {len(theirs):,} characters, more than a form holds:"
             " change it by the API"
         )
-    values = {"mine": theirs, "problem": None, "typed": "", "changed": None, "replaced": False}
     name = entity["fullyQualifiedName"]
-    return renderer.page(
-        request,
-        "edit.html",
+    address = entity_address(kind.name, name, "edit")
+    column = place.column or None
+    others = column_editable(kind, access) if column else ()
+    forms = {
+        key: with_query(address, {"field": key, "column": column}) for key in (field.key, *others)
+    }
+    return {
         # With the key, so that who must sign in again is led back to this form.
-        action=with_query(
-            entity_address(kind.name, name, "edit"),
-            {"field": field.key, "column": place.column or None},
-        ),
-        kind=kind.name,
-        entity=entity,
-        etag=tag,
-        field=field,
-        kinds=field.kinds(kind) if is_list else (),
-        theirs=theirs,
-        most=_MOST_CHARACTERS,
-        column=place.column,
-        column_forms=_column_forms(kind, request.auth, name, place),
-        back=place.link_to(kind.name, name, field.key),
-        **values | more,
-    )
-
-
-def _column_forms(
-    kind: EntityKind, access: Access, fqn: str, place: FormTarget
-) -> list[tuple[str, str]]:
-    """Each key of a column that has a form, and the address of the form."""
-    if not place.column:
-        return []
-    address = entity_address(kind.name, fqn, "edit")
-    return [
-        (key, with_query(address, {"field": key, "column": place.column}))
-        for key in column_editable(kind, access)
-    ]
+        "action": forms[field.key],
+        "kind": kind.name,
+        "entity": entity,
+        "etag": tag,
+        "field": field,
+        "kinds": field.kinds(kind) if field.is_list else (),
+        "theirs": theirs,
+        "mine": theirs,
+        "most": _MOST_CHARACTERS,
+        "column": place.column,
+        "column_forms": [(key, forms[key]) for key in others],
+        "back": place.link_to(kind.name, name, field.key),
+        "problem": None,
+        "typed": "",
+        "changed": None,
+        "replaced": False,
+    }

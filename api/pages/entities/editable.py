@@ -24,6 +24,11 @@ class Field(msgspec.Struct, frozen=True):
     key: str
     sort: Literal["line", "text", "references", "tags"]
 
+    @property
+    def is_list(self) -> bool:
+        """True of a key that holds a list, of which a form has each item."""
+        return self.sort in ("references", "tags")
+
     def kinds(self, kind: EntityKind) -> tuple[str, ...]:
         """The kinds of what its list may name."""
         return tuple(_SOURCES) if self.sort == "tags" else kind.refers_to[self.key]

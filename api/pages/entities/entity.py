@@ -10,25 +10,24 @@ from litestar.response.base import ASGIResponse
 from api.answers.responses import JSON, LOOP_BYTES, Heavy
 from api.callers.permissions import Access, Action, Permission
 from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import FQN, name_in_path
+from api.declaring.signatures import FQN
 from api.pages.entities import columns, relations
 from api.pages.entities.agreement import agreement_with_contract, agreement_with_entity
 from api.pages.entities.column_tables import column_table, edit_address
 from api.pages.entities.contracts import READ, reading
 from api.pages.entities.editable import editable, may_set_status, sees_all
+from api.pages.entities.entity_routes import OF_ONE, may_view, named_in, read_shown
 from api.pages.entities.quality import runs_of, tests_of
-from api.pages.frame.addresses import entity_address, kind_named
+from api.pages.frame.addresses import entity_address
 from api.pages.frame.documents import cut, formatted, json_lines
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer
 from api.pages.frame.routing import page
 from api.pages.frame.withheld import hidden_fields
 from api.services import Services
-from api.use_cases.entity_reads import read_entity
 from domain.aggregate.entity import STATUS
 from domain.aggregate.lifecycle import TRANSITIONS
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import KINDS
-from projections.entities.port import Include
 
 _HEAD = frozenset(
     [
@@ -66,34 +65,6 @@ _RAW: Parameters = {
 }
 
 
-def kind_of(scope: Any) -> EntityKind:
-    """The kind in the path of a request for a page of an entity; raises NotFound."""
-    return kind_named(scope["path_params"]["kind"])
-
-
-def may_view(scope: Any) -> Permission:
-    """The permission that the page of an entity demands."""
-    return Permission(Action.VIEW, kind_of(scope).name)
-
-
-def name_of(request: AnyRequest, view: str) -> str:
-    """The qualified name in the path of a page, as it is recorded; `view` begins the path."""
-    kind = kind_of(request.scope)
-    return kind.spelled(name_in_path(request, f"/{view}/{kind.name}/".encode()))
-
-
-def read_shown(
-    services: Services, request: AnyRequest, kind: EntityKind, fqn: str
-) -> tuple[bytes, str]:
-    """The JSON of an entity as the caller of a page may see it, and its entity tag.
-
-    Blocks. Raises NotFound.
-    """
-    given = {"fields": "*", "include": Include.ALL}
-    body, more = read_entity(services, kind, request.auth, given, None, fqn=fqn)
-    return body, more["headers"]["ETag"]
-
-
 def entity_values(
     services: Services,
     request: AnyRequest,
@@ -103,7 +74,7 @@ def entity_values(
     from_: int = 0,
     all_: bool = False,
 ) -> dict[str, Any]:
-    """The values of the template of an entity's page, as its caller may see it. Blocks.
+    """The values of the template of an entity's page, as its caller may see it.
 
     Blocks. Raises NotFound.
     """
@@ -137,7 +108,8 @@ def entity_values(
         ],
         "search_of": relations.search_of(kind, entity),
         "editable": editable(kind, access) if live else {},
-        "steps": steps_of(kind, entity) if live and may_set_status(kind, access) else None,
+        "statuses": kind.statuses if live and may_set_status(kind, access) else (),
+        "next_statuses": TRANSITIONS.get(entity.get(STATUS) or "", ()),
         "may_undo": live and sees_all(kind, access),
         "may_delete": live and access.may(Permission(Action.DELETE, kind.name)),
         "may_restore": not live and access.may(Permission(Action.EDIT, kind.name)),
@@ -150,47 +122,38 @@ def entity_values(
     }
 
 
-def steps_of(kind: EntityKind, entity: Mapping[str, Any]) -> dict[str, Any]:
-    """The statuses of a kind, the one that an entity has, and those that may follow it."""
-    now = entity.get(STATUS)
-    return {"all": kind.statuses, "now": now, "next": TRANSITIONS.get(now or "", ())}
-
-
 def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
     """The page of each entity, and the JSON that it was made of."""
 
-    def answer(request: AnyRequest, chunks: Generator[bytes]) -> Heavy:
-        caller: str = request.user.name
+    def answer(
+        request: AnyRequest, chunks: Generator[bytes], media_type: str, **headers: str
+    ) -> Heavy:
         return Heavy(
             chunks,
-            caller,
+            request.user.name,
             services.heavy_reads,
             services.streams,
-            dict(HEADERS),
-            HTML,
+            {**HEADERS, **headers},
+            media_type,
             compressible=True,
         )
 
     async def show(
         request: AnyRequest, fqn: str, column: str, from_: int, all_: bool
     ) -> ASGIResponse:
-        kind, name = kind_of(request.scope), name_of(request, "entity")
+        kind, name = named_in(request)
 
         def chunks() -> Generator[bytes]:
             values = entity_values(services, request, kind, name, column, from_, all_)
             yield from renderer.chunks(request, "entity.html", **values)
 
-        return answer(request, chunks())
+        return answer(request, chunks(), HTML)
 
     async def raw(request: AnyRequest, fqn: str, download: bool) -> ASGIResponse:
-        kind, name = kind_of(request.scope), name_of(request, "raw")
-        caller: str = request.user.name
-        headers = dict(HEADERS)
-        if download:
-            # By RFC 6266, with a name for those who know no other characters.
-            headers["Content-Disposition"] = (
-                f"attachment; filename=\"{kind.name}.json\"; filename*=UTF-8''{_file_name(name)}"
-            )
+        kind, name = named_in(request)
+        # By RFC 6266 and 8187, with a name for those who know no other characters.
+        file = f"{kind.name}.json\"; filename*=UTF-8''{quote(f'{name[:100]}.json', safe='')}"
+        saved = {"Content-Disposition": f'attachment; filename="{file}'} if download else {}
 
         def chunks() -> Generator[bytes]:
             shown = bytearray()
@@ -201,33 +164,18 @@ def entity_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandle
                     shown.clear()
             yield bytes(shown)
 
-        return Heavy(
-            chunks(),
-            caller,
-            services.heavy_reads,
-            services.streams,
-            headers,
-            JSON,
-            compressible=True,
-        )
+        return answer(request, chunks(), JSON, **saved)
 
     return [
-        page("/entity/{kind:str}/{fqn:path}", may_view, show, _PARAMETERS),
-        page("/raw/{kind:str}/{fqn:path}", may_view, raw, _RAW),
+        page(f"/entity{OF_ONE}", may_view, show, _PARAMETERS),
+        page(f"/raw{OF_ONE}", may_view, raw, _RAW),
     ]
-
-
-def _file_name(fqn: str) -> str:
-    """The name of a file for an entity, as a header has it; RFC 8187."""
-    return quote(f"{fqn[:100]}.json", safe="")
 
 
 def crumbs_of(kind: EntityKind, entity: Mapping[str, Any]) -> list[dict[str, str]]:
     """The entities above one, from the root down, as its references name them."""
-    above = []
-    for key in reversed((*kind.parents, *kind.inherits)):
-        for reference in _references(entity.get(key)):
-            above.append(reference)
+    keys = reversed((*kind.parents, *kind.inherits))
+    above = (reference for key in keys for reference in _references(entity.get(key)))
     return sorted(above, key=lambda each: len(each["fullyQualifiedName"]))
 
 

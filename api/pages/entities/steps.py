@@ -8,16 +8,24 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
+from api.callers.permissions import Permission
 from api.callers.sign_in.sessions import Sessions
-from api.declaring.signatures import FQN
 from api.errors import Forbidden
-from api.pages.entities.changing import REFUSALS, change, may_delete, may_edit, needed, refusal
+from api.pages.entities.changing import REFUSALS, change, needed, refusal
 from api.pages.entities.editable import may_set_status, sees_all
-from api.pages.entities.entity import entity_values, kind_of, name_of, read_shown
+from api.pages.entities.entity import entity_values
+from api.pages.entities.entity_routes import (
+    OF_ONE,
+    entity_page,
+    may_delete,
+    may_edit,
+    named_in,
+    read_decoded,
+    show_page,
+)
 from api.pages.frame.addresses import entity_address
-from api.pages.frame.documents import complete
-from api.pages.frame.rendering import AnyRequest, Renderer, html, redirect
-from api.pages.frame.routing import form, page
+from api.pages.frame.rendering import AnyRequest, Renderer, redirect
+from api.pages.frame.routing import form
 from api.services import Services
 from api.use_cases.deletes import check_recursive
 from api.use_cases.entity_writes import PlanOf, plan_delete, plan_patch, plan_restore
@@ -30,7 +38,8 @@ from domain.reading import history
 _MOST_CHANGES = 50
 _STALE = "Somebody changed this meanwhile, and nothing is done yet: look again, and decide anew."
 
-Body = Callable[[], bytes]
+Done = tuple[PlanOf, Callable[[], bytes]]
+"""The write that a button asks for, and the body that a program would send for it; that blocks."""
 
 
 def step_pages(
@@ -39,117 +48,85 @@ def step_pages(
     """The pages that ask before something is done, and where all forms of the kind are sent."""
     planner = services.catalog.planner
 
-    def deletion(request: AnyRequest, problem: str | None = None) -> bytes:
-        kind, name = kind_of(request.scope), name_of(request, "delete")
-        body, tag = read_shown(services, request, kind, name)
-        entity = complete(msgspec.json.decode(body))
+    def deletion(request: AnyRequest, kind: EntityKind, name: str) -> dict[str, Any]:
+        entity, tag = read_decoded(services, request, kind, name)
         if entity["deleted"]:
             raise NotFound(f"{kind.name} {name} is deleted already")
-        return renderer.page(
-            request,
-            "delete.html",
-            kind=kind.name,
-            entity=entity,
-            etag=tag,
-            below=_may_delete_below(request, kind),
-            problem=problem,
-        )
+        below = _may_delete_below(request, kind)
+        return {"kind": kind.name, "entity": entity, "etag": tag, "below": below, "problem": None}
 
-    def undoing(request: AnyRequest, problem: str | None = None) -> bytes:
-        kind, name = kind_of(request.scope), name_of(request, "undo")
+    def undoing(request: AnyRequest, kind: EntityKind, name: str) -> dict[str, Any]:
         entity, tag, last = _last_step(services, request, kind, name)
         last.undoing()
         made = last.description
         changes = (*made.fields_added, *made.fields_updated, *made.fields_deleted) if made else ()
-        return renderer.page(
-            request,
-            "undo.html",
-            kind=kind.name,
-            entity=entity,
-            etag=tag,
-            changes=changes[:_MOST_CHANGES],
-            more=len(changes[_MOST_CHANGES:]),
-            before=made and bytes(made.previous_version).decode(),
-            problem=problem,
-        )
+        return {
+            "kind": kind.name,
+            "entity": entity,
+            "etag": tag,
+            "changes": changes[:_MOST_CHANGES],
+            "more": len(changes[_MOST_CHANGES:]),
+            "before": made and bytes(made.previous_version).decode(),
+            "problem": None,
+        }
 
-    def again(view: str, request: AnyRequest, problem: str | None = None) -> bytes:
-        """The page of the entity after one of its buttons."""
-        kind, name = kind_of(request.scope), name_of(request, view)
-        values = entity_values(services, request, kind, name)
-        return renderer.page(request, "entity.html", **values | {"problem": problem})
-
-    async def act(
-        request: AnyRequest,
+    def button(
+        step: str,
+        permission: Callable[[Any], Permission],
+        done: Callable[[AnyRequest, EntityKind, str, dict[str, str]], Done],
         view: str,
-        fields: dict[str, str],
-        plan_of: PlanOf,
-        body: Body,
-        back: Callable[..., bytes],
-    ) -> ASGIResponse:
-        """Do the action of a form, and go to the entity; or show `back` with the error."""
-        kind, name = kind_of(request.scope), name_of(request, view)
-        try:
-            given = await services.heavy_read(request, body)
-            await change(services, request, plan_of, given, needed(fields, "etag"))
-        except StaleVersion:
-            return html(await services.heavy_read(request, partial(back, request, _STALE)))
-        except REFUSALS as error:
-            status, problem = refusal(error)
-            return html(
-                await services.heavy_read(request, partial(back, request, problem)), status=status
+        values: Callable[[AnyRequest, EntityKind, str], dict[str, Any]],
+    ) -> HTTPRouteHandler:
+        """The route of a form: it goes to the entity, or shows a page with the error."""
+
+        async def take(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
+            kind, name = named_in(request)
+            plan_of, body = done(request, kind, name, fields)
+            try:
+                given = await services.heavy_read(request, body)
+                await change(services, request, plan_of, given, needed(fields, "etag"))
+            except StaleVersion:
+                status, problem = 200, _STALE
+            except REFUSALS as error:
+                status, problem = refusal(error)
+            else:
+                return redirect(entity_address(kind.name, name))
+            again = partial(values, request, kind, name)
+            return await show_page(
+                services, renderer, request, view, again, status=status, problem=problem
             )
-        return redirect(entity_address(kind.name, name))
 
-    async def show_deletion(request: AnyRequest, fqn: str) -> ASGIResponse:
-        return html(await services.heavy_read(request, partial(deletion, request)))
+        return form(f"/{step}{OF_ONE}", permission, take, sessions)
 
-    async def show_undoing(request: AnyRequest, fqn: str) -> ASGIResponse:
-        return html(await services.heavy_read(request, partial(undoing, request)))
+    def delete(_: AnyRequest, kind: EntityKind, name: str, fields: dict[str, str]) -> Done:
+        recursive = "below" in fields
+        return partial(plan_delete, planner, kind, needed(fields, "id"), False, recursive), bytes
 
-    async def delete(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
-        kind, recursive = kind_of(request.scope), "below" in fields
-        plan = partial(plan_delete, planner, kind, needed(fields, "id"), False, recursive)
-        return await act(request, "delete", fields, plan, lambda: b"", deletion)
-
-    async def restore(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
-        plan = partial(plan_restore, planner, kind_of(request.scope))
+    def restore(_: AnyRequest, kind: EntityKind, name: str, fields: dict[str, str]) -> Done:
         body = msgspec.json.encode({"id": needed(fields, "id")})
-        return await act(request, "restore", fields, plan, lambda: body, partial(again, "restore"))
+        return partial(plan_restore, planner, kind), lambda: body
 
-    async def undo(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
-        kind, name = kind_of(request.scope), name_of(request, "undo")
-
+    def undo(request: AnyRequest, kind: EntityKind, name: str, fields: dict[str, str]) -> Done:
         def body() -> bytes:
-            _, _, last = _last_step(services, request, kind, name)
-            return msgspec.json.encode(last.undoing())
+            return msgspec.json.encode(_last_step(services, request, kind, name)[2].undoing())
 
-        plan = partial(plan_patch, planner, kind, needed(fields, "id"))
-        return await act(request, "undo", fields, plan, body, undoing)
+        return partial(plan_patch, planner, kind, needed(fields, "id")), body
 
-    async def set_status(request: AnyRequest, fields: dict[str, str]) -> ASGIResponse:
-        kind, target = kind_of(request.scope), needed(fields, "to")
+    def set_status(request: AnyRequest, kind: EntityKind, _: str, fields: dict[str, str]) -> Done:
+        operation = {"op": "add", "path": f"/{STATUS}", "value": needed(fields, "to")}
         if not may_set_status(kind, request.auth):
             raise Forbidden(f"you cannot change the status of {kind.name}")
-        operation = {"op": "add", "path": f"/{STATUS}", "value": target}
         plan = partial(plan_patch, planner, kind, needed(fields, "id"))
-        return await act(
-            request,
-            "status",
-            fields,
-            plan,
-            lambda: msgspec.json.encode([operation]),
-            partial(again, "status"),
-        )
+        return plan, lambda: msgspec.json.encode([operation])
 
-    of_one = "/{kind:str}/{fqn:path}"
+    whole = partial(entity_values, services)
     return [
-        page(f"/delete{of_one}", may_delete, show_deletion, FQN),
-        form(f"/delete{of_one}", may_delete, delete, sessions),
-        page(f"/undo{of_one}", may_edit, show_undoing, FQN),
-        form(f"/undo{of_one}", may_edit, undo, sessions),
-        form(f"/restore{of_one}", may_edit, restore, sessions),
-        form(f"/status{of_one}", may_edit, set_status, sessions),
+        entity_page(services, renderer, "delete", may_delete, deletion),
+        button("delete", may_delete, delete, "delete", deletion),
+        entity_page(services, renderer, "undo", may_edit, undoing),
+        button("undo", may_edit, undo, "undo", undoing),
+        button("restore", may_edit, restore, "entity", whole),
+        button("status", may_edit, set_status, "entity", whole),
     ]
 
 
@@ -163,8 +140,7 @@ def _last_step(
     """
     if not sees_all(kind, request.auth):
         raise Forbidden(f"fields of {kind.name} are withheld from you, so you cannot undo a step")
-    body, tag = read_shown(services, request, kind, name)
-    entity = complete(msgspec.json.decode(body))
+    entity, tag = read_decoded(services, request, kind, name)
     version = f"{entity['version']:.1f}"
     return entity, tag, history.version(services.stores.log, kind, entity["id"], version)
 

@@ -9,8 +9,8 @@ from litestar.response.base import ASGIResponse
 
 from api.callers.permissions import SIGNED_IN, Access, Action, Permission
 from api.declaring.declared_query import Parameters, QueryParameter
-from api.declaring.signatures import FQN
-from api.pages.entities.entity import crumbs_of, kind_of, may_view, name_of, read_shown
+from api.pages.entities.entity import crumbs_of
+from api.pages.entities.entity_routes import entity_page, may_view, read_decoded
 from api.pages.entities.relations import read_list
 from api.pages.frame.addresses import entity_address, with_query
 from api.pages.frame.documents import complete
@@ -68,35 +68,29 @@ def tree_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]
 
         return html(await services.light_read(request, work))
 
-    async def show(request: AnyRequest, fqn: str, below: str, after: str | None) -> ASGIResponse:
-        kind, name = kind_of(request.scope), name_of(request, "tree")
-
-        def work() -> bytes:
-            entity = complete(msgspec.json.decode(read_shown(services, request, kind, name)[0]))
-            address = entity_address(kind.name, entity["fullyQualifiedName"], "tree")
-            lists = (
-                (other, {parameter: entity["id" if by_id else "fullyQualifiedName"]})
-                for other, parameter, by_id in _lists_below(kind)
-                if below in ("", other.name)
-            )
-            branches = list(_branches(services, request.auth, lists, address, after))
-            return renderer.page(
-                request,
-                "tree.html",
-                branches=branches,
-                crumbs=crumbs_of(kind, entity),
-                entity=entity,
-                kind=kind.name,
-                hidden_fields=hidden_fields(
-                    request.auth, Action.LIST, [each.kind for each in branches], _SHOWN
-                ),
-            )
-
-        return html(await services.heavy_read(request, work))
+    def below_entity(
+        request: AnyRequest, kind: EntityKind, name: str, below: str, after: str | None
+    ) -> dict[str, Any]:
+        entity, _ = read_decoded(services, request, kind, name)
+        address = entity_address(kind.name, entity["fullyQualifiedName"], "tree")
+        lists = (
+            (other, {parameter: entity["id" if by_id else "fullyQualifiedName"]})
+            for other, parameter, by_id in _lists_below(kind)
+            if below in ("", other.name)
+        )
+        branches = list(_branches(services, request.auth, lists, address, after))
+        listed = [each.kind for each in branches]
+        return {
+            "branches": branches,
+            "crumbs": crumbs_of(kind, entity),
+            "entity": entity,
+            "kind": kind.name,
+            "hidden_fields": hidden_fields(request.auth, Action.LIST, listed, _SHOWN),
+        }
 
     return [
         page("/tree", SIGNED_IN, top, _PLACE),
-        page("/tree/{kind:str}/{fqn:path}", may_view, show, {**FQN, **_PLACE}),
+        entity_page(services, renderer, "tree", may_view, below_entity, _PLACE),
     ]
 
 
