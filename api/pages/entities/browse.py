@@ -16,8 +16,7 @@ from api.pages.entities.relations import read_list
 from api.pages.frame.addresses import kind_named, list_address
 from api.pages.frame.documents import complete
 from api.pages.frame.rendering import AnyRequest, Renderer, html
-from api.pages.frame.routing import accepts_html, page
-from api.pages.frame.withheld import hidden_fields
+from api.pages.frame.routing import accepts_html, hidden_fields, page
 from api.services import Services
 from api.use_cases.list_parameters import list_parameters
 from domain.kinds.entity_kind import EntityKind

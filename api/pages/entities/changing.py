@@ -7,12 +7,15 @@ import msgspec
 
 from api.callers.permissions import Action
 from api.errors import Forbidden, status_of
+from api.pages.entities.columns import COLUMNS_SHOWN, ShownColumn, unfold
+from api.pages.frame.addresses import entity_address, with_query
 from api.pages.frame.rendering import AnyRequest
 from api.services import Services
 from api.use_cases.asked import asked_by_form, expected_state
 from api.use_cases.entity_writes import PlanOf, write_entity
 from domain.aggregate.lifecycle import format_version
-from domain.errors import CatalogError, InvalidInput, NotEmpty, NotFound, StaleVersion
+from domain.errors import CatalogError, InvalidInput, NotEmpty, NotFound, StaleVersion, shown
+from domain.kinds import names
 from domain.kinds.entity_kind import EntityKind
 from domain.openmetadata import document
 from domain.reading import history
@@ -84,3 +87,55 @@ def changed_keys(kind: EntityKind, old: Mapping[str, Any], new: Mapping[str, Any
         for key in dict.fromkeys((*old, *new))
         if key in kind.keys and (old.get(key) or None) != (new.get(key) or None)
     ]
+
+
+class FormTarget(msgspec.Struct, frozen=True):
+    """The object that has the key, and its place for a JSON Patch."""
+
+    holder: Mapping[str, Any]
+    """The entity, or the column, as the caller sees it."""
+    column: str = ""
+    """The qualified name of the column in its entity, as `address."zip.code"`; none: the entity."""
+    number: int = 0
+    """The place of the column among all of the entity, counted from 1."""
+    pointer: str = ""
+    tests: tuple[Mapping[str, str], ...] = ()
+    """Operations that hold the pointer to the names of the columns that it leads through."""
+
+    def patch(self, key: str, value: Any) -> bytes:
+        """The JSON Patch that gives a key another value."""
+        change = {"op": "add", "path": f"{self.pointer}/{key}", "value": value}
+        return msgspec.json.encode([*self.tests, change])
+
+    def link_to(self, kind: str, fqn: str, key: str) -> str:
+        """The address of the link that leads to the form of a key, on the page of the entity."""
+        page = entity_address(kind, fqn)
+        if not self.column:
+            return f"{page}#edit-{key}"
+        start = (self.number - 1) // COLUMNS_SHOWN * COLUMNS_SHOWN
+        return with_query(page, {"from": str(start) if start else None}) + f"#column-{self.number}"
+
+
+def place_in(kind: EntityKind, entity: Mapping[str, Any], column: str) -> FormTarget:
+    """The place of a column by its qualified name in the entity; without a name, the entity.
+
+    `entity` is what the caller sees. Raises NotFound, and InvalidInput for what is no name.
+    """
+    if not column:
+        return FormTarget(entity)
+    columns = entity.get(kind.columns or "") or []
+    pointer, key, inner, tests = "", kind.columns, columns, []
+    for name in names.split(column):
+        index = next((i for i, each in enumerate(inner) if each["name"] == name), None)
+        if index is None:
+            raise NotFound(
+                f"{kind.name} {entity['fullyQualifiedName']} has no column {shown(column)}"
+            )
+        pointer = f"{pointer}/{key}/{index}"
+        tests.append({"op": "test", "path": f"{pointer}/name", "value": name})
+        holder = inner[index]
+        key, inner = "children", holder.get("children") or []
+    path = names.join(names.split(column))
+    rows = unfold(msgspec.convert(columns, list[ShownColumn]))
+    number = next((row.number for row in rows if row.path == path), 1)
+    return FormTarget(holder, column, number, pointer, tuple(tests))

@@ -1,149 +1,139 @@
-"""A contract as people read it: its terms, times, tests and rules in words."""
+"""Contracts on pages: their columns beside those of their entity, and the tests they expect."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from api.callers.permissions import Action, Permission
+from api.pages.entities.columns import ShownColumn, decode
 from api.pages.entities.quality import run
-from api.pages.frame.rendering import AnyRequest, words
+from api.pages.frame.rendering import AnyRequest
 from api.services import Services
+from api.use_cases.entity_reads import read_entity
+from domain.errors import NotFound
+from domain.kinds.entity_kind import EntityKind
+from domain.kinds.registry import KINDS
 from domain.measurements.reports import RESULT
+from projections.entities.port import Include
 
 MOST_SHOWN = 100
-"""Rules and tests that a page shows of each sort."""
+"""Tests that a page shows of a contract."""
 READ = frozenset(
     ("termsOfUse", "sla", "semantics", "qualityExpectations", "odcsQualityRules", "security")
 )
-"""Keys of a contract that `reading` makes sentences and tables of."""
-_SLA = {
-    "refreshFrequency": "Renewed every",
-    "maxLatency": "Never older than",
-    "availabilityTime": "There at",
-    "retention": "Kept for",
-    "columnName": "By the column",
-}
-_AMOUNTS = ("interval", "value", "period")
-_MUST = {
-    "mustBe": "=",
-    "mustNotBe": "≠",
-    "mustBeGreaterThan": ">",
-    "mustBeGreaterOrEqualTo": "≥",
-    "mustBeLessThan": "<",
-    "mustBeLessOrEqualTo": "≤",
-    "mustBeBetween": "between",
-    "mustNotBeBetween": "not between",
-}
-_RULE_HEAD = frozenset(("id", "name", "description", "column", "rule", "metric", "query", "unit"))
-
-Lines = list[tuple[str, str]]
-"""Facts: what is said, and its value, both as people write them."""
+"""Keys of a contract that its template makes sentences and tables of."""
+_MOST_DEPTH = 40
 
 
-def reading(services: Services, request: AnyRequest, contract: Mapping[str, Any]) -> dict[str, Any]:
-    """The sections of a contract's page beside its columns; unknown keys are shown as facts.
+class ColumnDifference(msgspec.Struct, frozen=True):
+    """A promised column that is not there as it is promised."""
 
-    Blocks: the latest results of its tests are read.
+    path: str
+    promised: str
+    there: str | None
+    """Its type; None where there is no such column."""
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """The columns that a contract promises, beside those of its entity."""
+
+    promised: int
+    differences: tuple[ColumnDifference, ...]
+    unpromised: int
+    """Columns that there are beside those that are promised."""
+
+    @property
+    def agreeing(self) -> int:
+        """Promised columns that are there, with their type."""
+        return self.promised - len(self.differences)
+
+
+def compare(promised: Iterable[ShownColumn], there: Iterable[ShownColumn]) -> Agreement:
+    """Compare columns by their names and types, nested ones by their paths."""
+    wanted, actual = dict(_types(promised)), dict(_types(there))
+    differences = [
+        ColumnDifference(path, wanted[path], actual.get(path))
+        for path in wanted
+        if path not in actual or wanted[path] != actual[path]
+    ]
+    return Agreement(len(wanted), tuple(differences), len(actual.keys() - wanted.keys()))
+
+
+def _types(
+    given: Iterable[ShownColumn], above: str = "", depth: int = 0
+) -> Iterator[tuple[str, str]]:
+    for column in given:
+        path = f"{above}.{column.name}" if above else column.name
+        inner = column.arrayDataType
+        yield path, f"{column.dataType}<{inner}>" if inner else column.dataType
+        if depth < _MOST_DEPTH:
+            yield from _types(column.children or (), path, depth + 1)
+
+
+def agreement_with_entity(
+    services: Services, request: AnyRequest, kind: EntityKind, contract: Mapping[str, Any]
+) -> Agreement | None:
+    """The agreement of a contract with its entity; None where there is nothing to compare.
+
+    `contract` is what the caller sees of an entity of a kind that describes columns. Blocks.
     """
-    terms = _object(contract, "termsOfUse")
-    security = _object(contract, "security")
-    rules = contract.get("odcsQualityRules") or []
-    semantics = contract.get("semantics") or []
-    return {
-        "terms": str(terms.get("content") or ""),
-        "terms_facts": _facts(terms, ("content",)),
-        "sla": _sla(_object(contract, "sla")),
-        "semantics": [
-            {
-                "name": each.get("name", ""),
-                "description": each.get("description", ""),
-                "rule": each.get("rule", ""),
-                "off": each.get("enabled") is False,
-                "facts": _facts(each, ("name", "description", "rule", "enabled", "jsonTree")),
-            }
-            for each in semantics[:MOST_SHOWN]
-        ],
-        "rules": [_rule(each) for each in rules[:MOST_SHOWN]],
-        "more": max(0, len(rules) - MOST_SHOWN) + max(0, len(semantics) - MOST_SHOWN),
-        "tests": _tests(services, request, contract.get("qualityExpectations") or []),
-        "classification": str(security.get("dataClassification") or ""),
-        "policies": [
-            (str(each.get("accessPolicy") or "Access"), _facts(each, ("accessPolicy",)))
-            for each in (security.get("policies") or [])[:MOST_SHOWN]
-        ],
-        "security_facts": _facts(security, ("dataClassification", "policies")),
-    }
+    assert kind.agreement is not None
+    about = contract.get(kind.agreement.about)
+    promised = contract.get(kind.agreement.describes)
+    if not about or not promised or about["type"] not in KINDS:
+        return None
+    other = KINDS[about["type"]]
+    there = _shown(services, request, other, about["id"])
+    if there is None or not there.get(other.columns or ""):
+        return None
+    return compare(promised, there[other.columns or ""])
 
 
-def _object(contract: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = contract.get(key)
-    return value if isinstance(value, dict) else {}
+def agreement_with_contract(
+    services: Services,
+    request: AnyRequest,
+    kind: EntityKind,
+    entity: Mapping[str, Any],
+    attached: Mapping[str, Any],
+) -> Agreement | None:
+    """The agreement of an entity with an attached contract, one item of a list of `relations`.
+
+    None where there is nothing to compare. Blocks.
+    """
+    other = KINDS[attached["kind"]]
+    if other.agreement is None or not entity.get(kind.columns or ""):
+        return None
+    contract = _shown(services, request, other, attached["items"][0]["id"])
+    if contract is None or not contract.get(other.agreement.describes):
+        return None
+    return compare(contract[other.agreement.describes], entity[kind.columns or ""])
 
 
-def _facts(given: Mapping[str, Any], known: Iterable[str]) -> Lines:
-    """The keys of an object that no section shows."""
-    left = {key: value for key, value in given.items() if key not in frozenset(known)}
-    return [
-        (words(key).capitalize(), _text(value))
-        for key, value in left.items()
-        if value not in (None, [], {}, "")
-    ]
+def _shown(
+    services: Services, request: AnyRequest, kind: EntityKind, entity_id: str
+) -> dict[str, Any] | None:
+    """An entity as the caller may see it; None where it does not exist or is withheld."""
+    if not request.auth.may(Permission(Action.VIEW, kind.name)):
+        return None
+    given = {"fields": None, "include": Include.ALL}
+    try:
+        body, _ = read_entity(services, kind, request.auth, given, None, entity_id=entity_id)
+    except NotFound:
+        return None
+    return decode(kind, body)
 
 
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
-        return ", ".join(map(str, value))
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
-
-
-def _sla(sla: Mapping[str, Any]) -> Lines:
-    """The times that the producer keeps, in words."""
-    lines = []
-    for key, title in _SLA.items():
-        value = sla.get(key)
-        if isinstance(value, dict):
-            amount = next((value[each] for each in _AMOUNTS if each in value), "")
-            unit = value.get("unit", "")
-            lines.append((title, f"{amount} {unit}{'' if amount == 1 else 's'}"))
-        elif value:
-            zone = sla.get("timezone") if key == "availabilityTime" else None
-            lines.append((title, f"{value} {zone}" if zone else str(value)))
-    shown = {*_SLA, "timezone"} if sla.get("availabilityTime") else {*_SLA}
-    return lines + _facts(sla, shown)
-
-
-def _rule(rule: Mapping[str, Any]) -> dict[str, Any]:
-    """A rule about the data, with its bounds as a formula."""
-    bounds = [
-        f"{sign} {_number(rule[key])}" for key, sign in _MUST.items() if rule.get(key) is not None
-    ]
-    what = rule.get("metric") or rule.get("rule") or rule.get("query") or ""
-    unit = f" {rule['unit']}" if rule.get("unit") and bounds else ""
-    return {
-        "name": rule.get("name") or rule.get("id") or what,
-        "description": rule.get("description", ""),
-        "column": rule.get("column", ""),
-        "must": f"{what} {', '.join(bounds)}{unit}".strip(),
-        "facts": _facts(rule, _RULE_HEAD.union(_MUST)),
-    }
-
-
-def _number(value: Any) -> str:
-    if isinstance(value, list):
-        return " and ".join(map(_number, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _tests(
-    services: Services, request: AnyRequest, references: list[dict[str, Any]]
+def expected_tests(
+    services: Services, request: AnyRequest, contract: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """The tests that a contract expects to pass, each with what its last run came to."""
+    """The tests that a contract expects to pass, each with what its last run came to.
+
+    Blocks: the latest results of the tests are read.
+    """
     may_view = request.auth.may(Permission(Action.VIEW, "testCase"))
     tests = []
-    for reference in references[:MOST_SHOWN]:
+    for reference in (contract.get("qualityExpectations") or [])[:MOST_SHOWN]:
         newest = services.measurements.latest(reference["id"], RESULT) if may_view else None
         tests.append({"reference": reference, "seen": may_view, **run(newest)})
     return tests

@@ -11,13 +11,15 @@ from litestar.response.base import ASGIResponse
 from api.answers.responses import Finished
 from api.callers.permissions import Access, Action
 from api.callers.sign_in.sessions import Sessions
-from api.declaring.declared_query import Parameters, QueryParameter
+from api.declaring.declared_query import Parameters
 from api.errors import Forbidden
 from api.pages.entities.changing import (
     REFUSALS,
+    FormTarget,
     change,
     changed_keys,
     needed,
+    place_in,
     read_seen,
     refusal,
 )
@@ -41,10 +43,9 @@ from api.pages.entities.entity_routes import (
     read_decoded,
     show_page,
 )
-from api.pages.entities.places import FormTarget, place_in
 from api.pages.frame.addresses import entity_address, with_query
 from api.pages.frame.rendering import AnyRequest, Renderer, html, redirect
-from api.pages.frame.routing import form, page
+from api.pages.frame.routing import asked, form, page
 from api.pages.search.suggesting import suggested
 from api.services import Services
 from api.use_cases.entity_writes import plan_patch
@@ -61,18 +62,15 @@ _MOST_CHARACTERS = 50_000
 forms.MOST_BYTES.
 """
 _KEYS = tuple(field.key for field in FIELDS)
-_COLUMN: Any = (
-    Annotated[str, QueryParameter(description="Qualified name of a column in the entity.")],
-    "",
-)
+_COLUMN = asked(str, "", "Qualified name of a column in the entity.")
 _EDIT: Parameters = {
-    "field": (Annotated[str, QueryParameter(description=f"One of {', '.join(_KEYS)}.")], ...),
+    "field": asked(str, ..., f"One of {', '.join(_KEYS)}."),
     "column": _COLUMN,
 }
 _CHOOSING: Parameters = {
     "kind": (Annotated[str, PathParameter(description="Kind of entity.")], ...),
     "key": (Annotated[str, PathParameter(description="List that is added to.")], ...),
-    "add": (Annotated[str, QueryParameter(description="What was typed.")], ""),
+    "add": asked(str, "", "What was typed."),
     "column": _COLUMN,
 }
 Given = str | list[Item]

@@ -1,7 +1,7 @@
 """The page of an entity of any kind, its columns, and its JSON."""
 
 from collections.abc import Generator, Mapping
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import quote
 
 from litestar.handlers import HTTPRouteHandler
@@ -9,20 +9,22 @@ from litestar.response.base import ASGIResponse
 
 from api.answers.responses import JSON, LOOP_BYTES, Heavy
 from api.callers.permissions import Access, Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
+from api.declaring.declared_query import Parameters
 from api.declaring.signatures import FQN
 from api.pages.entities import columns, relations
-from api.pages.entities.agreement import agreement_with_contract, agreement_with_entity
-from api.pages.entities.column_tables import column_table, edit_address
-from api.pages.entities.contracts import READ, reading
+from api.pages.entities.contracts import (
+    READ,
+    agreement_with_contract,
+    agreement_with_entity,
+    expected_tests,
+)
 from api.pages.entities.editable import editable, may_set_status, sees_all
 from api.pages.entities.entity_routes import OF_ONE, may_view, named_in, read_shown
 from api.pages.entities.quality import runs_of, tests_of
 from api.pages.frame.addresses import entity_address
-from api.pages.frame.documents import cut, formatted, json_lines
+from api.pages.frame.documents import cut, formatted, json_lines, plain
 from api.pages.frame.rendering import HEADERS, HTML, AnyRequest, Renderer
-from api.pages.frame.routing import page
-from api.pages.frame.withheld import hidden_fields
+from api.pages.frame.routing import asked, hidden_fields, page
 from api.services import Services
 from domain.aggregate.entity import STATUS
 from domain.aggregate.lifecycle import TRANSITIONS
@@ -52,16 +54,13 @@ MOST_JSON = 100_000
 """Characters of the JSON that is shown of one key."""
 _PARAMETERS: Parameters = {
     **FQN,
-    "column": (Annotated[str, QueryParameter(description="Only columns with this text.")], ""),
-    "from_": (
-        Annotated[int, QueryParameter(name="from", ge=0, description="Columns to pass over.")],
-        0,
-    ),
-    "all_": (Annotated[bool, QueryParameter(name="all", description="Show every column.")], False),
+    "column": asked(str, "", "Only columns with this text."),
+    "from_": asked(int, 0, "Columns to pass over.", name="from", ge=0),
+    "all_": asked(bool, False, "Show every column.", name="all"),
 }
 _RAW: Parameters = {
     **FQN,
-    "download": (Annotated[bool, QueryParameter(description="Have it saved as a file.")], False),
+    "download": asked(bool, False, "Have it saved as a file."),
 }
 
 
@@ -94,8 +93,8 @@ def entity_values(
         "crumbs": crumbs_of(kind, entity),
         "parts": [
             {
-                **column_table(key, entity, address, column, from_, all_),
-                "edit": edit_address(kind, access, entity, key) if live else None,
+                **columns.column_table(key, entity, address, column, from_, all_),
+                "edit": columns.edit_address(kind, access, entity, key) if live else None,
             }
             for key in columns.column_keys(kind, entity)
         ],
@@ -114,7 +113,7 @@ def entity_values(
         "may_delete": live and access.may(Permission(Action.DELETE, kind.name)),
         "may_restore": not live and access.may(Permission(Action.EDIT, kind.name)),
         "agreement": agreement_with_entity(services, request, kind, entity) if contract else None,
-        "contract": reading(services, request, entity) if contract else None,
+        "expected": expected_tests(services, request, entity) if contract else None,
         "hides": {key for key in _HEAD if withheld is not None and withheld.covers(key)},
         "hidden_fields": hidden_fields(access, Action.VIEW, [kind.name]),
         "problem": None,
@@ -193,19 +192,11 @@ def _facts(kind: EntityKind, entity: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if references := _references(value):
             links.append((key, references))
-        elif isinstance(value, str | int | float | bool):
-            facts.append((key, _spelled(value)))
-        elif isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
-            facts.append((key, ", ".join(map(str, value))))
+        elif (text := plain(value)) is not None:
+            facts.append((key, text))
         else:
             nested.append((key, cut(formatted(value, MOST_JSON + 1), MOST_JSON)))
     return {"facts": facts, "links": links, "nested": nested}
-
-
-def _spelled(value: str | float | bool) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value)
 
 
 def _references(value: Any) -> list[dict[str, str]]:

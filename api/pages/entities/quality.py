@@ -36,27 +36,6 @@ _ORDER = ("Failed", "Aborted", "Queued", "", _PASSED)
 _WORDS = {"Success": "passed", "": "never run"}
 
 
-class _Case(msgspec.Struct, rename="camel"):
-    id: str
-    name: str
-    fully_qualified_name: str
-    entity_fqn: str = msgspec.field(default="", name="entityFQN")
-    display_name: str | None = None
-
-
-class _Paging(msgspec.Struct):
-    total: int
-    after: str | None = None
-
-
-class _Cases(msgspec.Struct):
-    data: list[_Case]
-    paging: _Paging
-
-
-_cases = msgspec.json.Decoder(_Cases)
-
-
 def tests_of(
     services: Services, access: Access, kind: EntityKind, entity: Mapping[str, Any]
 ) -> dict[str, Any] | None:
@@ -71,10 +50,9 @@ def tests_of(
         return {"withheld": True}
     seen = access.may(Permission(Action.VIEW, "testCase"))
     suite = _suite_of(services, kind, entity)
-    cases, runs, total = _looked_at(services, access, suite, seen=seen) if suite else ([], {}, 0)
+    rows, total = _looked_at(services, access, suite, entity, seen=seen) if suite else ([], 0)
     if not total:
         return None
-    rows = [{**_named(case, entity), **runs.get(case.id, run(None))} for case in cases]
     rows.sort(key=lambda row: _ORDER.index(row["status"]))
     counts = Counter(row["status"] for row in rows)
     return {
@@ -115,40 +93,31 @@ def _suite_of(services: Services, kind: EntityKind, entity: Mapping[str, Any]) -
 
 
 def _looked_at(
-    services: Services, access: Access, suite: str, *, seen: bool
-) -> tuple[list[_Case], dict[str, dict[str, Any]], int]:
-    """The first tests in a suite, the latest run of each by its id, and the number of all."""
-    cases: list[_Case] = []
-    runs: dict[str, dict[str, Any]] = {}
-    size, after = 0, None
+    services: Services, access: Access, suite: str, entity: Mapping[str, Any], *, seen: bool
+) -> tuple[list[dict[str, Any]], int]:
+    """The first tests in a suite, each with its latest run, and the number of all.
+
+    `of` is the part of `entity` that a test is of. Without `seen` no run is looked at.
+    """
+    rows: list[dict[str, Any]] = []
+    size, after, whole = 0, None, entity["fullyQualifiedName"]
     while True:
         body = list_body(
             services, KINDS["testCase"], access, limit=READ, testSuiteId=suite, after=after
         )
-        page = _cases.decode(body)
+        page = msgspec.json.decode(body)
         size += len(body)
-        for case in page.data:
-            newest = services.measurements.latest(case.id, RESULT) if seen else None
+        for case in page["data"]:
+            newest = services.measurements.latest(case["id"], RESULT) if seen else None
             size += len(newest or b"")
-            cases.append(case)
-            runs[case.id] = run(newest)
-        after = page.paging.after
+            keys = ("name", "displayName", "fullyQualifiedName")
+            reference = {"type": "testCase", **{key: case.get(key) for key in keys}}
+            about = case.get("entityFQN", "")
+            of = "" if about == whole else about.removeprefix(f"{whole}.")
+            rows.append({"reference": reference, "of": of, **run(newest)})
+        after = page["paging"].get("after")
         if after is None or size >= MOST_BYTES:
-            return cases, runs, page.paging.total
-
-
-def _named(case: _Case, entity: Mapping[str, Any]) -> dict[str, Any]:
-    """A test as a reference names it, and what of the entity it is a test of."""
-    about, whole = case.entity_fqn, str(entity["fullyQualifiedName"])
-    return {
-        "reference": {
-            "type": "testCase",
-            "name": case.name,
-            "displayName": case.display_name,
-            "fullyQualifiedName": case.fully_qualified_name,
-        },
-        "of": "" if about == whole else about.removeprefix(f"{whole}."),
-    }
+            return rows, page["paging"]["total"]
 
 
 def runs_of(

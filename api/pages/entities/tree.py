@@ -1,22 +1,21 @@
 """The catalog as a tree: the children of each entity, unfolded in place or page by page."""
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
 from api.callers.permissions import SIGNED_IN, Access, Action, Permission
-from api.declaring.declared_query import Parameters, QueryParameter
+from api.declaring.declared_query import Parameters
 from api.pages.entities.entity import crumbs_of
 from api.pages.entities.entity_routes import entity_page, may_view, read_decoded
 from api.pages.entities.relations import read_list
 from api.pages.frame.addresses import entity_address, with_query
 from api.pages.frame.documents import complete
 from api.pages.frame.rendering import AnyRequest, Renderer, html
-from api.pages.frame.routing import page
-from api.pages.frame.withheld import hidden_fields
+from api.pages.frame.routing import asked, hidden_fields, page
 from api.services import Services
 from domain.kinds.entity_kind import EntityKind
 from domain.kinds.registry import ATTACHED, KINDS, kinds_right_below
@@ -29,14 +28,8 @@ _SHOWN = ("displayName", "description")
 READ, MOST_READ = 200, 2_000
 """Entities read for a branch, at once and in all: a list also has deeper entities."""
 _PLACE: Parameters = {
-    "below": (
-        Annotated[str, QueryParameter(description="Only entities of this kind.")],
-        "",
-    ),
-    "after": (
-        Annotated[str | None, QueryParameter(description="Place to go on from.")],
-        None,
-    ),
+    "below": asked(str, "", "Only entities of this kind."),
+    "after": asked(str | None, None, "Place to go on from."),
 }
 
 

@@ -91,6 +91,30 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
+def plain(value: Any) -> str | None:
+    """A single value, or a list of single ones, as a fact of a page; None of any other."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):
+        return ", ".join(map(str, value))
+    return str(value) if isinstance(value, str | int | float) else None
+
+
+def facts(given: Mapping[str, Any], *known: str) -> list[tuple[str, str]]:
+    """The keys of an object that are not `known`, as people write them, each with its value."""
+    return [
+        (words(key).capitalize(), plain(value) or msgspec.json.encode(value).decode())
+        for key, value in given.items()
+        if key not in known and value not in (None, [], {}, "")
+    ]
+
+
+def words(key: str) -> str:
+    """A key of JSON as people write it: `databaseSchema` is `database schema`."""
+    spaced = "".join(f" {each.lower()}" if each.isupper() else each for each in key)
+    return spaced.replace("_", " ").strip()
+
+
 def called(entity: Mapping[str, Any]) -> str:
     """The name of an entity or of a reference for people."""
     name = str(

@@ -186,8 +186,7 @@ def environment() -> Any:
     made.globals.update(
         static=asset_address,
         entity_address=addresses.entity_address,
-        list_address=addresses.list_address,
-        provider_address=lambda to: addresses.with_query("/sign-in/provider", {"to": to}),
+        with_query=addresses.with_query,
     )
     made.filters.update(
         called=documents.called,
@@ -195,16 +194,11 @@ def environment() -> Any:
         day=day,
         moment=_moment,
         second=_second,
-        words=words,
+        facts=documents.facts,
+        words=documents.words,
         number="{:,}".format,
     )
     return made
-
-
-def words(key: str) -> str:
-    """A key of JSON as people write it: `databaseSchema` is `database schema`."""
-    spaced = "".join(f" {each.lower()}" if each.isupper() else each for each in key)
-    return spaced.replace("_", " ").strip()
 
 
 def _markdown(text: str) -> Any:

@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from api.callers.permissions import Action
-from api.declaring.declared_query import Parameters, QueryParameter
+from api.declaring.declared_query import Parameters
 from api.pages.entities.entity_routes import entity_page, may_view, read_decoded
 from api.pages.frame.addresses import entity_address, with_query
 from api.pages.frame.rendering import AnyRequest, Renderer
-from api.pages.frame.withheld import hidden_fields
+from api.pages.frame.routing import asked, hidden_fields
 from api.pages.history import comparison
 from api.services import Services
 from domain.errors import NotFound
@@ -33,18 +33,12 @@ _SORTS = {"added": "added", "updated": "changed", "deleted": "removed"}
 _WRITTEN = ("updatedAt", "updatedBy")
 """Keys of the time and the author of a version."""
 _HISTORY: Parameters = {
-    "before": (
-        Annotated[int | None, QueryParameter(ge=1, description="Only what was before this.")],
-        None,
-    ),
+    "before": asked(int | None, None, "Only what was before this.", ge=1),
 }
 _COMPARED: Parameters = {
-    "from_": (
-        Annotated[str, QueryParameter(name="from", description="The older version.")],
-        "",
-    ),
-    "to": (Annotated[str, QueryParameter(description="The newer version.")], ""),
-    "start": (Annotated[int, QueryParameter(ge=0, description="Rows to pass over.")], 0),
+    "from_": asked(str, "", "The older version.", name="from"),
+    "to": asked(str, "", "The newer version."),
+    "start": asked(int, 0, "Rows to pass over.", ge=0),
 }
 
 

@@ -6,7 +6,7 @@ difflib cannot, and takes a second for 4,000 words that differ.
 """
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -55,65 +55,38 @@ def _are_kindred(old: list[str], new: list[str], common: list[tuple[int, int]]) 
 
 
 def _common(old: list[str], new: list[str]) -> list[tuple[int, int]] | None:
-    """The places of a longest sequence of words that both have; None when too much differs."""
-    start, end = 0, min(len(old), len(new))
-    while start < end and old[start] == new[start]:
-        start += 1
-    back = 0
-    while back < end - start and old[-1 - back] == new[-1 - back]:
-        back += 1
-    inner = _inner(old[start : len(old) - back], new[start : len(new) - back])
-    if inner is None:
-        return None
-    return [
-        *((place, place) for place in range(start)),
-        *((start + one, start + other) for one, other in inner),
-        *((len(old) - back + place, len(new) - back + place) for place in range(back)),
-    ]
-
-
-def _inner(old: list[str], new: list[str]) -> list[tuple[int, int]] | None:
-    """The same of words that begin and end differently.
+    """The places of a longest sequence of words that both have; None when too much differs.
 
     A diagonal is the place in `old` minus that in `new`; `furthest` has how far in `old` one comes
-    on each diagonal with so many differences.
+    on each diagonal with so many differences, and the runs of common words on the way there, the
+    last of them first.
     """
-    furthest = {1: 0}
-    trail: list[dict[int, int]] = []
+    furthest: dict[int, tuple[int, Any]] = {1: (0, ())}
     for differences in range(min(len(old) + len(new), MOST_DIFFERENCES) + 1):
-        trail.append(dict(furthest))
         for diagonal in range(-differences, differences + 1, 2):
             down = diagonal == -differences or (
-                diagonal != differences
-                and furthest.get(diagonal - 1, -1) < furthest.get(diagonal + 1, -1)
+                diagonal != differences and furthest[diagonal - 1][0] < furthest[diagonal + 1][0]
             )
-            one = furthest[diagonal + 1] if down else furthest[diagonal - 1] + 1
-            other = one - diagonal
-            while one < len(old) and other < len(new) and old[one] == new[other]:
-                one, other = one + 1, other + 1
-            furthest[diagonal] = one
-            if one >= len(old) and other >= len(new):
-                return _walked_back(trail, len(old), len(new))
+            start, runs = furthest[diagonal + 1 if down else diagonal - 1]
+            start += not down
+            end = start
+            while end < len(old) and end - diagonal < len(new) and old[end] == new[end - diagonal]:
+                end += 1
+            if end > start:
+                runs = (range(start, end), diagonal, runs)
+            furthest[diagonal] = end, runs
+            if end >= len(old) and end - diagonal >= len(new):
+                return _places(runs)
     return None
 
 
-def _walked_back(trail: list[dict[int, int]], one: int, other: int) -> list[tuple[int, int]]:
-    """The places of the common words on the way that was found."""
-    common: list[tuple[int, int]] = []
-    for differences in range(len(trail) - 1, -1, -1):
-        furthest, diagonal = trail[differences], one - other
-        down = diagonal == -differences or (
-            diagonal != differences
-            and furthest.get(diagonal - 1, -1) < furthest.get(diagonal + 1, -1)
-        )
-        before = diagonal + 1 if down else diagonal - 1
-        from_one = furthest[before] if differences else 0
-        from_other = from_one - before if differences else 0
-        while one > from_one and other > from_other:
-            one, other = one - 1, other - 1
-            common.append((one, other))
-        one, other = from_one, from_other
-    return common[::-1]
+def _places(runs: Any) -> list[tuple[int, int]]:
+    """The places in both texts of the words in runs."""
+    places: list[tuple[int, int]] = []
+    while runs:
+        run, diagonal, runs = runs
+        places += ((place, place - diagonal) for place in reversed(run))
+    return places[::-1]
 
 
 def _pieces(words: list[str], kept: list[int]) -> Marked:

@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from domain.errors import InvalidInput
 from domain.kinds.bodies.components import Integer, Part
+from domain.kinds.bodies.enumerations import PartitionInterval
 from domain.kinds.bodies.refused_values import explained
 
 PROFILER_CONFIG = "tableProfilerConfig"
@@ -31,18 +32,7 @@ class ProfiledPartitions(Part, kw_only=True):
 
     enable_partitioning: bool | None = None
     partition_column_name: str | None = None
-    partition_interval_type: (
-        Literal[
-            "TIME-UNIT",
-            "INTEGER-RANGE",
-            "INGESTION-TIME",
-            "COLUMN-VALUE",
-            "INJECTED",
-            "ENUM",
-            "OTHER",
-        ]
-        | None
-    ) = None
+    partition_interval_type: PartitionInterval | None = None
     partition_interval: Integer | None = None
     partition_interval_unit: Literal["YEAR", "MONTH", "DAY", "HOUR"] | None = None
     partition_values: list[Any] | None = None

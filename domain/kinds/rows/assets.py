@@ -1,8 +1,7 @@
 """What messaging, dashboards, pipelines, models, stores and APIs hold; and metrics."""
 
-from domain.kinds.bodies import apis, assets, dashboards, metrics, mlmodels
-from domain.kinds.capabilities import Naming
-from domain.kinds.entity_kind import EntityKind
+from domain.kinds.bodies import assets, metrics, mlmodels
+from domain.kinds.entity_kind import EntityKind, Naming
 
 ROWS = (
     EntityKind(
@@ -18,7 +17,7 @@ ROWS = (
     ),
     EntityKind(
         name="chart",
-        body=dashboards.Chart,
+        body=assets.Chart,
         parents=("service",),
         inherits=("serviceType",),
         large=("dashboards", "usageSummary"),
@@ -26,10 +25,10 @@ ROWS = (
     EntityKind(
         name="dashboardDataModel",
         collection="dashboard/datamodels",
-        body=dashboards.DashboardDataModel,
+        body=assets.DashboardDataModel,
         parents=("service",),
         inherits=("serviceType",),
-        naming=Naming(scope=dashboards.DATA_MODELS),
+        naming=Naming(scope=assets.DATA_MODELS),
         columns="columns",
         searched={
             "columns.name": 2,
@@ -40,7 +39,7 @@ ROWS = (
     ),
     EntityKind(
         name="dashboard",
-        body=dashboards.Dashboard,
+        body=assets.Dashboard,
         parents=("service",),
         inherits=("serviceType",),
         large=("charts", "dataModels", "usageSummary"),
@@ -86,7 +85,7 @@ ROWS = (
     ),
     EntityKind(
         name="apiCollection",
-        body=apis.ApiCollection,
+        body=assets.ApiCollection,
         parents=("service",),
         inherits=("serviceType",),
         large=("apiEndpoints",),
@@ -94,7 +93,7 @@ ROWS = (
     ),
     EntityKind(
         name="apiEndpoint",
-        body=apis.ApiEndpoint,
+        body=assets.ApiEndpoint,
         parents=("apiCollection",),
         inherits=("service", "serviceType"),
         large=("requestSchema", "responseSchema"),

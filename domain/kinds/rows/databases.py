@@ -1,9 +1,8 @@
 """What is in a database, and what is run on it."""
 
-from domain.kinds.bodies import databases, programs
+from domain.kinds.bodies import databases
 from domain.kinds.bodies.profiling import PROFILER_CONFIG
-from domain.kinds.capabilities import ListOptions, NamePart, OwnPaths
-from domain.kinds.entity_kind import EntityKind
+from domain.kinds.entity_kind import EntityKind, ListOptions, NamePart, OwnPaths
 
 ROWS = (
     EntityKind(
@@ -59,7 +58,7 @@ ROWS = (
     ),
     EntityKind(
         name="storedProcedure",
-        body=programs.StoredProcedure,
+        body=databases.StoredProcedure,
         parents=("databaseSchema",),
         inherits=("database", "service", "serviceType"),
         searched={"storedProcedureCode.code": 0.5},
@@ -67,7 +66,7 @@ ROWS = (
     EntityKind(
         name="query",
         collection="queries",
-        body=programs.Query,
+        body=databases.Query,
         parents=("service",),
         large=("users", "queryUsedIn"),
         own_paths=OwnPaths(added_to={"usage": "queryUsedIn", "users": "users", "usedBy": "usedBy"}),

@@ -1,6 +1,6 @@
 """People, and who is responsible for what."""
 
-from domain.kinds.bodies import domains, people
+from domain.kinds.bodies import people
 from domain.kinds.entity_kind import EntityKind
 
 ROWS = (
@@ -24,13 +24,13 @@ ROWS = (
     ),
     EntityKind(
         name="domain",
-        body=domains.Domain,
+        body=people.Domain,
         root=True,
         parents=("parent",),
     ),
     EntityKind(
         name="dataProduct",
-        body=domains.DataProduct,
+        body=people.DataProduct,
         parents=("domains",),
         large=("assets",),
         filters={"domain": "domains"},

@@ -1,8 +1,7 @@
 """What is tested of tables, and what contracts promise."""
 
 from domain.kinds.bodies import contracts, quality
-from domain.kinds.capabilities import Agreement, ListOptions, Naming, Suites
-from domain.kinds.entity_kind import EntityKind
+from domain.kinds.entity_kind import Agreement, EntityKind, ListOptions, Naming, Suites
 
 ROWS = (
     EntityKind(

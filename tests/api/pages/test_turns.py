@@ -8,7 +8,7 @@ import pytest
 
 from api.callers.limits import Turns
 from api.pages.entities import entity_routes
-from api.pages.frame import forms
+from api.pages.frame import routing
 from tests.api.conftest import Client
 from tests.api.pages.conftest import Browser
 
@@ -54,7 +54,7 @@ def test_large_forms_are_read_in_the_turns_of_their_callers(
             callers.append(caller)
             return await super().go_on(caller, *given)
 
-    monkeypatch.setattr(forms, "turns", Noted(1))
+    monkeypatch.setattr(routing, "turns", Noted(1))
     for size, read in ((100, []), (20_000, ["the-editor"])):
         answer = Browser(shop, "editor").post("/sign-out", {"padding": "x" * size})
         # No form without its token is taken.
