@@ -7,7 +7,7 @@ import msgspec
 
 from api.callers.permissions import Action, Permission
 from api.pages.entities.columns import ShownColumn, decode
-from api.pages.entities.quality import run
+from api.pages.entities.quality import read_run
 from api.pages.frame.rendering import AnyRequest
 from api.services import Services
 from api.use_cases.entity_reads import read_entity
@@ -135,5 +135,5 @@ def expected_tests(
     tests = []
     for reference in (contract.get("qualityExpectations") or [])[:MOST_SHOWN]:
         newest = services.measurements.latest(reference["id"], RESULT) if may_view else None
-        tests.append({"reference": reference, "seen": may_view, **run(newest)})
+        tests.append({"reference": reference, "seen": may_view, "run": read_run(newest)})
     return tests

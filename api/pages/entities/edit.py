@@ -59,7 +59,7 @@ _MOST_ITEMS = 150
 """Items of a list that a form holds, which has a field for each."""
 _MOST_CHARACTERS = 50_000
 """Most characters of a text in a form; a browser sends each as up to nine bytes, see
-forms.MOST_BYTES.
+routing.MOST_BYTES.
 """
 _KEYS = tuple(field.key for field in FIELDS)
 _COLUMN = asked(str, "", "Qualified name of a column in the entity.")

@@ -46,16 +46,8 @@ COLUMN_FIELDS = ("description", "tags")
 """The keys of FIELDS that a form changes of a single column."""
 
 
-class Item(msgspec.Struct, frozen=True):
-    """An entry of a list, as a form holds it: `user:annabel`."""
-
-    kind: str
-    fqn: str
-
-    @property
-    def value(self) -> str:
-        """The text of a form that means it."""
-        return f"{self.kind}:{self.fqn}"
+Item = str
+"""An entry of a list, as a form holds it: its kind and its qualified name, `user:annabel`."""
 
 
 def editable(kind: EntityKind, access: Access) -> dict[str, Field]:
@@ -108,18 +100,16 @@ def _may(kind: EntityKind, access: Access, key: str) -> bool:
 
 def given_items(field: Field, kind: EntityKind, form: Mapping[str, str]) -> list[Item]:
     """The entries of a list in a form; raises InvalidInput for one that the list cannot have."""
-    items: dict[Item, None] = {}
-    for name, value in form.items():
-        if name.startswith("keep."):
-            of, _, fqn = value.partition(":")
-            if of not in field.kinds(kind) or not fqn:
-                raise InvalidInput(f"{field.key} cannot name {shown(value)}")
-            items[Item(of, fqn)] = None
+    items = dict.fromkeys(value for name, value in form.items() if name.startswith("keep."))
+    for item in items:
+        of, _, fqn = item.partition(":")
+        if of not in field.kinds(kind) or not fqn:
+            raise InvalidInput(f"{field.key} cannot name {shown(item)}")
     return [*items]
 
 
 def named_item(field: Field, kind: EntityKind, claims: ClaimLookup, name: str) -> Item:
-    """The entry that a typed name, or `Item.value`, means in a list.
+    """The entry that a typed name, or an item, means in a list.
 
     Raises NotFound, and InvalidInput for a name that several kinds have.
     """
@@ -131,7 +121,7 @@ def named_item(field: Field, kind: EntityKind, claims: ClaimLookup, name: str) -
     if not matches:
         raise NotFound(f"there is no {' or '.join(kinds)} named {shown(name)}")
     if len(matches) > 1:
-        values = " or ".join(shown(item.value) for item in matches)
+        values = " or ".join(map(shown, matches))
         raise InvalidInput(f"several have this name: write {values}")
     return matches[0]
 
@@ -141,7 +131,7 @@ def _live(kind: str, claims: ClaimLookup, name: str) -> Item | None:
     for fqn in dict.fromkeys((name, KINDS[kind].spelled(name))):
         claim = claims.claim(kind, fqn)
         if claim is not None and not claim.deleted:
-            return Item(kind, fqn)
+            return f"{kind}:{fqn}"
     return None
 
 
@@ -158,16 +148,13 @@ def list_value(field: Field, entity: Mapping[str, Any], items: Sequence[Item]) -
 
 def _item(field: Field, element: Mapping[str, Any]) -> Item:
     if field.sort == "tags":
-        return Item(_KINDS[element["source"]], element["tagFQN"])
-    return Item(element["type"], element["fullyQualifiedName"])
+        return f"{_KINDS[element['source']]}:{element['tagFQN']}"
+    return f"{element['type']}:{element['fullyQualifiedName']}"
 
 
 def _element(field: Field, item: Item) -> dict[str, str]:
+    kind, _, fqn = item.partition(":")
     if field.sort == "tags":
-        return {
-            "tagFQN": item.fqn,
-            "source": _SOURCES[item.kind],
-            "labelType": "Manual",
-            "state": "Confirmed",
-        }
-    return {"type": item.kind, "fullyQualifiedName": item.fqn}
+        label = {"labelType": "Manual", "state": "Confirmed"}
+        return {"tagFQN": fqn, "source": _SOURCES[kind], **label}
+    return {"type": kind, "fullyQualifiedName": fqn}

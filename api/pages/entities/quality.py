@@ -1,7 +1,7 @@
 """Tests of data on pages: the latest result of each test, and the runs of one test."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -29,9 +29,8 @@ RUNS = 20
 """Runs of one test that its page shows."""
 _RUNS_BYTES = 1_000_000
 _FOREVER = 2**62
-_MOST_RESULT, _MOST_SAMPLE, _MOST_VALUES = 500, 20_000, 20
-_PASSED = "Success"
-_ORDER = ("Failed", "Aborted", "Queued", "", _PASSED)
+_MOST_SAMPLE = 20_000
+_ORDER = ("Failed", "Aborted", "Queued", "", "Success")
 """Statuses in the order in which people look for them; a test that was never run has none."""
 _WORDS = {"Success": "passed", "": "never run"}
 
@@ -53,8 +52,8 @@ def tests_of(
     rows, total = _looked_at(services, access, suite, entity, seen=seen) if suite else ([], 0)
     if not total:
         return None
-    rows.sort(key=lambda row: _ORDER.index(row["status"]))
-    counts = Counter(row["status"] for row in rows)
+    counts = Counter(_status(row["run"]) for row in rows)
+    rows.sort(key=lambda row: _ORDER.index(_status(row["run"])))
     return {
         "withheld": False,
         "seen": seen,
@@ -64,11 +63,15 @@ def tests_of(
         "counts": [
             f"{counts[each]} {_WORDS.get(each, each.lower())}" for each in _ORDER if counts[each]
         ],
-        "others": [row for row in rows if row["status"] != _PASSED],
-        "passed": [row for row in rows if row["status"] == _PASSED],
+        "others": rows[: len(rows) - counts["Success"]],
+        "passed": rows[len(rows) - counts["Success"] :],
         "shown": SHOWN,
         "address": list_address("testCase", testSuiteId=suite),
     }
+
+
+def _status(run: TestResult | None) -> str:
+    return run.test_case_status or "" if run else ""
 
 
 def _may_list(access: Access) -> bool:
@@ -114,7 +117,7 @@ def _looked_at(
             reference = {"type": "testCase", **{key: case.get(key) for key in keys}}
             about = case.get("entityFQN", "")
             of = "" if about == whole else about.removeprefix(f"{whole}.")
-            rows.append({"reference": reference, "of": of, **run(newest)})
+            rows.append({"reference": reference, "of": of, "run": read_run(newest)})
         after = page["paging"].get("after")
         if after is None or size >= MOST_BYTES:
             return rows, page["paging"]["total"]
@@ -139,43 +142,17 @@ def runs_of(
         limit=RUNS,
         most_bytes=_RUNS_BYTES,
     )
-    bodies = [body for _, body in page.points]
-    last = msgspec.json.decode(bodies[0], type=TestResult) if bodies else None
+    runs = [read_run(body) for _, body in page.points]
     sampling = access.may(Permission(Action.SAMPLE, kind.name))
-    sample = cut(last.sample_data or "", _MOST_SAMPLE) if last and sampling else ""
+    sample = cut(runs[0].sample_data or "", _MOST_SAMPLE) if runs and runs[0] and sampling else ""
     return {
-        "rows": [run(body) for body in bodies],
+        "rows": runs,
         "total": page.total,
         "sample": sample,
         "sample_withheld": not sampling,
     }
 
 
-def run(body: bytes | None) -> dict[str, Any]:
-    """A run of a test as pages show it, from its stored result; None for no run."""
-    result = msgspec.json.decode(body, type=TestResult) if body is not None else None
-    if result is None:
-        return {"status": "", "at": None, "result": "", "rows": "", "values": []}
-    return {
-        "status": result.test_case_status or "",
-        "at": result.timestamp,
-        "result": cut(result.result or "", _MOST_RESULT),
-        "rows": _rows(result.passed_rows, result.failed_rows),
-        "values": _values(result),
-    }
-
-
-def _rows(passed: int | None, failed: int | None) -> str:
-    """The number of failed rows, and of all rows if that is known."""
-    if failed is None:
-        return ""
-    return f"{failed:,}" if passed is None else f"{failed:,} of {passed + failed:,}"
-
-
-def _values(result: TestResult) -> Sequence[str]:
-    """The numbers that a run computed, with their names."""
-    return [
-        cut(f"{each.name}: {each.value}" if each.name else str(each.value), _MOST_RESULT)
-        for each in (result.test_result_value or ())[:_MOST_VALUES]
-        if each.value is not None
-    ]
+def read_run(body: bytes | None) -> TestResult | None:
+    """A run of a test from its stored result; None for no run."""
+    return None if body is None else msgspec.json.decode(body, type=TestResult)

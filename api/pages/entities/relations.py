@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from api.callers.permissions import Access, Action, Permission
-from api.pages.frame.addresses import list_address, search_address
+from api.pages.frame.addresses import list_address, with_query
 from api.pages.frame.documents import complete
 from api.services import Services
 from api.use_cases.list_parameters import list_parameters, list_request
@@ -87,4 +87,4 @@ def search_of(kind: EntityKind, entity: Mapping[str, Any]) -> str | None:
     if facet is None:
         return None
     by_name = facet == "owner"
-    return search_address(**{facet: entity["name" if by_name else "fullyQualifiedName"]})
+    return with_query("/search", {facet: entity["name" if by_name else "fullyQualifiedName"]})

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
 from litestar.handlers import HTTPRouteHandler
 from litestar.response.base import ASGIResponse
 
@@ -31,17 +30,6 @@ _PLACE: Parameters = {
     "below": asked(str, "", "Only entities of this kind."),
     "after": asked(str | None, None, "Place to go on from."),
 }
-
-
-class Branch(msgspec.Struct, frozen=True):
-    """The entities of one kind right below another, or at the top."""
-
-    kind: str
-    items: list[dict[str, Any]]
-    unfolds: bool
-    """True if anything can be below them."""
-    more: str | None
-    """The address of the next entities."""
 
 
 def tree_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
@@ -72,7 +60,7 @@ def tree_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]
             if below in ("", other.name)
         )
         branches = list(_branches(services, request.auth, lists, address, after))
-        listed = [each.kind for each in branches]
+        listed = [each["kind"] for each in branches]
         return {
             "branches": branches,
             "crumbs": crumbs_of(kind, entity),
@@ -108,7 +96,7 @@ def _branches(
     lists: Iterator[tuple[EntityKind, dict[str, str]]],
     address: str,
     after: str | None,
-) -> Iterator[Branch]:
+) -> Iterator[dict[str, Any]]:
     """The branches that have anything in them, as far as the caller may list their kinds."""
     for kind, narrowed in lists:
         if not access.may(Permission(Action.LIST, kind.name)):
@@ -119,7 +107,12 @@ def _branches(
             continue
         if items or more:
             following = with_query(address, {"below": kind.name, "after": more}) if more else None
-            yield Branch(kind.name, items, unfolds(kind), following)
+            yield {
+                "kind": kind.name,
+                "items": items,
+                "unfolds": unfolds(kind),
+                "more": following,
+            }
 
 
 def _right_below(

@@ -21,11 +21,6 @@ def list_address(kind: str, **given: str | None) -> str:
     return with_query(f"/browse/{kind}", given)
 
 
-def search_address(**given: str | None) -> str:
-    """The search for a text, narrowed by facets."""
-    return with_query("/search", given)
-
-
 def with_query(path: str, given: Mapping[str, str | None]) -> str:
     """A path with those of the parameters that have a value."""
     pairs = [(name, value) for name, value in given.items() if value]

@@ -1,6 +1,6 @@
 """Templates filled in, and what every page says to browsers: load and send nothing elsewhere."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -192,8 +192,9 @@ def environment() -> Any:
         called=documents.called,
         markdown=_markdown,
         day=day,
-        moment=_moment,
-        second=_second,
+        moment=_in_utc("%Y-%m-%d %H:%M UTC"),
+        second=_in_utc("%Y-%m-%d %H:%M:%S"),
+        cut=documents.cut,
         facts=documents.facts,
         words=documents.words,
         number="{:,}".format,
@@ -209,16 +210,10 @@ def _markdown(text: str) -> Any:
     return Markup('<pre class="plain">') + escape(text) + Markup("</pre>")
 
 
-def _moment(milliseconds: int) -> str:
-    """A time as `2026-11-22 19:40 UTC`."""
-    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M} UTC"
+def _in_utc(form: str) -> Callable[[int], str]:
+    """A function that writes a time in milliseconds, in UTC, by a format of `strftime`."""
+    return lambda milliseconds: f"{datetime.fromtimestamp(milliseconds / 1000, UTC):{form}}"
 
 
-def _second(milliseconds: int) -> str:
-    """A time in UTC as `2026-11-22 19:40:07`."""
-    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S}"
-
-
-def day(milliseconds: int) -> str:
-    """A day in UTC as `2026-11-22`."""
-    return _moment(milliseconds)[:10]
+day = _in_utc("%Y-%m-%d")
+"""A day as `2026-11-22`."""

@@ -42,15 +42,6 @@ _COMPARED: Parameters = {
 }
 
 
-class ShownChange(msgspec.Struct, frozen=True):
-    """A change as the line of a version shows it."""
-
-    what: str
-    how: str
-    old: str | None = None
-    new: str | None = None
-
-
 def history_pages(services: Services, renderer: Renderer) -> list[HTTPRouteHandler]:
     """The timeline of an entity, and the comparison of two of its versions."""
 
@@ -130,16 +121,15 @@ def _document(version: timeline.VersionBody, withheld: Withheld | None) -> dict[
     return _KEYS.decode(withheld.cut(encoded) if withheld else encoded)
 
 
-def _change_shown(withheld: Withheld | None, change: timeline.Change) -> ShownChange | None:
+def _change_shown(withheld: Withheld | None, change: timeline.Change) -> dict[str, Any] | None:
     """A change for its line; None for one that is withheld from the caller."""
     if withheld is not None and _is_hidden(withheld, change):
         return None
     steps = [text for path, text in change.steps if withheld is None or not withheld.covers(path)]
     old, new = _value(change.old), _value(change.new)
     plain = change.sort == "updated" and old is not None and new is not None
-    return ShownChange(
-        " · ".join(steps), _SORTS[change.sort], old if plain else None, new if plain else None
-    )
+    values = {"old": old, "new": new} if plain else {"old": None, "new": None}
+    return {"what": " · ".join(steps), "how": _SORTS[change.sort], **values}
 
 
 def _is_hidden(withheld: Withheld, change: timeline.Change) -> bool:
