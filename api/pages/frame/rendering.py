@@ -17,7 +17,7 @@ from api.callers.permissions import Access, Action, Permission, Principal
 from api.callers.sign_in.sessions import Sessions
 from api.errors import Unauthorized
 from api.pages.frame import addresses, documents, markdown
-from api.pages.frame.assets import asset_address
+from api.pages.frame.addresses import asset_address
 
 AnyRequest = Request[Any, Any, Any]
 
